@@ -22,6 +22,8 @@ provider: { baseUrl: ${provider.url} }
   const made = await run('keys', 'create', '--subscriber', 'Leaked', '--tier', 'free', '--json')
   const { id } = JSON.parse(made.stdout) as { id: string }
   const here = ['--gateway', urls.ops ?? '']
+  const nowhere = ['--gateway', 'http://127.0.0.1:9']
+  const show = ['cache', 'show', 'district/3026']
   const broken: [text: string, reason: string][] = [
     [`${right}cache:\n  freshFor: 2\n`, 'gateway.yaml:6:13: cache.freshFor is 2, but must be'],
     [`cache: {\n${right}`, 'this is not a YAML config file'],
@@ -29,18 +31,15 @@ provider: { baseUrl: ${provider.url} }
   ]
   for (const [text, reason] of broken) {
     writeFileSync(file, text)
-    for (const command of [
-      ['status', ...here],
-      ['cache', 'show', 'district/3026', ...here],
-    ]) {
+    for (const command of [['status'], show].map(words => [...words, ...here])) {
       const { code, stderr } = await run(...command)
       t.equal(code, 0, `${command.join(' ')}: ${stderr}`)
       t.match(stderr, 'The configuration is broken; --gateway is asked all the same:\n')
       t.match(stderr, reason)
     }
     for (const command of [
-      ['status', '--gateway', 'http://127.0.0.1:9'],
-      ['cache', 'show', 'district/3026', '--gateway', 'http://127.0.0.1:9'],
+      ['status', ...nowhere],
+      [...show, ...nowhere],
       ['status'],
       ['budget', 'reopen'],
       ['keys', 'revoke', id],

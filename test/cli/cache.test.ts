@@ -1,4 +1,4 @@
-// `abohawa cache …` beside a running gateway and without one.
+// `abohawa cache …` beside a running gateway and without one; a purge is soft whatever the provider does, unless hard is said.
 
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
@@ -36,7 +36,7 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
   t.equal(alone.code, 0)
   t.match(
     alone.stderr,
-    /^No gateway answered at http:\/\/127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\): this is the shared tier alone\.\n$/,
+    /^No gateway answered at http:.* \(.*ECONNREFUSED.*\): this is the shared tier alone\.\n$/,
   )
   t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {4}23\.7,90\.4, /)
   t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
@@ -49,13 +49,11 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
   t.match(purged, { code: 0, stderr: '' })
   t.match(
     purged.stdout,
-    /^Purged hard: everything\.\n {2}covers {7}3,976 cells\n {2}shared tier {2}1 entry removed\n/,
+    /^Purged hard: everything\.\n {2}covers {7}3,976 cells\n {2}shared tier {2}1 entry rem/,
   )
   t.match(purged.stdout, 'within a second')
-  t.match(
-    (await runCommand(['cache', 'show', 'district/3026'], env)).stdout,
-    /Nothing is in the shared tier \(embedded\)\./,
-  )
+  const empty = await runCommand(['cache', 'show', 'district/3026'], env)
+  t.match(empty.stdout, /Nothing is in the shared tier \(embedded\)\./)
 })
 
 t.test('warm --force loads a cell whatever is cached, and ends with 1 if that failed', async t => {
@@ -92,18 +90,51 @@ t.test('warm --force loads a cell whatever is cached, and ends with 1 if that fa
     memory: { state: 'fresh', fetchedAt: report.gateway.memory.fetchedAt },
     lastFailure: { code: 'provider_failing' },
   })
-  t.match(await refresh('district/9'), {
-    code: 1,
-    stdout: '',
-    stderr: 'abohawa: the district "9" was not found or is not published\n',
-  })
-  const without = await runCommand(['cache', 'warm', '--force', 'district/3026'], {
-    ...env,
-    ABOHAWA_OPS__TOKEN: '',
-  })
+  const unknown = 'abohawa: the district "9" was not found or is not published\n'
+  t.match(await refresh('district/9'), { code: 1, stdout: '', stderr: unknown })
+  const bare = { ...env, ABOHAWA_OPS__TOKEN: '' }
+  const without = await runCommand(['cache', 'warm', '--force', 'district/3026'], bare)
   t.equal(without.code, 1)
   t.match(
     without.stderr,
-    /^abohawa: the gateway at .* refused: the authorization header is missing; .*; set ops\.token \(ABOHAWA_OPS__TOKEN\) to .*\n$/,
+    /refused: the authorization header is missing; .*; set ops\.token \(ABOHAWA_OPS__TOKEN\) to .*\n$/,
   )
+})
+
+t.test('no purge takes the last usable copy unless it is hard by name', async t => {
+  const provider = await startProvider(t, undefined, null)
+  const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const key = await createFreeKey(env)
+  const get = () => sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })
+  const post = async (body: object) => {
+    const response = await fetch(`${gateway.urls.ops}/cache/purge`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    })
+    return { status: response.status, body: (await response.json()) as unknown }
+  }
+  const purge = (...args: string[]) => runCommand(['cache', 'purge', ...args], env)
+  const isSoft = async () =>
+    (await sendRequest(`${gateway.urls.ops}/cache/cell?of=district/3026`)).body.gateway.memory?.purged ===
+    'soft'
+  t.equal((await get()).status, 200)
+  // Forecasts alone: what weighs nothing is answered.
+  await provider.steer({ fault: 'internal-error' })
+  for (const scope of ['all', 'district/3026', '23,90,24,91']) {
+    t.match(await post({ scope }), { status: 200, body: { kind: 'soft', removed: 0 } })
+    const softly =
+      /^Purged softly: [\s\S]* nothing removed; [\s\S]*served as stale until it is reloaded; --hard/
+    t.match(await purge(scope), { code: 0, stdout: softly })
+    await until('it is in force', isSoft)
+    t.match(await get(), { status: 200, headers: { 'cache-status': /fwd=stale|hit; ttl=/ } }, scope)
+  }
+  const error = /soft.*allowed: JSON such as \{"scope":"district\/3026"\}, with "hard":true/
+  for (const soft of [true, false])
+    t.match(await post({ scope: 'all', soft }), { status: 400, body: { error } })
+  const hard = /^Purged hard: everything\.\n[\s\S]* 1 entry removed\n/
+  t.match(await purge('all', '--hard'), { code: 0, stdout: hard })
+  await until('it is gone', async () => (await get()).status === 500)
+  t.match(await post({ scope: 'all', hard: true }), { status: 200, body: { kind: 'hard', removed: 0 } })
 })

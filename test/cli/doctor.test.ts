@@ -1,8 +1,9 @@
 // `abohawa doctor` on real things: gateways, Redis with faults, a provider that refuses, held ports and a proxy that says
 // nothing of HTTPS. Its output, its JSON and its exit code.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTls } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -31,11 +32,8 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
     t.equal(stderr, '')
     const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] }
     t.equal(ok, code === 0)
-    t.equal(
-      code === 1,
-      checks.some(({ status }) => status === 'fail'),
-      'exit code 1 is a failure',
-    )
+    const isFailure = checks.some(({ status }) => status === 'fail')
+    t.equal(code === 1, isFailure, 'exit code 1 is a failure')
     for (const { name, status, fix } of checks)
       t.equal(fix !== null, status === 'warn' || status === 'fail', `${name}: a fix where it is not well`)
     t.comment(checks.map(({ name, status, detail }) => `${status} ${name}: ${detail}`).join('\n'))
@@ -52,8 +50,9 @@ t.test('where all is well it says so, a line each, spends one point and makes no
   t.match(stdout, /^ok {4}config +every setting is valid\nok {4}node +version /)
   t.match(
     stdout,
-    /\nok {4}provider +http\S+ answers; no key is needed; one point was loaded, which weighs 3; .*9997 of 10000 left this day/,
+    /\nok {4}provider +http\S+ answers; no key is needed; one point was loaded, which weighs 3; /,
   )
+  t.match(stdout, /9997 of 10000 left this day/)
   t.match(stdout, /\nok {4}tiers +there are no keys yet\n\n\d+ ok, 0 to look at, 0 failed\.\n$/)
   t.equal((await provider.state()).points, 1)
   t.notOk(existsSync(env.ABOHAWA_STORE__PATH ?? ''))
@@ -65,10 +64,8 @@ t.test('beside a serving gateway its ports are well, and the point is charged to
   const { env, doctor } = await setUp(t)
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const before = await doctor('--no-spend', '--url', gateway.urls.api ?? '')
-  t.match(before.get('ports'), {
-    status: 'ok',
-    detail: /^server\.port \S+ is held by a running gateway; ops\.port \S+ is held by a running gateway$/,
-  })
+  const held = /^server\.port \S+ is held by a running gateway; ops\.port \S+ is held by a running gateway$/
+  t.match(before.get('ports'), { status: 'ok', detail: held })
   t.match(before.get('provider'), { status: 'ok', detail: /10000 of 10000 left this day/ })
   t.match(before.get('proxies'), { status: 'warn', detail: /accepted over plain HTTP/ })
   t.match((await doctor()).get('provider'), { status: 'ok', detail: /9997 of 10000 left this day/ })
@@ -94,21 +91,15 @@ t.test('another program on a port, an address of another machine, and a faulty s
   t.match(checks.get('proxies'), { status: 'fail', detail: /is no gateway of this product/ })
 
   const faulty = await setUp(t, { ABOHAWA_SERVER__MAX_CONNECTIONS: '0' })
-  t.match((await faulty.doctor()).get('config'), {
-    status: 'fail',
-    detail: /server\.maxConnections|MAX_CONN/,
-  })
+  const config = (await faulty.doctor()).get('config')
+  t.match(config, { status: 'fail', detail: /server\.maxConnections|MAX_CONN/ })
 })
 
 t.test('a proxy that ends HTTPS and does not say so is found, and one that says so is well', async t => {
   const { env, doctor } = await setUp(t, { ABOHAWA_SERVER__TRUSTED_PROXIES: '[127.0.0.1]' })
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  t.match((await doctor('--no-spend', '--url', gateway.urls.api ?? '')).get('proxies'), {
-    status: 'ok',
-    detail: /; plain HTTP is refused$/,
-  })
-  const { createServer: createTls } = await import('node:https')
-  const { readFileSync } = await import('node:fs')
+  const proxies = async (url: string) => (await doctor('--no-spend', '--url', url)).get('proxies')
+  t.match(await proxies(gateway.urls.api ?? ''), { status: 'ok', detail: /; plain HTTP is refused$/ })
   const fixtures = join(import.meta.dirname, '..', 'fixtures')
   const cert = join(fixtures, 'localhost.crt')
   let forwarded: Record<string, string> = {}
@@ -125,37 +116,28 @@ t.test('a proxy that ends HTTPS and does not say so is found, and one that says 
   await new Promise<void>(resolve => proxy.listen(0, 'localhost', resolve))
   t.teardown(() => proxy.close())
   const url = `https://localhost:${(proxy.address() as AddressInfo).port}`
-  t.match((await doctor('--no-spend', '--url', url)).get('proxies'), {
-    status: 'fail',
-    detail: /^the certificate at https:.* is of an authority that Node\.js does not know$/,
-    fix: /NODE_EXTRA_CA_CERTS=ca\.pem/,
-  })
+  const unknown = /^the certificate at https:.* is of an authority that Node\.js does not know$/
+  t.match(await proxies(url), { status: 'fail', detail: unknown, fix: /NODE_EXTRA_CA_CERTS=ca\.pem/ })
   env.NODE_EXTRA_CA_CERTS = cert
-  t.match((await doctor('--no-spend', '--url', url)).get('proxies'), {
-    status: 'fail',
-    detail: 'a request over HTTPS arrives as plain HTTP',
-    fix: /x-forwarded-proto/,
-  })
+  const unsaid = 'a request over HTTPS arrives as plain HTTP'
+  t.match(await proxies(url), { status: 'fail', detail: unsaid, fix: /x-forwarded-proto/ })
   forwarded = { 'x-forwarded-proto': 'https' }
-  t.match((await doctor('--no-spend', '--url', url)).get('proxies'), {
-    status: 'ok',
-    detail: /; HTTPS arrives as HTTPS$/,
-  })
+  t.match(await proxies(url), { status: 'ok', detail: /; HTTPS arrives as HTTPS$/ })
 })
 
 t.test('a provider that is away, refuses the key, fails or is limited', async t => {
-  const { doctor: lost } = await setUp(t, {
-    ABOHAWA_PROVIDER__BASE_URL: `http://127.0.0.1:${await freePort()}`,
-  })
-  const away = await lost()
-  t.match(away.get('provider'), { status: 'fail', detail: /no answer at .*ECONNREFUSED/ })
+  const nowhere = `http://127.0.0.1:${await freePort()}`
+  const { doctor: lost } = await setUp(t, { ABOHAWA_PROVIDER__BASE_URL: nowhere })
+  t.match((await lost()).get('provider'), { status: 'fail', detail: /no answer at .*ECONNREFUSED/ })
   const { doctor } = await setUp(t)
-  await provider.steer({ fault: 'forbidden', times: 1 })
-  t.match((await doctor()).get('provider'), { status: 'fail', fix: /provider\.apiKey/ })
-  await provider.steer({ fault: 'all-null', times: 1 })
-  t.match((await doctor()).get('provider'), { status: 'fail' })
-  await provider.steer({ fault: 'hourly-limit', times: 1 })
-  t.match((await doctor()).get('provider'), { status: 'warn', detail: /429/ })
+  for (const [fault, found] of [
+    ['forbidden', { status: 'fail', fix: /provider\.apiKey/ }],
+    ['all-null', { status: 'fail' }],
+    ['hourly-limit', { status: 'warn', detail: /429/ }],
+  ] as const) {
+    await provider.steer({ fault, times: 1 })
+    t.match((await doctor()).get('provider'), found, fault)
+  }
 })
 
 t.test('Redis: away, of the wrong policy, without persistence, without a right', async t => {
@@ -165,10 +147,8 @@ t.test('Redis: away, of the wrong policy, without persistence, without a right',
   t.equal(without.get('tiers')?.status, 'skip')
 
   const shared = await testRedis(t)
-  const { doctor } = await setUp(t, {
-    ABOHAWA_REDIS__URL: shared.url,
-    ABOHAWA_REDIS__PREFIX: shared.prefix,
-  })
+  const redis = { ABOHAWA_REDIS__URL: shared.url, ABOHAWA_REDIS__PREFIX: shared.prefix }
+  const { doctor } = await setUp(t, redis)
   const well = await doctor('--no-spend')
   for (const name of ['redis', 'redis rights', 'clocks']) t.equal(well.get(name)?.status, 'ok', name)
   t.match(well.get('redis'), {
@@ -184,18 +164,14 @@ t.test('Redis of an own: policy, persistence, rights and role', { skip: withoutO
   await makeAccount(raw)
   const env = { ABOHAWA_REDIS__URL: url.replace('redis://', `redis://${account.user}:${account.password}@`) }
   const { doctor } = await setUp(t, env)
-  t.match((await doctor('--no-spend')).get('redis rights'), {
-    status: 'ok',
-    detail: 'the user abohawa may run every command that is needed',
-  })
+  const all = 'the user abohawa may run every command that is needed'
+  t.match((await doctor('--no-spend')).get('redis rights'), { status: 'ok', detail: all })
   await raw.config('SET', 'maxmemory-policy', 'allkeys-lru')
   await raw.acl('SETUSER', account.user, '-hset', '-zrem', '-subscribe')
   const checks = await doctor('--no-spend')
   t.match(checks.get('redis settings'), { status: 'fail', fix: /noeviction/ })
-  t.match(checks.get('redis rights'), {
-    status: 'fail',
-    fix: 'ACL SETUSER abohawa +hset +zrem +subscribe',
-  })
+  const missing = 'ACL SETUSER abohawa +hset +zrem +subscribe'
+  t.match(checks.get('redis rights'), { status: 'fail', fix: missing })
   await raw.acl('SETUSER', account.user, '+hset', '+zrem', '+subscribe', 'resetkeys', '~other:*')
   t.match((await doctor('--no-spend')).get('redis rights'), {
     status: 'fail',

@@ -60,7 +60,8 @@ t.test('commands in general, and those of processes', async t => {
     [`catalogue build --from /nowhere.csv --out ${at('x.json')}`, 1, /\/nowhere\.csv/],
     ['store copy --to http://x', 2, /--to is http:\/\/x; allowed: a redis:\/\/ or rediss:\/\/ URL/],
   )
-  t.match(await runCommand(['fly']), { code: 2, stdout: '', stderr: /unknown command 'fly'/ })
+  // In a process of its own, as its users start it.
+  t.match(await runCommand(['serve', '--fast']), { code: 2, stdout: '', stderr: /unknown option '--fast'/ })
 })
 
 t.test('keys and subscribers', async t => {
@@ -163,6 +164,20 @@ t.test('an option with one value is given once', async t => {
     [`whatif ${traffic} --case banana --case cache.freshFor=1h`, 2, /--case is "banana"/],
   )
   for (const name of ['a.html', 'b.html', 'a.ndjson']) t.notOk(existsSync(at(name)), name)
+})
+
+t.test('durations of several parts and rates with a unit are no mistake: the file is missing', async t => {
+  const none = at('none.ndjson')
+  const missing = /none\.ndjson/
+  await check(
+    t,
+    [`replay ${none} --target ${nowhere} --rate 90/m --duration 2h20m --warm-up 1m30s`, 1, missing],
+    [`whatif ${none} --warm-up 2h20m --latency 1s500ms`, 1, missing],
+    [['whatif', none, '--case', 'cache.freshness=age cache.freshFor=2h20m'], 1, missing],
+    [`rehearse ${none} --step 1s500ms`, 1, missing],
+    [`traffic import ${none} --from 2h20m --duration 1h30m --out ${at('out')}`, 1, missing],
+    [`traffic import ${none} --longest-gap 1h30m --out ${at('out')}`, 1, missing],
+  )
 })
 
 t.test('rehearse and whatif', async t => {

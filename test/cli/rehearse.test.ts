@@ -60,16 +60,8 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
     ['21T08:25:00', khulna],
   ])
   const given = ['cache.freshFor=1h', 'cache.staleFor=10m', ...noBudget]
-  const [byAge, byRun] = await rehearse(
-    t,
-    file,
-    '--case',
-    [...given, 'cache.freshness=age'].join(' '),
-    '--case',
-    [...given, 'cache.freshness=run'].join(' '),
-    '--parallel',
-    '2',
-  )
+  const by = (freshness: string) => ['--case', [...given, `cache.freshness=${freshness}`].join(' ')]
+  const [byAge, byRun] = await rehearse(t, file, ...by('age'), ...by('run'), '--parallel', '2')
   if (!byAge || !byRun) return t.fail('two cases')
   const { result } = byAge
   t.strictSame(result.outcomes, { miss: 4, hit: 3, stale: 1 })
@@ -79,20 +71,10 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
   t.match(result.age, { p50: 0, max: 3691 })
   t.equal(result.kind, 'rehearsal')
   t.equal(result.interrupted, false)
-  t.strictSame(result.totals, {
-    ...result.totals,
-    due: 8,
-    sent: 8,
-    answered: 8,
-    late: 0,
-    dropped: 0,
-    seconds: 145 * 60,
-  })
-  t.equal(
-    result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0),
-    result.provider?.weight,
-    'every weight is in a step',
-  )
+  const totals = { due: 8, sent: 8, answered: 8, late: 0, dropped: 0, seconds: 145 * 60 }
+  t.match(result.totals, totals)
+  const weight = result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0)
+  t.equal(weight, result.provider?.weight, 'every weight is in a step')
   t.match(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])
   t.ok((result.gateway?.cpuSeconds ?? 0) > 0 && (result.gateway?.memoryBytes ?? 0) > 1e7)
 
@@ -117,28 +99,18 @@ t.test('budgets: a miss waits for the next minute, the day ends by UTC, and the 
     ['21T23:51:21', khulna],
     ['22T00:00:10', khulna],
   ])
-  const [rehearsed] = await rehearse(
-    t,
-    file,
-    '--case',
-    'provider.budget.perMinute=5 provider.budget.perHour=null provider.budget.perDay=8 provider.budget.reserve=0',
+  const budget = ['perMinute=5', 'perHour=null', 'perDay=8', 'reserve=0'].map(
+    each => `provider.budget.${each}`,
   )
+  const [rehearsed] = await rehearse(t, file, '--case', budget.join(' '))
   if (!rehearsed) return t.fail('a case')
   const { statuses, outcomes, provider } = rehearsed.result
-  t.strictSame(
-    [statuses, outcomes],
-    [
-      { 200: 3, 500: 2 },
-      { miss: 3, none: 2 },
-    ],
-  )
+  t.strictSame(statuses, { 200: 3, 500: 2 })
+  t.strictSame(outcomes, { miss: 3, none: 2 })
   t.ok((provider?.windows[0]?.most ?? 6) <= 5, 'no minute has more than its limit')
   t.strictSame(
-    rehearsed.days.map(({ day, requests }) => [day, requests]),
-    [
-      ['2026-11-21', 2],
-      ['2026-11-22', 1],
-    ],
+    rehearsed.days.map(({ day, requests }) => `${day}: ${requests}`),
+    ['2026-11-21: 2', '2026-11-22: 1'],
   )
 })
 
@@ -152,21 +124,16 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   })
   const file = join(folder, 'day.ndjson')
   const out = join(folder, 'out.json')
-  const { code, stdout, stderr } = await runCommand(
-    ['rehearse', file, '--set', 'cache.freshFor=1h,3h', '--out', out, '--parallel', '2'],
-    fewPlaces,
-  )
+  const args = ['rehearse', file, '--set', 'cache.freshFor=1h,3h', '--out', out, '--parallel', '2']
+  const { code, stdout, stderr } = await runCommand(args, fewPlaces)
   t.equal(code, 0, stderr)
   t.match(stderr, /day\.ndjson:2: "no line of traffic" is no JSON/)
   t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
   t.match(stdout, /\n {2}cache\.freshFor=1h .*\n {2}cache\.freshFor=3h /)
   t.match(stdout, / of 10,000 +fits +unknown\n/)
   t.match(stdout, /: a plan is chosen by whole days without long gaps, because /)
-  for (const [number, value] of [
-    [1, '1h'],
-    [2, '3h'],
-  ]) {
-    const result = replayResult.parse(JSON.parse(readFileSync(join(folder, `out-${number}.json`), 'utf8')))
+  for (const [i, value] of ['1h', '3h'].entries()) {
+    const result = replayResult.parse(JSON.parse(readFileSync(join(folder, `out-${i + 1}.json`), 'utf8')))
     t.strictSame(result.statuses, { 200: 1, 401: 1 })
     t.equal(result.settings?.find(({ path }) => path === 'cache.freshFor')?.value ?? '1h', value)
     t.equal(result.traffic.faultyLines, 1)
@@ -185,9 +152,8 @@ t.test('what was answered without a known key is sent with one, which no tier li
     'keyed.ndjson': keyed.join('\n'),
     'keyless.ndjson': lineOf({ at: Date.UTC(2026), method: 'GET', path: dhaka }),
   })
-  const [log, known, keyless, out] = ['access.log', 'keyed.ndjson', 'keyless.ndjson', 'out.json'].map(name =>
-    join(folder, name),
-  ) as [string, string, string, string]
+  const at = (name: string) => join(folder, name)
+  const [log, known, out] = [at('access.log'), at('keyed.ndjson'), at('out.json')]
   const given = ['--tier', 'free', '--set', 'quota.tiers.free=1', '--out', out]
   const { code, stdout, stderr } = await runCommand(['rehearse', log, known, ...given], fewPlaces)
   t.equal(code, 0, stderr)
@@ -196,9 +162,8 @@ t.test('what was answered without a known key is sent with one, which no tier li
   const { statuses, outcomes } = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
   t.strictSame(statuses, { 200: 2, 304: 1, 401: 1, 429: 1 })
   t.strictSame(outcomes, { miss: 1, hit: 2, none: 2 })
-  const none = await runCommand(['rehearse', keyless])
-  t.equal(none.code, 1)
-  t.match(none.stderr, /none of the 1 requests was recorded with a key or as answered/)
+  const none = await runCommand(['rehearse', at('keyless.ndjson')])
+  t.match(none, { code: 1, stderr: /none of the 1 requests was recorded with a key or as answered/ })
 })
 
 const childrenOf = (pid: number): number[] =>
@@ -207,11 +172,9 @@ const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 for (const signal of ['SIGINT', 'SIGKILL'] as const)
   t.test(`${signal} leaves no process`, { skip: !existsSync('/proc/self/task') }, async t => {
-    const minute = (i: number) => new Date(Date.parse('2026-11-21T06:00:00Z') + i * 1_000).toISOString()
-    const file = fileOf(
-      t,
-      Array.from({ length: 5_000 }, (_, i) => [minute(i).slice(8, -1), dhaka] as const),
-    )
+    const second = (i: number) => new Date(Date.parse('2026-11-21T06:00:00Z') + i * 1_000).toISOString()
+    const arrivals = Array.from({ length: 5_000 }, (_, i): Arrival => [second(i).slice(8, -1), dhaka])
+    const file = fileOf(t, arrivals)
     const temporary = join(t.testdirName, 'tmp')
     const child = spawn(product, ['rehearse', file, '--json', '--step', '0ms'], {
       env: cleanEnv({ ...fewPlaces, TMPDIR: temporary }),

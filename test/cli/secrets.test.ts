@@ -27,19 +27,11 @@ const leaked = (password: string, printed: string, usual: string): string | unde
 // except for the mask character.
 const special = [...'@/#?:%&=+;,.!$()[]{}<>|\\^~`"\'-_0123456789 \t']
 const letter = fc.constantFrom(...'QXZWKJqxzwkj', 'Ω', 'ঢ', '😀')
-const password = (without = '') =>
-  fc
-    .array(
-      fc.oneof(
-        { weight: 2, arbitrary: letter },
-        fc.constantFrom(...special.filter(c => !without.includes(c))),
-      ),
-      {
-        minLength: 3,
-        maxLength: 24,
-      },
-    )
-    .map(characters => characters.join(''))
+const password = (without = '') => {
+  const sign = fc.constantFrom(...special.filter(c => !without.includes(c)))
+  const character = fc.oneof({ weight: 2, arbitrary: letter }, sign)
+  return fc.array(character, { minLength: 3, maxLength: 24 }).map(characters => characters.join(''))
+}
 const plain = password(' \t')
 const blank = password()
 
@@ -129,11 +121,8 @@ t.test('no error that quotes a URL repeats a part of its password', async () => 
         if (isUndecidable(url, secret)) continue
         const cause = new Error(`connect to ${quoted ? JSON.stringify(url) : url}, which failed`)
         for (const printed of [messageOf(cause), new InputError(cause.message).message, messageOf(url)]) {
-          const found = leaked(
-            secret,
-            printed,
-            `${usual} ", which redis.example:6380/1, which redis.example, which`,
-          )
+          const known = `${usual} ", which redis.example:6380/1, which redis.example, which`
+          const found = leaked(secret, printed, known)
           if (found !== undefined) throw new Error(`${JSON.stringify(found)} of ${url} in ${printed}`)
         }
       }
@@ -151,11 +140,9 @@ t.test('nothing that a command prints repeats a part of a password on its comman
     held.length = 0
     process.stderr.write = keep as typeof toErrors
     process.stdout.write = keep as typeof toOutput
+    const env = { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_TEST_REDIS__CONNECT_TIMEOUT: '50ms' }
     try {
-      await run(args, {
-        env: { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_TEST_REDIS__CONNECT_TIMEOUT: '50ms' },
-        clock: systemClock,
-      })
+      await run(args, { env, clock: systemClock })
     } finally {
       process.stderr.write = toErrors
       process.stdout.write = toOutput
@@ -192,9 +179,7 @@ t.test('nothing that a command prints repeats a part of a password on its comman
 t.test('a Redis that refuses or is not there is named without its password', async t => {
   const server = createServer(socket => {
     socket.on('error', () => {})
-    socket.once('data', () =>
-      socket.end('-WRONGPASS invalid username-password pair or user is disabled.\r\n'),
-    )
+    socket.once('data', () => socket.end('-WRONGPASS invalid username-password pair.\r\n'))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
@@ -202,23 +187,15 @@ t.test('a Redis that refuses or is not there is named without its password', asy
   const port = typeof address === 'object' ? address?.port : 0
   for (const at of [`127.0.0.1:${port}`, '127.0.0.1:1'])
     for (const mode of ['single', 'sentinel', 'cluster'] as const) {
-      const options = {
-        store: { path: ':memory:' },
-        redis: {
-          url: `redis://user:QX%2FZW%40KJ@${at}`,
-          mode,
-          sentinelMaster: mode === 'sentinel' ? 'one' : null,
-          sentinelPassword: mode === 'sentinel' ? 'QXZWKJ' : null,
-          prefix: 'x:',
-          connectTimeoutMs: 300,
-          commandTimeoutMs: 300,
-        },
+      const isSentinel = mode === 'sentinel'
+      const redis = {
+        ...{ url: `redis://user:QX%2FZW%40KJ@${at}`, mode, prefix: 'x:' },
+        sentinelMaster: isSentinel ? 'one' : null,
+        sentinelPassword: isSentinel ? 'QXZWKJ' : null,
+        ...{ connectTimeoutMs: 300, commandTimeoutMs: 300 },
       }
-      const error = await openStore(options, systemClock, silent).then(
-        () => undefined,
-        (error: unknown) => error,
-      )
-      t.match(error, { name: 'InputError' }, mode)
+      const opening = openStore({ store: { path: ':memory:' }, redis }, systemClock, silent)
+      const error = await t.rejects(opening, { name: 'InputError' }, mode)
       t.match(messageOf(error), at)
       t.notMatch(messageOf(error), /QX|ZW|KJ/)
     }

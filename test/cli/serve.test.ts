@@ -11,6 +11,15 @@ import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
+const usual = {
+  PATH: process.env.PATH,
+  ABOHAWA_SERVER__PORT: '0',
+  ABOHAWA_SERVER__DRAIN_FOR: '0s',
+  ABOHAWA_OPS__PORT: '0',
+  ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+  ABOHAWA_CATALOGUE__PATH: usualCatalogue,
+}
+
 type Line = { readonly msg: string; readonly reason?: string }
 
 const serve = async (
@@ -21,15 +30,7 @@ const serve = async (
 ) => {
   const child = spawn(product, ['serve', ...args], {
     cwd: folder,
-    env: {
-      PATH: process.env.PATH,
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
-      ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-      ...env,
-    },
+    env: { ...usual, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -77,11 +78,8 @@ t.test('a missing file of places is named with its setting and its full path', a
   t.strictSame(await exited, [1, null])
   t.match(errors(), `abohawa: catalogue.path: ${folder}/nowhere.json cannot be read`)
   t.equal(errors().trim().split('\n').length, 1)
-  const { stderr, code } = await runCommand(['catalogue', 'publish', '3026'], {
-    ABOHAWA_CATALOGUE__PATH: `${folder}/nowhere.json`,
-  })
-  t.equal(code, 1)
-  t.match(stderr, 'nowhere.json')
+  const nowhere = { ABOHAWA_CATALOGUE__PATH: `${folder}/nowhere.json` }
+  t.match(await runCommand(['catalogue', 'publish', '3026'], nowhere), { code: 1, stderr: 'nowhere.json' })
 })
 
 t.test('a stop on Redis is no outage of it', async t => {
@@ -122,15 +120,7 @@ t.test('SIGHUP logs the fault of a faulty file, and never a reload; SIGTERM ends
 t.test('a signal to npm and all that it started is one signal, and is followed by the drain', async t => {
   const child = spawn('npm', ['run', '-s', 'abohawa', '--', 'serve'], {
     cwd: join(import.meta.dirname, '..', '..'),
-    env: {
-      PATH: process.env.PATH,
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '500ms',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
-      ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-      ABOHAWA_STORE__PATH: ':memory:',
-    },
+    env: { ...usual, ABOHAWA_SERVER__DRAIN_FOR: '500ms', ABOHAWA_STORE__PATH: ':memory:' },
     stdio: ['ignore', 'pipe', 'inherit'],
     // A process group of its own, as a terminal gives one to each job.
     detached: true,
@@ -154,14 +144,10 @@ t.test('a signal to npm and all that it started is one signal, and is followed b
 
 t.test('a second signal after a second ends at once', async t => {
   const { child, exited } = await serve(t, { ABOHAWA_SERVER__DRAIN_FOR: '10m' })
-  await until(
-    'it ended',
-    () => {
-      child.kill('SIGTERM')
-      return child.exitCode !== null
-    },
-    20_000,
-    200,
-  )
+  const isEnded = () => {
+    child.kill('SIGTERM')
+    return child.exitCode !== null
+  }
+  await until('it ended', isEnded, 20_000, 200)
   t.strictSame(await exited, [1, null])
 })

@@ -34,12 +34,8 @@ t.test('a gateway loads neither fetch, nor prom-client, nor what sends to the pr
 `)) as string[]
   t.ok(loaded.includes('NativeModule http'))
   t.ok(loaded.some(one => one.includes('/node_modules/pino/')))
-  t.strictSame(
-    loaded.filter(one =>
-      /internal\/deps\/undici|@opentelemetry|node_modules\/(cockatiel|prom-client|undici)\//.test(one),
-    ),
-    [],
-  )
+  const unneeded = /internal\/deps\/undici|@opentelemetry|node_modules\/(cockatiel|prom-client|undici)\//
+  t.notOk(loaded.find(one => unneeded.test(one)))
 })
 
 const hook = join(root, 'test', 'support', 'loaded-modules.ts')
@@ -60,38 +56,19 @@ t.test('with settings from the environment alone, nothing that reads YAML is loa
     console.log(JSON.stringify([config.store.path, ...Object.keys(createRequire('file:///').cache)]))
   `)) as string[]
   t.equal(loaded[0], 'a.db')
-  t.strictSame(
-    loaded.filter(one => one.includes('yaml')),
-    [],
-  )
+  t.notOk(loaded.find(one => one.includes('yaml')))
 })
 
 t.test('a command loads what it needs, and nothing of the others', async t => {
   const loadedBy = async (...words: string[]): Promise<string[]> => {
     const file = join(t.testdir({ modules: '' }), 'modules')
-    const env = {
-      ...process.env,
-      NODE_OPTIONS: `--import=${hook}`,
-      LOADED_MODULES: file,
-      NODE_COMPILE_CACHE: '',
-    }
-    await run(product, words, { env: { ...env, ABOHAWA_STORE__PATH: join(t.testdirName, 'none') } }).catch(
-      () => {},
-    )
+    const store = { ABOHAWA_STORE__PATH: join(t.testdirName, 'none'), NODE_COMPILE_CACHE: '' }
+    const env = { ...process.env, ...store, NODE_OPTIONS: `--import=${hook}`, LOADED_MODULES: file }
+    await run(product, words, { env }).catch(() => {})
     return folders(readFileSync(file, 'utf8').split('\n')).filter(name => name !== undefined)
   }
-  const others = [
-    'api',
-    'cache',
-    'fastify',
-    'gateway',
-    'load',
-    'operate',
-    'pino',
-    'provider',
-    'telemetry',
-    'undici',
-  ]
+  const rooms = ['api', 'cache', 'gateway', 'load', 'operate', 'provider', 'telemetry']
+  const others = [...rooms, 'fastify', 'pino', 'undici']
   const loadedOf = (loaded: readonly string[], names: readonly string[]): string[] =>
     names.filter(name => loaded.includes(name))
   for (const words of [['--version'], ['--help'], ['--help', 'keys'], [], ['stauts']]) {

@@ -136,19 +136,11 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
   db.enableDefensive(false)
   db.exec(`PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'bytes_by_expiry'`)
   await refused(/can't be backed up to .*new: the copy is damaged: .*Page \d+/, at('new'), damaged)
-  const redis = await runCommand(['store', 'backup', at('new')], {
-    ABOHAWA_REDIS__URL: 'redis://127.0.0.1:9',
-  })
+  const env = { ABOHAWA_REDIS__URL: 'redis://127.0.0.1:9' }
+  const redis = await runCommand(['store', 'backup', at('new')], env)
   t.match(redis, { code: 1, stderr: /the store is redis:.* Redis itself backs up .*`abohawa store export/ })
-  t.strictSame(readdirSync(folder).sort(), [
-    'link',
-    'other',
-    'pile',
-    'store.db',
-    'store.db-reserve',
-    'text.db',
-    'there',
-  ])
+  const names = ['link', 'other', 'pile', 'store.db', 'store.db-reserve', 'text.db', 'there']
+  t.strictSame(readdirSync(folder).sort(), names)
 
   t.equal((await copy(path, at('there'), '--force')).code, 0)
   t.equal(statSync(at('there')).mode & 0o777, 0o600)

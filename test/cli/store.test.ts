@@ -114,15 +114,13 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   t.match(onItself, { code: 2, stderr: /allowed: another store than that of the configuration/ })
   const nowhere = `127.0.0.1:${await freePort()}`
   const { host } = new URL(redis.url)
-  for (const [to, more, said] of [
-    [`redis://${nowhere}`, [], `${nowhere}, which can't be used: connect ECONNREFUSED ${nowhere}\n`],
-    [
-      redis.url,
-      ['--to-mode', 'cluster'],
-      `${host}, which is a single Redis server, but --to-mode is cluster`,
-    ],
+  const away = `${nowhere}, which can't be used: connect ECONNREFUSED ${nowhere}\n`
+  const mode = `${host}, which is a single Redis server, but --to-mode is cluster: set --to-mode to single\n`
+  for (const [source, to, said] of [
+    [inRedis, [`redis://${nowhere}`], away],
+    [from, [redis.url, '--to-mode', 'cluster'], mode],
   ] as const) {
-    const refused = await from.command('store', 'copy', '--to', to, ...more)
+    const refused = await source.command('store', 'copy', '--to', ...to)
     t.match(refused, { code: 1, stderr: `abohawa: --to names ${said}` })
   }
 })
@@ -190,33 +188,22 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
   const faults: [string, string[], RegExp][] = [
     ['no JSON', [first ?? '', '{"record":', ...rest], /line 2 of .*x\.ndjson is damaged: it is no JSON/],
     ['another record', ['{"record":"cat"}', ...lines], /line 1 of .* no record of a subscriber/],
-    [
-      'a wrong field',
-      [key.replace(/"createdAt":\d+/, '"createdAt":"x"')],
-      /line 1 of .* its createdAt is wrong/,
-    ],
-    ...(
-      [
-        ['id', 'a'.repeat(201), 'allowed are 1 to 200 letters, digits and the signs _ . -'],
-        ['id', 'a b', 'allowed are 1 to 200 letters, digits and the signs _ . -'],
-        ['createdAt', 8.64e15 + 1, 'Too big: expected number to be <=8640000000000000'],
-        ['limit', 1e12, 'Too big: expected number to be <=999999999999'],
-      ] as const
-    ).map(([field, value, fault]): [string, string[], RegExp] => [
-      `${field} ${value}`,
-      [JSON.stringify({ ...JSON.parse(key), [field]: value })],
-      new RegExp(`line 1 of .* is damaged: its ${field} is wrong: ${fault}`),
-    ]),
     ['no end', lines.slice(0, -1), /the end of the export is missing after 6 records/],
     ['a line less', lines.toSpliced(4, 1), /line 6 of .*: the export had 2 records of usage, and 1 are here/],
     ['more after the end', [...lines, first ?? ''], /line 8 of .*: it comes after the end/],
-    [
-      'a key before its subscriber',
-      [key, ...lines],
-      /line 1 of .*: key key_\w+ is of subscriber sub_\w+, who is/,
-    ],
+    ['a key first', [key, ...lines], /line 1 of .*: key key_\w+ is of subscriber sub_\w+, who is/],
     ['nothing', [''], /line 1 of .* is damaged/],
   ]
+  for (const [field, value, fault] of [
+    ['id', 'a'.repeat(201), 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+    ['id', 'a b', 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+    ['createdAt', 'x', ''],
+    ['createdAt', 8.64e15 + 1, 'Too big: expected number to be <=8640000000000000'],
+    ['limit', 1e12, 'Too big: expected number to be <=999999999999'],
+  ] as const) {
+    const line = JSON.stringify({ ...JSON.parse(key), [field]: value })
+    faults.push([line, [line], new RegExp(`line 1 of .* is damaged: its ${field} is wrong: ${fault}`)])
+  }
   await Promise.all(
     faults.map(async ([title, content, sentence], i) => {
       const file = join(from.folder, `${i}-x.ndjson`)

@@ -38,21 +38,10 @@ t.test('the samples are what the commands of their page write', async t => {
 
 t.test('a file, its gzip and standard output have the same lines, and the gzip no time', async t => {
   const folder = t.testdir()
-  const [plain, packed, again] = ['a.ndjson', 'b.ndjson.gz', 'c.ndjson.gz'].map(name =>
-    join(folder, name),
-  ) as [string, string, string]
-  const options = [
-    '--rate',
-    '20',
-    '--duration',
-    '90s',
-    '--seed',
-    '7',
-    '--storm',
-    'upazila/302638@08:00/1m',
-    '--start',
-    '2026-04-14T08:00+06:00',
-  ]
+  const at = (name: string) => join(folder, name)
+  const [plain, packed, again] = [at('a.ndjson'), at('b.ndjson.gz'), at('c.ndjson.gz')]
+  const storm = ['--storm', 'upazila/302638@08:00/1m', '--start', '2026-04-14T08:00+06:00']
+  const options = ['--rate', '20', '--duration', '1m30s', '--seed', '7', ...storm]
   const [shown, toFile, toGzip, toOther] = await runCommands([
     generate(...options),
     generate(...options, '--out', plain),
@@ -60,43 +49,27 @@ t.test('a file, its gzip and standard output have the same lines, and the gzip n
     generate(...options, '--out', again),
   ])
   const text = readFileSync(plain, 'utf8')
-  t.match(toFile, {
-    code: 0,
-    stderr: '',
-    stdout: /a\.ndjson has 1,\d{3} requests\.\n {2}from +2026-04-14 08:00 Asia\/Dhaka, for 90s\n/,
-  })
-  t.match(
-    toFile?.stdout,
-    /storm +Keraniganj \(upazila\/302638\) from 2026-04-14 08:00 to 2026-04-14 08:01, 10 times/,
-  )
+  const said = /a\.ndjson has 1,\d{3} requests\.\n {2}from +2026-04-14 08:00 Asia\/Dhaka, for 90s\n/
+  t.match(toFile, { code: 0, stderr: '', stdout: said })
+  const ofStorm = /storm +Keraniganj \(upazila\/302638\) from 2026-04-14 08:00 to 2026-04-14 08:01, 10 times/
+  t.match(toFile?.stdout, ofStorm)
   t.ok(shown?.stdout === text && textOf(packed) === text)
   t.strictSame(readFileSync(packed), readFileSync(again))
   t.equal(readFileSync(packed).readUInt32LE(4), 0)
   const { catalogue, ...facts } = JSON.parse(toGzip?.stdout ?? '')
   t.match(catalogue, /^[0-9a-f]{64}$/)
+  const from = '2026-04-14T02:00:00.000Z'
+  const to = '2026-04-14T02:01:00.000Z'
   t.strictSame(facts, {
-    out: packed,
-    requests: text.split('\n').length - 1,
-    from: '2026-04-14T02:00:00.000Z',
-    seconds: 90,
+    ...{ out: packed, requests: text.split('\n').length - 1, from, seconds: 90 },
     ...{ seed: 7, rate: 20, arrivals: 'poisson', shape: 'day' },
-    storms: [
-      {
-        place: 'upazila/302638',
-        from: '2026-04-14T02:00:00.000Z',
-        to: '2026-04-14T02:01:00.000Z',
-        factor: 10,
-      },
-    ],
+    storms: [{ place: 'upazila/302638', from, to, factor: 10 }],
     mix: { weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
     ...{ alpha: 1, keys: 1000, keysAlpha: 0.8, english: 0.3, conditional: 0.1, compressed: 0.75, bad: 0.01 },
   })
   t.equal(toOther?.code, 0)
-  t.equal(
-    createHash('sha256').update(text).digest('hex'),
-    'eb696ab3ef0aa32e9196519eb5a6123c6cace152645eebd042f8f5d7d66f4219',
-    'the same bytes on every machine',
-  )
+  const sha256 = 'eb696ab3ef0aa32e9196519eb5a6123c6cace152645eebd042f8f5d7d66f4219'
+  t.equal(createHash('sha256').update(text).digest('hex'), sha256, 'the same bytes on every machine')
 })
 
 t.test('a file that exists is replaced only with --force', async t => {
@@ -114,20 +87,16 @@ t.test('a file that exists is replaced only with --force', async t => {
 t.test('an interrupted command leaves a whole file of what it generated so far', async t => {
   const folder = t.testdir()
   const out = join(folder, 'long.ndjson.gz')
-  const child = spawn(product, generate('--rate', '1000', '--duration', '9d', '--out', out), {
-    env: cleanEnv(),
-  })
+  const args = generate('--rate', '1000', '--duration', '9d', '--out', out)
+  const child = spawn(product, args, { env: cleanEnv() })
   const exited = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => {
     errors += text
   })
-  await until(
-    'something is written',
-    () => readdirSync(folder).some(name => statSync(join(folder, name)).size > 0),
-    30_000,
-  )
+  const isWritten = () => readdirSync(folder).some(name => statSync(join(folder, name)).size > 0)
+  await until('something is written', isWritten, 30_000)
   child.kill('SIGINT')
   t.strictSame(await exited, [1, null])
   const lines = textOf(out).trimEnd().split('\n')
@@ -146,11 +115,8 @@ t.test('the commands of the documentation: files, and keys for one that are crea
     .join('')
     .replaceAll('npm run -s abohawa --', product)
     .replace('--rate 2000', '--rate 20')
-  const { status, stderr } = spawnSync('bash', ['-euc', script], {
-    cwd: folder,
-    env: cleanEnv(env),
-    encoding: 'utf8',
-  })
+  const options = { cwd: folder, env: cleanEnv(env), encoding: 'utf8' } as const
+  const { status, stderr } = spawnSync('bash', ['-euc', script], options)
   t.equal(status, 0, stderr)
   const made = ['ids.csv', 'issued.csv', 'ten-minutes.ndjson.gz', 'weekday.ndjson.gz', 'storm.ndjson.gz']
   for (const name of made) t.ok(existsSync(join(folder, name)), name)
@@ -158,19 +124,12 @@ t.test('the commands of the documentation: files, and keys for one that are crea
 
   const ids = readFileSync(join(folder, 'ids.csv'), 'utf8').trimEnd().split('\r\n')
   t.equal(ids.length, 61)
-  t.strictSame(ids.slice(0, 2), [
-    'subscriber,tier,external_id,limit',
-    'Load test,enterprise,key-0001,1000000000',
-  ])
+  const first = 'Load test,enterprise,key-0001,1000000000'
+  t.strictSame(ids.slice(0, 2), ['subscriber,tier,external_id,limit', first])
   const issued = readFileSync(join(folder, 'issued.csv'), 'utf8')
   t.match(issued, /^key_\w+,svc_live_\w+,key-0001,Load test,enterprise,1000000000,/m)
-  const [again, shown] = await runCommands(
-    [
-      ['keys', 'create', '--from', join(folder, 'ids.csv'), '--csv', '--out', join(folder, 'again.csv')],
-      ['keys', 'show', 'external:key-0060', '--json'],
-    ],
-    env,
-  )
+  const create = `keys create --from ${join(folder, 'ids.csv')} --csv --out ${join(folder, 'again.csv')}`
+  const [again, shown] = await runCommands([create, 'keys show external:key-0060 --json'], env)
   t.match(again, { code: 0, stderr: /0 created, 60 existed/ })
   const expected = { tier: 'enterprise', limit: 1_000_000_000, subscriber: 'Load test' }
   t.match(JSON.parse(shown?.stdout ?? ''), expected)
@@ -178,12 +137,8 @@ t.test('the commands of the documentation: files, and keys for one that are crea
 
 t.test('the keys of files, or of a part of them, as CSV; faulty lines are said', async t => {
   const sample = join(samples, 'weekday.ndjson.gz')
-  const faulty = join(
-    t.testdir({
-      'a.ndjson': '{"at":"2026-11-16T00:00:00Z","method":"GET","path":"/x","key":"k"}\nbroken\n',
-    }),
-    'a.ndjson',
-  )
+  const line = '{"at":"2026-11-16T00:00:00Z","method":"GET","path":"/x","key":"k"}'
+  const faulty = join(t.testdir({ 'a.ndjson': `${line}\nbroken\n` }), 'a.ndjson')
   const keysOf = (...args: string[]) => ['traffic', 'import', ...args, '--as', 'keys']
   const [free, both, part] = await runCommands([
     keysOf(sample, '--tier', 'free'),

@@ -2,13 +2,13 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { whatIfText } from '../../src/cli/load/whatif-text.ts'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import type { WhatIfResult } from '../../src/load/what-if/what-if.ts'
-import { runCommands } from '../support/printed.ts'
+import { checkMistakes, runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
@@ -50,28 +50,17 @@ const textOf = (stdout = ''): string => whatIfText(jsonOf(stdout))
 t.test('every combination has its figures, the same each time and with any number of threads', async t => {
   // Longer than 15 minutes, so that what is fresh for so long is loaded again.
   const file = writeTraffic(t, 60, 20_000)
-  const args = [
-    'whatif',
-    file,
-    '--set',
-    'cache.freshFor=5m,15m',
-    '--set',
-    'cache.cellDegrees=0.1,1',
-    '--json',
-  ]
-  const given = [...args, '--case', 'cache.memory=1MiB', '--instances', '2']
+  const grid = ['--set', 'cache.freshFor=5m,15m', '--set', 'cache.cellDegrees=0.1,1']
+  const given = ['whatif', file, ...grid, '--json', '--case', 'cache.memory=1MiB', '--instances', '2']
   const ended = await runCommand([...given, '--threads', '2'], byAge)
   t.equal(ended.code, 0, ended.stderr)
   const result = jsonOf(ended.stdout)
+  const names = ['5m', '15m'].flatMap(fresh =>
+    ['0.1', '1'].map(degrees => `cache.freshFor=${fresh} cache.cellDegrees=${degrees}`),
+  )
   t.strictSame(
     result.cases.map(({ name }) => name),
-    [
-      'cache.freshFor=5m cache.cellDegrees=0.1',
-      'cache.freshFor=5m cache.cellDegrees=1',
-      'cache.freshFor=15m cache.cellDegrees=0.1',
-      'cache.freshFor=15m cache.cellDegrees=1',
-      'cache.memory=1MiB',
-    ],
+    [...names, 'cache.memory=1MiB'],
   )
   t.match(result, {
     traffic: { requests: 60, faultyLines: 0, spanSeconds: 59 * 20, from: '2026-11-16T06:00:00.000Z' },
@@ -85,14 +74,9 @@ t.test('every combination has its figures, the same each time and with any numbe
     // Programs read these names.
     t.strictSame(Object.keys(memory), ['mostBytes', 'mostEntries', 'sharedEntries', 'sharedBytes'])
     t.equal(hits.memory + hits.shared + stale + misses + failed, 60)
-    t.equal(
-      steps.reduce((sum, step) => sum + step.hits + step.stale + step.misses, 0),
-      60,
-    )
-    t.equal(
-      provider.days.reduce((sum, { weight }) => sum + weight, 0),
-      provider.weight,
-    )
+    const inSteps = steps.reduce((sum, step) => sum + step.hits + step.stale + step.misses, 0)
+    const inDays = provider.days.reduce((sum, { weight }) => sum + weight, 0)
+    t.strictSame([inSteps, inDays], [60, provider.weight])
   }
   const [short, , long] = result.cases
   t.ok((short?.provider.weight ?? 0) > (long?.provider.weight ?? 0), 'longer freshness costs less')
@@ -101,6 +85,7 @@ t.test('every combination has its figures, the same each time and with any numbe
   t.equal(again.stdout, ended.stdout)
 })
 
+const point = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
 // Each of 40 places every 16 minutes, and new weather every 10: the 3,600 loads of 24 h weigh 10,800, more than the free plan
 // has, and those of an hour do not.
@@ -108,10 +93,9 @@ const busy = `cache.freshness=age cache.freshFor=10m ${noBudget}`
 const exact = { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
 
 t.test('an hour of traffic names no plan, and a day does', async t => {
-  const place = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
   const linesOf = (from: number, hours: number) =>
     Array.from({ length: hours * 150 }, (_, i) =>
-      lineOf({ at: begin + from + i * 24_000, method: 'GET', path: place(i % 40), key: 'a' }),
+      lineOf({ at: begin + from + i * 24_000, method: 'GET', path: point(i % 40), key: 'a' }),
     ).join('\n')
   const folder = t.testdir({
     'hour.ndjson': linesOf(0, 1),
@@ -119,21 +103,17 @@ t.test('an hour of traffic names no plan, and a day does', async t => {
     // Two hours of which the second is a day later: nothing says what was between them.
     'later.ndjson': linesOf(23 * 60 * minuteMs, 1),
   })
-  const [hour, day, later] = ['hour', 'day', 'later'].map(name => join(folder, `${name}.ndjson`)) as [
-    string,
-    string,
-    string,
+  const whatIf = (names: string[], ...more: string[]) => [
+    'whatif',
+    ...names.map(name => join(folder, `${name}.ndjson`)),
+    '--case',
+    busy,
+    '--json',
+    ...more,
   ]
   const page = join(folder, 'page.html')
-  const given = ['--case', busy, '--json']
-  const [shortly, long, parted] = await runCommands(
-    [
-      ['whatif', hour, ...given, '--out', page],
-      ['whatif', day, ...given],
-      ['whatif', hour, later, ...given],
-    ],
-    exact,
-  )
+  const lines = [whatIf(['hour'], '--out', page), whatIf(['day']), whatIf(['hour', 'later'])]
+  const [shortly, long, parted] = await runCommands(lines, exact)
   const caseOf = (stdout = '') => jsonOf(stdout).cases[0]
   const carriers = (stdout = '') => caseOf(stdout)?.plans.map(({ carries }) => carries)
   t.strictSame(carriers(shortly?.stdout), [null, null, null, null])
@@ -152,12 +132,7 @@ t.test('an hour of traffic names no plan, and a day does', async t => {
 t.test('a plan that is too small is named by its limit, however short the traffic', async t => {
   const file = join(t.testdir(), 'flood.ndjson')
   const lines = Array.from({ length: 400 }, (_, i) =>
-    lineOf({
-      at: begin + i * 10,
-      method: 'GET',
-      path: `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`,
-      key: 'a',
-    }),
+    lineOf({ at: begin + i * 10, method: 'GET', path: point(i), key: 'a' }),
   )
   writeFileSync(file, lines.join('\n'))
   const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
@@ -174,20 +149,13 @@ const combinedLine = (seconds: number, target: string, status: number, method = 
 t.test('a log without keys counts what was answered, and says what is left out', async t => {
   const weather = '/api/v1/weather/district/3026'
   const log = join(t.testdir(), 'access.log')
-  writeFileSync(
-    log,
-    [
-      combinedLine(0, weather, 200),
-      combinedLine(1, weather, 304),
-      combinedLine(2, weather, 500),
-      combinedLine(3, weather, 401),
-      combinedLine(4, weather, 429),
-      combinedLine(5, weather, 301),
-      combinedLine(6, weather, 405, 'POST'),
-      combinedLine(7, '/api/v1/locations?type=district', 200),
-      combinedLine(8, '/api/v1/weather/district/999999', 404),
-    ].join('\n'),
-  )
+  const lines = [
+    ...[200, 304, 500, 401, 429, 301].map((status, i) => combinedLine(i, weather, status)),
+    combinedLine(6, weather, 405, 'POST'),
+    combinedLine(7, '/api/v1/locations?type=district', 200),
+    combinedLine(8, '/api/v1/weather/district/999999', 404),
+  ]
+  writeFileSync(log, lines.join('\n'))
   const page = join(t.testdirName, 'page.html')
   const { stdout } = await runCommand(['whatif', log, '--json', '--out', page])
   const text = textOf(stdout)
@@ -204,15 +172,15 @@ t.test('traffic without any request for weather is no traffic to judge by', asyn
     'keyless.ndjson': lineOf({ at: begin, method: 'GET', path: '/api/v1/weather/district/3026' }),
     'lists.log': combinedLine(0, '/api/v1/locations?type=district', 200),
   })
-  const files = ['keyless.ndjson', 'lists.log'].map(name => join(folder, name))
-  const [keyless, lists] = await runCommands(files.map(file => ['whatif', file]))
-  const sentence = /none of the 1 requests is for weather that a cache could hold/
-  for (const ended of [keyless, lists]) {
-    t.equal(ended?.code, 1)
-    t.match(ended?.stderr, sentence)
-    t.equal(ended?.stdout, '')
-  }
-  t.match(keyless?.stderr, ': 1 with neither a key nor a recorded answer; allowed: ')
+  const none = 'none of the 1 requests is for weather that a cache could hold'
+  await checkMistakes(t, [
+    [
+      `whatif ${join(folder, 'keyless.ndjson')}`,
+      1,
+      new RegExp(`${none}: 1 with neither a key nor a recorded`),
+    ],
+    [`whatif ${join(folder, 'lists.log')}`, 1, new RegExp(none)],
+  ])
 })
 
 t.test('--warm passes the traffic once before it is counted', async t => {
@@ -226,24 +194,17 @@ t.test('--warm passes the traffic once before it is counted', async t => {
 t.test('the table, the remarks and the page', async t => {
   const file = writeTraffic(t, 40, minuteMs)
   const page = join(t.testdirName, 'page.html')
-  const { code, stdout, stderr } = await runCommand([
-    'whatif',
-    file,
-    '--set',
-    'cache.freshFor=10m,30m',
-    '--threads',
-    '1',
-    '--warm-up',
-    '10m',
-    '--out',
-    page,
-  ])
+  const line = `whatif ${file} --set cache.freshFor=10m,30m --threads 1 --warm-up 10m --out ${page}`
+  const { code, stdout, stderr } = await runCommand(line.split(' '))
   t.equal(code, 0, stderr)
-  t.match(stdout, /^ {2}traffic +40 requests in 39m$/m)
-  t.match(stdout, /^ {2}start +cold, counted after 10m$/m)
-  t.match(stdout, /^setting +hits +stale +misses +weight/m)
-  t.match(stdout, /^cache\.freshFor=30m +\* +\d/m)
-  t.match(stdout, 'No other setting beats it in hits, weight, age (p95) and memory together.')
+  for (const said of [
+    /^ {2}traffic +40 requests in 39m$/m,
+    /^ {2}start +cold, counted after 10m$/m,
+    /^setting +hits +stale +misses +weight/m,
+    /^cache\.freshFor=30m +\* +\d/m,
+    'No other setting beats it in hits, weight, age (p95) and memory together.',
+  ])
+    t.match(stdout, said)
   t.match(stderr, `The page is in ${page}.`)
   const html = readFileSync(page, 'utf8')
   t.match(html, '<h2 id="settings">Settings</h2>')
@@ -253,24 +214,17 @@ t.test('the table, the remarks and the page', async t => {
 
 t.test('faulty lines are named and left out', async t => {
   const file = writeTraffic(t, 3, 1_000)
-  writeFileSync(file, `${readFileSync(file, 'utf8')}no JSON\n`)
+  appendFileSync(file, 'no JSON\n')
   const { code, stdout, stderr } = await runCommand(['whatif', file, '--json'])
-  t.equal(code, 0)
-  t.match(stderr, /traffic\.ndjson:4: /)
+  t.match({ code, stderr }, { code: 0, stderr: /traffic\.ndjson:4: / })
   t.match(jsonOf(stdout).traffic, { requests: 3, faultyLines: 1 })
 })
 
 t.test('Ctrl-C ends with what is done', { skip: !existsSync('/proc/self/task') }, async t => {
   // The gap between the two is tried for many seconds, and read at once.
   const file = writeTraffic(t, 2, 30 * 24 * 60 * minuteMs)
-  const child = spawn(
-    product,
-    ['whatif', file, '--json', '--threads', '1', '--set', 'cache.freshFor=30m,1h'],
-    {
-      env: cleanEnv(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const args = ['whatif', file, '--json', '--threads', '1', '--set', 'cache.freshFor=30m,1h']
+  const child = spawn(product, args, { env: cleanEnv(), stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   let stdout = ''
   child.stdout.setEncoding('utf8').on('data', text => {
@@ -290,14 +244,10 @@ t.test('Ctrl-C ends with what is done', { skip: !existsSync('/proc/self/task') }
 
 t.test('of a HAR the requests of one host are tried, and what is left out is said', async t => {
   const file = join(t.testdir(), 'page.har')
+  const headers = [{ name: 'x-api-key', value: 'k' }]
   const entry = (host: string) => ({
-    startedDateTime: '2026-11-16T06:00:00Z',
-    time: 5,
-    request: {
-      method: 'GET',
-      url: `${host}/api/v1/weather/district/3026`,
-      headers: [{ name: 'x-api-key', value: 'k' }],
-    },
+    ...{ startedDateTime: '2026-11-16T06:00:00Z', time: 5 },
+    request: { method: 'GET', url: `${host}/api/v1/weather/district/3026`, headers },
     response: { status: 200, headers: [], content: { size: 10 } },
   })
   const hosts = ['http://one.example', 'http://one.example', 'http://two.example:80']

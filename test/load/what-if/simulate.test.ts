@@ -113,10 +113,8 @@ t.test('a small memory tier evicts, and the shared tier has it', async t => {
 t.test('bodies in several encodings take more memory than one', async t => {
   const requests = Array.from({ length: 70 }, (_, i) => at(i * second))
   const plainly = await trySetting(plain, requests)
-  const encoded = requests.map((request, i) => ({
-    ...request,
-    accepts: ['gzip', 'br', 'identity'][i % 3] ?? '',
-  }))
+  const accepts = (i: number) => ['gzip', 'br', 'identity'][i % 3] ?? ''
+  const encoded = requests.map((request, i) => ({ ...request, accepts: accepts(i) }))
   const both = await trySetting(plain, encoded)
   t.ok(both.memory.mostBytes > plainly.memory.mostBytes + 1_000)
 })
@@ -154,9 +152,8 @@ t.test('requests that are refused before the cache is read have no weather', asy
 
 t.test('a warm-up is not counted, and leaves the cache as it is', async t => {
   const requests = [at(0), at(30 * minuteMs), at(hourMs)]
-  const figures = await trySetting(`cache.freshness=age cache.freshFor=3h ${plain}`, requests, {
-    warmUpMs: 10 * minuteMs,
-  })
+  const options = { warmUpMs: 10 * minuteMs }
+  const figures = await trySetting(`cache.freshness=age cache.freshFor=3h ${plain}`, requests, options)
   t.match(outcomes(figures), { ...none, memory: 2 })
   t.equal(figures.requests, 2)
   t.strictSame(figures.age, { p50: 1_800, p95: 3_600, max: 3_600 })

@@ -42,13 +42,7 @@ const readHours = async (): Promise<TrafficRequest[]> => {
   return all
 }
 
-type Figures = {
-  readonly hits: number
-  readonly stale: number
-  readonly misses: number
-  readonly failed: number
-  readonly weight: number
-}
+type Figures = Readonly<Record<'hits' | 'stale' | 'misses' | 'failed' | 'weight', number>>
 
 const rehearsed = async (
   requests: readonly TrafficRequest[],
@@ -69,13 +63,8 @@ const rehearsed = async (
   await rehearse({ requests, stepMs: 1, onProgress: () => {}, signal }, { fixture, recorder, spending })
   const { statuses, outcomes } = recorder.form().counts
   const { hit = 0, stale = 0, miss = 0 } = outcomes
-  const figures = {
-    hits: hit,
-    stale,
-    misses: miss,
-    failed: statuses['500'] ?? 0,
-    weight: spending.total.weight,
-  }
+  const { weight } = spending.total
+  const figures = { hits: hit, stale, misses: miss, failed: statuses['500'] ?? 0, weight }
   return { figures, baseUrl: fixture.config.provider.baseUrl }
 }
 
@@ -90,13 +79,9 @@ t.test('real processes do what whatif says, to within 1 %', async t => {
     const real = await rehearsed(requests, env)
     const provider = { ...config.provider, baseUrl: real.baseUrl }
     const said = await simulateOn({ ...config, provider }, trace)
-    const figures: Figures = {
-      hits: said.hits.memory + said.hits.shared,
-      stale: said.stale,
-      misses: said.misses,
-      failed: said.failed,
-      weight: said.provider.weight,
-    }
+    const { stale, misses, failed } = said
+    const hits = said.hits.memory + said.hits.shared
+    const figures: Figures = { hits, stale, misses, failed, weight: said.provider.weight }
     found.push(figures)
     for (const [what, value] of Object.entries(real.figures)) {
       const own = figures[what as keyof Figures]
