@@ -16,12 +16,14 @@ import {
   spendAlone,
   spendAndEmpty,
 } from './events.ts'
-import type { Protocol, Settings, Step, StoreKind } from './steps.ts'
+import { points } from './mix.ts'
+import type { PlannedRequest, Protocol, Settings, Step, StoreKind } from './steps.ts'
 
 export type Opening = {
   readonly stores?: readonly StoreKind[]
   readonly protocols?: readonly Protocol[]
   readonly settings?: Settings
+  readonly constants?: Settings
   readonly hasProcesses?: true
   /** The clocks of gateways differ. */
   readonly isSkewed?: true
@@ -109,6 +111,24 @@ const providerFails: Event = state => [
   ...heal(state),
 ]
 
+/**
+ * A gateway stands still in the middle of its loads, for longer than its leases, and its answers come meanwhile. Another one loads
+ * the same cells, and a third one reads what both have left in Redis.
+ */
+const overtaken: Event = state => {
+  const at = (gateway: number): PlannedRequest[] =>
+    points.map(point => ({ gateway, key: 'plenty', path: `/weather/coords/${point}` }))
+  const still = { gateway: 0, afterMs: 300, ms: 1_200, moveMs: second } as const
+  return [
+    { do: 'purge', gateway: 0, kind: 'hard' },
+    pass(state, 4, 6),
+    { do: 'provider', id: 'slow', fault: { latencyMs: 600 } },
+    { do: 'suspend', ...still, under: at(0), meanwhile: at(1) },
+    { do: 'heal', id: 'slow' },
+    { do: 'load', requests: at(2) },
+  ]
+}
+
 export const openings: readonly Opening[] = [
   {},
   {
@@ -143,5 +163,22 @@ export const openings: readonly Opening[] = [
     stores: ['redis', 'embedded'],
     hasProcesses: true,
     begin: state => [...ofProcess(state), load(state)],
+  },
+  {
+    stores: ['redis'],
+    hasProcesses: true,
+    isPunctual: true,
+    // So that a call outlives its lease, and nothing but the lease keeps its answer out.
+    constants: {
+      ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '5s',
+      ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '5s',
+    },
+    settings: {
+      'provider.timeout': '5s',
+      'provider.budget.perMinute': '',
+      'provider.budget.perHour': '',
+      'provider.budget.perDay': '',
+    },
+    begin: overtaken,
   },
 ]

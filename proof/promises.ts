@@ -15,7 +15,7 @@ export const promises = {
   11: 'An issued key is accepted until it expires, a new secret and the former one until its end, and a new tier or limit in force, within the same time.',
   12: 'While clocks agree and Redis keeps its data, the budget of no window is exceeded: minute, hour and UTC day.',
   13: 'After all faults every gateway is ready, answers everything, and its weather is fresh.',
-  14: 'A gateway never goes back to older weather of a cell.',
+  14: 'A gateway never goes back to older weather of a cell, nor does what gateways share in Redis.',
   15: 'After a hard purge no weather from before it is served.',
   16: 'A changed catalogue and a renewed certificate are in force at every gateway once it has read them.',
 } as const

@@ -66,6 +66,7 @@ export const scheduleOf = (seed: number): Schedule => {
     start,
     skews: Array.from({ length: gateways }, skewOf),
     settings,
+    ...(opening.constants && { constants: opening.constants }),
     keys,
     steps,
   }

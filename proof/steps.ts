@@ -83,13 +83,18 @@ export type Step =
       readonly gateway: number
       readonly under?: { readonly requests: readonly PlannedRequest[]; readonly afterMs: number }
     }
-  /** Its process stands still for so long, while the load runs and the clock moves on. */
+  /**
+   * Its process stands still while the clock moves on: for so long, from the begin of a load or so long after it, and until what
+   * is sent to others meanwhile has its answers.
+   */
   | {
       readonly do: 'suspend'
       readonly gateway: number
+      readonly afterMs?: number
       readonly ms: number
       readonly moveMs: number
       readonly under: readonly PlannedRequest[]
+      readonly meanwhile?: readonly PlannedRequest[]
     }
   | { readonly do: 'start'; readonly gateway: number; readonly skewMs: number }
   | {
@@ -121,6 +126,8 @@ export type Schedule = {
   /** Of each gateway: its clock less the true one. */
   readonly skews: readonly number[]
   readonly settings: Settings
+  /** Constants of the gateways that differ from those of other schedules. */
+  readonly constants?: Settings
   /** Tier by the name of a key that exists from the start. */
   readonly keys: Readonly<Record<string, string>>
   readonly steps: readonly Step[]

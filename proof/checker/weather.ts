@@ -2,7 +2,7 @@
 // and says no longer than it is; never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
 
 import type { Answer, SaidByProvider } from '../history.ts'
-import { describe, durationOf, type Facts, hour, isoOf, minute, second, zoneMs } from './facts.ts'
+import { describe, durationOf, type Facts, hour, isoOf, last, minute, second, zoneMs } from './facts.ts'
 import { bodiesFor, hasSame, type SaidElement, type WeatherBody } from './provider-body.ts'
 import type { Report, Rule } from './rule.ts'
 
@@ -137,7 +137,31 @@ const sectionsOf = ({ current, hourly, daily }: WeatherBody) =>
     ...(daily ? [[String((daily.time as unknown[])[0]), 24 * hour, 10] as const] : []),
   ] as const
 
+const harmsRedis = /^(?:link|store|empty|restart-store|fail-over)$/
+const isInRedis = /fwd=miss|; detail=redis/
+
+/** What a gateway reads of Redis is not older than what one had read or written there before, while Redis was whole for all. */
+const sharedNeverBack: Rule = (facts, report) => {
+  const { events } = facts.history
+  const harm = events.find(event => event.kind === 'step' && harmsRedis.test(event.step.do))?.seq ?? last
+  const newest = new Map<string, { answer: Answer; said: SaidByProvider }[]>()
+  for (const [{ answer, cell }, source] of sourcesOf(facts)) {
+    const from = answer.headers['cache-status'] ?? ''
+    if (!source || answer.seq > harm || !isInRedis.test(from)) continue
+    const before = newest.get(cell) ?? []
+    const ahead = before.find(each => each.answer.seq < answer.sent.seq && each.said.seq > source.said.seq)
+    if (/detail=redis/.test(from) && before.length > 0) report.saw()
+    if (/detail=redis/.test(from) && ahead)
+      report.broken(
+        answer.seq,
+        `${describe(answer)}: Redis has what was said at #${source.said.seq}, and #${ahead.answer.seq} had #${ahead.said.seq}`,
+      )
+    newest.set(cell, [...before, { answer, said: source.said }])
+  }
+}
+
 export const neverBack: Rule = (facts, report) => {
+  sharedNeverBack(facts, report)
   const newest = new Map<string, { answer: Answer; said: SaidByProvider }[]>()
   for (const [{ answer, cell }, source] of sourcesOf(facts)) {
     if (!source) continue

@@ -37,6 +37,7 @@ type Parts = {
 }
 
 const subscriber = 'Proof'
+const suspendedParts = 20
 const dayMs = 86_400_000
 // Of Dhaka, all year.
 const zoneMs = 21_600_000
@@ -59,6 +60,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     store: isEmbedded ? { path: lane.newStorePath() } : redis,
     providerUrl: provider.url,
     processes: schedule.hasProcesses ? { folder, sabotage: lane.sabotage } : undefined,
+    constants: schedule.constants ?? {},
     settings: () => ({ ...files.settings, ...settings }),
   }
   const members: (Member | undefined)[] = schedule.skews.map(() => undefined)
@@ -249,9 +251,15 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       }
       case 'suspend': {
         const member = members[step.gateway]
+        const standStill = async (): Promise<void> => {
+          // In parts, because others wait by this clock for what it holds, and Redis by its own.
+          const [ms, moveMs] = [step.ms / suspendedParts, Math.round(step.moveMs / suspendedParts)]
+          for (let i = 0; i < suspendedParts; i++) await Promise.all([pause(ms), clock.advance(moveMs)])
+        }
         const suspend = async (): Promise<void> => {
+          await pause(step.afterMs ?? 0)
           member?.suspend?.()
-          await Promise.all([pause(step.ms), clock.advance(step.moveMs)])
+          await sender.send(step.meanwhile ?? [], { meanwhile: standStill })
           member?.resume?.()
         }
         return sender.send(step.under, { meanwhile: suspend })

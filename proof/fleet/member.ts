@@ -20,6 +20,7 @@ export type Place = {
   readonly providerUrl: string
   /** Where gateways have processes of their own: a folder for their files, and the fault that is planted in them. */
   readonly processes: { readonly folder: string; readonly sabotage: string | undefined } | undefined
+  readonly constants: Settings
   /** The settings in force, which may change while it runs. */
   readonly settings: () => Settings
 }
@@ -55,6 +56,7 @@ const environmentOf = (settings: Settings): Record<string, string> =>
 /** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
 export const settingsAt = (place: Place, redisPort: number | undefined): Record<string, string> => ({
   ...fleetConstants,
+  ...place.constants,
   ...environmentOf({
     ...fleetSettings,
     'provider.baseUrl': place.providerUrl,

@@ -56,21 +56,18 @@ const setUp = (t: Test) => {
 }
 
 for (const where of ['the same instance', 'another instance'])
-  t.test(
-    `in ${where} a reader goes on for itself when the one whose load it joined may not load`,
-    async t => {
-      const { loads, loadFailures, failed, failures, gate, instance } = setUp(t)
-      const here = instance()
-      const greedy = here.read(subject, 'greedy')
-      if (where === 'another instance') await until('the load has begun', () => loads.length === 1)
-      const other = (where === 'another instance' ? instance() : here).read(subject, 'other')
-      gate.resolve()
-      await t.rejects(Promise.resolve(greedy), new ShareUsedUp('greedy'))
-      t.match(await other, { value: 'for other', outcome: 'miss' })
-      t.strictSame(loads, ['greedy', 'other'])
-      t.strictSame([...failed, ...loadFailures, failures.last('a')], [undefined], 'no failure of the subject')
-    },
-  )
+  t.test(`in ${where} a reader goes on for itself when the one it joined may not load`, async t => {
+    const { loads, loadFailures, failed, failures, gate, instance } = setUp(t)
+    const here = instance()
+    const greedy = here.read(subject, 'greedy')
+    if (where === 'another instance') await until('the load has begun', () => loads.length === 1)
+    const other = (where === 'another instance' ? instance() : here).read(subject, 'other')
+    gate.resolve()
+    await t.rejects(Promise.resolve(greedy), new ShareUsedUp('greedy'))
+    t.match(await other, { value: 'for other', outcome: 'miss' })
+    t.strictSame(loads, ['greedy', 'other'])
+    t.strictSame([...failed, ...loadFailures, failures.last('a')], [undefined], 'no failure of the subject')
+  })
 
 t.test('who is held back loads nothing, and gets what is there', async t => {
   const { clock, loads, held, gate, instance } = setUp(t)

@@ -97,20 +97,17 @@ t.test('a repeated failure has the code, the message and the end of the backoff'
   t.equal(new BackoffError({ error: 'odd', backoffUntil: 1 }).code, 'internal')
 })
 
-t.test(
-  'a backoff ends early while its reason is gone, announced or not; the failure stays known',
-  async t => {
-    let isLifted = false
-    const { failures, inTenMinutes } = setUp({ isLifted: () => isLifted })
-    failures.record('a', inTenMinutes, true)
-    t.ok(failures.backoff('a'))
-    isLifted = true
-    t.equal(failures.backoff('a'), undefined)
-    t.equal(failures.last('a')?.error, inTenMinutes)
-    isLifted = false
-    t.ok(failures.backoff('a'), 'for as long as it is gone')
-  },
-)
+t.test('a backoff ends early while its reason is gone, and the failure stays known', async t => {
+  let isLifted = false
+  const { failures, inTenMinutes } = setUp({ isLifted: () => isLifted })
+  failures.record('a', inTenMinutes, true)
+  t.ok(failures.backoff('a'))
+  isLifted = true
+  t.equal(failures.backoff('a'), undefined)
+  t.equal(failures.last('a')?.error, inTenMinutes)
+  isLifted = false
+  t.ok(failures.backoff('a'), 'for as long as it is gone')
+})
 
 t.test('a clock that is set back lengthens no backoff', async t => {
   const { clock, failures } = setUp()

@@ -41,6 +41,7 @@ t.test('an entry is never due before its freshness has passed, and always before
   t.equal(policy.freshUntil(entry(0), 0), 11_050)
   t.equal(policy.freshUntil(entry(0.5), 0), 11_150)
   t.equal(policy.usableUntil(entry(0.5), 0), 16_150)
+  t.equal(policy.periodMs(), 1_100)
   const long = createFreshness({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
   const lead = long.freshUntil(entry(0), 0) - long.dueAt(entry(0), 0)
   t.equal(lead, 100, 'a lead that is long for the freshness is cut, so that nothing is due all its life')

@@ -17,8 +17,14 @@ t.test('what was in demand before the clock was set back is in demand after it',
   t.teardown(() => store.close())
   const clock = manualClock()
   const demand = createDemand<Cell>()
+  const requested: unknown[] = []
   const heartbeat = createHeartbeat({
-    store,
+    store: {
+      heartbeat: given => {
+        requested.push(given.requested.toSorted())
+        return store.heartbeat(given)
+      },
+    },
     demand,
     namespace: 'q',
     settings: () => 'a',
@@ -32,10 +38,12 @@ t.test('what was in demand before the clock was set back is in demand after it',
     const cell = createGrid(0.1).cellOf(latitude, 90.4)
     demand.record(cell.id, cell, clock.now())
   }
+  const both = ['22.3,90.4', '23.7,90.4']
   for (const moveMs of [1_000, -6 * 3_600_000]) {
     clock.advance(moveMs)
     await heartbeat.sendIfDue()
-    t.strictSame((await store.wanted('q', clock.now() - 7_200_000)).sort(), ['22.3,90.4', '23.7,90.4'])
+    t.strictSame((await store.wanted('q', clock.now() - 7_200_000)).sort(), both)
   }
+  t.strictSame(requested, [both, both], 'nothing is known to be sent after it')
   t.strictSame(refused, [])
 })

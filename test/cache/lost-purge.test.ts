@@ -162,38 +162,35 @@ for (const kind of ['soft', 'hard'] as const)
       t.equal(await (await start()).read(khulna), 'hit', 'what was loaded since is fresh')
     })
 
-t.test(
-  'a lost log is noticed, also where the clock of Redis has gone back, and later purges count',
-  async t => {
-    for (const aheadMs of [0, hourMs]) {
-      const { start, purge, raw, log, clock } = await setUp(t)
-      const gateway = await start()
-      // From before the clock went back.
-      const number = Date.now() + aheadMs
-      if (aheadMs > 0) await raw.zadd(log, number, `${number} {"kind":"soft","scope":{"cell":"27,93"}}`)
-      else await purge('soft', grid.cellOf(27, 93))
-      await gateway.learns('purges')
-      await gateway.read()
-      await gateway.read(khulna)
-      t.equal(await gateway.read(), 'hit')
+t.test('a lost log is noticed, also where Redis’ clock has gone back; later purges count', async t => {
+  for (const aheadMs of [0, hourMs]) {
+    const { start, purge, raw, log, clock } = await setUp(t)
+    const gateway = await start()
+    // From before the clock went back.
+    const number = Date.now() + aheadMs
+    if (aheadMs > 0) await raw.zadd(log, number, `${number} {"kind":"soft","scope":{"cell":"27,93"}}`)
+    else await purge('soft', grid.cellOf(27, 93))
+    await gateway.learns('purges')
+    await gateway.read()
+    await gateway.read(khulna)
+    t.equal(await gateway.read(), 'hit')
 
-      await raw.del(log)
-      await gateway.learns('missed')
-      t.equal(await gateway.read(), 'stale')
-      await until('it is reloaded', async () => (await gateway.read()) === 'hit')
-      const other = await start()
-      t.equal(await other.read(), 'hit', 'loaded since')
-      t.equal(await other.read(khulna), 'stale', 'from before the loss')
+    await raw.del(log)
+    await gateway.learns('missed')
+    t.equal(await gateway.read(), 'stale')
+    await until('it is reloaded', async () => (await gateway.read()) === 'hit')
+    const other = await start()
+    t.equal(await other.read(), 'hit', 'loaded since')
+    t.equal(await other.read(khulna), 'stale', 'from before the loss')
 
-      const before = gateway.counts.purges
-      await purge('hard', dhaka)
-      await gateway.learns('purges', before + 1)
-      const { loads } = gateway.counts
-      t.equal(await gateway.read(), 'miss')
-      t.equal(gateway.counts.loads, loads + 1)
-      clock.advance(3_000)
-      t.equal(await gateway.read(), 'hit', 'and stays')
-      t.equal(gateway.counts.missed, 1, 'one loss')
-    }
-  },
-)
+    const before = gateway.counts.purges
+    await purge('hard', dhaka)
+    await gateway.learns('purges', before + 1)
+    const { loads } = gateway.counts
+    t.equal(await gateway.read(), 'miss')
+    t.equal(gateway.counts.loads, loads + 1)
+    clock.advance(3_000)
+    t.equal(await gateway.read(), 'hit', 'and stays')
+    t.equal(gateway.counts.missed, 1, 'one loss')
+  }
+})

@@ -79,41 +79,35 @@ t.test('a purge covers what was loaded before it and lies in its scope; the stro
   }
 })
 
-t.test(
-  'beyond a thousand purges the oldest are forgotten, and entries from before those are stale',
-  async t => {
-    const purges = createPurges()
-    for (let i = 1; i <= 1_000; i++) purges.add({ generation: i, kind: 'hard', scope: cell(`k${i};`) })
-    t.equal(purges.of('other', begun(0)), undefined)
-    t.equal(purges.of('k1;', begun(0)), 'hard')
-    purges.add({ generation: 1_001, kind: 'soft', scope: cell('k1001;') })
-    t.equal(purges.of('k1;', begun(0)), 'soft')
-    t.equal(purges.of('other', begun(0)), 'soft', 'which keys it covered is forgotten too')
-    t.equal(purges.of('k2;', begun(0)), 'hard')
-    t.equal(purges.of('other', begun(1)), undefined)
-  },
-)
+t.test('of more than a thousand purges the oldest are forgotten, and cover what is older', async t => {
+  const purges = createPurges()
+  for (let i = 1; i <= 1_000; i++) purges.add({ generation: i, kind: 'hard', scope: cell(`k${i};`) })
+  t.equal(purges.of('other', begun(0)), undefined)
+  t.equal(purges.of('k1;', begun(0)), 'hard')
+  purges.add({ generation: 1_001, kind: 'soft', scope: cell('k1001;') })
+  t.equal(purges.of('k1;', begun(0)), 'soft')
+  t.equal(purges.of('other', begun(0)), 'soft', 'which keys it covered is forgotten too')
+  t.equal(purges.of('k2;', begun(0)), 'hard')
+  t.equal(purges.of('other', begun(1)), undefined)
+})
 
-t.test(
-  'where purges were missed entries from before the next are stale, and a lost log begins anew',
-  async t => {
-    const purges = createPurges()
-    purges.add({ generation: 3, kind: 'hard', scope: cell('a') })
-    purges.add({ generation: 9, kind: 'soft', scope: cell('b') })
-    purges.miss(9)
-    t.equal(purges.of('c', begun(8)), 'soft')
-    t.equal(purges.of('c', begun(9)), undefined)
-    t.equal(purges.of('a', begun(2)), 'hard')
-    purges.reach(3)
-    t.equal(purges.generation, 9, 'a number that is known already changes nothing')
-    purges.restart()
-    t.equal(purges.generation, 0)
-    purges.add({ generation: 4, ...all })
-    t.equal(purges.generation, 4)
-    t.equal(purges.of('a', begun(3)), 'soft')
-    t.equal(purges.of('a', begun(4)), undefined)
-  },
-)
+t.test('where purges were missed older entries are stale, and a lost log begins anew', async t => {
+  const purges = createPurges()
+  purges.add({ generation: 3, kind: 'hard', scope: cell('a') })
+  purges.add({ generation: 9, kind: 'soft', scope: cell('b') })
+  purges.miss(9)
+  t.equal(purges.of('c', begun(8)), 'soft')
+  t.equal(purges.of('c', begun(9)), undefined)
+  t.equal(purges.of('a', begun(2)), 'hard')
+  purges.reach(3)
+  t.equal(purges.generation, 9, 'a number that is known already changes nothing')
+  purges.restart()
+  t.equal(purges.generation, 0)
+  purges.add({ generation: 4, ...all })
+  t.equal(purges.generation, 4)
+  t.equal(purges.of('a', begun(3)), 'soft')
+  t.equal(purges.of('a', begun(4)), undefined)
+})
 
 const clock = manualClock()
 const namespace = 'q'
@@ -141,28 +135,25 @@ const readTo = (generation: number) => {
   return purges
 }
 
-t.test(
-  'a hard purge removes entries of the shared tier, a soft one none; both are read in order',
-  async t => {
-    const { store, cached, order } = await setUp(t)
-    const scope = { cell: dhaka.id }
-    t.strictSame(await order('soft', scope), { generation: 1, removed: 0 })
-    t.strictSame(await cached(), [true, true])
-    t.strictSame(await order('hard', scope), { generation: 2, removed: 1 })
-    t.strictSame(await cached(), [false, true])
-    const purges = createPurges()
-    const [first, second] = [
-      { generation: 1, kind: 'soft', scope },
-      { generation: 2, kind: 'hard', scope },
-    ]
-    t.strictSame(await readPurges(store, purges), { added: [first, second], isWhole: false })
-    t.equal(purges.generation, 2)
-    t.equal(purges.of(khulna.id, begun(0)), 'soft', 'from before the first record')
-    t.equal(purges.of(dhaka.id, begun(1)), 'hard')
-    t.strictSame(await readPurges(store, purges), { added: [], isWhole: true })
-    t.strictSame(await readPurges(store, readTo(1)), { added: [second], isWhole: true })
-  },
-)
+t.test('a hard purge removes shared entries, a soft one none; both are read in order', async t => {
+  const { store, cached, order } = await setUp(t)
+  const scope = { cell: dhaka.id }
+  t.strictSame(await order('soft', scope), { generation: 1, removed: 0 })
+  t.strictSame(await cached(), [true, true])
+  t.strictSame(await order('hard', scope), { generation: 2, removed: 1 })
+  t.strictSame(await cached(), [false, true])
+  const purges = createPurges()
+  const [first, second] = [
+    { generation: 1, kind: 'soft', scope },
+    { generation: 2, kind: 'hard', scope },
+  ]
+  t.strictSame(await readPurges(store, purges), { added: [first, second], isWhole: false })
+  t.equal(purges.generation, 2)
+  t.equal(purges.of(khulna.id, begun(0)), 'soft', 'from before the first record')
+  t.equal(purges.of(dhaka.id, begun(1)), 'hard')
+  t.strictSame(await readPurges(store, purges), { added: [], isWhole: true })
+  t.strictSame(await readPurges(store, readTo(1)), { added: [second], isWhole: true })
+})
 
 t.test('thousands of cells are removed in steps, and all are counted', async t => {
   const { order, cached } = await setUp(t)

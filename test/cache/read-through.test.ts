@@ -10,7 +10,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
-import { type Parts, partsOn, textEntry } from './cache-set-up.ts'
+import { type Parts, partsOn, policyOf, textEntry } from './cache-set-up.ts'
 
 const [a, b] = [{ id: 'a' }, { id: 'b' }]
 
@@ -83,15 +83,19 @@ t.test('many first readers cost one load and get one value; keys do not wait for
 })
 
 t.test('a failed load fails all waiters, and backs off before the next read tries again', async t => {
-  const { cache, loads, loader, clock } = setUp(t)
+  const { cache, loads, loader, clock, parts, purge } = setUp(t)
   loader.failure = new Error('down')
   const results = await Promise.allSettled([cache.read(a), cache.read(a), cache.read(a)])
   t.match(results, Array(3).fill({ status: 'rejected' }))
   await t.rejects(async () => cache.read(a), { message: 'down', retryAt: clock.now() + 500 })
   t.equal(loads.length, 1)
-  loader.failure = undefined
+  t.ok(parts.uncached.has('a'))
   clock.advance(500)
-  t.match(await cache.read(a), { value: 'a 2', outcome: 'miss' })
+  await t.rejects(async () => cache.read(a), { message: 'down' })
+  loader.failure = undefined
+  purge(1, 'soft', 'a')
+  t.match(await cache.read(a), { value: 'a 3', outcome: 'miss' }, 'a purge ends the backoff')
+  t.equal(parts.failures.last('a'), undefined)
 })
 
 t.test('a stale entry is served at once while one refresh runs behind it', async t => {
@@ -151,6 +155,16 @@ t.test('a refresh uses the entry that another process has already refreshed', as
   await cache.refresh(a, 'refresh_ahead')
   t.match(cache.read(a), { value: 'a 2', outcome: 'hit', source: 'memory' })
   t.equal(loads.length, 2, 'no load of its own')
+})
+
+t.test('a refresh ahead loads an entry that is due, although it is fresh', async t => {
+  const { cache, clock, loads } = setUp(t, { policy: policyOf({ refreshAheadForMs: 50 }) })
+  await cache.read(a)
+  for (const ms of [999, 1]) {
+    clock.advance(ms)
+    await cache.refresh(a, 'refresh_ahead')
+  }
+  t.equal(loads.length, 2)
 })
 
 t.test('a reader waits only so long, and the load goes on for the next', async t => {
@@ -374,11 +388,12 @@ t.test('an older entry that was being read does not replace one that was loaded 
 })
 
 t.test('warming copies the shared entry and loads nothing', async t => {
-  const { cache, elsewhere, loads, clock } = setUp(t)
+  const { cache, elsewhere, loads, clock, parts } = setUp(t)
   await cache.read(a)
   const other = elsewhere()
   t.equal(await other.warm(a), true)
   t.equal(await other.warm(b), false)
+  t.ok(parts.uncached.has('b'), 'no tier holds it')
   t.match(await other.read(a), { outcome: 'hit', source: 'memory' })
   clock.advance(11_000)
   t.equal(await elsewhere().warm(a), false, 'past its last use')

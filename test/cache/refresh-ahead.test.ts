@@ -56,23 +56,20 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   return { clock, refreshAhead, request, keep, refreshed, backingOff, finishAll }
 }
 
-t.test(
-  'entries in demand are refreshed when due, highest demand first, and before they are stale',
-  async t => {
-    const { clock, refreshAhead, request, keep, refreshed } = setUp()
-    keep('a', 'b', 'c')
-    clock.advance(minute)
-    request('a')
-    request('b', 5)
-    request('c', 3)
-    clock.advance(59 * minute - 1)
-    t.equal(refreshAhead(), 0, 'a moment too soon')
-    clock.advance(1)
-    t.equal(refreshAhead(), 3)
-    t.strictSame(refreshed, ['b', 'c', 'a'])
-    t.equal(refreshAhead(), 0, 'they are under way')
-  },
-)
+t.test('entries in demand are refreshed when due, highest demand first', async t => {
+  const { clock, refreshAhead, request, keep, refreshed } = setUp()
+  keep('a', 'b', 'c')
+  clock.advance(minute)
+  request('a')
+  request('b', 5)
+  request('c', 3)
+  clock.advance(59 * minute - 1)
+  t.equal(refreshAhead(), 0, 'a moment too soon')
+  clock.advance(1)
+  t.equal(refreshAhead(), 3)
+  t.strictSame(refreshed, ['b', 'c', 'a'])
+  t.equal(refreshAhead(), 0, 'they are under way')
+})
 
 t.test('a batch that is not full waits for at most half of the lead, and a backoff for longer', async t => {
   const { clock, refreshAhead, request, keep, refreshed, backingOff } = setUp()
@@ -132,31 +129,27 @@ t.test('pinned entries are loaded without demand, after those in demand', async 
   t.strictSame(refreshed.slice(4), ['big', 'small'])
 })
 
-t.test(
-  'a clock that is set back makes nothing due that nobody requested since, but pinned cells',
-  async t => {
-    const demand = createDemand<Subject>()
-    const record = (key: string, at: number, consumer: string) =>
-      demand.record(key, { id: key }, at, consumer)
-    record('a', 400 * minute, 'one')
-    record('b', 401 * minute, 'two')
-    record('c', 40 * minute, 'one')
-    t.match(
-      demand.since(40 * minute),
-      ['c', 'b', 'a'].map(key => ({ key, lastRequestedAt: 40 * minute })),
-    )
-    t.strictSame(demand.since(41 * minute), [])
-    t.strictSame(demand.recentConsumers(40 * minute).sort(), ['one', 'two'])
-    t.strictSame(demand.recentConsumers(41 * minute), [])
+t.test('a clock that is set back makes nothing due but pinned cells', async t => {
+  const demand = createDemand<Subject>()
+  const record = (key: string, at: number, consumer: string) => demand.record(key, { id: key }, at, consumer)
+  record('a', 400 * minute, 'one')
+  record('b', 401 * minute, 'two')
+  record('c', 40 * minute, 'one')
+  t.match(
+    demand.since(40 * minute),
+    ['c', 'b', 'a'].map(key => ({ key, lastRequestedAt: 40 * minute })),
+  )
+  t.strictSame(demand.since(41 * minute), [])
+  t.strictSame(demand.recentConsumers(40 * minute).sort(), ['one', 'two'])
+  t.strictSame(demand.recentConsumers(41 * minute), [])
 
-    const { clock, refreshAhead, finishAll } = setUp({ pinned: ['a'] })
-    t.equal(refreshAhead(), 1)
-    await finishAll()
-    t.equal(refreshAhead(), 0)
-    clock.advance(-6 * hour)
-    t.equal(refreshAhead(), 1, 'one that memory does not hold is loaded again')
-  },
-)
+  const { clock, refreshAhead, finishAll } = setUp({ pinned: ['a'] })
+  t.equal(refreshAhead(), 1)
+  await finishAll()
+  t.equal(refreshAhead(), 0)
+  clock.advance(-6 * hour)
+  t.equal(refreshAhead(), 1, 'one that memory does not hold is loaded again')
+})
 
 t.test('a probe is sent when it is due and there is a cell, and none while another is under way', async t => {
   const out: PromiseWithResolvers<void>[] = []

@@ -52,6 +52,14 @@ const renewed = (afterMs: number, what: 'certificate' | 'name', value: string): 
   return { afterMs, kind: 'renewed', what, value }
 }
 const purged = (afterMs: number): At => ({ afterMs, kind: 'purged', gateway: 0, hard: true })
+const twoSaid = [provider(0, 7), provider(1, 8)]
+const stored = (afterMs: number, wind: number): At =>
+  weather(afterMs, 2, wind, { headers: { 'cache-status': 'abohawa; fwd=miss; stored; ttl=9' } })
+const sharedAt = (afterMs: number, wind: number): At =>
+  weather(afterMs, 1, wind, {
+    gateway: 1,
+    headers: { 'cache-status': 'abohawa; hit; ttl=9; detail=redis' },
+  })
 
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
@@ -194,6 +202,8 @@ const cases: readonly Case[] = [
     [provider(0, 7), weather(1, 2, 7), provider(minute, 8), weather(2 * minute, 1, 8)],
     [provider(0, 7), provider(minute, 8), weather(2 * minute, 2, 8), weather(3 * minute, 1, 7)],
   ],
+  // What gateways share does not go back either.
+  [14, [...twoSaid, stored(2, 7), sharedAt(3, 7)], [...twoSaid, stored(2, 8), sharedAt(3, 7)]],
   [
     15,
     [provider(0, 7), purged(1), provider(minute, 8), weather(2 * minute, 2, 8)],

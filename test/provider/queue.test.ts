@@ -48,17 +48,18 @@ t.test('of a consumer only so many are taken, and of one that is held back none'
   t.end()
 })
 
-t.test('what is put back is first again, in its order', t => {
+t.test('what is put back is first again in its order, and what has waited for too long is removed', t => {
   const queue = createQueue()
-  add(queue, [1, 2, 3], 'a')
+  add(queue, [1, 2, 3, 30], 'a')
   const taken = queue.take(2)
   add(queue, [4], 'a')
+  add(queue, [5], 'other')
   queue.putBack(taken)
-  t.equal(queue.size, 4)
-  t.strictSame(
-    namesOf(queue.take(9)),
-    [1, 2, 3, 4].map(number => name('a', number)),
-  )
+  t.equal(queue.size, 6)
+  t.strictSame(namesOf(queue.takeBefore(3, 'a', 'cold')), [name('a', 1), name('a', 2)])
+  t.strictSame(namesOf(queue.takeBefore(9, 'nobody', 'cold')), [])
+  const left = namesOf(queue.take(9))
+  t.strictSame(left, [name('a', 3), name('other', 5), name('a', 30), name('a', 4)])
   t.end()
 })
 
@@ -73,16 +74,6 @@ t.test('a cell that two want is for the one with the shorter queue, and for the 
   queue.add(cell(8), 'refresh_ahead', 'many', 9)
   queue.expedite(cell(8), 'few')
   t.strictSame(namesOf(queue.take(9)), [name('many', 2), name('few', 3), name('many', 8)])
-  t.end()
-})
-
-t.test('what has waited for too long is removed, of one consumer', t => {
-  const queue = createQueue()
-  add(queue, [1, 2, 30], 'held')
-  add(queue, [3], 'other')
-  t.strictSame(namesOf(queue.takeBefore(10, 'held', 'cold')), [name('held', 1), name('held', 2)])
-  t.strictSame(namesOf(queue.takeBefore(10, 'nobody', 'cold')), [])
-  t.equal(queue.size, 2)
   t.end()
 })
 

@@ -55,25 +55,22 @@ t.test('a day with nothing left stretches without end', t => {
   t.end()
 })
 
-t.test(
-  'under steady demand at this stretch, the budget lasts to midnight and the stretch does not jump there',
-  t => {
-    const stepMs = 60_000
-    for (let trial = 0; trial < 50; trial++) {
-      const limit = 1_000 + next() * 20_000
-      const reserve = next() * 0.5
-      const demandPerDay = limit * (0.2 + next() * 6)
-      let spent = 0
-      let last = Number.NaN
-      for (let at = 0; at < 3 * utcDayMs; at += stepMs) {
-        if (at % utcDayMs === 0) spent = 0
-        const stretch = stretchOf({ limit, reserve, spent, demandPerDay, msLeft: utcDayMs - (at % utcDayMs) })
-        if (Math.abs(stretch - last) > 0.01 * last) t.fail(`from ${last} to ${stretch} at ${at}`)
-        last = stretch
-        spent += (demandPerDay / utcDayMs / stretch) * stepMs
-      }
-      if (spent > limit * (1 - reserve) * 1.001) t.fail(`${spent} of ${limit} with ${reserve} in reserve`)
+t.test('under steady demand the budget lasts to midnight, and the stretch does not jump there', t => {
+  const stepMs = 60_000
+  for (let trial = 0; trial < 50; trial++) {
+    const limit = 1_000 + next() * 20_000
+    const reserve = next() * 0.5
+    const demandPerDay = limit * (0.2 + next() * 6)
+    let spent = 0
+    let last = Number.NaN
+    for (let at = 0; at < 3 * utcDayMs; at += stepMs) {
+      if (at % utcDayMs === 0) spent = 0
+      const stretch = stretchOf({ limit, reserve, spent, demandPerDay, msLeft: utcDayMs - (at % utcDayMs) })
+      if (Math.abs(stretch - last) > 0.01 * last) t.fail(`from ${last} to ${stretch} at ${at}`)
+      last = stretch
+      spent += (demandPerDay / utcDayMs / stretch) * stepMs
     }
-    t.end()
-  },
-)
+    if (spent > limit * (1 - reserve) * 1.001) t.fail(`${spent} of ${limit} with ${reserve} in reserve`)
+  }
+  t.end()
+})

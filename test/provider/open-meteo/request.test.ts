@@ -52,18 +52,15 @@ t.test('a point weighs by its variables and its days, and never less than 1', as
   )
 })
 
-t.test(
-  'without configuration a gateway spends what the free service allows, in requests it takes',
-  async t => {
-    const configOf = (env: Record<string, string>) => loadConfig({ files: [], env }).provider
-    const { perMinute, perHour, perDay } = configOf({}).budget
-    t.strictSame({ minute: perMinute, hour: perHour, day: perDay }, freeLimits)
-    const most = (points: number) => configOf({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: String(points) })
-    t.equal(openMeteo.maxCellsPerRequest, maxPointsPerRequest)
-    t.equal(most(maxPointsPerRequest).maxPointsPerRequest, 1_000)
-    t.throws(() => most(maxPointsPerRequest + 1), { code: 'bad_input' })
-  },
-)
+t.test('without configuration a gateway spends what the free service allows', async t => {
+  const configOf = (env: Record<string, string>) => loadConfig({ files: [], env }).provider
+  const { perMinute, perHour, perDay } = configOf({}).budget
+  t.strictSame({ minute: perMinute, hour: perHour, day: perDay }, freeLimits)
+  const most = (points: number) => configOf({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: String(points) })
+  t.equal(openMeteo.maxCellsPerRequest, maxPointsPerRequest)
+  t.equal(most(maxPointsPerRequest).maxPointsPerRequest, 1_000)
+  t.throws(() => most(maxPointsPerRequest + 1), { code: 'bad_input' })
+})
 
 t.test('a response has room to spare, also with white space in between, and at most 64 MiB', async t => {
   const provider = await startProvider(t)
