@@ -111,3 +111,15 @@ t.test('cache.staleFor can be raised as far as what was fetched reaches, and kee
   t.match((await shorter.get(places[0] ?? '')).headers['cache-status'], /; hit;/)
   t.equal(await calls(), before, 'what reaches further is read under settings that need less')
 })
+
+t.test('a consumer waits only so long for a silent provider, and the next one is served', async t => {
+  await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none', hold: true })
+  const env = { ABOHAWA_TEST_CACHE__WAIT_FOR: '100ms' }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
+  const get = () => gateway.get('/weather/coords/22/89')
+  const error = /the weather provider did not answer in time$/
+  t.match(await get(), { status: 500, body: { error, code: 'waited_too_long' } })
+  await provider.steer({ hold: false })
+  await until('the cell is served', async () => (await get()).status === 200)
+  t.match((await get()).headers['cache-status'], /hit/)
+})
