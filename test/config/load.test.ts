@@ -23,47 +23,7 @@ t.test('without files or variables the configuration is that of the schema, with
   })
 })
 
-t.test('later files win over earlier ones, and variables over files', async t => {
-  const files = [
-    'server: { port: 1001, requestTimeout: 1s }\ncache: { freshFor: 2h }',
-    'server: { port: 1002 }',
-  ]
-  const config = loadTexts(t, { files, env: { ABOHAWA_CACHE__FRESH_FOR: '3h' } })
-  t.match(config, { server: { port: 1002, requestTimeoutMs: 1000 }, cache: { freshForMs: 10_800_000 } })
-})
-
-t.test('maps are merged and lists replaced', async t => {
-  const files = [
-    'quota: { tiers: { gold: 7 } }\nserver: { trustedProxies: [10.0.0.1, 10.0.0.2] }',
-    'quota: { tiers: { free: 5 } }\nserver: { trustedProxies: [fd00::/8] }',
-  ]
-  const { quota, server } = loadTexts(t, { files })
-  t.strictSame(quota.tiers, { free: 5, starter: 1000, business: 10_000, enterprise: 100_000, gold: 7 })
-  t.strictSame(server.trustedProxies, ['fd00::/8'])
-})
-
-t.test('null removes the value of an earlier file', async t => {
-  const { redis } = loadTexts(t, { files: ['redis: { url: redis://one }', 'redis: { url: null }'] })
-  t.equal(redis.url, null)
-})
-
-t.test('a file may be empty, hold comments alone, or name a section without a setting', async t => {
-  const files = ['', '# nothing\n---\n', 'server:\n  # port: 1\nquota:\n  tiers:\n']
-  t.strictSame(loadTexts(t, { files }), loadConfig({ files: [], env: {} }))
-})
-
-t.test('anchors and Windows line ends are read as YAML has them', async t => {
-  const { server } = loadTexts(t, {
-    files: ['server:\r\n  requestTimeout: &long 20s\r\n  drainFor: *long\r\n'],
-  })
-  t.equal(server.requestTimeoutMs, 20_000)
-  t.equal(server.drainForMs, 20_000)
-})
-
-t.test('merge keys give what does not stand beside them, and keys with x- are left alone', async t => {
-  const { cache, provider, quota } = loadTexts(t, {
-    files: [
-      `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
+const mergeKeys = `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
 x-places: &places { prefetchPlaces: 7, freshFor: 9h }
 x-budget: &budget { perDay: 7, perHour: 6 }
 cache:
@@ -72,13 +32,56 @@ cache:
   x-note: from the runbook of May
 provider:
   budget: { <<: *budget, perHour: 5 }
+# A tier may be called so.
 quota: { tiers: { x-large: 5 } }
-`,
-    ],
-  })
-  t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 })
-  t.match(provider.budget, { perDay: 7, perHour: 5 })
-  t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
+`
+const read: Record<string, [files: string[], env: Record<string, string>, wanted: object]> = {
+  'later files win over earlier ones, and variables over files': [
+    ['server: { port: 1001, requestTimeout: 1s }\ncache: { freshFor: 2h }', 'server: { port: 1002 }'],
+    { ABOHAWA_CACHE__FRESH_FOR: '3h' },
+    { server: { port: 1002, requestTimeoutMs: 1000 }, cache: { freshForMs: 10_800_000 } },
+  ],
+  'maps are merged, with those of the defaults too': [
+    ['quota: { tiers: { gold: 7 } }', 'quota: { tiers: { free: 5 } }'],
+    {},
+    { quota: { tiers: { free: 5, starter: 1000, business: 10_000, enterprise: 100_000, gold: 7 } } },
+  ],
+  'lists are replaced': [
+    ['server: { trustedProxies: [10.0.0.1, 10.0.0.2] }', 'server: { trustedProxies: [fd00::/8] }'],
+    {},
+    { server: { trustedProxies: { length: 1, 0: 'fd00::/8' } } },
+  ],
+  'null removes the value of an earlier file': [
+    ['redis: { url: redis://one }', 'redis: { url: null }'],
+    {},
+    { redis: { url: null } },
+  ],
+  'anchors and Windows line ends are read as YAML has them': [
+    ['server:\r\n  requestTimeout: &long 20s\r\n  drainFor: *long\r\n'],
+    {},
+    { server: { requestTimeoutMs: 20_000, drainForMs: 20_000 } },
+  ],
+  'merge keys give what does not stand beside them, and keys with x- are left alone': [
+    [mergeKeys],
+    {},
+    {
+      cache: { freshForMs: 7_200_000, staleForMs: 14_400_000, prefetchPlaces: 7 },
+      provider: { budget: { perDay: 7, perHour: 5 } },
+      quota: { tiers: { 'x-large': 5 } },
+    },
+  ],
+  'the slash at the end of the provider URL is trimmed, and a path is kept': [
+    [],
+    { ABOHAWA_PROVIDER__BASE_URL: 'https://weather.example/open-meteo//' },
+    { provider: { baseUrl: 'https://weather.example/open-meteo' } },
+  ],
+}
+for (const [what, [files, env, wanted]] of Object.entries(read))
+  t.test(what, async t => t.match(loadTexts(t, { files, env }), wanted))
+
+t.test('a file may be empty, hold comments alone, or name a section without a setting', async t => {
+  const files = ['', '# nothing\n---\n', 'server:\n  # port: 1\nquota:\n  tiers:\n']
+  t.strictSame(loadTexts(t, { files }), loadConfig({ files: [], env: {} }))
 })
 
 t.test('a wrong merge key is told where it stands, and a wrong value where it was given', async t => {
@@ -121,13 +124,7 @@ t.test('faults are handed on with file, line, column, variable and path', async 
   t.match(faultsOf({}, [file]), [{ file, line: 4, column: 9, sentence: /not a YAML config file/ }])
   writeFileSync(file, 'server:\n  port: x\n  prot: 1\nredis:\n  nodes: [a:1, 5]\n')
   const faults = faultsOf({ ABOHAWA_OPS__PORT: 'high', ABOHAWA_CACHE__STALE_FOR: '48h' }, [file]) ?? []
-  t.match(faults[0], {
-    file,
-    line: 2,
-    column: 9,
-    path: 'server.port',
-    sentence: /^.*:2:9: server\.port is "x"/,
-  })
+  t.match(faults[0], { file, line: 2, column: 9, path: 'server.port', sentence: /:2:9: server\.port is "x"/ })
   t.match(faults[1], { file, line: 3, column: 3, path: 'server.prot' })
   t.match(faults[2], { file, line: 5, column: 16, path: 'redis.nodes[1]' })
   t.match(faults.at(-2), { variable: 'ABOHAWA_OPS__PORT', path: 'ops.port' })
@@ -144,12 +141,6 @@ t.test('every value has the place where it was given', async t => {
   t.match(origins.get('quota.tiers.gold'), { file, line: 4 })
   t.equal(origins.get('quota.tiers.free'), undefined)
   t.strictSame(origins.get('log.level'), { variable: 'ABOHAWA_LOG__LEVEL' })
-})
-
-t.test('the slash at the end of the provider URL is trimmed, and a path is kept', async t => {
-  const baseUrl = 'https://weather.example/open-meteo//'
-  const { provider } = loadTexts(t, { env: { ABOHAWA_PROVIDER__BASE_URL: baseUrl } })
-  t.equal(provider.baseUrl, 'https://weather.example/open-meteo')
 })
 
 t.test('a cell may have any side of 1/n degrees for a whole n up to 100', async t => {

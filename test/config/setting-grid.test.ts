@@ -70,6 +70,7 @@ t.test('null, names in a map and lists can be given', t => {
 const durations = 'such as 500ms, 30s, 10m, 1h or 400d'
 const forCase = 'but must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"'
 const range = `but must be a duration from 100ms to 48h, ${durations}`
+const several = 'is not one setting, but several; give one of them'
 const many = Array.from({ length: 1001 }, (_, i) => i + 1).join(',')
 const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = [
   [
@@ -79,10 +80,8 @@ const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = 
   [{ case: [' '] }, `--case is " ", ${forCase}`],
   [{ case: ['cache.freshFor=1h run'] }, `--case is "run", ${forCase}`],
   [{ set: ['cache.freshfor=1h'] }, 'cache.freshfor is not a known setting; did you mean cache.freshFor?'],
-  [
-    { set: ['quota.tiers=1'] },
-    'quota.tiers is not one setting, but several; give one of them, such as quota.tiers.free',
-  ],
+  [{ set: ['provider.budget=1'] }, `provider.budget ${several}, such as provider.budget.perMinute`],
+  [{ set: ['quota.tiers=1'] }, `quota.tiers ${several}, such as quota.tiers.free`],
   [{ set: ['provider.apiKey=hunter2'] }, 'provider.apiKey is secret, and cannot be given on a command line'],
   [{ set: ['cache.freshFor=1h,soon'] }, `--set cache.freshFor=soon: cache.freshFor is "soon", ${range}`],
   [{ set: ['cache.freshFor=1h,'] }, `--set cache.freshFor=: cache.freshFor is "", ${range}`],

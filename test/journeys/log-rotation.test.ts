@@ -103,12 +103,3 @@ t.test('one that can’t be opened at the start is an error of one sentence', as
   t.strictSame(await exited, [1, null])
   t.match(printed(), /^abohawa: log\.file is nowhere\/abohawa\.log, which can't be written: ENOENT.*\n$/)
 })
-
-t.test('on standard output SIGUSR2 changes nothing', async t => {
-  const { child, exited, printed } = await serve(t, { ABOHAWA_LOG__FILE: '' })
-  await until('it listens', () => printed().includes('"listener":"api"'))
-  child.kill('SIGUSR2')
-  await until('the line', () => printed().includes('the log has no file to reopen'))
-  child.kill('SIGTERM')
-  t.strictSame(await exited, [0, null])
-})
