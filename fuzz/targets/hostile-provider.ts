@@ -9,7 +9,6 @@ import { request as send } from 'undici'
 import type { ProviderProcess } from '../../test/support/provider-process.ts'
 import type { Element } from '../oracle/provider-body.ts'
 import type { StandIn } from '../system/system.ts'
-import { sent, type Wire } from './body-wire.ts'
 import type { Point } from './fresh-cells.ts'
 
 export type Call = {
@@ -23,8 +22,8 @@ export type Call = {
 /** The damage for calls with the chosen points. */
 type Spoiling = {
   spoils(point: Point): boolean
-  /** The text to send, and how. */
-  spoil(right: string): { readonly text: string; readonly wire: Wire; readonly isBomb: boolean }
+  /** The bytes to send, and the text in them where it arrives. */
+  spoil(right: string): { readonly text: string | undefined; readonly pieces: readonly Buffer[] }
 }
 
 export type HostileProvider = StandIn & {
@@ -37,7 +36,7 @@ export type HostileProvider = StandIn & {
 }
 
 const maxHeaderSize = 256 * 1024
-const isSame = (one: Point, other: Point): boolean =>
+export const isSame = (one: Point, other: Point): boolean =>
   one.latitude === other.latitude && one.longitude === other.longitude
 
 export const startHostileProvider = async (provider: ProviderProcess): Promise<HostileProvider> => {
@@ -57,13 +56,12 @@ export const startHostileProvider = async (provider: ProviderProcess): Promise<H
       response.writeHead(statusCode, { 'content-type': 'application/json' }).end(right)
       return
     }
-    const { text, wire, isBomb } = spoiling.spoil(right)
-    const { pieces, isIntact } = sent(Buffer.from(text), wire)
+    const { text, pieces } = spoiling.spoil(right)
     const parsed = JSON.parse(right) as Element | Element[]
     calls.push({
       points,
       right: Array.isArray(parsed) ? parsed : [parsed],
-      text: isIntact && !isBomb ? text : undefined,
+      text,
     })
     await sendPieces(request, pieces)
   }
