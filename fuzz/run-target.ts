@@ -59,6 +59,9 @@ export const runTarget = async (
     let cases = 0
     let first: Fault | undefined
     let searchedMs = 0
+    /** The case that broke a rule, or all of a batch that did so together. */
+    let culprits: readonly unknown[] = []
+    let smallest: readonly unknown[] = []
 
     const faultOf = async (given: unknown): Promise<Fault | undefined> => {
       try {
@@ -73,12 +76,12 @@ export const runTarget = async (
       }
     }
     const runBatch = async (batch: readonly unknown[]): Promise<Fault | undefined> => {
-      const found: Fault[] = []
+      const found: { readonly fault: Fault; readonly given: unknown }[] = []
       const left = batch.values()
       const worker = async (): Promise<void> => {
         for (const given of left) {
           const fault = await faultOf(given)
-          if (fault) found.push(fault)
+          if (fault) found.push({ fault, given })
           if (first) continue
           cases += 1
           const kind = target.kindOf(given)
@@ -92,21 +95,25 @@ export const runTarget = async (
         (error: Fault) => error,
       )
       // What a case met while its process ended says nothing about the case.
-      const fault = system.gateway().isAlive() ? (found[0] ?? health) : health
+      const [broke] = system.gateway().isAlive() ? found : []
+      const fault = broke?.fault ?? health
       if (fault) {
         await session.close?.()
-        await system.restart()
+        if (health) await system.restart()
         session = await target.open(system)
         for (const note of session.notes ?? []) notes.add(note)
+        culprits = broke ? [broke.given] : batch
       }
       return fault
     }
 
-    let isFirst = true
+    const examples = (target.first ?? []).map((given): [unknown[]] => [[given]])
+    let batches = 0
     const property = fc.asyncProperty(target.batches, async batch => {
-      if (!isFirst && (path !== undefined || performance.now() > deadline))
-        throw new fc.PreconditionFailure(true)
-      isFirst = false
+      const isOver =
+        path === undefined ? batches > examples.length && performance.now() > deadline : batches > 0
+      if (isOver) throw new fc.PreconditionFailure(true)
+      if (batches++ === examples.length) deadline = performance.now() + seconds * 1_000
       let fault = await runBatch(batch)
       if (fault?.mayBeSlowness) fault = await runBatch(batch)
       onBatch(cases, Math.max(0, deadline - performance.now()) / 1_000)
@@ -116,13 +123,15 @@ export const runTarget = async (
         deadline = performance.now() + maxShrinkMs
       }
       first ??= fault
+      smallest = culprits
       throw fault
     })
-    const { counterexample, counterexamplePath, errorInstance } = await fc.check(property, {
+    const { counterexamplePath, errorInstance } = await fc.check(property, {
       seed: seed | 0,
       numRuns: 2 ** 31 - 1,
       // Batches as long at the beginning as later on.
       unbiased: true,
+      examples,
       ...(path !== undefined && { path }),
     })
     if (!first) searchedMs = performance.now() - started
@@ -132,12 +141,11 @@ export const runTarget = async (
       (error: Fault) => error,
     )
     const fault = errorInstance instanceof Fault ? errorInstance : atEnd
-    const batch = errorInstance instanceof Fault ? (counterexample?.[0] ?? []) : []
     const found = fault && {
       rule: fault.rule,
       detail: fault.detail,
-      kind: batch.length === 1 ? target.kindOf(batch[0]) : `${batch.length} cases together`,
-      printed: cut(batch.map(given => target.print(given)).join(' | '), 600),
+      kind: smallest.length === 1 ? target.kindOf(smallest[0]) : `${smallest.length} cases together`,
+      printed: cut(smallest.map(given => target.print(given)).join(' | '), 600),
       path: counterexamplePath ?? undefined,
     }
     return { target, cases, seconds: searchedMs / 1_000, found, kinds, notes: [...notes] }

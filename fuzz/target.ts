@@ -30,6 +30,8 @@ export type Target<Case = unknown> = {
   readonly share: number
   /** Cases that run before the process is checked. */
   readonly batches: Arbitrary<readonly Case[]>
+  /** Cases that every run begins with, each alone, beside its time: what is too dear to come up often. */
+  readonly first?: readonly Case[]
   /** How many cases of a batch run concurrently. */
   readonly atOnce: number
   readonly setting: SystemSetting

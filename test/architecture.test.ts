@@ -209,7 +209,7 @@ const supportOfBenchmarks = [
   'until',
 ]
   .map(name => `test/support/${name}.ts`)
-  .concat('fuzz/random.ts', 'fuzz/marked-part.ts')
+  .concat('fuzz/marked-part.ts')
 const mayImport: Record<string, (imported: string) => boolean> = {
   src: imported => /^(src|simulator)\//.test(imported),
   simulator: imported => /^(src|simulator)\//.test(imported),

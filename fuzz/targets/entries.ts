@@ -61,6 +61,7 @@ export const entries: Target<EntryCase> = {
     of: fc.record<EntryCase>({ tampering: bombTamperings, type: fc.constant(undefined) }),
     every: 4,
   }),
+  first: [{ tampering: { kind: 'a bomb', at: [0], repairs: true }, type: undefined }],
   atOnce: 4,
   setting: { env: { ABOHAWA_CACHE__CELL_DEGREES: String(cellDegrees) } },
   kindOf: ({ tampering, type }) =>
