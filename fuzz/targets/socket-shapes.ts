@@ -1,5 +1,6 @@
 // The kinds of bytes for a raw socket: valid requests, requests with one fault each, and noise. Each says how many responses
 // it may get and which; sockets.ts sends and checks them, streams.ts does over TLS.
+// Longer than 300 lines, because it is a list of shapes.
 
 import fc, { type Arbitrary } from 'fast-check'
 import type { Ending } from '../http/conversation.ts'

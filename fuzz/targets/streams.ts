@@ -1,6 +1,6 @@
 // Target: the API over TLS. HTTP/1.1 socket shapes, handshakes that are cut anywhere, and HTTP/2 frames in and out of order.
 // Every complete valid request is answered as the contract says, everything else gets an error of the contract or a close, and the
-// process stays well.
+// process stays well. Longer than 300 lines, because each kind of frame stands beside the answers that it allows.
 
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'

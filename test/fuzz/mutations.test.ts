@@ -1,13 +1,11 @@
 // Changes do what their names say: one that changes nothing would find nothing.
 
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { brotliCompressSync, crc32, gunzipSync } from 'node:zlib'
 import fc, { type Arbitrary } from 'fast-check'
 import t from 'tap'
-import { request } from 'undici'
+import { createResponseReader } from '../../fuzz/http/response-reader.ts'
 import { bombs, bombText, changed, changeKinds, changesOf } from '../../fuzz/targets/body-changes.ts'
-import { badWires, isIntact, rightWires, sent } from '../../fuzz/targets/body-wire.ts'
+import { badWires, isIntact, rightWires, sent, type Wire } from '../../fuzz/targets/body-wire.ts'
 import { bombTamperings, layoutOf, tampered, tamperings } from '../../fuzz/targets/entry-changes.ts'
 import { cellName, freshCells } from '../../fuzz/targets/fresh-cells.ts'
 import { damage, damages, otherTypes, setAs } from '../../fuzz/targets/redis-damage.ts'
@@ -56,34 +54,21 @@ t.test('bombs have about the size they say', async t => {
   }
 })
 
-/** What a client makes of a response that a server sends in these pieces. */
-const received = async (pieces: readonly Buffer[]): Promise<string> => {
-  const server = createServer(socket => {
-    socket.once('data', () => {
-      for (const piece of pieces) socket.write(piece)
-      socket.end()
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    const { body, headers } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const bytes = Buffer.from(await body.arrayBuffer())
-    return (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
-  } finally {
-    server.close()
-  }
-}
-
 t.test('a body goes out as HTTP has it, or damaged', async t => {
-  const bytesOf = (pieces: readonly Buffer[]) => Buffer.concat(pieces).toString('latin1')
-  const right = some(rightWires, 20).map(wire => ({ wire, pieces: sent(Buffer.from(body), wire) }))
-  for (const { wire, pieces } of right) {
-    t.ok(isIntact(wire))
-    t.equal(await received(pieces), body, wire.kind)
+  const bytesOf = (wire: Wire) => Buffer.concat(sent(Buffer.from(body), wire))
+  const right = some(rightWires, 20)
+  for (const wire of right) {
+    const reader = createResponseReader(() => false)
+    // Without a length it goes on until the close.
+    reader.push(bytesOf(wire))
+    const [answer] = reader.answers
+    const read = answer?.headers.has('content-encoding') ? gunzipSync(answer.body) : answer?.body
+    const isUntilClose = reader.fault === 'a body without a length' && bytesOf(wire).toString().endsWith(body)
+    t.ok(isIntact(wire) && (isUntilClose || read?.toString() === body), wire.kind)
   }
-  const all = right.map(({ pieces }) => bytesOf(pieces))
+  const all = right.map(wire => bytesOf(wire).toString('latin1'))
   for (const wire of some(badWires, 60))
-    t.notOk(isIntact(wire) || all.includes(bytesOf(sent(Buffer.from(body), wire))), wire.kind)
+    t.notOk(isIntact(wire) || all.includes(bytesOf(wire).toString('latin1')), wire.kind)
 })
 
 /** A head with a checksum, and a compressed part: the shape of an entry, with any content. */
