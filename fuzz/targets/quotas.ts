@@ -229,7 +229,7 @@ const quotasOn = (
   share,
   checks:
     'healthy keys are counted exactly and never fail, quota headers are whole numbers from 0 on, the key concerned recovers',
-  batches: batchesOf(cases, 20),
+  batches: batchesOf(cases, 30),
   atOnce: 1,
   setting: {
     store,

@@ -88,7 +88,7 @@ export const readers: Target<ReaderCase> = {
   name: 'readers',
   share: 2,
   checks: 'a value, or an error that was meant for people, within three seconds',
-  batches: batchesOf(cases, 1_000),
+  batches: batchesOf(cases, 2_500),
   atOnce: 1,
   setting: {},
   kindOf: ({ reader, changes }) => `${reader}${changes?.[0] ? `: ${changes[0].kind}` : ''}`,

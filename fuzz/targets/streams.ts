@@ -307,7 +307,7 @@ export const streams: Target<StreamCase> = {
   share: 2,
   checks:
     'over TLS and HTTP/2 every complete valid request is answered as the contract says; all else gets its errors or a close; connections end; memory bounded',
-  batches: batchesOf(cases, 200),
+  batches: batchesOf(cases, 350),
   atOnce: 16,
   setting: {
     env: {

@@ -34,7 +34,7 @@ const edited = (format: Format, command: Arbitrary<Command>): Arbitrary<TrafficC
     .map(([text, command, isPacked]) => ({ format, command, isPacked, text, isCounted: false }))
 const cases: Arbitrary<TrafficCase> = fc.oneof(
   {
-    weight: 2,
+    weight: 4,
     arbitrary: fc
       .tuple(countedTexts, ofTraffic, isPacked)
       .map(([text, command, isPacked]) => ({ ...text, command, isPacked, isCounted: true })),
@@ -151,7 +151,7 @@ export const traffic: Target<TrafficCase> = {
   share: 1,
   checks:
     'commands on traffic files and reports end in time and memory, with a documented exit code and sentences, say how many lines are faulty, and connect to their target alone',
-  batches: batchesOf(cases, 4),
+  batches: batchesOf(cases, 6),
   atOnce: 2,
   setting: {},
   kindOf: ({ format, command, isCounted }) => `${command} of ${format}${isCounted ? ', counted' : ''}`,
