@@ -8,7 +8,8 @@ export type Wish = {
   readonly seed: number
   readonly seconds: number
   readonly only: readonly TargetName[]
-  readonly cases: readonly [first: number, last: number] | undefined
+  /** One batch of cases: the path that fast-check gave it. */
+  readonly path: string | undefined
   readonly json: boolean
   /** The page whose table is to be rewritten. */
   readonly report: string | undefined
@@ -30,7 +31,7 @@ every case what is promised (docs/reliability.md). Needs redis-server on the pat
   --seed <number>        0 to 4294967295, or random; equal seeds give equal cases; default ${usualSeed}
   --seconds <number>     of fuzzing in all, shared out among the targets; ${usualSeconds} by default
   --only <target,…>      ${targetNames.join(', ')}; all by default
-  --case <number>        this case alone, or 120-140; needs one target
+  --case <path>          these cases alone, such as 3:0:1; a fault ends with the command; needs one target
   --json                 the results as JSON on standard output
   --report <file>        rewrites the table of what was tried in this page; that of one target is apart
   --help                 this text
@@ -46,8 +47,11 @@ export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   const values = parse(args)
   if (values.help) return undefined
   const only = values.only === undefined ? [...targetNames] : targetsOf(values.only)
-  const cases = values.case === undefined ? undefined : casesOf(values.case)
-  if (cases && only.length !== 1) throw new UsageError('--case needs one target: add --only <target>')
+  const path = values.case
+  if (path !== undefined && !/^\d{1,9}(:\d{1,9})*$/.test(path))
+    throw new UsageError(`--case is ${JSON.stringify(path)}; allowed: numbers with colons, such as 3:0:1`)
+  if (path !== undefined && only.length !== 1)
+    throw new UsageError('--case needs one target: add --only <target>')
   return {
     seed:
       values.seed === 'random'
@@ -55,7 +59,7 @@ export const readCommandLine = (args: readonly string[]): Wish | undefined => {
         : wholeNumberOf('seed', values.seed, usualSeed, 0, 2 ** 32 - 1),
     seconds: wholeNumberOf('seconds', values.seconds, usualSeconds, 1, 1_000_000),
     only,
-    cases,
+    path,
     json: values.json === true,
     report: values.report,
   }
@@ -103,12 +107,3 @@ const targetsOf = (text: string): TargetName[] =>
       throw new UsageError(`--only names ${JSON.stringify(part)}; allowed: ${targetNames.join(', ')}`)
     return name
   })
-
-const casesOf = (text: string): [number, number] => {
-  const [, first, last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text) ?? []
-  if (first === undefined || Number(last) < Number(first))
-    throw new UsageError(
-      `--case is ${JSON.stringify(text)}; allowed: a number such as 17, or a range such as 120-140`,
-    )
-  return [Number(first), Number(last)]
-}

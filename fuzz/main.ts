@@ -2,38 +2,36 @@
 // each against its own system. Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
 import { readCommandLine, UsageError, usage, type Wish } from './command-line.ts'
-import { createProgress } from './progress.ts'
-import { checkReport, writeReport } from './report.ts'
 import { type Ran, runTarget } from './run-target.ts'
-import { asJson, faultsText, notesText, tableOf } from './summary.ts'
-import { memoryLimitText } from './system/memory-limit.ts'
+import { checkReport, jsonOf, textOf, writeReport } from './summary.ts'
+import { memoryLimitText } from './system/gateway-process.ts'
 import { closeAll } from './system/system.ts'
 import { targets } from './targets/all.ts'
 
-const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
+const progressEveryMs = 10_000
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+const fuzz = async ({ seed, seconds, only, path, json, report }: Wish): Promise<number> => {
   // Checked first, because a run takes minutes.
   if (report !== undefined) await checkReport(report, only)
-  const progress = createProgress()
   const chosen = targets.filter(({ name }) => only.includes(name))
-  progress.say(`seed ${seed}; ${memoryLimitText}`)
+  say(`seed ${seed}; ${memoryLimitText}`)
   const shares = chosen.reduce((sum, { share }) => sum + share, 0)
   const ran: Ran[] = []
+  let shownAt = performance.now()
   for (const target of chosen) {
-    const started = performance.now()
-    const plan = { seed, seconds: (seconds * target.share) / shares, ...(cases ? { cases } : {}) }
-    const done = await runTarget(target, plan, (count, left, faults) =>
-      progress.show(target.name, count, (performance.now() - started) / 1000, left, faults),
-    )
-    progress.say(`${target.name}: ${done.cases} cases, ${done.faults.length} faults`)
+    const plan = { seed, seconds: (seconds * target.share) / shares, ...(path !== undefined && { path }) }
+    const done = await runTarget(target, plan, (cases, secondsLeft) => {
+      if (performance.now() - shownAt < progressEveryMs) return
+      shownAt = performance.now()
+      say(`${target.name}: ${cases} cases, ${Math.ceil(secondsLeft)} s left`)
+    })
+    say(`${target.name}: ${done.cases} cases${done.found ? `, ${done.found.rule}` : ''}`)
     ran.push(done)
   }
-  process.stdout.write(
-    json
-      ? `${asJson(seed, ran, [memoryLimitText])}\n`
-      : `${tableOf(ran)}\n\n${notesText(ran)}${faultsText(ran)}`,
-  )
-  if (report !== undefined) await writeReport(report, seed, ran)
-  return ran.some(({ faults }) => faults.length > 0) ? 1 : 0
+  process.stdout.write(`${json ? jsonOf(seed, ran, memoryLimitText) : textOf(seed, ran)}\n`)
+  if (report !== undefined) await writeReport(report, seed, ran, memoryLimitText)
+  return ran.some(({ found }) => found) ? 1 : 0
 }
 
 // Child processes would outlive the fuzzer.
@@ -46,6 +44,6 @@ try {
   else process.stdout.write(usage)
 } catch (error) {
   if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`fuzz: ${error.message}; \`--help\` shows what is allowed\n`)
+  say(`fuzz: ${error.message}; \`--help\` shows what is allowed`)
   process.exitCode = 2
 }

@@ -1,233 +1,155 @@
-// Runs the cases of one target, batch by batch, until its time is over. Checks the process after every batch, finds the case
-// that made it unhealthy, and shrinks failing cases. Prints nothing.
+// Runs the cases of one target with fast-check, batch by batch, until its time is over. Checks the process after every batch. The
+// first fault ends the search: fast-check leaves out cases of its batch, and parts of cases, for as long as the same rule breaks.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { cut, type Finding } from './finding.ts'
-import { minimised } from './minimise.ts'
-import { createRandom } from './random.ts'
+import fc from 'fast-check'
+import { cut, Fault } from './fault.ts'
 import { checkHealth } from './system/health.ts'
-import { type System, startSystem } from './system/system.ts'
-import type { Session, Target, TargetName } from './target.ts'
+import { startSystem } from './system/system.ts'
+import type { Target } from './target.ts'
 
-/** One broken rule of one target, with the first case that broke it. */
-export type Fault = {
-  readonly target: TargetName
+export type Plan = {
   readonly seed: number
-  /** The number of the case, or the first and last number where only all of them together broke the rule. */
-  readonly cases: readonly [first: number, last: number]
-  readonly shape: string
+  readonly seconds: number
+  /** Runs this batch alone: fast-check's path to it. */
+  readonly path?: string
+}
+
+/** What broke a rule: the smallest batch that was found. */
+export type Found = {
   readonly rule: string
   readonly detail: string
-  /** The case as generated, and the smallest that still fails where one was found. */
+  readonly kind: string
   readonly printed: string
-  readonly smallest: string | undefined
-  /** How many cases failed in this way. */
-  times: number
+  /** Fast-check's path to the batch; undefined for what broke at the end. */
+  readonly path: string | undefined
 }
 
 export type Ran = {
   readonly target: Target
   readonly cases: number
   readonly seconds: number
-  readonly faults: readonly Fault[]
-  /** How many cases of each shape. */
-  readonly shapes: ReadonlyMap<string, number>
+  readonly found: Found | undefined
+  /** How many cases of each kind. */
+  readonly kinds: ReadonlyMap<string, number>
   /** What could not be tested, in sentences. */
   readonly notes: readonly string[]
 }
 
-export type Plan = {
-  readonly seed: number
-  readonly seconds: number
-  /** Runs only these cases, first and last; otherwise all from 0 on until the time is over. */
-  readonly cases?: readonly [first: number, last: number]
-}
-
-export type OnProgress = (cases: number, secondsLeft: number, faults: number) => void
-
-/** @throws Error when the system does not start */
-export const runTarget = async (target: Target, plan: Plan, onProgress: OnProgress): Promise<Ran> => {
-  const system = await startSystem(target.setting)
-  try {
-    const session = await target.open(system)
-    const started = performance.now()
-    const [first, last] = plan.cases ?? [0, Number.POSITIVE_INFINITY]
-    const secondsLeft = () => plan.seconds - (performance.now() - started) / 1000
-    const run = createRun(target, plan, system, session, (cases, faults) =>
-      onProgress(cases, Math.max(0, secondsLeft()), faults),
-    )
-    const isOver = () => plan.cases === undefined && secondsLeft() <= 0
-    for (let from = first; from <= last && !isOver(); from += target.batch)
-      await run.batch(from, Math.min(from + target.batch - 1, last))
-    await run.end()
-    return { target, seconds: (performance.now() - started) / 1000, ...run.results() }
-  } finally {
-    await system.close()
-  }
-}
-
-const onePerRule = (found: readonly Finding[]): Finding[] =>
-  found.filter(({ rule }, i) => found.findIndex(other => other.rule === rule) === i)
-
-const maxFaults = 50
-const maxPinningMs = 15_000
-// The gateway buffers access-log lines for a quarter of a second.
+const maxShrinkMs = 15_000
+// The gateway buffers the lines of its access log for a quarter of a second.
 const logWrittenWithinMs = 400
 const diesWithinMs = 300
-const isOfLog = (rule: string): boolean => rule.includes('log')
 
-const createRun = (
+/** @throws Error when the system does not start */
+export const runTarget = async (
   target: Target,
-  { seed }: Plan,
-  system: System,
-  opened: Session,
-  onCase: (cases: number, faults: number) => void,
-) => {
-  const faults: Fault[] = []
-  const shapes = new Map<string, number>()
-  const pinned = new Map<string, number>()
-  const notes = new Set(opened.notes)
-  let session = opened
-  let count = 0
+  { seed, seconds, path }: Plan,
+  onBatch: (cases: number, secondsLeft: number) => void = () => {},
+): Promise<Ran> => {
+  const system = await startSystem(target.setting)
+  try {
+    let session = await target.open(system)
+    const notes = new Set(session.notes)
+    // From here on the gateway has the weather of the good request.
+    await checkHealth(system)
+    const kinds = new Map<string, number>()
+    const started = performance.now()
+    let deadline = started + seconds * 1_000
+    let cases = 0
+    let first: Fault | undefined
+    let searchedMs = 0
+    /** The case that broke a rule, or all of a batch that did so together. */
+    let culprits: readonly unknown[] = []
+    let smallest: readonly unknown[] = []
 
-  const caseOf = (number: number): unknown => target.generate(createRandom(seed, target.name, number), number)
-
-  const restart = async (): Promise<void> => {
-    await session.close()
-    await system.restart()
-    session = await target.open(system)
-    for (const note of session.notes ?? []) notes.add(note)
-  }
-
-  const note = async (number: number, found: readonly Finding[], last = number): Promise<void> => {
-    const given = caseOf(number)
-    const shape = last === number ? target.shapeOf(given) : `${last - number + 1} cases together`
-    for (const { rule, detail } of onePerRule(found)) {
-      const before = faults.find(fault => fault.rule === rule && fault.shape === shape)
-      if (before) before.times += 1
-      if (before || faults.length >= maxFaults) continue
-      const fault = {
-        target: target.name,
-        seed,
-        cases: [number, last] as const,
-        shape,
-        rule,
-        detail,
-        times: 1,
-      }
-      const run = async (one: unknown) => (system.gateway().isAlive() ? session.run(one).catch(() => []) : [])
-      const isMinimisable = last === number && system.gateway().isAlive()
-      const smallest = isMinimisable ? await minimised(target, given, rule, run) : undefined
-      faults.push({
-        ...fault,
-        printed: cut(target.print(given), 600),
-        smallest: smallest && cut(smallest, 400),
-      })
-    }
-  }
-
-  /** Findings of one case. A case that cannot be completed is no finding by itself: the process check reports why. */
-  const runOne = async (given: unknown): Promise<Finding[]> => {
-    try {
-      const found = await session.run(given)
-      // A single timeout may be due to a busy machine.
-      if (!found.some(({ mayBeSlowness }) => mayBeSlowness)) return found
-      return found.filter(({ mayBeSlowness }) => !mayBeSlowness).concat((await again(given)).filter(isSlow))
-    } catch (error) {
-      await pause(diesWithinMs)
-      if (system.gateway().isAlive())
-        return [{ rule: 'the case can not be carried through', detail: `${error}` }]
-      return []
-    }
-  }
-  const again = async (given: unknown): Promise<Finding[]> => session.run(given)
-  const isSlow = ({ mayBeSlowness }: Finding): boolean => mayBeSlowness === true
-
-  const counted = (shape: string): void => {
-    count += 1
-    shapes.set(shape, (shapes.get(shape) ?? 0) + 1)
-    onCase(count, faults.length)
-  }
-
-  const runTogether = async (
-    numbers: readonly number[],
-    isFirstTime: boolean,
-  ): Promise<Map<number, Finding[]>> => {
-    const found = new Map<number, Finding[]>()
-    let next = 0
-    const worker = async (): Promise<void> => {
-      for (let i = next++; i < numbers.length; i = next++) {
-        const number = numbers[i] as number
-        const given = caseOf(number)
-        found.set(number, await runOne(given))
-        if (isFirstTime) counted(target.shapeOf(given))
+    const faultOf = async (given: unknown): Promise<Fault | undefined> => {
+      try {
+        await session.run(given)
+      } catch (error) {
+        if (error instanceof Fault) return error
+        // A case that cannot be completed is no fault by itself: the check of the process says why.
+        await pause(diesWithinMs)
+        return system.gateway().isAlive()
+          ? new Fault('the case can not be carried through', error)
+          : undefined
       }
     }
-    await Promise.all(Array.from({ length: target.atOnce }, worker))
-    return found
-  }
-
-  /** What is wrong with the process now; an unhealthy process is replaced. */
-  const illness = async (): Promise<Finding[]> => {
-    const found = await checkHealth(system)
-    if (found.some(({ rule }) => !isOfLog(rule))) await restart()
-    return onePerRule(found)
-  }
-
-  /** Runs cases concurrently and checks the process after them; returns whether it is unhealthy. */
-  const runPart = async (numbers: readonly number[]): Promise<void> => {
-    if (numbers.length === 0) return
-    const found = await runTogether(numbers, true)
-    const died = !system.gateway().isAlive()
-    const unwell = await illness()
-    // Findings made while the process was ending say nothing about the case.
-    if (!died) for (const [number, findings] of found) if (findings.length > 0) await note(number, findings)
-    for (const one of unwell) await pinDown(numbers, one)
-  }
-
-  /**
-   * Bisects a batch that made the process unhealthy until one case remains that does so by itself. If only several of them
-   * together do, the finding names the first and the last. A finding that a busy machine may explain must happen again.
-   */
-  const pinDown = async (numbers: readonly number[], seen: Finding): Promise<void> => {
-    const { rule, mayBeSlowness } = seen
-    const before = faults.find(fault => fault.rule === rule)
-    if (before) before.times += 1
-    const deadline = performance.now() + maxPinningMs
-    const times = pinned.get(rule) ?? 0
-    pinned.set(rule, times + 1)
-    if (times > 0) return
-    const isBroken = async (some: readonly number[]): Promise<Finding | undefined> => {
-      if (performance.now() > deadline) return undefined
-      await runTogether(some, false)
-      await pause(logWrittenWithinMs)
-      return (await illness()).find(one => one.rule === rule)
+    const runBatch = async (batch: readonly unknown[]): Promise<Fault | undefined> => {
+      const found: { readonly fault: Fault; readonly given: unknown }[] = []
+      const left = batch.values()
+      const worker = async (): Promise<void> => {
+        for (const given of left) {
+          const fault = await faultOf(given)
+          if (fault) found.push({ fault, given })
+          if (first) continue
+          cases += 1
+          const kind = target.kindOf(given)
+          kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+        }
+      }
+      await Promise.all(Array.from({ length: target.atOnce }, worker))
+      if (first?.rule.includes('log')) await pause(logWrittenWithinMs)
+      const health = await checkHealth(system).then(
+        () => undefined,
+        (error: Fault) => error,
+      )
+      // What a case met while its process ended says nothing about the case.
+      const [broke] = system.gateway().isAlive() ? found : []
+      const fault = broke?.fault ?? health
+      if (fault) {
+        await session.close?.()
+        if (health) await system.restart()
+        session = await target.open(system)
+        for (const note of session.notes ?? []) notes.add(note)
+        culprits = broke ? [broke.given] : batch
+      }
+      return fault
     }
-    let left = numbers
-    let last = mayBeSlowness ? await isBroken(numbers) : seen
-    while (last && left.length > 1) {
-      const half = left.slice(0, Math.ceil(left.length / 2))
-      const inHalf = await isBroken(half)
-      const found = inHalf ?? (await isBroken(left.slice(half.length)))
-      if (!found) break
-      left = inHalf ? half : left.slice(half.length)
-      last = found
-    }
-    if (last) await note(left[0] ?? 0, [last], left.at(-1))
-  }
 
-  return {
-    results: () => ({ cases: count, faults, shapes, notes: [...notes] }),
-    batch: async (first: number, last: number): Promise<void> => {
-      const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i)
-      const alone = numbers.filter(number => target.isAlone(caseOf(number)))
-      await runPart(numbers.filter(number => !alone.includes(number)))
-      for (const number of alone) await runPart([number])
-    },
-    end: async (): Promise<void> => {
-      await session.close()
-      const found = await system.stop()
-      if (found.length > 0) await note(0, found, Math.max(0, count - 1))
-    },
+    const examples = (target.first ?? []).map((given): [unknown[]] => [[given]])
+    let batches = 0
+    const property = fc.asyncProperty(target.batches, async batch => {
+      const isOver =
+        path === undefined ? batches > examples.length && performance.now() > deadline : batches > 0
+      if (isOver) throw new fc.PreconditionFailure(true)
+      if (batches++ === examples.length) deadline = performance.now() + seconds * 1_000
+      let fault = await runBatch(batch)
+      if (fault?.mayBeSlowness) fault = await runBatch(batch)
+      onBatch(cases, Math.max(0, deadline - performance.now()) / 1_000)
+      if (!fault || (first && fault.rule !== first.rule)) return
+      if (!first) {
+        searchedMs = performance.now() - started
+        deadline = performance.now() + maxShrinkMs
+      }
+      first ??= fault
+      smallest = culprits
+      throw fault
+    })
+    const { counterexamplePath, errorInstance } = await fc.check(property, {
+      seed: seed | 0,
+      numRuns: 2 ** 31 - 1,
+      // Batches as long at the beginning as later on.
+      unbiased: true,
+      examples,
+      ...(path !== undefined && { path }),
+    })
+    if (!first) searchedMs = performance.now() - started
+    await session.close?.()
+    const atEnd = await system.stop().then(
+      () => undefined,
+      (error: Fault) => error,
+    )
+    const fault = errorInstance instanceof Fault ? errorInstance : atEnd
+    const found = fault && {
+      rule: fault.rule,
+      detail: fault.detail,
+      kind: smallest.length === 1 ? target.kindOf(smallest[0]) : `${smallest.length} cases together`,
+      printed: cut(smallest.map(given => target.print(given)).join(' | '), 600),
+      path: counterexamplePath ?? undefined,
+    }
+    return { target, cases, seconds: searchedMs / 1_000, found, kinds, notes: [...notes] }
+  } finally {
+    await system.close()
   }
 }

@@ -1,66 +1,98 @@
-// Formats the results of a run as text and as JSON: what was tried, what was checked, what failed and how to reproduce it.
+// Formats the results of a run: a table, text and JSON, and the measured part of a page. Says what was tried, what was checked, what
+// failed and how to run it again.
 
-import type { Fault, Ran } from './run-target.ts'
+import { measuredWith, readMarkedPart, writeMarkedPart } from './marked-part.ts'
+import type { Found, Ran } from './run-target.ts'
+
+export const counted = (number: number): string => number.toLocaleString('en-US')
 
 /** The number of cases by target, as a Markdown table. */
-export const tableOf = (ran: readonly Ran[]): string =>
+const tableOf = (ran: readonly Ran[]): string =>
   [
     ['target', 'cases', 'kinds', 'cases/s', 'what holds for every case', 'faults'],
     ['---', '--:', '--:', '--:', '---', '--:'],
-    ...ran.map(({ target, cases, seconds, shapes, faults }) => [
+    ...ran.map(({ target, cases, seconds, kinds, found }) => [
       target.name,
       counted(cases),
-      String(shapes.size),
+      String(kinds.size),
       counted(Math.round(cases / seconds)),
       target.checks,
-      String(faults.length),
+      found ? '1' : '0',
     ]),
   ]
     .map(cells => `| ${cells.join(' | ')} |`)
     .join('\n')
 
-/** How many cases there were of each kind: what stands before the colon of a shape. */
-export const kindsOf = (ran: readonly Ran[]): string => {
-  const kinds = new Map<string, number>()
-  for (const { shapes } of ran)
-    for (const [shape, times] of shapes) {
-      const [kind = shape] = shape.split(':')
-      kinds.set(kind, (kinds.get(kind) ?? 0) + times)
-    }
-  return `Of these ${[...kinds]
-    .sort(([, a], [, b]) => b - a)
-    .map(([kind, times]) => `${kind} ${counted(times)}`)
-    .join(', ')}.`
+/** How many cases there were of each kind: what stands before the colon. */
+const kindsOf = ({ kinds }: Ran): string => {
+  const sums = new Map<string, number>()
+  for (const [kind, times] of kinds) {
+    const [begin = kind] = kind.split(':')
+    sums.set(begin, (sums.get(begin) ?? 0) + times)
+  }
+  const sorted = [...sums].sort(([, one], [, other]) => other - one)
+  return `Of these ${sorted.map(([kind, times]) => `${kind} ${counted(times)}`).join(', ')}.`
 }
 
-export const notesText = (ran: readonly Ran[]): string =>
-  ran.flatMap(({ notes }) => notes.map(note => `Not tried: ${note}.\n`)).join('')
-
-export const faultsText = (ran: readonly Ran[]): string =>
-  ran
-    .flatMap(({ faults }) => faults)
-    .map(
-      fault =>
-        `${fault.target}: ${fault.rule} (${fault.shape}; ${fault.times} times)\n  seen:   ${fault.detail}\n  case:   ${fault.printed}\n${fault.smallest === undefined ? '' : `  small:  ${fault.smallest}\n`}  repeat: ${repeat(fault)}\n`,
-    )
-    .join('\n')
-
 /** The command that runs exactly the cases of a fault. */
-const repeat = ({ target, seed, cases: [first, last] }: Fault): string =>
-  `npm run -s fuzz -- --seed ${seed} --only ${target} --case ${first === last ? first : `${first}-${last}`}`
+const repeat = (seed: number, { target }: Ran, { path }: Found): string =>
+  `npm run -s fuzz -- --seed ${seed} --only ${target.name}${path === undefined ? '' : ` --case ${path}`}`
 
-export const asJson = (seed: number, ran: readonly Ran[], notes: readonly string[]): string =>
+export const textOf = (seed: number, ran: readonly Ran[]): string =>
+  [
+    tableOf(ran),
+    ran.flatMap(({ notes }) => notes.map(note => `Not tried: ${note}.`)).join('\n'),
+    ...ran.map(
+      one =>
+        one.found &&
+        `${one.target.name}: ${one.found.rule} (${one.found.kind})
+  seen:   ${one.found.detail}
+  case:   ${one.found.printed}
+  repeat: ${repeat(seed, one, one.found)}`,
+    ),
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+
+export const jsonOf = (seed: number, ran: readonly Ran[], limit: string): string =>
   JSON.stringify({
     seed,
-    notes: [...notes, ...ran.flatMap(one => one.notes)],
-    targets: ran.map(({ target, cases, seconds, shapes, faults }) => ({
-      target: target.name,
-      cases,
-      seconds: Math.round(seconds * 10) / 10,
-      checks: target.checks,
-      shapes: Object.fromEntries(shapes),
-      faults: faults.map(fault => ({ ...fault, repeat: repeat(fault) })),
+    notes: [limit, ...ran.flatMap(({ notes }) => notes)],
+    targets: ran.map(one => ({
+      target: one.target.name,
+      cases: one.cases,
+      seconds: Math.round(one.seconds * 10) / 10,
+      checks: one.target.checks,
+      kinds: Object.fromEntries(one.kinds),
+      fault: one.found ? { ...one.found, repeat: repeat(seed, one, one.found) } : null,
     })),
   })
 
-export const counted = (number: number): string => number.toLocaleString('en-US')
+const partOf = (targets: readonly string[]): string => (targets.length === 1 ? `fuzz-${targets[0]}` : 'fuzz')
+
+/** @throws UsageError when the page lacks the markers */
+export const checkReport = async (file: string, targets: readonly string[]): Promise<void> =>
+  void (await readMarkedPart(file, partOf(targets)))
+
+/** Rewrites one part for all targets, and one for a target alone, which has its kinds of cases. @throws UsageError as `checkReport` */
+export const writeReport = async (
+  file: string,
+  seed: number,
+  ran: readonly Ran[],
+  limit: string,
+): Promise<void> => {
+  const sum = (of: (one: Ran) => number): number => ran.reduce((total, one) => total + of(one), 0)
+  const faults = sum(({ found }) => Number(found !== undefined))
+  await writeMarkedPart(
+    file,
+    partOf(ran.map(({ target }) => target.name)),
+    `
+${counted(sum(({ cases }) => cases))} cases in ${counted(Math.round(sum(({ seconds }) => seconds)))} s, ${faults === 0 ? 'no fault' : `${faults} faults`}.
+
+${measuredWith(`seed ${seed}`)}
+- ${limit}
+
+${tableOf(ran)}
+${ran.length === 1 && ran[0] ? `\n${kindsOf(ran[0])}\n` : ''}`,
+  )
+}

@@ -1,8 +1,7 @@
-// The interface of a fuzz target: a part of the product under attack, with how its cases are generated, printed, shrunk and
-// run against a system. run-target.ts knows targets by this type alone.
+// The interface of a fuzz target: a part of the product under attack, with the cases that fast-check generates and shrinks, and how
+// they run against a system. run-target.ts knows targets by this type alone.
 
-import type { Finding } from './finding.ts'
-import type { Random } from './random.ts'
+import fc, { type Arbitrary } from 'fast-check'
 import type { System, SystemSetting } from './system/system.ts'
 
 export const targetNames = [
@@ -22,25 +21,22 @@ export const targetNames = [
 ] as const
 export type TargetName = (typeof targetNames)[number]
 
-/** Declared as methods, so that the runner can hold targets of any case type. */
+/** Declared with methods, so that the runner can hold targets of any case type. */
 export type Target<Case = unknown> = {
   readonly name: TargetName
   /** The rule that holds for every case, for the table. */
   readonly checks: string
   /** Its share of the time of a run, in proportion to the others. */
   readonly share: number
-  /** The cases per batch, after which the process is checked, and how many of them run concurrently. */
-  readonly batch: number
+  /** Cases that run before the process is checked. */
+  readonly batches: Arbitrary<readonly Case[]>
+  /** Cases that every run begins with, each alone, beside its time: what is too dear to come up often. */
+  readonly first?: readonly Case[]
+  /** How many cases of a batch run concurrently. */
   readonly atOnce: number
   readonly setting: SystemSetting
-  /** Pure: equal streams and numbers give equal cases. */
-  generate(random: Random, number: number): Case
-  /** The kind of case, in a word or two; faults are grouped by it. */
-  shapeOf(given: Case): string
-  /** Whether it must run alone, because it checks the process as a whole. */
-  isAlone(given: Case): boolean
-  /** Smaller variants of a case, the smallest first; may be empty. */
-  smaller(given: Case): Iterable<Case>
+  /** The kind of case, in a word or two. */
+  kindOf(given: Case): string
   /** The printed case, without keys; the runner escapes and shortens it. */
   print(given: Case): string
   open(system: System): Promise<Session<Case>>
@@ -50,6 +46,51 @@ export type Target<Case = unknown> = {
 export type Session<Case = unknown> = {
   /** What cannot be tested here, in sentences. */
   readonly notes?: readonly string[]
-  run(given: Case): Promise<Finding[]>
-  close(): Promise<void>
+  /** @throws Fault */
+  run(given: Case): Promise<void>
+  close?(): Promise<void>
 }
+
+/**
+ * Batches of up to so many cases.
+ * @param alone cases that check the process as a whole, or cost as much as a batch: one of `every` batches is one of them
+ */
+export const batchesOf = <Case>(
+  cases: Arbitrary<Case>,
+  most: number,
+  alone?: { readonly of: Arbitrary<Case>; readonly every: number },
+): Arbitrary<readonly Case[]> => {
+  const together = fc.array(cases, { minLength: 1, maxLength: most, size: 'max' })
+  return alone
+    ? fc.oneof(
+        { weight: alone.every - 1, arbitrary: together },
+        { weight: 1, arbitrary: alone.of.map(one => [one]) },
+      )
+    : together
+}
+
+/** A place in whatever there is, from 0 up to but not including 1: it fits texts and lists of any length. */
+export const share: Arbitrary<number> = fc.nat(2 ** 20 - 1).map(part => part / 2 ** 20)
+export const shares = (most: number): Arbitrary<number[]> =>
+  fc.array(share, { minLength: 1, maxLength: most })
+
+export const indexAt = (length: number, place = 0): number =>
+  Math.max(0, Math.min(length - 1, Math.floor(place * length)))
+export const itemAt = <Item>(items: readonly Item[], place = 0): Item | undefined =>
+  items[indexAt(items.length, place)]
+
+/** True so often in a hundred times. */
+export const chance = (percent: number): Arbitrary<boolean> =>
+  fc.oneof(
+    { weight: 100 - percent, arbitrary: fc.constant(false) },
+    { weight: percent, arbitrary: fc.constant(true) },
+  )
+
+/** Bytes as a Latin-1 text. */
+export const noise = (least: number, most: number): Arbitrary<string> =>
+  fc
+    .uint8Array({ minLength: least, maxLength: most, size: 'max' })
+    .map(bytes => Buffer.from(bytes).toString('latin1'))
+
+/** The words of a text that have blanks between them. */
+export const words = (text: string): string[] => text.trim().split(/\s+/)

@@ -2,8 +2,8 @@
 // random numbers of its seed. schedule.ts puts them in an order. Longer than 300 lines, because every kind of event is here, a
 // few lines each.
 
-import type { Random } from '../fuzz/random.ts'
 import { requestsOf } from './mix.ts'
+import type { Random } from './random.ts'
 import type { LinkFault, ProviderFault, Settings, Step, StoreFault, StoreKind } from './steps.ts'
 
 const second = 1_000

@@ -1,7 +1,7 @@
 // The load of a schedule: requests of the usual mix over places, points, endpoints, languages, codings, keys and gateways. Pure.
 // A few requests are wrong on purpose, because an answer to them is promised too.
 
-import type { Random } from '../fuzz/random.ts'
+import type { Random } from './random.ts'
 import type { PlannedRequest } from './steps.ts'
 
 /** Places of the whole catalogue, each in a cell of its own; the checker reads their coordinates from the answers. */

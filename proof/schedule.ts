@@ -1,9 +1,9 @@
 // A seed → the schedule of one history: a fleet, and steps of load, time and faults that begin and end. Pure: equal seeds give
 // equal schedules. What may happen is in events.ts; nothing here knows the product.
 
-import { createRandom, type Random } from '../fuzz/random.ts'
 import { eventsOf, load, move, ofProcess, type State } from './events.ts'
 import { openings } from './openings.ts'
+import { createRandom, type Random } from './random.ts'
 import type { Protocol, Schedule, Settings, Step, StoreKind } from './steps.ts'
 
 const second = 1_000

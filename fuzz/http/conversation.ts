@@ -1,171 +1,186 @@
-// One connection to the gateway: sends bytes in chunks at given offsets, with pauses, and ends in one of several ways;
-// parses what comes back strictly until the connection is over. Timeouts are bounds and never decide what is sent.
+// One connection to a listener, over TCP or TLS: sends bytes in chunks at given offsets, with pauses, and ends in one of several
+// ways; parses what comes back strictly until the connection is over. Timeouts are bounds and never decide what is sent.
 
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Finding, finding, slowness } from '../finding.ts'
-import type { Address } from '../system/gateway-process.ts'
-import { type Answer, createResponseReader, type IsHead, type ResponseReader } from './response-reader.ts'
+import { connect as connectTls } from 'node:tls'
+import fc, { type Arbitrary } from 'fast-check'
+import { demand, demandInTime, Fault } from '../fault.ts'
+import { share } from '../target.ts'
+import { bytesWithKey, requestText } from './request-text.ts'
+import { type Answer, createResponseReader, type IsHead } from './response-reader.ts'
 
-/** How bytes are sent. */
-export type Delivery = {
-  /** Where the bytes are cut, each a fraction of their length. */
-  readonly cuts: readonly number[]
-  /** Milliseconds before each chunk but the first. */
-  readonly pauseMs: number
-  /**
-   * `answers`: wait for the expected number of responses, then close. `close`: wait until the gateway closes. `quiet`: wait
-   * until nothing more comes, then close. `half-close`: end the sending side at once. `reset`: reset at once.
-   */
-  readonly ending: 'answers' | 'close' | 'quiet' | 'half-close' | 'reset'
-}
+/**
+ * `answers`: wait for the expected number of responses, then close. `close`: wait until the other side closes. `quiet`: wait
+ * until nothing more comes, then close. `half-close`: end the sending side at once. `reset`: reset at once.
+ */
+export type Ending = 'answers' | 'close' | 'quiet' | 'half-close' | 'reset'
+
+/** Where the bytes are cut, and the milliseconds before each chunk but the first. */
+export type Cutting = { readonly cuts: readonly number[]; readonly pauseMs: number }
+
+export const cuttings: Arbitrary<Cutting> = fc.record({
+  cuts: fc.oneof(fc.constant([]), fc.array(share, { minLength: 1, maxLength: 20 })),
+  pauseMs: fc.constantFrom(0, 0, 1, 2),
+})
 
 export type Transcript = {
   readonly answers: readonly Answer[]
-  readonly findings: readonly Finding[]
+  /** What is wrong with the bytes or the end of the connection. */
+  readonly fault: Fault | undefined
   /** Whether the connection was reset; responses in flight are lost then. */
   readonly isReset: boolean
 }
 
-export const whole: Delivery = { cuts: [], pauseMs: 0, ending: 'answers' }
+export type Talk = {
+  /** The base address of the listener; `https:` for TLS. */
+  readonly url: string
+  readonly bytes: Buffer
+  readonly cutting?: Cutting
+  readonly ending?: Ending
+  readonly isHead?: IsHead
+  /** How many responses `answers` waits for. */
+  readonly expected?: number
+}
 
 const quietMs = 40
 const surplusMs = 10
 const longestQuietMs = 700
 /** Longer than a request may take to arrive, and longer than a busy machine delays it. */
 const patienceMs = 10_000
+const late = 'no answer, or no end'
 
-/** @param expected how many responses `answers` waits for */
-export const converse = async (
-  { host, port }: Address,
-  bytes: Buffer,
-  delivery: Delivery,
-  isHead: IsHead,
+export const converse = async ({
+  url,
+  bytes,
+  cutting = { cuts: [], pauseMs: 0 },
+  ending = 'answers',
+  isHead = () => false,
   expected = 1,
-): Promise<Transcript> => {
-  const socket = connect({ host, port, noDelay: true, allowHalfOpen: true })
+}: Talk): Promise<Transcript> => {
+  const socket = await connected(url)
   const reader = createResponseReader(isHead)
-  const line = watch(socket, reader)
-  await line.connected
-  await send(socket, bytes, delivery, line)
-  if (delivery.ending === 'reset') {
-    socket.resetAndDestroy()
-    return { answers: [], findings: [], isReset: true }
-  }
-
-  const isWaitedFor = { answers: expected, close: Number.POSITIVE_INFINITY, quiet: 1, 'half-close': 0 }[
-    delivery.ending
-  ]
-  const waitMs = delivery.ending === 'quiet' ? longestQuietMs : patienceMs
-  const isInTime = await line.until(
-    () => reader.answers.length >= isWaitedFor || reader.fault !== undefined,
-    waitMs,
-  )
-  if (delivery.ending === 'quiet') while (await line.receivesWithin(quietMs));
-  // A surplus response would follow at once.
-  else if (delivery.ending === 'answers') await line.receivesWithin(surplusMs)
-  if (!socket.destroyed) socket.end()
-  const isOver = await line.until(() => false, patienceMs)
-  socket.destroy()
-  return {
-    answers: reader.answers,
-    isReset: line.isReset(),
-    findings: [
-      ...(reader.fault === undefined ? [] : [finding('the answer is not HTTP/1.1', reader.fault)]),
-      ...(reader.isInside &&
-      isOver &&
-      reader.fault === undefined &&
-      delivery.ending !== 'half-close' &&
-      !line.isReset()
-        ? [finding('an answer breaks off', `${reader.answers.length} whole ones before it`)]
-        : []),
-      ...(isInTime || delivery.ending === 'quiet'
-        ? []
-        : [slow(`${reader.answers.length} of ${isWaitedFor} answers within ${patienceMs} ms`)]),
-      ...(isOver ? [] : [slow(`the connection is open ${patienceMs} ms after our side ended`)]),
-    ],
-  }
-}
-
-const slow = (detail: string): Finding => slowness('no answer, or no end', detail)
-
-type Line = {
-  /** Resolves when connected; rejects when refused. */
-  readonly connected: Promise<void>
-  isClosed(): boolean
-  isReset(): boolean
-  /** Waits until the condition holds or the gateway closes; false after the deadline. */
-  until(holds: () => boolean, withinMs: number): Promise<boolean>
-  /** Whether bytes arrive before the deadline or the close. */
-  receivesWithin(ms: number): Promise<boolean>
-}
-
-const watch = (socket: Socket, reader: ResponseReader): Line => {
-  let closed = false
-  let reset = false
-  let received = 0
-  let wake = Promise.withResolvers<void>()
-  const stir = (): void => {
-    wake.resolve()
-    wake = Promise.withResolvers()
-  }
-  const { promise: connected, resolve, reject } = Promise.withResolvers<void>()
-  // An unexpected reset counts as a close.
-  socket.on('error', error => {
-    reject(error)
-    reset = true
-    closed = true
-    stir()
-  })
-  socket.once('connect', resolve)
+  let [received, isClosed, isReset] = [0, false, false]
+  let wake = (): void => {}
   socket.on('data', (chunk: Buffer) => {
     received += 1
     reader.push(chunk)
-    stir()
+    wake()
+  })
+  socket.on('error', () => {
+    isReset = true
+    isClosed = true
+    wake()
   })
   for (const event of ['end', 'close'])
     socket.once(event, () => {
-      closed = true
-      stir()
+      isClosed = true
+      wake()
     })
-  const waitFor = async (holds: () => boolean, withinMs: number): Promise<boolean> => {
+  /** Waits until the condition holds or the other side closes; false after the deadline. */
+  const until = async (holds: () => boolean, withinMs: number): Promise<boolean> => {
     const deadline = performance.now() + withinMs
-    for (;;) {
-      if (holds()) return true
+    while (!isClosed && !holds()) {
       const left = deadline - performance.now()
       if (left <= 0) return false
-      const timer = new AbortController()
-      const late = pause(left, undefined, { signal: timer.signal }).catch(() => {})
-      await Promise.race([wake.promise, late])
-      timer.abort()
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, left)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
     }
+    return true
   }
-  return {
-    connected,
-    isClosed: () => closed,
-    isReset: () => reset,
-    until: (holds, withinMs) => waitFor(() => closed || holds(), withinMs),
-    receivesWithin: async ms => {
-      const before = received
-      await waitFor(() => closed || received > before, ms)
-      return received > before && !closed
-    },
+  /** Whether more comes within a time, and the other side has not closed. */
+  const receivesWithin = async (ms: number): Promise<boolean> => {
+    const before = received
+    return (await until(() => received > before, ms)) && !isClosed
   }
+
+  const places = cutting.cuts.map(place => Math.floor(place * bytes.length)).sort((one, other) => one - other)
+  for (const [i, to] of [...places, bytes.length].entries()) {
+    const from = places[i - 1] ?? 0
+    if (isClosed || to === from) continue
+    if (from > 0 && cutting.pauseMs > 0) await pause(cutting.pauseMs)
+    if (socket.writable) socket.write(bytes.subarray(from, to))
+  }
+  if (ending === 'reset') {
+    if (url.startsWith('https:')) socket.destroy()
+    else socket.resetAndDestroy()
+    return { answers: [], fault: undefined, isReset: true }
+  }
+  const wanted = { answers: expected, close: Number.POSITIVE_INFINITY, quiet: 1, 'half-close': 0 }[ending]
+  const isInTime = await until(
+    () => reader.answers.length >= wanted || reader.fault !== undefined,
+    ending === 'quiet' ? longestQuietMs : patienceMs,
+  )
+  if (ending === 'quiet') while (await receivesWithin(quietMs));
+  // A surplus response would follow at once.
+  else if (ending === 'answers') await receivesWithin(surplusMs)
+  if (!socket.destroyed) socket.end()
+  const isOver = await until(() => false, patienceMs)
+  socket.destroy()
+
+  const { answers, fault, isInside } = reader
+  const faultOf = (): Fault | undefined => {
+    if (fault !== undefined) return new Fault('the answer is not HTTP/1.1', fault)
+    if (isInside && isOver && ending !== 'half-close' && !isReset)
+      return new Fault('an answer breaks off', `${answers.length} whole ones before it`)
+    if (!isInTime && ending !== 'quiet')
+      return new Fault(late, `${answers.length} of ${wanted} answers within ${patienceMs} ms`, true)
+    return isOver ? undefined : new Fault(late, `the connection is open ${patienceMs} ms after our end`, true)
+  }
+  return { answers, fault: faultOf(), isReset }
 }
 
-const send = async (
-  socket: Socket,
-  bytes: Buffer,
-  { cuts, pauseMs }: Delivery,
-  line: Line,
-): Promise<void> => {
-  const places = cuts.map(share => Math.floor(share * bytes.length)).toSorted((one, other) => one - other)
-  let from = 0
-  for (const to of [...places, bytes.length]) {
-    if (line.isClosed()) return
-    if (to === from) continue
-    if (from > 0 && pauseMs > 0) await pause(pauseMs)
-    if (socket.writable) socket.write(bytes.subarray(from, to))
-    from = to
+const connected = async (url: string): Promise<Socket> => {
+  const { hostname: host, port, protocol } = new URL(url)
+  const at = { host, port: Number(port), noDelay: true, allowHalfOpen: true }
+  const isTls = protocol === 'https:'
+  const socket = isTls
+    ? connectTls({ ...at, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
+    : connect(at)
+  await new Promise((resolve, reject) =>
+    socket.once(isTls ? 'secureConnect' : 'connect', resolve).once('error', reject),
+  )
+  return socket
+}
+
+/** The answers to one GET for each target, sent at once on one connection. @throws Fault when one is missing */
+export const get = async (url: string, key: string, targets: readonly string[]): Promise<Answer[]> => {
+  const bytes = bytesWithKey(targets.map(target => requestText({ target })).join(''), key)
+  const { answers, fault } = await converse({ url, bytes, expected: targets.length })
+  if (fault) throw fault
+  demand(
+    answers.length === targets.length,
+    'a request without an answer',
+    `${answers.length} of ${targets.length}`,
+  )
+  return [...answers]
+}
+
+/** Sends requests for one target again and again until stopped; the returned function stops it. @throws Fault for a long wait */
+export const watchOthers = (
+  url: string,
+  key: string,
+  target: string,
+  withinMs: number,
+): (() => Promise<void>) => {
+  let [longestMs, isOver] = [0, false]
+  const watching = (async () => {
+    while (!isOver) {
+      const started = performance.now()
+      await get(url, key, [target]).catch(() => {
+        isOver = true
+      })
+      longestMs = Math.max(longestMs, performance.now() - started)
+    }
+  })()
+  return async () => {
+    isOver = true
+    await watching
+    demandInTime(longestMs <= withinMs, 'others wait', `${Math.round(longestMs)} ms`)
   }
 }

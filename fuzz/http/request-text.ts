@@ -1,13 +1,20 @@
 // Requests as the bytes on the socket, in Latin-1, with a placeholder for the key: keys are new in every run, and neither
 // cases nor their printed form may depend on them.
 
-export const keyPlaceholder = '<KEY>'
+import { keyLength } from '../../src/keys/key-form.ts'
+
+const prefix = 'svc_live_'
+/** As long as a key, since frames and bodies have lengths. */
+export const keyPlaceholder = prefix.padEnd(keyLength, 'Z')
 /** The key without its prefix. */
-export const secretPlaceholder = '<SECRET>'
+export const secretPlaceholder = keyPlaceholder.slice(prefix.length)
+
+/** A marker in generated requests that must not come back in a response header. */
+export const marker = 'zq7mark'
 
 export type RequestText = {
   readonly method?: string
-  readonly target: string
+  readonly target?: string
   readonly version?: string
   /** Header lines without line ends, sent in this order after host and key. */
   readonly headers?: readonly string[]
@@ -20,7 +27,7 @@ export type RequestText = {
 
 export const requestText = ({
   method = 'GET',
-  target,
+  target = '/api/v1/locations?type=division',
   version = 'HTTP/1.1',
   headers = [],
   body = '',
@@ -33,7 +40,4 @@ export const requestText = ({
 
 /** The bytes, with the key in place of its placeholders. */
 export const bytesWithKey = (text: string, key: string): Buffer =>
-  Buffer.from(
-    text.replaceAll(keyPlaceholder, key).replaceAll(secretPlaceholder, key.slice('svc_live_'.length)),
-    'latin1',
-  )
+  Buffer.from(text.replaceAll(secretPlaceholder, key.slice(prefix.length)), 'latin1')

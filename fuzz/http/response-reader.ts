@@ -1,9 +1,10 @@
 // Parses what a server sends on one connection as HTTP/1.1, strictly: the first wrong byte ends the parsing with a sentence.
-// Written for the fuzzer alone, so that it shares no bug with the code under test.
+// Clients forgive what a fuzzer must not, and this shares no bug with the code under test.
 
 export type Answer = {
   readonly status: number
-  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, string>
   /** Bytes of the status line and the headers. */
   readonly headBytes: number
   readonly body: Buffer
@@ -12,7 +13,6 @@ export type Answer = {
 export type ResponseReader = {
   /** Final responses so far, without those of class 1xx. */
   readonly answers: readonly Answer[]
-  readonly interim: number
   /** What is wrong with the bytes, once something is. */
   readonly fault: string | undefined
   /** Whether a response has begun and is not complete. */
@@ -26,49 +26,43 @@ export type IsHead = (answer: number) => boolean | undefined
 const maxHeadBytes = 64 * 1024
 const statusLine = /^HTTP\/1\.1 ([1-5]\d\d) [\x20-\x7e]*$/
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?[ \t]*$/
-const headEnd = Buffer.from('\r\n\r\n')
-const anAnswer = Buffer.from('HTTP/1.1 ')
+const anAnswer = 'HTTP/1.1 '
 
 export const createResponseReader = (isHead: IsHead): ResponseReader => {
   const answers: Answer[] = []
   let rest: Buffer = Buffer.alloc(0)
-  let interim = 0
   let fault: string | undefined
   let closed = false
 
   /** Reads one response from the beginning of `rest`; false when it is incomplete. @throws Error with the fault */
   const take = (): boolean => {
-    const end = rest.indexOf(headEnd)
+    if (closed) throw new Error(`bytes behind an answer that said close: ${shown(rest)}`)
+    const end = rest.indexOf('\r\n\r\n')
     if (end === -1) {
       if (rest.length > maxHeadBytes) throw new Error('a head that does not end')
-      const begins = anAnswer.subarray(0, Math.min(rest.length, anAnswer.length))
-      if (!rest.subarray(0, begins.length).equals(begins)) throw new Error(`no status line: ${text(rest)}`)
+      if (!anAnswer.startsWith(textOf(rest, anAnswer.length)))
+        throw new Error(`no status line: ${shown(rest)}`)
       return false
     }
-    const { status, headers } = readHead(rest.subarray(0, end).toString('latin1'))
-    const headBytes = end + headEnd.length
+    const { status, headers } = readHead(rest.toString('latin1', 0, end))
+    const headBytes = end + 4
     const behind = rest.subarray(headBytes)
     if (status < 200) {
-      interim += 1
       rest = behind
       return true
     }
-    const hasNone =
+    const isBodiless =
       status === 204 || status === 304 || (isHead(answers.length) ?? looksBodiless(behind, headers))
-    const body = hasNone ? { bytes: Buffer.alloc(0), length: 0 } : readBody(headers, behind)
-    if (!body) return false
-    answers.push({ status, headers, headBytes, body: body.bytes })
-    rest = behind.subarray(body.length)
-    if (headers.some(([name, value]) => name === 'connection' && value.toLowerCase() === 'close'))
-      closed = true
+    const read = isBodiless ? { body: Buffer.alloc(0), length: 0 } : readBody(headers, behind)
+    if (!read) return false
+    answers.push({ status, headers, headBytes, body: read.body })
+    rest = behind.subarray(read.length)
+    closed = headers.get('connection')?.toLowerCase() === 'close'
     return true
   }
 
   return {
     answers,
-    get interim() {
-      return interim
-    },
     get fault() {
       return fault
     },
@@ -79,10 +73,7 @@ export const createResponseReader = (isHead: IsHead): ResponseReader => {
       if (fault !== undefined) return
       rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
       try {
-        while (rest.length > 0) {
-          if (closed) throw new Error(`bytes behind an answer that said close: ${text(rest)}`)
-          if (!take()) break
-        }
+        while (rest.length > 0 && take());
       } catch (error) {
         fault = (error as Error).message
       }
@@ -90,37 +81,34 @@ export const createResponseReader = (isHead: IsHead): ResponseReader => {
   }
 }
 
-const text = (bytes: Buffer): string => JSON.stringify(bytes.subarray(0, 120).toString('latin1'))
+const textOf = (bytes: Buffer, length: number): string => bytes.toString('latin1', 0, length)
+const shown = (bytes: Buffer): string => JSON.stringify(textOf(bytes, 120))
 
 const readHead = (head: string): Pick<Answer, 'status' | 'headers'> => {
   const [first = '', ...lines] = head.split('\r\n')
   const status = statusLine.exec(first)?.[1]
   if (status === undefined) throw new Error(`no status line: ${JSON.stringify(first.slice(0, 120))}`)
-  const headers = lines.map(line => {
+  const headers = new Map<string, string>()
+  for (const line of lines) {
     const [, name, value = ''] = fieldLine.exec(line) ?? []
     if (name === undefined) throw new Error(`no header line: ${JSON.stringify(line.slice(0, 120))}`)
-    return [name.toLowerCase(), value] as const
-  })
-  const names = headers.map(([name]) => name)
-  const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice !== undefined) throw new Error(`the header ${twice} stands there twice`)
+    if (headers.has(name.toLowerCase()))
+      throw new Error(`the header ${name.toLowerCase()} stands there twice`)
+    headers.set(name.toLowerCase(), value)
+  }
   return { status: Number(status), headers }
 }
 
 // Only when it is unknown whether the request was HEAD: the next response begins where the body would.
 const looksBodiless = (behind: Buffer, headers: Answer['headers']): boolean =>
-  behind.length === 0
-    ? headers.some(([name, value]) => name === 'content-length' && value === '0')
-    : behind.subarray(0, anAnswer.length).equals(anAnswer)
+  behind.length === 0 ? headers.get('content-length') === '0' : textOf(behind, anAnswer.length) === anAnswer
 
-/** The body at the beginning of the bytes and its length in bytes; undefined when it is incomplete. */
+/** The body at the beginning of the bytes and what it takes of them; undefined when it is incomplete. */
 const readBody = (
   headers: Answer['headers'],
   bytes: Buffer,
-): { bytes: Buffer; length: number } | undefined => {
-  const valueFor = (wanted: string) => headers.find(([name]) => name === wanted)?.[1]
-  const length = valueFor('content-length')
-  const coding = valueFor('transfer-encoding')
+): { body: Buffer; length: number } | undefined => {
+  const [length, coding] = [headers.get('content-length'), headers.get('transfer-encoding')]
   if (coding !== undefined) {
     if (length !== undefined) throw new Error('both content-length and transfer-encoding')
     if (coding.toLowerCase() !== 'chunked') throw new Error(`transfer-encoding ${coding}`)
@@ -129,24 +117,23 @@ const readBody = (
   if (length === undefined) throw new Error('a body without a length')
   if (!/^\d{1,9}$/.test(length)) throw new Error(`content-length ${length}`)
   const size = Number(length)
-  return bytes.length < size ? undefined : { bytes: bytes.subarray(0, size), length: size }
+  return bytes.length < size ? undefined : { body: bytes.subarray(0, size), length: size }
 }
 
-const readChunks = (bytes: Buffer): { bytes: Buffer; length: number } | undefined => {
+const readChunks = (bytes: Buffer): { body: Buffer; length: number } | undefined => {
   const parts: Buffer[] = []
-  let at = 0
-  for (;;) {
+  for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at)
     if (lineEnd === -1) return undefined
-    const line = bytes.subarray(at, lineEnd).toString('latin1')
+    const line = bytes.toString('latin1', at, lineEnd)
     if (!/^[0-9a-f]{1,8}$/i.test(line))
       throw new Error(`no size of a chunk: ${JSON.stringify(line.slice(0, 60))}`)
     const size = Number.parseInt(line, 16)
     const end = lineEnd + 2 + size
     if (bytes.length < end + 2) return undefined
-    if (bytes.subarray(end, end + 2).toString('latin1') !== '\r\n') throw new Error('a chunk without its end')
+    if (bytes.toString('latin1', end, end + 2) !== '\r\n') throw new Error('a chunk without its end')
     parts.push(bytes.subarray(lineEnd + 2, end))
     at = end + 2
-    if (size === 0) return { bytes: Buffer.concat(parts), length: at }
+    if (size === 0) return { body: Buffer.concat(parts), length: at }
   }
 }

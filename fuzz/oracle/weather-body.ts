@@ -2,7 +2,7 @@
 // values that occur on Earth. Bounds lie beyond every record, so that no real weather is outside.
 
 import { currentVariables, dailyVariables, hourlyVariables } from '../../test/support/weather-contract.ts'
-import { type Finding, finding } from '../finding.ts'
+import { demand } from '../fault.ts'
 
 const hourMs = 3_600_000
 const quarterMs = hourMs / 4
@@ -60,66 +60,58 @@ export type WeatherBody = {
 /** When the request was sent and when the response was received, ms since the epoch. */
 export type Interval = readonly [sent: number, received: number]
 
-/** The whole response of /weather. */
-export const brokenWeather = (body: WeatherBody, when: Interval): Finding[] => [
-  ...brokenCurrent(body.current, when),
-  ...brokenSeries('hourly', body.hourly, hourlyVariables, when, 48, (now, i) =>
+/** The whole response of /weather. @throws Fault */
+export const checkWeather = (body: WeatherBody, when: Interval): void => {
+  const { current } = body
+  demand(current, 'weather without current')
+  const isNow =
+    when.some(now => localMinute(floor(now, quarterMs)) === current.time) && current.interval === 900
+  demand(isNow, anotherTime, `current is ${current.time}, ${current.interval} s, at ${localMinute(when[1])}`)
+  for (const name of currentVariables) checkValue(`current.${name}`, name, current[name])
+  checkSeries('hourly', body.hourly, hourlyVariables, when, 48, (now, i) =>
     localMinute(floor(now, hourMs) + i * hourMs),
-  ),
-  ...brokenForecast(body, when, 7),
-]
-
-/** The daily part of a /forecast response with so many days, and the offset of all times. */
-export const brokenForecast = (body: WeatherBody, when: Interval, days: number): Finding[] => [
-  ...brokenSeries('daily', body.daily, dailyVariables, when, days, (now, i) => localDay(now + i * dayMs)),
-  ...(body.utc_offset_seconds === offsetMs / 1_000
-    ? []
-    : [finding('another offset than that of Dhaka', String(body.utc_offset_seconds))]),
-]
-
-const floor = (instant: number, step: number): number => Math.floor(instant / step) * step
-
-const brokenCurrent = (section: Section | undefined, when: Interval): Finding[] => {
-  if (!section) return [finding('weather without current', '')]
-  if (!when.some(now => localMinute(floor(now, quarterMs)) === section.time) || section.interval !== 900)
-    return [
-      finding(
-        'weather for another time',
-        `current is ${section.time}, ${section.interval} s, at ${localMinute(when[1])}`,
-      ),
-    ]
-  const wrong = currentVariables.find(name => !isPhysical(name, section[name]))
-  return wrong === undefined ? [] : [impossible('current', wrong, section[wrong])]
+  )
+  checkForecast(body, when, 7)
 }
 
-const brokenSeries = (
+/** The daily part of a /forecast response with so many days, and the offset of all times. @throws Fault */
+export const checkForecast = (body: WeatherBody, when: Interval, days: number): void => {
+  checkSeries('daily', body.daily, dailyVariables, when, days, (now, i) => localDay(now + i * dayMs))
+  const offset = body.utc_offset_seconds
+  demand(offset === offsetMs / 1_000, 'another offset than that of Dhaka', offset)
+}
+
+const anotherTime = 'weather for another time'
+const floor = (instant: number, step: number): number => Math.floor(instant / step) * step
+
+const checkValue = (where: string, name: string, value: unknown): void =>
+  demand(
+    isPhysical(name, value),
+    'weather outside of physical ranges',
+    `${where} is ${JSON.stringify(value)}`,
+  )
+
+const checkSeries = (
   name: string,
   section: Section | undefined,
   variables: readonly string[],
   when: Interval,
   count: number,
   timeAt: (now: number, step: number) => string,
-): Finding[] => {
+): void => {
   const times = section?.time
-  if (!section || !Array.isArray(times)) return [finding(`weather without ${name}`, '')]
-  if (times.length !== count)
-    return [finding('another number of steps than requested', `${times.length} in ${name}, not ${count}`)]
-  if (!when.some(now => times.every((time, i) => time === timeAt(now, i))))
-    return [finding('weather for another time', `${name} begins at ${times[0]} at ${localMinute(when[1])}`)]
+  demand(section && Array.isArray(times), `weather without ${name}`)
+  demand(
+    times.length === count,
+    'another number of steps than requested',
+    `${times.length} in ${name}, not ${count}`,
+  )
+  const isNow = when.some(now => times.every((time, i) => time === timeAt(now, i)))
+  demand(isNow, anotherTime, `${name} begins at ${times[0]} at ${localMinute(when[1])}`)
   for (const variable of variables) {
     const values = section[variable]
-    if (!Array.isArray(values) || values.length !== count)
-      return [
-        finding(
-          'as many values as times',
-          `${name}.${variable} has ${Array.isArray(values) ? values.length : 'none'}`,
-        ),
-      ]
-    const wrong = values.find(value => !isPhysical(variable, value))
-    if (wrong !== undefined) return [impossible(name, variable, wrong)]
+    const isWhole = Array.isArray(values) && values.length === count
+    demand(isWhole, 'as many values as times', `${name}.${variable}`)
+    for (const value of values) checkValue(`${name}.${variable}`, variable, value)
   }
-  return []
 }
-
-const impossible = (section: string, variable: string, value: unknown): Finding =>
-  finding('weather outside of physical ranges', `${section}.${variable} is ${JSON.stringify(value)}`)

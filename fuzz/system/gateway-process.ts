@@ -1,28 +1,35 @@
-// One gateway as its own process, under a memory limit: its URL, whether it is alive, its memory, and the findings in its log
+// One gateway as its own process, under a memory limit: its URLs, whether it is alive, its memory, and what is wrong with its log
 // and error output. Started with the product's own command, as operators start it.
 
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { cleanEnv, product } from '../../test/support/process.ts'
-import { type Finding, finding } from '../finding.ts'
+import { demand } from '../fault.ts'
 import { createLogWatch } from './log-watch.ts'
-import { underMemoryLimit } from './memory-limit.ts'
 
-export type Address = { readonly host: string; readonly port: number }
+const limitBytes = 1536 * 1024 * 1024
+const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
+
+/** The command line that starts a command with a limit of prlimit (util-linux), so that the machine survives, where there is one. */
+export const underMemoryLimit: readonly string[] = hasPrlimit ? ['prlimit', `--data=${limitBytes}`] : []
+
+/** The limit in words, for the summary. */
+export const memoryLimitText = hasPrlimit
+  ? `data of each gateway limited to ${limitBytes / 2 ** 20} MiB`
+  : 'memory is not limited: prlimit is missing'
 
 export type GatewayProcess = {
-  readonly api: Address
   readonly apiUrl: string
   readonly opsUrl: string
   isAlive(): boolean
   /** Resident memory in bytes; 0 where the system does not report it. */
   residentBytes(): number
-  /** The findings in its log, error output and exit since the last call. */
-  findings(): Finding[]
-  /** Stops it with a signal, as a service manager does, and checks that it stops. */
-  stop(): Promise<Finding[]>
+  /** @throws Fault for what stands in its log, error output and exit since the last call */
+  check(): void
+  /** Stops it with a signal, as a service manager does. @throws Fault when it does not stop */
+  stop(): Promise<void>
   /** Ends it at once. */
   kill(): Promise<void>
 }
@@ -55,42 +62,34 @@ export const startGatewayProcess = async (
     if (isAlive()) child.kill('SIGKILL')
     await ended
   }
+  const late = pause(startWithinMs, `it did not start within ${startWithinMs} ms`, { ref: false })
+  const failed = await Promise.race([listening, ended, late])
+  if (failed !== undefined) {
+    await kill()
+    throw new Error(`the gateway does not start, ${failed}: ${errors}`)
+  }
 
-  await Promise.race([
-    listening,
-    ended.then(how => Promise.reject(new Error(`the gateway ended at its start, ${how}: ${errors}`))),
-    pause(startWithinMs, undefined, { ref: false }).then(() =>
-      Promise.reject(new Error(`the gateway did not start within ${startWithinMs} ms`)),
-    ),
-  ])
-  const { hostname, port } = new URL(urls.get('api') ?? '')
-
-  const takeErrors = (rule: string): Finding[] => {
-    if (errors === '') return []
-    const lines = errors
+  const check = (): void => {
+    const text = errors
     errors = ''
-    return [finding(rule, lines)]
+    log.check()
+    demand(isAlive(), 'the process ended', `${child.signalCode ?? `exit code ${child.exitCode}`}: ${text}`)
+    demand(text === '', 'the process wrote to its error output', text)
   }
   return {
-    api: { host: hostname, port: Number(port) },
     apiUrl: urls.get('api') ?? '',
     opsUrl: urls.get('ops') ?? '',
     isAlive,
     residentBytes: () => (isAlive() ? residentBytesOf(child.pid ?? 0) : 0),
-    findings: () => [
-      ...log.findings(),
-      ...(isAlive()
-        ? takeErrors('the process wrote to its error output')
-        : [finding('the process ended', `${child.signalCode ?? `exit code ${child.exitCode}`}: ${errors}`)]),
-    ],
+    check,
     stop: async () => {
-      const wasAlive = isAlive()
+      check()
       child.kill('SIGTERM')
-      const how = await Promise.race([ended, pause(stopWithinMs, 'late' as const, { ref: false })])
+      const how = await Promise.race([ended, pause(stopWithinMs, 'late', { ref: false })])
       await kill()
-      const notClean =
-        wasAlive && how !== 'exit code 0' ? [finding('the process does not stop on a signal', how)] : []
-      return [...log.findings(), ...notClean, ...takeErrors('the process wrote to its error output')]
+      demand(how === 'exit code 0', 'the process does not stop on a signal', how)
+      log.check()
+      demand(errors === '', 'the process wrote to its error output', errors)
     },
     kill,
   }

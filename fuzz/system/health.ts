@@ -3,14 +3,14 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
-import { type Finding, finding, slowness } from '../finding.ts'
-import type { GatewayProcess } from './gateway-process.ts'
+import { demand, demandInTime, Fault } from '../fault.ts'
 import type { System } from './system.ts'
 
 /** On top of some 330 MiB that a gateway needs with all cells of the box in use. */
 const maxResidentBytes = 700 * 1024 * 1024
 /** For a good request, on a busy machine. */
 export const answeredWithinMs = 2_500
+export const goodTarget = '/api/v1/weather/district/3026'
 
 const diesWithinMs = 300
 // Some gateways speak TLS, with a certificate of the tests.
@@ -18,52 +18,36 @@ const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
 
 const metricLine = /^(#.*|[a-zA-Z_:][\w:]*(\{.*\})? (-?[\d.e+-]+|NaN|[+-]Inf))$/
 
-export const checkHealth = async (system: System): Promise<Finding[]> => {
+/** @throws Fault */
+export const checkHealth = async (system: System): Promise<void> => {
   const gateway = system.gateway()
-  const found = await checkGoodRequest(system)
-  // The exit of a process that has just died is not reported yet.
-  if (found.length > 0) await pause(diesWithinMs)
-  if (!gateway.isAlive()) return gateway.findings()
-  return [...found, ...(await checkMetrics(gateway)), ...checkMemory(gateway), ...gateway.findings()]
-}
-
-const checkMemory = (gateway: GatewayProcess): Finding[] => {
-  const bytes = gateway.residentBytes()
-  return bytes > maxResidentBytes
-    ? [finding('the process is too large', `${Math.round(bytes / 2 ** 20)} MiB resident`)]
-    : []
-}
-
-const checkGoodRequest = async (system: System): Promise<Finding[]> => {
-  const started = performance.now()
+  const fetched = async (url: string, headers = {}) => {
+    const signal = AbortSignal.timeout(answeredWithinMs * 4)
+    const { statusCode, body } = await request(url, { dispatcher, headers, signal })
+    return { statusCode, text: await body.text() }
+  }
   try {
-    const { statusCode, body } = await request(`${system.gateway().apiUrl}/api/v1/weather/district/3026`, {
-      dispatcher,
-      headers: { 'x-api-key': system.keys[0].key },
-      signal: AbortSignal.timeout(answeredWithinMs * 4),
-    })
-    const text = await body.text()
+    const started = performance.now()
+    const good = await fetched(gateway.apiUrl + goodTarget, { 'x-api-key': system.keys[0].key })
     const tookMs = performance.now() - started
-    if (statusCode !== 200) return [finding('a good request is not answered 200', `${statusCode}: ${text}`)]
-    return tookMs > answeredWithinMs ? [slow(`${Math.round(tookMs)} ms`)] : []
+    demand(good.statusCode === 200, 'a good request is not answered 200', `${good.statusCode}: ${good.text}`)
+    demandInTime(tookMs <= answeredWithinMs, 'a good request is not answered in time', `${tookMs} ms`)
+    const metrics = await fetched(`${gateway.opsUrl}/metrics`)
+    const lines = metrics.text.split('\n').filter(line => line !== '')
+    const isRight = metrics.statusCode === 200 && lines.length >= 10
+    demand(isRight, 'metrics can not be read', `${metrics.statusCode}, ${lines.length} lines`)
+    for (const line of lines) demand(metricLine.test(line), 'metrics can not be read', line)
+    const bytes = gateway.residentBytes()
+    demand(
+      bytes <= maxResidentBytes,
+      'the process is too large',
+      `${Math.round(bytes / 2 ** 20)} MiB resident`,
+    )
   } catch (error) {
-    return [slow(`${error}`)]
+    // The exit of a process that has just died is not reported yet.
+    await pause(diesWithinMs)
+    if (!gateway.isAlive()) gateway.check()
+    throw error instanceof Fault ? error : new Fault('a good request is not answered in time', error, true)
   }
-}
-
-const slow = (detail: string): Finding => slowness('a good request is not answered in time', detail)
-
-const checkMetrics = async ({ opsUrl }: GatewayProcess): Promise<Finding[]> => {
-  try {
-    const { statusCode, body } = await request(`${opsUrl}/metrics`, {
-      signal: AbortSignal.timeout(answeredWithinMs * 4),
-    })
-    const lines = (await body.text()).split('\n').filter(line => line !== '')
-    const wrong = lines.find(line => !metricLine.test(line))
-    if (statusCode !== 200 || lines.length < 10 || wrong !== undefined)
-      return [finding('metrics can not be read', `${statusCode}, ${lines.length} lines, ${wrong}`)]
-    return []
-  } catch (error) {
-    return [slowness('metrics can not be read', `${error}`)]
-  }
+  gateway.check()
 }

@@ -1,17 +1,15 @@
-// Watches the log of a gateway: every line must be one JSON object without a key in any spelling. Keeps findings and the
-// last lines only, because a long run writes gigabytes.
+// Watches the log of a gateway: every line must be one JSON object without a key in any spelling. Keeps the first fault alone,
+// because a long run writes gigabytes.
 
-import { cut, type Finding, finding } from '../finding.ts'
+import { Fault } from '../fault.ts'
 
-const maxFindings = 20
 const maxLineLength = 64 * 1024
 const keyLike = /svc_live_[0-9A-Za-z]{8,}/
 
 export type LogWatch = {
   add(chunk: Buffer): void
-  /** Returns the findings since the last call, and clears them. */
-  findings(): Finding[]
-  readonly lines: number
+  /** @throws Fault the first one since the last call */
+  check(): void
 }
 
 /** @param onLine called for every line that is JSON */
@@ -19,38 +17,33 @@ export const createLogWatch = (
   secrets: () => readonly string[],
   onLine: (line: Record<string, unknown>) => void = () => {},
 ): LogWatch => {
-  let found: Finding[] = []
+  let found: Fault | undefined
   let rest = ''
-  let lines = 0
   const decoder = new TextDecoder()
-  const report = (rule: string, detail: string): void => {
-    if (found.length < maxFindings) found.push(finding(rule, detail))
-  }
 
-  const check = (line: string): void => {
-    lines += 1
-    if (line.length > maxLineLength) report('a line of the log is too long', `${line.length} characters`)
+  const checkLine = (line: string): void => {
     const record = parse(line)
-    if (record === undefined) report('a line of the log is not one JSON object', line)
-    else onLine(record)
+    if (record) onLine(record)
+    else found ??= new Fault('a line of the log is not one JSON object', line)
+    if (line.length > maxLineLength) found ??= new Fault('a line of the log is too long', line.length)
     const readable = withoutPercent(line)
-    if (keyLike.test(readable) || secrets().some(secret => readable.includes(secret)))
-      report('the log holds a key', cut(withoutSecrets(line, secrets()), 200))
+    if (!keyLike.test(readable) && !secrets().some(secret => readable.includes(secret))) return
+    found ??= new Fault(
+      'the log holds a key',
+      secrets().reduce((left, secret) => left.replaceAll(secret, '<SECRET>'), line),
+    )
   }
 
   return {
     add: chunk => {
       const texts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = texts.pop() ?? ''
-      texts.forEach(check)
+      for (const line of texts) checkLine(line)
     },
-    findings: () => {
-      const now = found
-      found = []
-      return now
-    },
-    get lines() {
-      return lines
+    check: () => {
+      const fault = found
+      found = undefined
+      if (fault) throw fault
     },
   }
 }
@@ -58,9 +51,8 @@ export const createLogWatch = (
 const parse = (line: string): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
+    const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isRecord ? (value as Record<string, unknown>) : undefined
   } catch {
     return undefined
   }
@@ -75,6 +67,3 @@ const withoutPercent = (text: string): string => {
     )
   return now
 }
-
-const withoutSecrets = (text: string, secrets: readonly string[]): string =>
-  secrets.reduce((left, secret) => left.replaceAll(secret, '<SECRET>'), text)

@@ -8,7 +8,7 @@ import { parameters } from './parameters.ts'
 import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
 import { quotas, quotasOfCluster, quotasOfSentinel } from './quotas.ts'
-import { readersTarget } from './readers.ts'
+import { readers } from './readers.ts'
 import { sockets } from './sockets.ts'
 import { streams } from './streams.ts'
 import { traffic } from './traffic.ts'
@@ -26,5 +26,5 @@ export const targets: readonly Target[] = [
   quotasOfCluster,
   configuration,
   traffic,
-  readersTarget,
+  readers,
 ]

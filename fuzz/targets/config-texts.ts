@@ -1,132 +1,123 @@
-// Hostile texts of config files: random values at every setting, and what YAML allows that a gateway must survive. Pure, from a
-// random stream; configuration.ts gives them to the product.
+// Hostile texts of config files: random values at every setting, and what YAML allows that a gateway must survive;
+// configuration.ts gives them to the product.
 
+import fc, { type Arbitrary } from 'fast-check'
 import { settings } from '../../src/config/tree.ts'
-import type { Random } from '../random.ts'
+import { chance, indexAt, noise, share, words } from '../target.ts'
 
-type Kind = (random: Random) => string
+type Text = Arbitrary<string>
+const pick = fc.constantFrom
+const upTo = (least: number, most: number): Arbitrary<number> => fc.integer({ min: least, max: most })
+const lines = (of: Text, least: number, most: number): Text =>
+  fc.array(of, { minLength: least, maxLength: most, size: 'max' }).map(all => all.join('\n'))
 
-const values: readonly Kind[] = [
-  random => String(random.between(-5, 70_000)),
-  random =>
-    random.pick([
-      '1e999',
-      '-1e999',
-      '.nan',
-      '-0',
-      '0x7fffffffffffffff',
-      '9'.repeat(400),
-      '1_000',
-      '0o17',
-      '1e-320',
-    ]),
-  random =>
-    random.pick(['true', 'null', '~', '""', '[]', '{}', '[[]]', '{a: {b: c}}', '- x', '? x', '*none', '<<']),
-  random => `${random.between(0, 99_999)}${random.pick(['s', 'ms', 'm', 'h', 'd', 'MiB', 'GiB', ' years'])}`,
-  random => JSON.stringify(random.bytes(random.between(0, 300)).toString('latin1')),
-  random =>
-    `!!${random.pick(['binary', 'set', 'omap', 'timestamp', 'str', 'int', 'js/function', 'map'])} ${random.pick(['aGk=', '2001-01-01', '{a, b}', 'x'])}`,
-  random => `[${Array.from({ length: random.between(1, 200) }, (_, i) => i).join(', ')}]`,
-  random =>
-    random.pick([
-      'http://u:p@h',
-      '/dev/zero',
-      '/dev/null',
-      '..',
-      '\u0000',
-      '__proto__',
-      'constructor',
-      '\u202e',
-    ]),
-]
-const value: Kind = random => random.pick(values)(random)
+const value: Text = fc.oneof(
+  upTo(-5, 70_000).map(String),
+  pick('9'.repeat(400), ...words('1e999 -1e999 .nan -0 0x7fffffffffffffff 1_000 0o17 1e-320')),
+  pick('[[]]', '{a: {b: c}}', '- x', '? x', ...words('true null ~ "" [] {} *none <<')),
+  fc
+    .tuple(upTo(0, 99_999), pick(' years', ...words('s ms m h d MiB GiB')))
+    .map(([count, unit]) => `${count}${unit}`),
+  noise(0, 300).map(text => JSON.stringify(text)),
+  fc
+    .tuple(
+      pick(...words('binary set omap timestamp str int js/function map')),
+      pick('{a, b}', ...words('aGk= 2001-01-01 x')),
+    )
+    .map(([tag, text]) => `!!${tag} ${text}`),
+  upTo(1, 200).map(many => `[${Array.from({ length: many }, (_, i) => i).join(', ')}]`),
+  pick('\u0000', '\u202e', ...words('http://u:p@h /dev/zero /dev/null .. __proto__ constructor')),
+)
+const name: Text = fc.oneof(
+  pick('? [a]\n', ...words('__proto__ constructor toString "\\0" << *a ""')),
+  upTo(1, 2_000).map(many => 'x'.repeat(many)),
+  upTo(0, 99).map(number => `serv${number}er`),
+)
+const path = pick(...settings).map(setting => setting.path)
+const nested = (names: readonly string[], text: string): string =>
+  `${names.map((key, i) => `${'  '.repeat(i)}${key}:`).join('\n')} ${text}`
+const one = fc.tuple(path, value).map(([names, text]) => nested(names, text))
+const good: Text = fc
+  .tuple(pick('info', 'warn', 'debug'), upTo(1, 9_999))
+  .map(([level, free]) => `log:\n  level: ${level}\nquota:\n  tiers:\n    free: ${free}\n`)
+const counted = (many: number, of: (i: number) => string): string =>
+  Array.from({ length: many }, (_, i) => of(i)).join('\n')
 
-const nested = (path: readonly string[], text: string): string =>
-  `${path.map((key, i) => `${'  '.repeat(i)}${key}:`).join('\n')} ${text}`
-
-const one: Kind = random => nested(random.pick(settings).path, value(random))
-const some: Kind = random => Array.from({ length: random.between(1, 12) }, () => one(random)).join('\n')
-const name: Kind = random =>
-  random.pick([
-    '__proto__',
-    'constructor',
-    'toString',
-    '"\\0"',
-    '? [a]\n',
-    '<<',
-    '*a',
-    '""',
-    'x'.repeat(random.between(1, 2_000)),
-    `serv${random.between(0, 99)}er`,
-  ])
-
-const good = (random: Random): string =>
-  `log:\n  level: ${random.pick(['info', 'warn', 'debug'])}\nquota:\n  tiers:\n    free: ${random.between(1, 9_999)}\n`
-
-const kinds: Readonly<Record<string, Kind>> = {
+const kinds: Readonly<Record<string, Text>> = {
   'a right one': good,
   'a value': one,
-  values: some,
-  'unknown names': random =>
-    Array.from({ length: random.between(1, 3_000) }, () => `${name(random)}: 1`).join('\n'),
-  'unknown settings': random =>
-    nested([...random.pick(settings).path.slice(0, -1), name(random)], value(random)),
-  'repeated keys': random => `${good(random)}${good(random)}`.repeat(random.between(1, 200)),
-  merges: random => {
-    const width = random.between(1, 4)
-    const depth = random.between(1, 60)
-    const of = (i: number) => `[${Array(width).fill(`*a${i}`).join(', ')}]`
-    const maps = Array.from(
-      { length: depth },
-      (_, i) => `x-${i + 1}: &a${i + 1} {<<: ${of(i)}, t${i}: ${i + 1}}`,
+  values: lines(one, 1, 12),
+  'unknown names': lines(
+    name.map(text => `${text}: 1`),
+    1,
+    3_000,
+  ),
+  'unknown settings': fc
+    .tuple(path, name, value)
+    .map(([names, wrong, text]) => nested([...names.slice(0, -1), wrong], text)),
+  'repeated keys': fc
+    .tuple(good, good, upTo(1, 200))
+    .map(([first, then, times]) => (first + then).repeat(times)),
+  merges: fc.tuple(upTo(1, 4), upTo(1, 60), share).map(([width, depth, place]) => {
+    const of = (i: number): string => `[${Array(width).fill(`*a${i}`).join(', ')}]`
+    const maps = counted(depth, i => `x-${i + 1}: &a${i + 1} {<<: ${of(i)}, t${i}: ${i + 1}}`)
+    return `x-0: &a0 {free: 1}\n${maps}\nquota: {tiers: {<<: *a${indexAt(depth + 2, place)}}}`
+  }),
+  aliases: fc.tuple(upTo(1, 40), path).map(([depth, names]) => {
+    const lists = counted(depth, i => `x-${i + 1}: &a${i + 1} [*a${i}, *a${i}, *a${i}]`)
+    return `x-0: &a0 x\n${lists}\n${nested(names, `*a${depth}`)}`
+  }),
+  'itself inside': pick('<<: *b', '<<: *a', '<<: [*b, *a]', 'free: *b', 'free: *a').map(
+    inside => `quota: &a {tiers: &b {${inside}}}`,
+  ),
+  depth: fc
+    .tuple(
+      pick('', 'quota: ', 'x-a: '),
+      pick('[', '{a: ', '- ', '? ', '!!map ', '&a '),
+      upTo(1, 20_000),
+      fc.nat(2),
     )
-    return `x-0: &a0 {free: 1}\n${maps.join('\n')}\nquota: {tiers: {<<: *a${random.between(0, depth + 1)}}}`
-  },
-  aliases: random => {
-    const depth = random.between(1, 40)
-    const lists = Array.from({ length: depth }, (_, i) => `x-${i + 1}: &a${i + 1} [*a${i}, *a${i}, *a${i}]`)
-    return `x-0: &a0 x\n${lists.join('\n')}\n${nested(random.pick(settings).path, `*a${depth}`)}`
-  },
-  'itself inside': random =>
-    `quota: &a {tiers: &b {${random.pick(['<<: *b', '<<: *a', '<<: [*b, *a]', 'free: *b', 'free: *a'])}}}`,
-  depth: random => {
-    const many = random.between(1, 20_000)
-    return `${random.pick(['', 'quota: ', 'x-a: '])}${random
-      .pick(['[', '{a: ', '- ', '? ', '!!map ', '&a '])
-      .repeat(many)}${random.pick(['', 'x', ']'.repeat(many)])}`
-  },
-  sizes: random =>
-    random
-      .pick(['#\n', '\n', ' ', ':', '- a\n', '---\n', 'a,', '\t', '%', '!', '\r', '\u0000'])
-      .repeat(random.between(1, 300_000)),
-  documents: random =>
-    `%YAML ${random.pick(['1.1', '1.2', '9.9'])}\n---\n${some(random)}\n${random.pick(['', '---\n', '...\n'])}`,
+    .map(([begin, each, many, end]) => begin + each.repeat(many) + ['', 'x', ']'.repeat(many)][end]),
+  sizes: fc
+    .tuple(
+      pick('#\n', '\n', ' ', ':', '- a\n', '---\n', 'a,', '\t', '%', '!', '\r', '\u0000'),
+      upTo(1, 300_000),
+    )
+    .map(([each, many]) => each.repeat(many)),
+  documents: fc
+    .tuple(pick('1.1', '1.2', '9.9'), lines(one, 1, 12), pick('', '---\n', '...\n'))
+    .map(([version, text, end]) => `%YAML ${version}\n---\n${text}\n${end}`),
 }
 
-const textKinds: readonly string[] = Object.keys(kinds)
+export type ConfigText = { readonly kind: string; readonly bytes: Buffer }
 
-export type ConfigText = { readonly kind: string; readonly change: string; readonly bytes: Buffer }
-
-const changes: Readonly<Record<string, (random: Random, bytes: Buffer) => Buffer>> = {
-  'as it is': (_, bytes) => bytes,
-  'with CRLF': (_, bytes) => Buffer.from(bytes.toString().replaceAll('\n', '\r\n')),
-  'with a mark': (random, bytes) =>
-    Buffer.concat([Buffer.from(random.pick(['efbbbf', 'feff', 'fffe']), 'hex'), bytes]),
-  'cut off': (random, bytes) => bytes.subarray(0, random.between(0, bytes.length)),
-  'with other bytes': (random, bytes) => {
+const otherBytes = [0, 0x22, 0x26, 0x2a, 0x5b, 0x7b, 0x80, 0xc3, 0xff]
+const changes: Readonly<Record<string, (bytes: Buffer, places: readonly number[]) => Buffer>> = {
+  'with CRLF': bytes => Buffer.from(bytes.toString().replaceAll('\n', '\r\n')),
+  'with a mark': (bytes, [which]) =>
+    Buffer.concat([Buffer.from(['efbbbf', 'feff', 'fffe'][indexAt(3, which)] ?? '', 'hex'), bytes]),
+  'cut off': (bytes, [place]) => bytes.subarray(0, indexAt(bytes.length + 1, place)),
+  'with other bytes': (bytes, places) => {
     const changed = Buffer.from(bytes)
-    for (let i = random.between(1, 8); i > 0 && changed.length > 0; i--)
-      changed[random.between(0, changed.length - 1)] = random.pick([
-        0, 0x22, 0x26, 0x2a, 0x5b, 0x7b, 0x80, 0xc3, 0xff,
-      ])
+    for (const [i, place] of places.entries())
+      if (changed.length > 0) changed[indexAt(changed.length, place)] = otherBytes[i % otherBytes.length] ?? 0
     return changed
   },
 }
 
-export const makeConfigText = (random: Random): ConfigText => {
-  const kind = random.pick(textKinds)
-  // Most as they are: what a change breaks is refused by the first step.
-  const change = random.chance(0.6) ? 'as it is' : random.pick(Object.keys(changes))
-  const bytes = changes[change]?.(random, Buffer.from(kinds[kind]?.(random) ?? '')) ?? Buffer.alloc(0)
-  return { kind, change, bytes }
-}
+/** Most as they are made: what a change breaks is refused by the first step. */
+export const configTexts: Arbitrary<ConfigText> = fc
+  .tuple(
+    pick(...Object.keys(kinds)),
+    chance(40),
+    pick(...Object.keys(changes)),
+    fc.array(share, { minLength: 1, maxLength: 8 }),
+  )
+  .chain(([kind, isChanged, change, places]) =>
+    (kinds[kind] ?? good).map(text => {
+      const bytes = Buffer.from(text)
+      return isChanged
+        ? { kind: `${kind}, ${change}`, bytes: changes[change]?.(bytes, places) ?? bytes }
+        : { kind, bytes }
+    }),
+  )

@@ -1,15 +1,12 @@
 // A server in the provider's place: forwards calls to the real provider process and damages its responses as the current
 // case says. Records for each call the requested cells, the right response and what was sent.
 
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { request as send } from 'undici'
+import { startHostileProvider as startServer } from '../../test/support/hostile-provider.ts'
 import type { ProviderProcess } from '../../test/support/provider-process.ts'
 import type { Element } from '../oracle/provider-body.ts'
 import type { StandIn } from '../system/system.ts'
-import { sent, type Wire } from './body-wire.ts'
 import type { Point } from './fresh-cells.ts'
 
 export type Call = {
@@ -23,8 +20,8 @@ export type Call = {
 /** The damage for calls with the chosen points. */
 type Spoiling = {
   spoils(point: Point): boolean
-  /** The text to send, and how. */
-  spoil(right: string): { readonly text: string; readonly wire: Wire; readonly isBomb: boolean }
+  /** The bytes to send, and the text in them where it arrives. */
+  spoil(right: string): { readonly text: string | undefined; readonly pieces: readonly Buffer[] }
 }
 
 export type HostileProvider = StandIn & {
@@ -36,45 +33,36 @@ export type HostileProvider = StandIn & {
   takeCalls(): Call[]
 }
 
-const maxHeaderSize = 256 * 1024
-const isSame = (one: Point, other: Point): boolean =>
+export const isSame = (one: Point, other: Point): boolean =>
   one.latitude === other.latitude && one.longitude === other.longitude
 
 export const startHostileProvider = async (provider: ProviderProcess): Promise<HostileProvider> => {
+  const opened = new AsyncDisposableStack()
+  const scope = { teardown: (fn: () => unknown) => opened.defer(() => void fn()) }
   let spoiling: Spoiling | null = null
   let held: { point: Point; until: Promise<void>; arrived: () => void } | undefined
-  let calls: Call[] = []
+  const calls: Call[] = []
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { body, statusCode } = await send(provider.url + request.url, { method: 'GET' })
-    const right = await body.text()
-    const points = pointsOf(request.url ?? '')
-    if (held && points.some(point => held && isSame(point, held.point))) {
-      held.arrived()
-      await held.until
-    }
-    if (!spoiling || statusCode !== 200 || !points.some(spoiling.spoils)) {
-      response.writeHead(statusCode, { 'content-type': 'application/json' }).end(right)
-      return
-    }
-    const { text, wire, isBomb } = spoiling.spoil(right)
-    const { pieces, isIntact } = sent(Buffer.from(text), wire)
-    const parsed = JSON.parse(right) as Element | Element[]
-    calls.push({
-      points,
-      right: Array.isArray(parsed) ? parsed : [parsed],
-      text: isIntact && !isBomb ? text : undefined,
-    })
-    await sendPieces(request, pieces)
-  }
-
-  const server = createServer({ maxHeaderSize }, (request, response) => {
-    answer(request, response).catch(() => request.socket.destroy())
+  const server = await startServer(scope, provider.url, {
+    provider: async ({ request, response, socket, honest }) => {
+      const right = await honest()
+      const points = pointsOf(request.url ?? '')
+      if (held && points.some(point => held && isSame(point, held.point))) {
+        held.arrived()
+        await held.until
+      }
+      if (!spoiling || !points.some(spoiling.spoils)) {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(right)
+        return
+      }
+      const { text, pieces } = spoiling.spoil(right)
+      const parsed = JSON.parse(right) as Element | Element[]
+      calls.push({ points, right: Array.isArray(parsed) ? parsed : [parsed], text })
+      await sendPieces(socket, pieces)
+    },
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: server.url('provider'),
     spoilWith: next => {
       spoiling = next
       held = undefined
@@ -84,31 +72,16 @@ export const startHostileProvider = async (provider: ProviderProcess): Promise<H
       held = { point, until, arrived: resolve }
       return promise
     },
-    takeCalls: () => {
-      const taken = calls
-      calls = []
-      return taken
-    },
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    takeCalls: () => calls.splice(0),
+    close: () => opened.disposeAsync(),
   }
 }
 
-const pieceApartMs = 1
-
 /** Writes to the socket directly and closes it: this target does not test kept connections. */
-const sendPieces = async ({ socket }: IncomingMessage, pieces: readonly Buffer[]): Promise<void> => {
-  socket.on('error', () => {})
-  if (pieces.length === 0) {
-    socket.resetAndDestroy()
-    return
-  }
+const sendPieces = async (socket: Socket, pieces: readonly Buffer[]): Promise<void> => {
+  if (pieces.length === 0) socket.resetAndDestroy()
   for (const [i, piece] of pieces.entries()) {
-    if (i > 1) await pause(pieceApartMs)
+    if (i > 1) await pause(1)
     if (!socket.writable) return
     socket.write(piece)
   }
@@ -117,8 +90,8 @@ const sendPieces = async ({ socket }: IncomingMessage, pieces: readonly Buffer[]
 
 const pointsOf = (url: string): Point[] => {
   const query = new URLSearchParams(url.slice(url.indexOf('?')))
-  const [latitudes, longitudes] = ['latitude', 'longitude'].map(name =>
+  const [latitudes = [], longitudes = []] = ['latitude', 'longitude'].map(name =>
     (query.get(name) ?? '').split(',').map(Number),
   )
-  return (latitudes ?? []).map((latitude, i) => ({ latitude, longitude: longitudes?.[i] ?? Number.NaN }))
+  return latitudes.map((latitude, i) => ({ latitude, longitude: longitudes[i] ?? Number.NaN }))
 }

@@ -1,318 +1,182 @@
 // Target: outsiders and operators at the ops listener of a gateway. Whatever outsiders send, and however it is framed, it
-// changes nothing and reads nothing; and every request of an operator has exactly its own answer, up to one that ends the connection. Longer than 300 lines,
-// because what it sends and what it expects belong together.
+// changes nothing and reads nothing; and every request of an operator has exactly its own answer, up to one that ends the connection.
 
 import { isDeepStrictEqual } from 'node:util'
+import fc, { type Arbitrary } from 'fast-check'
 import { request } from 'undici'
-import { cut, type Finding, finding } from '../finding.ts'
-import { converse, type Delivery, type Transcript } from '../http/conversation.ts'
+import { demand } from '../fault.ts'
+import { type Cutting, converse, cuttings, type Ending, type Transcript } from '../http/conversation.ts'
 import type { Answer } from '../http/response-reader.ts'
-import type { Random } from '../random.ts'
-import type { System } from '../system/system.ts'
-import type { Session, Target } from '../target.ts'
-import {
-  framings,
-  ownPlaceholder,
-  payload,
-  tokenPlaceholder,
-  victimPlaceholder,
-  wholeFramings,
-} from './operator-framings.ts'
+import { batchesOf, chance, type Target } from '../target.ts'
+import { type Framing, oddFramings, wholeFramings } from './framings.ts'
 
-type Item = {
-  readonly kind: string
-  readonly text: string
-  readonly isHead: boolean
-  /** Whether it surely has an answer, and what follows has one too. */
+type OutsidersItem = {
+  readonly method: string
+  readonly path: string
+  readonly framing: Framing
+  /** Whether every reader of HTTP agrees where it ends. */
   readonly isWhole: boolean
-  readonly statuses: readonly number[]
-  /** In the body of its answer, and in no answer to anybody else. */
-  readonly has?: string
+  readonly payload: string
 }
+type OperatorsItem = { readonly ask: keyof typeof asks; readonly framing: Framing; readonly payload: string }
 /** What one of them sends on one connection. */
-type Talk = {
-  readonly who: 'outsider' | 'operator'
-  readonly items: readonly Item[]
-  readonly delivery: Delivery
-}
-type OperatorsCase = {
-  readonly talks: readonly Talk[]
-  /** Whether all of them talk at once. */
-  readonly atOnce: boolean
-}
+type Talk = { readonly cutting: Cutting; readonly ending: Ending } & (
+  | { readonly who: 'outsider'; readonly items: readonly OutsidersItem[] }
+  | { readonly who: 'operator'; readonly items: readonly OperatorsItem[] }
+)
+/** `atOnce`: whether all of them talk at once. */
+type OperatorsCase = { readonly talks: readonly Talk[]; readonly atOnce: boolean }
 
 const token = 'fuzz-0123456789-abcdefghijklmnopqrstuv'
-const methods = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'POST', 'PUT'] as const
+const auth = `authorization: Bearer ${token}`
+const [victimPlaceholder, ownPlaceholder] = ['<VICTIM>', '<OWN>']
+const pick = fc.constantFrom
 const bodiless: readonly string[] = ['GET', 'HEAD', 'DELETE', 'OPTIONS']
-const json = 'content-type: application/json'
-/** In what operators send and receive. */
-const markOf = (number: number, talk: number, at: number): string => `opmark-${number}-${talk}-${at}`
+const revoke = `/keys/${victimPlaceholder}/revoke`
+
+const payloadLines = [
+  `POST ${revoke}`,
+  `POST ${revoke}`,
+  'POST /cache/purge',
+  'GET /livez',
+  `GET /keys/${ownPlaceholder}`,
+]
+// A second host would be refused: what comes next has one of its own.
+const payloadEnds = [
+  ...['x: ', 'x: ', 'host: 127.0.0.1\r\n\r\n', 'content-length: 400\r\nhost: 127.0.0.1\r\n\r\n'],
+]
+/** Bytes that do something if they are read as a request, by themselves or with the token of the next caller. */
+const payloads = fc
+  .tuple(pick('', '', '', '\r\n', '0\r\n\r\n'), pick(...payloadLines), pick(...payloadEnds))
+  .map(([before, line, end]) => `${before}${line} HTTP/1.1\r\n${end}`)
+
+const outsidersItems = (isWhole: boolean): Arbitrary<OutsidersItem> =>
+  fc.record({
+    method: pick(...bodiless, 'POST', 'PUT'),
+    path: pick('/status', '/keys', revoke, '/cells', '/nothing', '/livez'),
+    framing: isWhole ? wholeFramings : oddFramings,
+    isWhole: fc.constant(isWhole),
+    payload: payloads,
+  })
+
+type Asked = {
+  readonly line: string
+  readonly content?: string
+  readonly statuses: readonly number[]
+  readonly has?: string
+}
+/** What operators ask: a unique mark or number is in the answer. */
+const asks = {
+  'a wrong cell': mark => ({ line: `GET /cache/cell?of=${mark}`, statuses: [400], has: mark }),
+  'a key': () => ({ line: `GET /keys/${ownPlaceholder}`, statuses: [200], has: `"id":"${ownPlaceholder}"` }),
+  'the head of a key': () => ({ line: `HEAD /keys/${ownPlaceholder}`, statuses: [200] }),
+  'whether it is live': () => ({ line: 'GET /livez', statuses: [200], has: '"live"' }),
+  'another limit': (_mark, number) => ({
+    line: `POST /keys/${ownPlaceholder}/limit`,
+    content: `{"limit":${number}}`,
+    statuses: [200],
+    has: `"id":"${ownPlaceholder}"`,
+  }),
+  'a wrong purge': mark => ({
+    line: 'POST /cache/purge',
+    content: `{"scope":"${mark}"}`,
+    statuses: [400],
+    has: mark,
+  }),
+  'a purge of nonsense': (_mark, _number, payload) => ({
+    line: 'POST /cache/purge',
+    content: payload,
+    statuses: [400],
+    has: 'the body ',
+  }),
+  'a body with DELETE': () => ({
+    line: 'DELETE /cache/warm',
+    content: 'x',
+    statuses: [400],
+    has: 'DELETE request has a body',
+  }),
+} satisfies Record<string, (mark: string, number: number, payload: string) => Asked>
+
+const outsiders: Arbitrary<Talk> = fc.record({
+  who: fc.constant('outsider' as const),
+  items: fc.array(fc.oneof(outsidersItems(true), outsidersItems(false)), { minLength: 1, maxLength: 4 }),
+  cutting: cuttings,
+  ending: pick<Ending[]>('quiet', 'quiet', 'half-close', 'reset'),
+})
+const operatorTalks: Arbitrary<Talk> = fc.record({
+  who: fc.constant('operator' as const),
+  items: fc.array(
+    fc.record({
+      ask: pick(...(Object.keys(asks) as (keyof typeof asks)[])),
+      framing: wholeFramings,
+      payload: payloads,
+    }),
+    { minLength: 1, maxLength: 4 },
+  ),
+  cutting: cuttings,
+  ending: fc.constant('answers' as const),
+})
+const cases: Arbitrary<OperatorsCase> = fc
+  .tuple(
+    fc.array(outsiders, { minLength: 1, maxLength: 3 }),
+    fc.array(operatorTalks, { maxLength: 3 }),
+    chance(30),
+  )
+  .map(([first, then, atOnce]) => ({ talks: [...first, ...then], atOnce }))
 
 const textOf = (line: string, headers: readonly string[], body = '', version = 'HTTP/1.1'): string =>
   [`${line} ${version}`, 'host: 127.0.0.1', ...headers, '', body].join('\r\n')
 
+const shown = (answers: readonly Answer[]): string => answers.map(({ status }) => status).join(' ')
 const refusals = [400, 401, 403, 404, 405, 408, 413, 415, 431, 503]
-
-const outsidersItem = (random: Random, framing: string, method: string): Item => {
-  const framed = framings[framing]?.(payload(random), random) ?? { headers: [], body: '', isWhole: true }
-  const path = random.pick([
-    '/status',
-    '/keys',
-    `/keys/${victimPlaceholder}/revoke`,
-    '/cells',
-    '/nothing',
-    '/livez',
-  ])
-  // What needs no token is answered, unless it has a body.
-  const isOpen = path === '/livez' && !bodiless.includes(method)
-  return {
-    kind: `${method} ${path} (${framing})`,
-    text: textOf(`${method} ${path}`, framed.headers, framed.body, framed.version),
-    isHead: method === 'HEAD',
-    isWhole: framed.isWhole,
-    statuses: isOpen ? [...refusals, 200] : refusals,
-  }
-}
-
-const operatorsItem = (random: Random, mark: string, unique: number): Item => {
-  const auth = `authorization: Bearer ${tokenPlaceholder}`
-  const read = (target: string, statuses: readonly number[], has?: string, method = 'GET'): Item => ({
-    kind: `${method} ${target.split('?', 1)[0]}`,
-    text: textOf(`${method} ${target}`, [auth]),
-    isHead: method === 'HEAD',
-    isWhole: true,
-    statuses,
-    ...(has === undefined ? {} : { has }),
-  })
-  const sends = (
-    method: string,
-    target: string,
-    content: string,
-    statuses: readonly number[],
-    has?: string,
-  ): Item => {
-    const framing = random.pick(Object.keys(wholeFramings))
-    const framed = wholeFramings[framing]?.(content, random) ?? { headers: [], body: '' }
-    return {
-      kind: `${method} ${target} (${framing})`,
-      text: textOf(`${method} ${target}`, [auth, json, ...framed.headers], framed.body),
-      isHead: false,
-      isWhole: true,
-      statuses,
-      ...(has === undefined ? {} : { has }),
-    }
-  }
-  return random.pick([
-    () => read(`/cache/cell?of=${mark}`, [400], mark),
-    () => read(`/cache/cell?of=${mark}`, [400], mark),
-    () => read(`/keys/${ownPlaceholder}`, [200], `"id":"${ownPlaceholder}"`),
-    () => read(`/keys/${ownPlaceholder}`, [200], undefined, 'HEAD'),
-    () => read('/livez', [200], '"live"'),
-    () =>
-      sends(
-        'POST',
-        `/keys/${ownPlaceholder}/limit`,
-        `{"limit":${unique}}`,
-        [200],
-        `"id":"${ownPlaceholder}"`,
-      ),
-    () => sends('POST', '/cache/purge', JSON.stringify({ scope: mark }), [400], mark),
-    () => sends('POST', '/cache/purge', payload(random), [400], 'the body '),
-    () => sends('DELETE', '/cache/warm', 'x', [400], 'DELETE request has a body'),
-  ])()
-}
-
-const deliveryOf = (random: Random, items: readonly Item[]): Delivery => ({
-  cuts: random.chance(0.5) ? [] : Array.from({ length: random.between(1, 8) }, () => random.fraction()),
-  pauseMs: random.pick([0, 0, 1, 2]),
-  ending: items.every(({ isWhole }) => isWhole)
-    ? 'answers'
-    : random.pick(['quiet', 'quiet', 'half-close', 'reset']),
-})
-
-const talkOf = (random: Random, who: Talk['who'], items: readonly Item[]): Talk => ({
-  who,
-  items,
-  delivery: deliveryOf(random, items),
-})
-
-const names = Object.keys(framings)
-
-const generate = (random: Random, number: number): OperatorsCase => {
-  // Every framing with every method once, then at random.
-  const first = number < names.length * methods.length
-  const outsiders = Array.from({ length: random.between(1, 3) }, (_, talk) =>
-    talkOf(
-      random,
-      'outsider',
-      Array.from({ length: random.between(1, 4) }, (_, at) =>
-        first && talk === 0 && at === 0
-          ? outsidersItem(
-              random,
-              names[number % names.length] ?? '',
-              methods[Math.floor(number / names.length)] ?? '',
-            )
-          : outsidersItem(random, random.pick(names), random.pick(methods)),
-      ),
-    ),
-  )
-  const operators = Array.from({ length: random.between(1, 3) }, (_, talk) =>
-    talkOf(
-      random,
-      'operator',
-      Array.from({ length: random.between(1, 4) }, (_, at) =>
-        operatorsItem(random, markOf(number, talk, at), 1_000 + ((number * 16 + talk * 4 + at) % 1_000_000)),
-      ),
-    ),
-  )
-  return { talks: [...outsiders, ...operators], atOnce: random.chance(0.3) }
-}
-
-const show = (answers: readonly Answer[]): string => answers.map(({ status }) => status).join(' ')
+const secrets = ['opmark', '"pid"', 'svc_live_']
 
 /** Whether the last answer ends the connection, as behind a body that the listener does not read: those behind it are not taken. */
 const endsConnection = (answers: readonly Answer[]): boolean =>
-  answers.at(-1)?.headers.some(([name, value]) => name === 'connection' && value === 'close') ?? false
+  answers.at(-1)?.headers.get('connection') === 'close'
 
 const checkOutsider = (
-  { items, delivery }: Talk,
-  { answers, findings, isReset }: Transcript,
-  secrets: readonly string[],
-): Finding[] => {
-  // What it breaks off itself may get no answer.
-  // After an odd HEAD it is unknown which answers have a body.
-  const isOddHead = items.some(({ isHead }) => isHead) && items.some(({ isWhole }) => !isWhole)
-  const found = delivery.ending === 'reset' || isOddHead ? [] : [...findings]
-  if (answers.length > items.length)
-    found.push(finding('more answers than requests', `${show(answers)} for ${items.length} of an outsider`))
+  items: readonly OutsidersItem[],
+  ending: Ending,
+  { answers, fault, isReset }: Transcript,
+  ownId: string,
+): void => {
   const isClear = items.every(({ isWhole }) => isWhole)
-  if (isClear && answers.length < items.length && !isReset && !endsConnection(answers))
-    found.push(finding('a request without an answer', `${show(answers)} for ${items.length} of an outsider`))
+  // What it breaks off itself may get no answer. After an odd HEAD it is unknown which answers have a body.
+  const isUnclear = ending === 'reset' || (!isClear && items.some(({ method }) => method === 'HEAD'))
+  if (fault && !isUnclear) throw fault
+  const count = `${shown(answers)} for ${items.length} of an outsider`
+  demand(answers.length <= items.length, 'more answers than requests', count)
+  const isShort = answers.length < items.length && !isReset && !endsConnection(answers)
+  demand(!isClear || !isShort, 'a request without an answer', count)
   for (const [i, { status, body }] of answers.entries()) {
-    const allowed = items[i]?.statuses ?? refusals
-    if (!allowed.includes(status))
-      found.push(finding('an outsider is answered', `${status} for ${items[i]?.kind}: ${body}`))
-    const secret = secrets.find(one => body.includes(one))
-    if (secret !== undefined)
-      found.push(finding('an outsider reads what is for operators', `${secret} in ${status}: ${body}`))
+    const { method = '', path = '' } = items[i] ?? {}
+    // What needs no token is answered, unless it has a body.
+    const isOpen = path === '/livez' && !bodiless.includes(method)
+    const isRefused = refusals.includes(status) || (isOpen && status === 200)
+    demand(isRefused, 'an outsider is answered', `${status} for ${method} ${path}: ${body}`)
+    const secret = [...secrets, ownId].find(one => body.includes(one))
+    demand(secret === undefined, 'an outsider reads what is for operators', `${secret} in ${status}: ${body}`)
   }
-  return found
 }
 
-const checkOperator = ({ items }: Talk, { answers, findings }: Transcript): Finding[] => {
-  const found = [...findings]
-  const isShort = answers.length < items.length && !endsConnection(answers)
-  if (answers.length > items.length || isShort)
-    found.push(
-      finding('an operator has not one answer for each request', `${show(answers)} for ${items.length}`),
+const checkOperator = (items: readonly Asked[], { answers, fault }: Transcript): void => {
+  if (fault) throw fault
+  const isCounted =
+    answers.length === items.length || (answers.length < items.length && endsConnection(answers))
+  demand(
+    isCounted,
+    'an operator has not one answer for each request',
+    `${shown(answers)} for ${items.length}`,
+  )
+  for (const [i, { status, body }] of answers.entries()) {
+    const { line, statuses, has } = items[i] as Asked
+    const isOwn = statuses.includes(status) && (has === undefined || body.includes(has))
+    demand(
+      isOwn,
+      "an operator has not its request's answer",
+      `${status} for ${line}, without ${has}: ${body}`,
     )
-  for (const [i, { kind, statuses, has, isHead }] of items.entries()) {
-    const answer = answers[i]
-    if (!answer) break
-    const isOwn =
-      statuses.includes(answer.status) && (isHead || has === undefined || answer.body.includes(has))
-    if (!isOwn)
-      found.push(
-        finding(
-          "an operator has not its request's answer",
-          `${answer.status} for ${kind}, without ${has}: ${answer.body}`,
-        ),
-      )
-  }
-  return found
-}
-
-function* smaller(given: OperatorsCase): Generator<OperatorsCase> {
-  const { talks, atOnce } = given
-  if (atOnce) yield { ...given, atOnce: false }
-  for (const [i, talk] of talks.entries()) {
-    yield { ...given, talks: talks.toSpliced(i, 1) }
-    if (talk.items.length > 1)
-      for (let at = 0; at < talk.items.length; at++)
-        yield { ...given, talks: talks.with(i, { ...talk, items: talk.items.toSpliced(at, 1) }) }
-    if (talk.delivery.cuts.length > 0)
-      yield {
-        ...given,
-        talks: talks.with(i, { ...talk, delivery: { ...talk.delivery, cuts: [], pauseMs: 0 } }),
-      }
-  }
-}
-
-const open = async (system: System): Promise<Session<OperatorsCase>> => {
-  const [, victim, own] = system.keys
-  if (!victim || !own) throw new Error('there are too few keys')
-  if (victim.id.length !== victimPlaceholder.length)
-    throw new Error('ids are not as long as their placeholder')
-  const filled = (text: string): string =>
-    text
-      .replaceAll(tokenPlaceholder, token)
-      .replaceAll(victimPlaceholder, victim.id)
-      .replaceAll(ownPlaceholder, own.id)
-  const secrets = [own.id, 'opmark', '"pid"', 'svc_live_']
-
-  const talk = async (one: Talk): Promise<Finding[]> => {
-    const { hostname, port } = new URL(system.gateway().opsUrl)
-    const items = one.items.map(item => ({
-      ...item,
-      text: filled(item.text),
-      ...(item.has === undefined ? {} : { has: filled(item.has) }),
-    }))
-    const bytes = Buffer.from(items.map(({ text }) => text).join(''), 'latin1')
-    // After an odd request it is unknown which of them an answer is for.
-    const odd = items.findIndex(({ isWhole }) => !isWhole)
-    const isHead = (answer: number) =>
-      odd === -1 || answer < odd || items.slice(odd).every(({ isHead }) => !isHead)
-        ? (items[answer]?.isHead ?? false)
-        : undefined
-    const transcript = await converse(
-      { host: hostname, port: Number(port) },
-      bytes,
-      one.delivery,
-      isHead,
-      items.length,
-    )
-    const filledTalk = { ...one, items }
-    return one.who === 'outsider'
-      ? checkOutsider(filledTalk, transcript, secrets)
-      : checkOperator(filledTalk, transcript)
-  }
-
-  const ask = async (path: string, method: 'GET' | 'POST' = 'GET'): Promise<Record<string, unknown>> => {
-    const { body } = await request(`${system.gateway().opsUrl}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, connection: 'close' },
-    })
-    return (await body.json()) as Record<string, unknown>
-  }
-  /** What no outsider may change. */
-  const state = async () => {
-    const { status, limit, tier, expiresAt } = await ask(`/keys/${victim.id}`)
-    const { keys } = (await ask('/keys?limit=1000')) as { keys?: readonly unknown[] }
-    return { status, limit, tier, expiresAt, keys: keys?.length }
-  }
-  let before = await state()
-
-  return {
-    run: async ({ talks, atOnce }) => {
-      const found: Finding[] = []
-      if (atOnce) found.push(...(await Promise.all(talks.map(talk))).flat())
-      else for (const one of talks) found.push(...(await talk(one)))
-      const after = await state()
-      if (!isDeepStrictEqual(after, before))
-        found.push(
-          finding(
-            'an outsider changes something',
-            `${JSON.stringify(before)}, then ${JSON.stringify(after)}`,
-          ),
-        )
-      if (found.length > 0) {
-        // What this case left must not affect the following cases.
-        await ask(`/keys/${victim.id}/reinstate`, 'POST')
-        before = await state()
-      }
-      return found
-    },
-    close: async () => {},
   }
 }
 
@@ -321,17 +185,116 @@ export const operators: Target<OperatorsCase> = {
   share: 2,
   checks:
     'an outsider at the ops listener changes and reads nothing, however its bodies are framed; each request of an operator has exactly its own answer, up to one that ends the connection',
-  batch: 50,
+  batches: batchesOf(cases, 50),
   // One after the other, so that what a case leaves on a connection is found by itself.
   atOnce: 1,
   setting: { moreKeys: 2, env: { ABOHAWA_OPS__TOKEN: token } },
-  generate,
-  shapeOf: ({ talks }) => /\((.*)\)/.exec(talks[0]?.items[0]?.kind ?? '')?.[1] ?? 'operators alone',
-  isAlone: () => false,
-  smaller,
+  kindOf: ({ talks: [first] }) => first?.items[0]?.framing.name ?? 'nobody',
   print: ({ talks, atOnce }) =>
     `${atOnce ? 'at once: ' : ''}${talks
-      .map(({ who, items }) => `${who}: ${items.map(({ kind }) => kind).join(', ')}`)
-      .join('; ')}: ${cut(talks[0]?.items.map(({ text }) => text).join('') ?? '', 300)}`,
-  open,
+      .map(({ who, items, ending }) => {
+        const all = items.map(item =>
+          'ask' in item ? item.ask : `${item.method} ${item.path} (${item.payload})`,
+        )
+        return `${who}: ${all.map((text, i) => `${text} by ${items[i]?.framing.name}`).join(', ')}, ${ending}`
+      })
+      .join('; ')}`,
+  open: async system => {
+    const [, victim, own] = system.keys
+    if (!victim || !own) throw new Error('there are too few keys')
+    const filled = (text: string): string =>
+      text.replaceAll(victimPlaceholder, victim.id).replaceAll(ownPlaceholder, own.id)
+    let asked = 0
+
+    const talk = async (given: Talk): Promise<void> => {
+      const send = (
+        texts: readonly string[],
+        isHead: (answer: number) => boolean | undefined,
+        ending: Ending,
+      ) =>
+        converse({
+          url: system.gateway().opsUrl,
+          bytes: Buffer.from(texts.join(''), 'latin1'),
+          cutting: given.cutting,
+          ending,
+          isHead,
+          expected: texts.length,
+        })
+      if (given.who === 'operator') {
+        const items: Asked[] = given.items.map(({ ask, payload }) => {
+          asked += 1
+          const { line, content, has, ...rest }: Asked = asks[ask](
+            `opmark-${asked}`,
+            1_000 + (asked % 1_000_000),
+            payload,
+          )
+          return {
+            ...rest,
+            line: filled(line),
+            ...(content !== undefined && { content: filled(content) }),
+            ...(has !== undefined && { has: filled(has) }),
+          }
+        })
+        const texts = items.map(({ line, content }, i) => {
+          const framed = content === undefined ? undefined : given.items[i]?.framing.frame(content)
+          return textOf(
+            line,
+            framed ? [auth, 'content-type: application/json', ...framed.headers] : [auth],
+            framed?.body,
+          )
+        })
+        checkOperator(
+          items,
+          await send(texts, answer => items[answer]?.line.startsWith('HEAD') ?? false, given.ending),
+        )
+        return
+      }
+      const { items } = given
+      const texts = items.map(({ method, path, framing, payload }) => {
+        const { headers, body, version } = framing.frame(filled(payload))
+        return textOf(`${method} ${filled(path)}`, headers, body, version)
+      })
+      // After an odd request it is unknown which of them an answer is for.
+      const odd = items.findIndex(({ isWhole }) => !isWhole)
+      const isKnown = (answer: number): boolean =>
+        odd === -1 || answer < odd || items.slice(odd).every(({ method }) => method !== 'HEAD')
+      const isHead = (answer: number) => (isKnown(answer) ? items[answer]?.method === 'HEAD' : undefined)
+      const ending = odd === -1 ? 'answers' : given.ending
+      checkOutsider(items, ending, await send(texts, isHead, ending), own.id)
+    }
+
+    const ask = async (path: string): Promise<Record<string, unknown>> => {
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' }
+      const { body } = await request(system.gateway().opsUrl + path, { headers })
+      return (await body.json()) as Record<string, unknown>
+    }
+    /** What no outsider may change. */
+    const state = async () => {
+      const { status, limit, tier, expiresAt } = await ask(`/keys/${victim.id}`)
+      const { keys } = (await ask('/keys?limit=1000')) as { keys?: readonly unknown[] }
+      return { status, limit, tier, expiresAt, keys: keys?.length }
+    }
+    const reinstate = (): Promise<unknown> =>
+      request(`${system.gateway().opsUrl}/keys/${victim.id}/reinstate`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, connection: 'close' },
+      })
+    // What a case that failed left must not affect the following cases.
+    await reinstate()
+    const before = await state()
+
+    return {
+      run: async ({ talks, atOnce }) => {
+        if (atOnce) await Promise.all(talks.map(talk))
+        else for (const one of talks) await talk(one)
+        const after = await state()
+        const isSame = isDeepStrictEqual(after, before)
+        demand(
+          isSame,
+          'an outsider changes something',
+          `${JSON.stringify(before)}, then ${JSON.stringify(after)}`,
+        )
+      },
+    }
+  },
 }

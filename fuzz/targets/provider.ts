@@ -2,26 +2,33 @@
 // gateway must serve correct or plausible weather of that very cell, or an error that says so. It must serve other clients
 // meanwhile.
 
+import fc, { type Arbitrary } from 'fast-check'
 import { request } from 'undici'
 import { foundWithin } from '../../test/support/until.ts'
-import { cut, type Finding, finding, slowness } from '../finding.ts'
-import { brokenRules, isLate, jsonOf } from '../http/answer-rules.ts'
+import { cut, demand, Fault } from '../fault.ts'
+import { checkAnswer, isLate, jsonOf } from '../http/answer-rules.ts'
+import { watchOthers } from '../http/conversation.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../oracle/provider-body.ts'
-import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
-import type { Random } from '../random.ts'
-import { watchOthers } from '../system/others.ts'
+import { checkWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
+import { answeredWithinMs, goodTarget } from '../system/health.ts'
 import type { System } from '../system/system.ts'
-import type { Session, Target } from '../target.ts'
-import { type Bomb, bombKinds, bombText, makeBomb } from './body-bombs.ts'
-import { type Change, changed, changeKinds, changeText, makeChange } from './body-mutations.ts'
-import { makeWire, rightWires, type Wire, wireKinds } from './body-wire.ts'
-import { loadCells, nameOfBytes } from './cell-weather.ts'
-import { cellDegrees, cellName, type FreshCells, freshCellsOf, type Point } from './fresh-cells.ts'
-import { type Call, type HostileProvider, startHostileProvider } from './hostile-provider.ts'
+import { batchesOf, type Target } from '../target.ts'
+import {
+  type Bomb,
+  bombs,
+  bombText,
+  type Change,
+  changed,
+  changeKinds,
+  changesOf,
+  changeText,
+} from './body-changes.ts'
+import { badWires, isIntact, rightWires, sent, type Wire } from './body-wire.ts'
+import { cellDegrees, cellName, freshCells, loadCells, nameOfBytes, type Point } from './fresh-cells.ts'
+import { type Call, type HostileProvider, isSame, startHostileProvider } from './hostile-provider.ts'
 
 type ProviderCase = {
-  readonly number: number
   /** How many cells are requested at once. */
   readonly cells: number
   readonly changes: readonly Change[]
@@ -29,151 +36,82 @@ type ProviderCase = {
   readonly wire: Wire
 }
 
-// As expensive as some hundred other cases.
-const bombEvery = 20
 /** Wider than a grid cell of the provider's models. */
 const anotherPlaceDegrees = 1
+const rightAgainEvery = 20
 
-const generate = (random: Random, number: number): ProviderCase => {
-  const cells = random.chance(0.75) ? 1 : random.between(2, 6)
-  const isBomb = number % bombEvery === bombEvery - 1
-  // Every bomb, mutation and transfer in turn, and further ones at random.
-  const turn = Math.floor(number / bombEvery)
-  const bomb = isBomb ? makeBomb(random, bombKinds[turn % bombKinds.length] ?? 'blanks') : undefined
-  const damagesWire = !isBomb && random.chance(0.25)
-  const first = changeKinds[number % changeKinds.length] ?? 'cut off'
-  const more = random.chance(0.3) ? [random.pick(changeKinds), random.pick(changeKinds)] : []
-  const kinds = random.chance(0.05) || damagesWire || isBomb ? [] : [first, ...more]
-  return {
-    number,
-    cells: isBomb ? 1 : cells,
-    changes: kinds.map(kind => makeChange(random, kind)),
-    bomb,
-    wire: makeWire(
-      random,
-      damagesWire ? random.pick(wireKinds) : random.pick(isBomb ? ['plain', 'zipped'] : rightWires),
-    ),
-  }
-}
-
-const open = async (system: System): Promise<Session<ProviderCase>> => {
-  const hostile = system.standIn as HostileProvider
-  const cellsFor = freshCellsOf(system)
-  const [known] = cellsFor.of(-1, 1) as [Point]
-  await loadCells(system.gateway(), system.keys[0].key, [known])
-  const storedAs = await nameOfBytes(system.redis(), known)
-  let sinceRight = 0
-
-  const run = async (given: ProviderCase): Promise<Finding[]> => {
-    const points = cellsFor.of(given.number, given.cells)
-    const health = given.bomb ? watchOthers(system) : undefined
-    hostile.takeCalls()
-    hostile.spoilWith({
-      spoils: ({ latitude, longitude }) =>
-        points.some(point => point.latitude === latitude && point.longitude === longitude),
-      spoil: right => ({
-        text: given.bomb ? bombText(given.bomb, right) : changed(right, given.changes),
-        wire: given.wire,
-        isBomb: given.bomb !== undefined,
-      }),
-    })
-    const sentAt = Date.now()
-    const { answers, findings } = await loadTogether(system, hostile, points, cellsFor)
-    const when: Interval = [sentAt, Date.now()]
-    const calls = hostile.takeCalls()
-    hostile.spoilWith(null)
-    const found = [...findings, ...((await health?.()) ?? [])]
-    for (const [i, point] of points.entries()) {
-      const answer = answers[i]
-      if (!answer) continue
-      const call = calls.findLast(({ points }) =>
-        points.some(
-          ({ latitude, longitude }) => latitude === point.latitude && longitude === point.longitude,
-        ),
-      )
-      found.push(...brokenRules(answer), ...check(answer, point, call, when))
-      if (answer.status !== 200 && storedAs && (await system.redis().exists(storedAs(point))) === 1)
-        found.push(finding('a refused body is stored all the same', cellName(point)))
-    }
-    return [...found, ...(await checkRecovery(system))]
-  }
-
-  // A valid body now and then keeps the circuit breaker closed, and its weather is served.
-  const checkRecovery = async (system: System): Promise<Finding[]> => {
-    if (++sinceRight < 20) return []
-    sinceRight = 0
-    const { answers } = await loadCells(system.gateway(), system.keys[0].key, cellsFor.of(-1, 1))
-    return answers[0]?.status === 200
-      ? []
-      : [finding('right weather is refused after spoiled bodies', answers[0]?.body.toString() ?? 'no answer')]
-  }
-
-  return { run, close: async () => {} }
-}
-
-function* smaller(given: ProviderCase): Generator<ProviderCase> {
-  if (given.cells > 1) yield { ...given, cells: given.cells - 1 }
-  for (let i = 0; i < given.changes.length; i++) yield { ...given, changes: given.changes.toSpliced(i, 1) }
-  if (given.wire.kind !== 'plain') yield { ...given, wire: { ...given.wire, kind: 'plain' } }
-  if (given.bomb && given.bomb.megabytes > 1)
-    yield { ...given, bomb: { ...given.bomb, megabytes: Math.ceil(given.bomb.megabytes / 4) } }
-}
+const several = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(1) },
+  { weight: 1, arbitrary: fc.integer({ min: 2, max: 6 }) },
+)
+const anyChange = changesOf(...changeKinds)
+const caseOf = (changes: Arbitrary<Change[]>, wire: Arbitrary<Wire>): Arbitrary<ProviderCase> =>
+  fc.record({ cells: several, changes, bomb: fc.constant(undefined), wire })
+const cases = fc.oneof(
+  { weight: 14, arbitrary: caseOf(fc.array(anyChange, { minLength: 1, maxLength: 1 }), rightWires) },
+  { weight: 6, arbitrary: caseOf(fc.array(anyChange, { maxLength: 3 }), rightWires) },
+  { weight: 6, arbitrary: caseOf(fc.constant([]), badWires) },
+)
+const bombCases = fc.record<ProviderCase>({
+  cells: fc.constant(1),
+  changes: fc.constant([]),
+  bomb: bombs,
+  wire: fc.constantFrom('plain', 'zipped').map(kind => ({ kind, at: 0, status: 200 })),
+})
 
 /** Several cells share one provider request: a request before them is delayed until all of them wait. */
 const loadTogether = async (
   system: System,
   hostile: HostileProvider,
   points: readonly Point[],
-  cells: FreshCells,
-) => {
-  if (points.length === 1) return loadCells(system.gateway(), system.keys[0].key, points)
-  const [first] = cells.of(-1, 1) as [Point]
+): Promise<Answer[]> => {
+  const load = (some: readonly Point[]) => loadCells(system.gateway(), system.keys[0].key, some)
+  if (points.length === 1) return load(points)
+  const [first] = freshCells(system, 1) as [Point]
   const { promise: until, resolve } = Promise.withResolvers<void>()
   const arrived = hostile.hold(first, until)
-  const before = loadCells(system.gateway(), system.keys[0].key, [first])
+  const before = load([first])
   await Promise.race([arrived, before])
-  const all = loadCells(system.gateway(), system.keys[0].key, points)
-  await waiting(system, points.length)
+  const all = load(points)
+  // By the gateway's metric, for a while.
+  await foundWithin(
+    400,
+    async () => {
+      const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
+      return text.includes(`\nabohawa_provider_waiting_cells ${points.length}\n`)
+    },
+    0,
+  )
   resolve()
   await before
   return all
 }
 
-const waitingWithinMs = 400
-/** Waits until so many cells wait for the provider, by its metric, with a deadline. */
-const waiting = async (system: System, count: number): Promise<void> => {
-  await foundWithin(
-    waitingWithinMs,
-    async () => {
-      const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
-      return text.includes(`\nabohawa_provider_waiting_cells ${count}\n`)
-    },
-    0,
-  )
-}
-
-const check = (answer: Answer, point: Point, call: Call | undefined, when: Interval): Finding[] => {
-  const at =
-    call?.points.findIndex(
-      ({ latitude, longitude }) => latitude === point.latitude && longitude === point.longitude,
-    ) ?? -1
-  const right = call?.right[at]
+const check = (answer: Answer, point: Point, call: Call | undefined, when: Interval): void => {
+  checkAnswer(answer)
+  const at = call?.points.findIndex(one => isSame(one, point)) ?? -1
   const elements = call?.text === undefined ? undefined : elementsOf(call.text)
   const element = elements?.length === call?.points.length ? elements?.[at] : undefined
-  if (answer.status !== 200)
-    return judgeRefusal(answer, element !== undefined && mustBeServed(at, elements, call))
+  if (answer.status !== 200) {
+    const error = String(jsonOf(answer)?.error)
+    demand(answer.status === 500, 'another status than 500 for a body that is refused', answer.status)
+    demand(!error.includes('unexpected'), 'an error that nobody foresaw', error)
+    if (element !== undefined && mustBeServed(at, elements, call))
+      throw new Fault('a right body is refused', error, isLate(answer))
+    return
+  }
   const body = (jsonOf(answer) ?? {}) as WeatherBody
-  const found = brokenWeather(body, when)
-  if (!right) return found
-  const apart = degreesFrom(point.latitude, point.longitude, element)
-  if (apart !== undefined && apart > anotherPlaceDegrees)
-    return [
-      ...found,
-      finding("another cell's weather", `the body is for a point ${apart.toFixed(1)} degrees away`),
-    ]
-  return hasSameWeather(body, right) || hasSameWeather(body, element)
-    ? found
-    : [...found, finding('weather that no body says', cellName(point))]
+  checkWeather(body, when)
+  const right = call?.right[at]
+  if (!right) return
+  const apart = degreesFrom(point.latitude, point.longitude, element) ?? 0
+  demand(
+    apart <= anotherPlaceDegrees,
+    "another cell's weather",
+    `the body is for a point ${apart.toFixed(1)} degrees away`,
+  )
+  const isSaid = hasSameWeather(body, right) || hasSameWeather(body, element)
+  demand(isSaid, 'weather that no body says', cellName(point))
 }
 
 /** True for a valid element if the other elements are in their places, so that their wrong values do not affect it. */
@@ -182,15 +120,6 @@ const mustBeServed = (at: number, elements: readonly unknown[] = [], call: Call 
     const right = call?.right[i]
     return right !== undefined && (isAsRight(element, right) || (i !== at && isInPlace(element, right)))
   })
-
-const judgeRefusal = (answer: Answer, wasRight: boolean): Finding[] => {
-  const { error } = jsonOf(answer) ?? {}
-  if (answer.status !== 500)
-    return [finding('another status than 500 for a body that is refused', String(answer.status))]
-  if (/unexpected/.test(String(error))) return [finding('an error that nobody foresaw', String(error))]
-  const because = isLate(answer) ? slowness : finding
-  return wasRight ? [because('a right body is refused', String(error))] : []
-}
 
 const elementsOf = (text: string): unknown[] | undefined => {
   try {
@@ -206,7 +135,7 @@ export const provider: Target<ProviderCase> = {
   share: 6,
   checks:
     'what a right or plausible body says for that cell, or a refusal; physical ranges; others answered meanwhile; memory bounded; recovery',
-  batch: 40,
+  batches: batchesOf(cases, 40, { of: bombCases, every: 2 }),
   atOnce: 1,
   setting: {
     standIn: startHostileProvider,
@@ -223,11 +152,50 @@ export const provider: Target<ProviderCase> = {
       ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '100ms',
     },
   },
-  generate,
-  shapeOf: ({ bomb, changes, wire }) => bomb?.kind ?? changes[0]?.kind ?? `${wire.kind} on the wire`,
-  isAlone: ({ bomb }) => bomb !== undefined,
-  smaller,
+  kindOf: ({ bomb, changes, wire }) => bomb?.kind ?? changes[0]?.kind ?? `${wire.kind} on the wire`,
   print: ({ cells, changes, bomb, wire }) =>
-    `${cells} cells; ${bomb ? `${bomb.kind}, ${bomb.megabytes} MiB` : cut(changes.map(changeText).join('; ') || 'right', 400)}; ${wire.kind}${wire.kind.includes('status') ? ` ${wire.status}` : ''}`,
-  open,
+    `${cells} cells; ${bomb ? `${bomb.kind}, ${bomb.megabytes} MiB` : cut(changes.map(changeText).join('; ') || 'right', 400)}; ${wire.kind}, ${wire.status}`,
+  open: async system => {
+    const hostile = system.standIn as HostileProvider
+    const [{ key }] = system.keys
+    const [known] = freshCells(system, 1) as [Point]
+    await loadCells(system.gateway(), key, [known])
+    const storedAs = await nameOfBytes(system.redis(), known)
+    let sinceRight = 0
+    return {
+      run: async ({ cells, changes, bomb, wire }) => {
+        const points = freshCells(system, cells)
+        const stop = bomb && watchOthers(system.gateway().apiUrl, key, goodTarget, answeredWithinMs)
+        hostile.takeCalls()
+        hostile.spoilWith({
+          spoils: point => points.some(one => isSame(one, point)),
+          spoil: right => {
+            const text = bomb ? bombText(bomb, right) : changed(right, changes)
+            return { text: isIntact(wire) && !bomb ? text : undefined, pieces: sent(Buffer.from(text), wire) }
+          },
+        })
+        const begun = Date.now()
+        const answers = await loadTogether(system, hostile, points).finally(() => hostile.spoilWith(null))
+        const when: Interval = [begun, Date.now()]
+        await stop?.()
+        const calls = hostile.takeCalls()
+        for (const [i, point] of points.entries()) {
+          const answer = answers[i] as Answer
+          check(
+            answer,
+            point,
+            calls.findLast(call => call.points.some(one => isSame(one, point))),
+            when,
+          )
+          const isStored = answer.status !== 200 && (await system.redis().exists(storedAs(point))) === 1
+          demand(!isStored, 'a refused body is stored all the same', cellName(point))
+        }
+        // A valid body now and then keeps the circuit breaker closed, and its weather is served.
+        if (++sinceRight < rightAgainEvery) return
+        sinceRight = 0
+        const [answer] = await loadCells(system.gateway(), key, freshCells(system, 1))
+        demand(answer?.status === 200, 'right weather is refused after spoiled bodies', answer?.body)
+      },
+    }
+  },
 }

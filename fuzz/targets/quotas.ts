@@ -1,23 +1,32 @@
 // Target: records in Redis of keys, quotas, usage and the budget. One record is replaced by nonsense while its key and
 // healthy keys send requests: the healthy ones are counted exactly and never fail, and the damaged one recovers.
 
+import fc from 'fast-check'
 import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/common/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { createAdministration } from '../../src/keys/administration.ts'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { foundWithin } from '../../test/support/until.ts'
-import { type Finding, finding } from '../finding.ts'
-import { brokenRules, headerOf } from '../http/answer-rules.ts'
-import { converse, whole } from '../http/conversation.ts'
-import { bytesWithKey, requestText } from '../http/request-text.ts'
+import { demand } from '../fault.ts'
+import { checkAnswer } from '../http/answer-rules.ts'
+import { get } from '../http/conversation.ts'
 import type { Answer } from '../http/response-reader.ts'
-import type { Random } from '../random.ts'
-import { dailyQuota, type Key, type System } from '../system/system.ts'
-import type { Session, Target } from '../target.ts'
-import { loadCells } from './cell-weather.ts'
-import { cellDegrees, freshCellsOf } from './fresh-cells.ts'
-import { type Damage, damage, damageText, makeDamage } from './redis-damage.ts'
+import { dailyQuota, type Key, prefix, type System } from '../system/system.ts'
+import { batchesOf, chance, type Session, type Target } from '../target.ts'
+import { cellDegrees, freshCells, loadCells } from './fresh-cells.ts'
+import { type Damage, damage, damages, damageText } from './redis-damage.ts'
+
+/** Records by the prefix of their names; those of a key contain its id. */
+const ofKey = ['key', 'key-of', 'subscriber'] as const
+/** Hashes that all keys share, with a field per key: the field of the victim is damaged, or the whole hash. */
+const ofUsage = ['quota', 'used', 'usage-detail'] as const
+const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending'] as const
+const recordKinds = [...ofUsage, ...ofKey, ...ofAll] as const
+type RecordKind = (typeof recordKinds)[number]
+const isOfKey = (kind: RecordKind): boolean => (ofKey as readonly string[]).includes(kind)
+const isOfUsage = (kind: RecordKind): boolean => (ofUsage as readonly string[]).includes(kind)
+const fieldKinds: readonly Damage['kind'][] = ['fields', 'all fields', 'gone', 'many']
 
 type QuotaCase = {
   readonly record: RecordKind
@@ -27,61 +36,52 @@ type QuotaCase = {
   /** How many requests of the damaged key, and of each healthy one, are sent at once. */
   readonly requests: number
 }
+type Victim = { readonly id: string; readonly key: string; readonly subscriberId: string }
 
-/** Records by the prefix of their names; those of a key contain its id, the others are shared. */
-const ofKey = ['key', 'key-of', 'subscriber'] as const
-/** Hashes that all keys share, with a field per key: the field of the victim is damaged, or the whole hash. */
-const ofUsage = ['quota', 'used', 'usage-detail'] as const
-const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending'] as const
-const fieldKinds: readonly Damage['kind'][] = ['fields', 'all fields', 'gone', 'many']
-type RecordKind = (typeof ofUsage)[number] | (typeof ofKey)[number] | (typeof ofAll)[number]
-const recordKinds: readonly RecordKind[] = [...ofUsage, ...ofKey, ...ofAll]
-
-const [prefix, healthyKeys] = ['fuzz:', 3]
+const healthyKeys = 3
 const recoversWithinMs = 5_000
 const writtenWithinMs = 8_000
-const isUsageOf = (kind: RecordKind): boolean => (ofUsage as readonly string[]).includes(kind)
-const isWholeLimit = (text: string): boolean => /^\d+$/.test(text) && Number(text) >= dailyQuota
-const healthyTarget = '/api/v1/locations/district/3026'
+const target = '/api/v1/locations/district/3026'
 
-const generate = (random: Random, number: number): QuotaCase => ({
+const cases = fc.record<QuotaCase>({
   // Counts are chosen most often, since every request reads them.
-  record: recordKinds[number] ?? (random.chance(0.4) ? 'quota' : random.pick(recordKinds)),
-  damage: makeDamage(random),
-  isUsed: random.chance(0.7),
-  requests: random.between(1, 8),
+  record: fc.oneof(
+    { weight: 2, arbitrary: fc.constant<RecordKind>('quota') },
+    { weight: 5, arbitrary: fc.constantFrom(...recordKinds) },
+  ),
+  damage: damages,
+  isUsed: chance(70),
+  requests: fc.integer({ min: 1, max: 8 }),
 })
+
+/** Names of records of a kind. */
+const isNameOf = (kind: RecordKind, name: string): boolean =>
+  name === prefix + kind || name.startsWith(`${prefix}${kind}:`)
 
 const open = async (system: System): Promise<Session<QuotaCase>> => {
   const redis = system.redis()
-  const administration = await openAdministration(system)
-  const cells = freshCellsOf(system)
+  const { administration, close } = await openAdministration(system)
   const healthy = system.keys.slice(1)
   const counts = new Map<Key, number>()
   let made = 0
 
-  const send = async (key: string, times: number, target = healthyTarget): Promise<Answer[]> => {
-    const bytes = bytesWithKey(requestText({ target }).repeat(times), key)
-    return [...(await converse(system.gateway().api, bytes, whole, () => false, times)).answers]
-  }
+  const send = (key: string, times: number): Promise<Answer[]> =>
+    get(system.gateway().apiUrl, key, Array<string>(times).fill(target))
+  const cold = (): Promise<Answer[]> => loadCells(system.gateway(), system.keys[0].key, freshCells(system, 1))
 
   const recordOf = async (kind: RecordKind, { id, subscriberId }: Victim): Promise<string | undefined> => {
-    const names = (await redis.keys(`${prefix}${kind}*`)).filter(
-      name => name === prefix + kind || name.startsWith(`${prefix}${kind}:`),
-    )
+    const names = (await redis.keys(`${prefix}${kind}*`)).filter(name => isNameOf(kind, name))
     if (kind === 'subscriber') return names.find(name => name.includes(subscriberId))
     if (kind === 'key-of') {
       for (const name of names) if ((await redis.get(name).catch(() => '')) === id) return name
       return undefined
     }
     // On a cluster each part of the keys has hashes of its own.
-    if (!(ofKey as readonly string[]).includes(kind))
-      return names.find(name => name.includes(usageTag(id))) ?? names[0]
+    if (!isOfKey(kind)) return names.find(name => name.includes(usageTag(id))) ?? names[0]
     // A record that does not exist yet is created under its later name.
-    const [known] = healthy
+    const known = healthy[0]?.id ?? ''
     return (
-      names.find(name => name.includes(id)) ??
-      names.find(name => known && name.includes(known.id))?.replace(known?.id ?? '', id)
+      names.find(name => name.includes(id)) ?? names.find(name => name.includes(known))?.replace(known, id)
     )
   }
 
@@ -91,16 +91,12 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     name: string,
     { id }: Victim,
     how: Damage,
-  ): Promise<() => Promise<void>> => {
-    const isField = isUsageOf(kind) && fieldKinds.includes(how.kind)
-    if (isField && (await redis.type(name)) === 'hash') {
+  ): Promise<() => Promise<unknown>> => {
+    if (isOfUsage(kind) && fieldKinds.includes(how.kind) && (await redis.type(name)) === 'hash') {
       const before = await redis.hgetBuffer(name, id)
       if (how.kind === 'gone') await redis.hdel(name, id)
       else await redis.hset(name, id, how.values.join(how.kind === 'all fields' ? ' ' : ''))
-      return async () => {
-        if (before) await redis.hset(name, id, before)
-        else await redis.hdel(name, id)
-      }
+      return () => (before ? redis.hset(name, id, before) : redis.hdel(name, id))
     }
     const [before, left] = [await redis.dumpBuffer(name), await redis.pttl(name)]
     await damage(redis, name, how)
@@ -111,151 +107,113 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
   }
 
   /** A healthy key gets each remaining count once, one less with each request. */
-  const exact = async (key: Key, times: number): Promise<Finding[]> => {
-    const answers = await send(key.key, times)
+  const checkHealthy = async (key: Key, times: number): Promise<void> => {
     const before = counts.get(key)
-    const failed = answers.find(({ status }) => status !== 200)
-    const remaining = answers
-      .map(answer => Number(headerOf(answer, 'x-ratelimit-remaining')))
-      .toSorted((one, other) => other - one)
     // After a failure the count is unknown, so the comparison begins again.
-    if (failed || answers.length < times) counts.delete(key)
-    else counts.set(key, key.limit - (remaining.at(-1) ?? 0))
-    const found = answers.flatMap(answer => brokenRules(answer))
-    if (answers.length < times)
-      return [...found, finding('a healthy key gets no answer', `${answers.length} of ${times}`)]
-    if (failed) return [...found, finding(`a healthy key gets ${failed.status}`, failed.body.toString())]
-    const expected = remaining.map((_, i) => key.limit - (before ?? 0) - i - 1)
-    if (before !== undefined && remaining.some((value, i) => value !== expected[i]))
-      return [
-        ...found,
-        finding(
-          'a healthy key is not counted exactly',
-          `${remaining.join(' ')} in place of ${expected.join(' ')}`,
-        ),
-      ]
-    return found
-  }
-
-  const judgeVictim = (answers: readonly Answer[], times: number): Finding[] => {
-    const found = answers.flatMap(answer => brokenRules(answer))
-    if (answers.length < times)
-      found.push(finding('the key concerned gets no answer', `${answers.length} of ${times}`))
-    const unforeseen = answers.find(({ body }) => body.includes('unexpected'))
-    if (unforeseen) found.push(finding('an error that nobody foresaw', unforeseen.body.toString()))
-    return found
-  }
-
-  /** @param mayBeSpent a count of all its requests was put in place, which is as good as any other */
-  const recovers = async (victim: Victim, mayBeSpent: boolean): Promise<Finding[]> => {
-    // Repairs the record as an operator does, which also evicts the cached copies.
-    await administration.act(({ setKey }) => setKey(victim.id, { tier: 'enterprise' }))
-    let last = 'no answer'
-    const isServed = async (): Promise<boolean> => {
-      const [answer] = await send(victim.key, 1)
-      last = `${answer?.status}: ${answer?.body.toString()}`
-      return answer?.status === 200 || (mayBeSpent && answer?.status === 429)
+    counts.delete(key)
+    const answers = await send(key.key, times)
+    for (const answer of answers) {
+      checkAnswer(answer)
+      demand(answer.status === 200, `a healthy key gets ${answer.status}`, answer.body)
     }
-    return (await foundWithin(recoversWithinMs, isServed, 50))
-      ? []
-      : [finding('the key concerned does not recover', last)]
+    const remaining = answers
+      .map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
+      .sort((one, other) => other - one)
+    counts.set(key, key.limit - (remaining.at(-1) ?? 0))
+    if (before === undefined) return
+    const expected = remaining.map((_, i) => key.limit - before - i - 1)
+    const isExact = remaining.every((value, i) => value === expected[i])
+    demand(
+      isExact,
+      'a healthy key is not counted exactly',
+      `${remaining.join(' ')} in place of ${expected.join(' ')}`,
+    )
+  }
+
+  const checkForeseen = (answers: readonly Answer[]): void => {
+    for (const answer of answers) {
+      checkAnswer(answer)
+      demand(!answer.body.includes('unexpected'), 'an error that nobody foresaw', answer.body)
+    }
+  }
+
+  /** @param may what a right answer may be */
+  const recovers = async (
+    rule: string,
+    load: () => Promise<Answer[]>,
+    may: readonly number[],
+  ): Promise<void> => {
+    let last = ''
+    const isServed = async (): Promise<boolean> => {
+      const [answer] = await load()
+      last = `${answer?.status}: ${answer?.body}`
+      return may.includes(answer?.status ?? 0)
+    }
+    demand(await foundWithin(recoversWithinMs, isServed, 50), rule, last)
   }
 
   return {
     notes: await missingKinds(system),
     run: async ({ record, damage: how, isUsed, requests }) => {
-      const victim = await administration.act(async ({ createKey, listSubscribers }) => {
-        const { id, key, subscriber } = await createKey(`Victim ${made++}`, 'enterprise')
-        const listed = (await listSubscribers()).find(({ name }) => name === subscriber)
-        return { id, key, subscriberId: listed?.id ?? '' }
-      })
-      const found: Finding[] = []
+      const { id, key, subscriber } = await administration.createKey(`Victim ${made++}`, 'enterprise')
+      const listed = (await administration.listSubscribers()).find(({ name }) => name === subscriber)
+      const victim = { id, key, subscriberId: listed?.id ?? '' }
       if (isUsed) await send(victim.key, 1)
       const name = await recordOf(record, victim)
       const undo = name === undefined ? undefined : await damageOf(record, name, victim, how)
-      const all = await Promise.all([
-        send(victim.key, requests).then(answers => judgeVictim(answers, requests)),
-        ...healthy.map(key => exact(key, requests)),
+      await Promise.all([
+        send(victim.key, requests).then(checkForeseen),
+        ...healthy.map(each => checkHealthy(each, requests)),
         // The budget is read only for cells that are not cached.
-        ...(record === 'spending'
-          ? [
-              loadCells(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
-                answers.flatMap(answer => brokenRules(answer)),
-              ),
-            ]
-          : []),
+        ...(record === 'spending' ? [cold().then(checkForeseen)] : []),
       ])
-      found.push(...all.flat())
       await undo?.()
-      found.push(...(await recovers(victim, isUsageOf(record) && how.values.some(isWholeLimit))))
-      found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
-      if (record === 'spending') found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
-      // Damage of this case must not affect the following cases.
-      if (found.length > 0) {
-        await system.restart()
-        counts.clear()
-      }
-      return found
+      // Repairs the record as an operator does, which also evicts the cached copies.
+      await administration.setKey(victim.id, { tier: 'enterprise' })
+      // A count of all its requests was put in place, which is as good as any other.
+      const isSpent = how.values.some(text => /^\d+$/.test(text) && Number(text) >= dailyQuota)
+      const may = isOfUsage(record) && isSpent ? [200, 429] : [200]
+      await recovers('the key concerned does not recover', () => send(victim.key, 1), may)
+      await Promise.all(healthy.map(each => checkHealthy(each, 2)))
+      if (record === 'spending') await recovers('cells that are not cached are refused for good', cold, [200])
     },
-    close: administration.close,
+    close,
   }
-}
-
-type Victim = { readonly id: string; readonly key: string; readonly subscriberId: string }
-
-const coldIsServed = async (
-  system: System,
-  point: Parameters<typeof loadCells>[2][number] | undefined,
-): Promise<Finding[]> => {
-  let last = ''
-  const isServed = async (): Promise<boolean> => {
-    const { answers } = await loadCells(system.gateway(), system.keys[0].key, point ? [point] : [])
-    last = answers[0]?.body.toString() ?? ''
-    return answers[0]?.status === 200
-  }
-  return (await foundWithin(recoversWithinMs, isServed, 200))
-    ? []
-    : [finding('cells that are not cached are refused for good', last)]
 }
 
 type Administration = ReturnType<typeof createAdministration>
 
 /** Key administration beside the gateway, on a connection that stays open. */
 const openAdministration = async (system: System) => {
-  const { promise: over, resolve: close } = Promise.withResolvers<void>()
-  const { promise: opened, resolve: open } = Promise.withResolvers<Administration>()
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  const { promise: opened, resolve } = Promise.withResolvers<Administration>()
   const running = administerWith(
     loadConfig({ files: [], env: system.env }),
     systemClock,
     async administration => {
-      open(administration)
+      resolve(administration)
       await over
     },
   )
-  const administration = await Promise.race([
-    opened,
-    running.then(() => Promise.reject(new Error('no store'))),
-  ])
+  const failed = running.then(() => Promise.reject(new Error('no store')))
+  const administration = await Promise.race([opened, failed])
+  failed.catch(() => {})
   return {
-    act: <Result>(act: (administration: Administration) => Promise<Result>): Promise<Result> =>
-      act(administration),
+    administration,
     close: async () => {
-      close()
+      end()
       await running
     },
   }
 }
 
-/** The kinds of records that do not exist, which cannot be damaged. */
+/** The kinds of records that do not exist, which cannot be damaged. Some are written only every few seconds. */
 const missingKinds = async (system: System): Promise<string[]> => {
-  await loadCells(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
-  // Some records are written only every few seconds.
-  let missing: readonly string[] = recordKinds
+  await loadCells(system.gateway(), system.keys[0].key, freshCells(system, 1))
+  let missing: readonly RecordKind[] = recordKinds
   const isWhole = async (): Promise<boolean> => {
     const names = await system.redis().keys(`${prefix}*`)
-    missing = recordKinds.filter(
-      kind => !names.some(name => name === prefix + kind || name.startsWith(`${prefix}${kind}:`)),
-    )
+    missing = recordKinds.filter(kind => !names.some(name => isNameOf(kind, name)))
     return missing.length === 0
   }
   await foundWithin(writtenWithinMs, isWhole, 100)
@@ -271,7 +229,7 @@ const quotasOn = (
   share,
   checks:
     'healthy keys are counted exactly and never fail, quota headers are whole numbers from 0 on, the key concerned recovers',
-  batch: 20,
+  batches: batchesOf(cases, 30),
   atOnce: 1,
   setting: {
     store,
@@ -283,17 +241,12 @@ const quotasOn = (
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '100000000',
     },
   },
-  generate,
-  shapeOf: ({ record }) => `${record} record`,
-  isAlone: () => false,
-  smaller: function* (given) {
-    if (given.requests > 1) yield { ...given, requests: 1 }
-  },
+  kindOf: ({ record }) => `${record} record`,
   print: ({ record, damage: how, isUsed, requests }) =>
     `${damageText(how)} in place of a ${record} record, ${isUsed ? 'used' : 'not used'} before, ${requests} requests at once`,
   open,
 })
 
-export const quotas: Target<QuotaCase> = quotasOn('redis', 'quotas', 3)
-export const quotasOfSentinel: Target<QuotaCase> = quotasOn('sentinel', 'quotas-sentinel', 1)
-export const quotasOfCluster: Target<QuotaCase> = quotasOn('cluster', 'quotas-cluster', 1)
+export const quotas = quotasOn('redis', 'quotas', 3)
+export const quotasOfSentinel = quotasOn('sentinel', 'quotas-sentinel', 1)
+export const quotasOfCluster = quotasOn('cluster', 'quotas-cluster', 1)

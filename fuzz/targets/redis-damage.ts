@@ -1,10 +1,11 @@
 // Ways to replace a record in Redis: with another type, non-numeric fields or members, nothing, or very many fields.
 
+import fc, { type Arbitrary } from 'fast-check'
 import type { ChainableCommander, Redis } from 'ioredis'
-import type { Random } from '../random.ts'
+import { itemAt, shares, words } from '../target.ts'
 
 export const otherTypes = ['list', 'set', 'sorted set', 'hash', 'stream'] as const
-type OtherType = (typeof otherTypes)[number]
+export type OtherType = (typeof otherTypes)[number]
 
 /** Replaces a record with one of this type. */
 export const setAs = async (redis: Redis, name: string, type: OtherType): Promise<void> => {
@@ -20,60 +21,24 @@ const withType = (step: ChainableCommander, name: string, type: OtherType): Chai
 }
 
 const junk = [
-  '',
-  '-1',
-  '-5',
-  'abc',
-  '1e999',
-  '1e300',
-  'NaN',
-  'nan',
-  'inf',
-  '-inf',
-  '99999999999999999999',
-  '9007199254740993',
-  '1.5',
-  ' 5',
-  '5 ',
-  '0x10',
-  '5 5',
-  '-5 -5',
-  '1 2 3',
-  '٥',
-  '\0',
-  'x'.repeat(100_000),
-  '{"a":1}',
-  '0',
-  '1',
-  '1000000000',
-  '2000000000',
-] as const
+  ...words('-1 -5 abc 1e999 1e300 NaN nan inf -inf 99999999999999999999 9007199254740993 1.5 0x10 ٥ {"a":1}'),
+  ...words('0 1 1000000000 2000000000'),
+  ...['', ' 5', '5 ', '5 5', '-5 -5', '1 2 3', '\0', 'x'.repeat(100_000)],
+]
+const kinds = ['type', 'text', 'fields', 'all fields', 'more fields', 'members', 'gone', 'many'] as const
 
 export type Damage = {
-  readonly kind: 'type' | 'text' | 'fields' | 'all fields' | 'more fields' | 'members' | 'gone' | 'many'
+  readonly kind: (typeof kinds)[number]
   readonly type: OtherType
   readonly at: readonly number[]
-  readonly values: readonly string[]
+  readonly values: readonly [string, string]
 }
 
-const kinds = [
-  'type',
-  'type',
-  'text',
-  'fields',
-  'fields',
-  'all fields',
-  'more fields',
-  'members',
-  'gone',
-  'many',
-] as const
-
-export const makeDamage = (random: Random): Damage => ({
-  kind: random.pick(kinds),
-  type: random.pick(otherTypes),
-  at: [random.fraction(), random.fraction()],
-  values: [random.pick(junk), random.pick(junk)],
+export const damages: Arbitrary<Damage> = fc.record({
+  kind: fc.constantFrom('type', 'fields', ...kinds),
+  type: fc.constantFrom(...otherTypes),
+  at: shares(2),
+  values: fc.tuple(fc.constantFrom(...junk), fc.constantFrom(...junk)),
 })
 
 export const damageText = ({ kind, type, values }: Damage): string =>
@@ -82,41 +47,27 @@ export const damageText = ({ kind, type, values }: Damage): string =>
     : `${kind} ${values.map(value => JSON.stringify(value.slice(0, 30))).join(' ')}`
 
 /** Replaces a record; its expiry is removed, unless only fields change. */
-export const damage = async (redis: Redis, name: string, how: Damage): Promise<void> => {
-  const fields = (await redis.type(name)) === 'hash' ? await redis.hkeys(name) : []
-  await damaged(redis.multi(), name, how, fields).exec()
-}
-
-const damaged = (
-  step: ChainableCommander,
+export const damage = async (
+  redis: Redis,
   name: string,
-  { kind, type, at, values: [value = '', other = ''] }: Damage,
-  fields: readonly string[],
-): ChainableCommander => {
-  const field = (share = 0): string => fields[Math.floor(share * fields.length)] ?? 'used'
+  { kind, type, at, values }: Damage,
+): Promise<void> => {
+  const fields = (await redis.type(name)) === 'hash' ? await redis.hkeys(name) : []
+  const [value, other] = values
+  const step = redis.multi()
+  const fieldAt = (place?: number): string => itemAt(fields, place) ?? 'used'
   const several = (names: readonly string[], text: string) =>
     Object.fromEntries(names.map(one => [one, text]))
   if (fields.length > 0 && kind === 'fields')
-    return step.hset(name, { [field(at[0])]: value, [field(at[1])]: other })
-  if (fields.length > 0 && kind === 'all fields') return step.hset(name, several(fields, value))
-  if (fields.length > 0 && kind === 'more fields') return step.hset(name, { [`${other}x`]: value })
-  const gone = step.del(name)
-  switch (kind) {
-    case 'gone':
-      return gone
-    case 'type':
-      return withType(gone, name, type)
-    case 'members':
-      return gone.zadd(name, 1, value, '-inf', other, 1e300, `${value} ${other}`)
-    case 'many':
-      return gone.hset(
-        name,
-        several(
-          Array.from({ length: 20_000 }, (_, i) => `f${i}`),
-          value.slice(0, 20),
-        ),
-      )
-    default:
-      return gone.set(name, value)
-  }
+    step.hset(name, { [fieldAt(at[0])]: value, [fieldAt(at[1])]: other })
+  else if (fields.length > 0 && kind === 'all fields') step.hset(name, several(fields, value))
+  else if (fields.length > 0 && kind === 'more fields') step.hset(name, { [`${other}x`]: value })
+  else if (kind === 'type') withType(step.del(name), name, type)
+  else if (kind === 'members') step.del(name).zadd(name, 1, value, '-inf', other, 1e300, `${value} ${other}`)
+  else if (kind === 'many') {
+    const many = Array.from({ length: 20_000 }, (_, i) => `f${i}`)
+    step.del(name).hset(name, several(many, value.slice(0, 20)))
+  } else if (kind === 'gone') step.del(name)
+  else step.set(name, value)
+  await step.exec()
 }

@@ -1,90 +1,94 @@
 // Target: raw bytes on a socket. Each request gets at most one response. Each response is valid HTTP/1.1 with the JSON of the
-// contract, its headers repeat nothing of the request, and nothing follows the close.
+// contract, its headers repeat nothing of the request, and nothing follows the close. Clients that read no response must not make
+// responses pile up in the gateway's memory.
 
-import { cut, type Finding, finding, slowness } from '../finding.ts'
-import { brokenRules, isLate } from '../http/answer-rules.ts'
-import { converse, type Delivery, type Transcript } from '../http/conversation.ts'
-import { bytesWithKey } from '../http/request-text.ts'
-import type { Random } from '../random.ts'
-import type { System } from '../system/system.ts'
-import type { Session, Target } from '../target.ts'
-import { type Shaped, shapes } from './socket-shapes.ts'
-import { floodWithoutReading } from './unread-answers.ts'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import fc from 'fast-check'
+import { foundWithin } from '../../test/support/until.ts'
+import { cut, demand, Fault } from '../fault.ts'
+import { checkAnswer, isLate } from '../http/answer-rules.ts'
+import { type Cutting, converse, cuttings, type Transcript } from '../http/conversation.ts'
+import { bytesWithKey, requestText } from '../http/request-text.ts'
+import type { GatewayProcess } from '../system/gateway-process.ts'
+import { goodTarget } from '../system/health.ts'
+import { batchesOf, type Target } from '../target.ts'
+import { anyShape, type Shaped } from './socket-shapes.ts'
 
-type SocketCase = Shaped & { readonly shape: string; readonly delivery: Delivery }
+type SocketCase = Shaped & { readonly kind: string; readonly cutting: Cutting }
 
 const unread = 'answers that nobody reads'
-const kinds = [...Object.keys(shapes), unread]
-// As expensive as some hundred other cases.
-const unreadEvery = 3_000
-
-const generate = (random: Random, number: number): SocketCase => {
-  // Every shape once, then at random.
-  const shape = kinds[number] ?? (number % unreadEvery === 0 ? unread : random.pick(Object.keys(shapes)))
-  const shaped = shapes[shape]?.(random) ?? { pieces: [] }
-  return { shape, ...shaped, delivery: deliveryOf(random, shaped) }
+const cases = fc.tuple(anyShape, cuttings).map(([shaped, cutting]): SocketCase => ({ ...shaped, cutting }))
+const flood: SocketCase = {
+  kind: unread,
+  text: requestText({ target: goodTarget }),
+  most: 0,
+  ending: 'reset',
+  cutting: { cuts: [], pauseMs: 0 },
 }
 
-function* smaller(given: SocketCase): Generator<SocketCase> {
-  const { pieces, delivery } = given
-  if (delivery.cuts.length > 0) yield { ...given, delivery: { ...delivery, cuts: [], pauseMs: 0 } }
-  // The allowed statuses follow from one fault, which could be lost with a chunk.
-  if (given.statuses) return
-  for (let size = Math.ceil(pieces.length / 2); size >= 1; size = Math.floor(size / 2))
-    for (let from = 0; from < pieces.length; from += size)
-      yield { ...given, pieces: pieces.toSpliced(from, size) }
+/** @throws Fault */
+export const checkShape = (
+  { statuses, most, isHead }: Shaped,
+  { answers, fault, isReset }: Transcript,
+): void => {
+  if (fault) throw fault
+  const given = answers.map(({ status }) => status).join(', ')
+  for (const answer of answers) {
+    checkAnswer(answer, !isHead && answer.body.length > 0)
+    demand(answer.status < 500, '5xx although nothing failed', answer.status)
+  }
+  demand(answers.length <= most, 'more answers than requests', `${given} for ${most}`)
+  // The gateway closed while the client was still sending: a reset overtakes the response.
+  if (!statuses || (answers.length === 0 && isReset)) return
+  if (!statuses.includes(answers[0]?.status ?? 0))
+    throw new Fault(
+      'another status than HTTP and the contract demand',
+      `${given || 'none'} in place of ${statuses.join(' or ')}`,
+      answers.some(isLate),
+    )
 }
 
-const open = async (system: System): Promise<Session<SocketCase>> => ({
-  run: async given => {
-    const [{ key }] = system.keys
-    if (given.shape === unread) return floodWithoutReading(system.gateway(), key)
-    const text = given.pieces.join('')
-    const isHead = given.isHead ? () => true : text.includes('HEAD ') ? () => undefined : () => false
-    const expected = given.statuses?.length ?? 1
-    const bytes = bytesWithKey(text, key)
-    return check(given, await converse(system.gateway().api, bytes, given.delivery, isHead, expected))
-  },
-  close: async () => {},
-})
+const connections = 3
+const requestsEach = 20_000
+const together = 500
+const longestMs = 4_000
+// A request that waits takes some 13 KB with its response, so that all of them would take 800 MB. The young generation of the heap
+// grows by up to 96 MiB in a process that was idle.
+const maxGrowthBytes = 128 * 1024 * 1024
 
-const deliveryOf = (
-  random: Random,
-  { statuses, ending = statuses ? 'answers' : 'quiet' }: Shaped,
-): Delivery => ({
-  cuts: random.chance(0.5) ? [] : Array.from({ length: random.between(1, 12) }, () => random.fraction()),
-  pauseMs: random.pick([0, 0, 1, 3]),
-  ending,
-})
-
-const check = (
-  { statuses, most, isHead }: SocketCase,
-  { answers, findings, isReset }: Transcript,
-): Finding[] => {
-  const found = [
-    ...findings,
-    ...answers.flatMap(answer => brokenRules(answer, !isHead && answer.body.length > 0)),
-  ]
-  for (const { status } of answers)
-    if (status >= 500) found.push(finding('5xx although nothing failed', String(status)))
-  const allowed = statuses?.length ?? most ?? 1
-  const statusText = answers.map(({ status }) => status).join(', ')
-  if (answers.length > allowed)
-    found.push(finding('more answers than requests', `${statusText} for ${allowed}`))
-  const because = answers.some(isLate) ? slowness : finding
-  statuses?.forEach((expected, i) => {
-    const status = answers[i]?.status
-    // The gateway closed while the client was still sending: a reset overtakes the response.
-    if (status === undefined && isReset) return
-    if (status === undefined || !expected.includes(status))
-      found.push(
-        because(
-          'another status than HTTP and the contract demand',
-          `${statusText || 'none'} in place of ${expected.join(' or ')}`,
-        ),
-      )
-  })
-  return found
+/** Bounded in connections, requests and time. @throws Fault */
+const floodWithoutReading = async (gateway: GatewayProcess, one: Buffer): Promise<void> => {
+  const before = gateway.residentBytes()
+  const deadline = performance.now() + longestMs
+  const some = Buffer.concat(Array.from({ length: together }, () => one))
+  const send = async (): Promise<void> => {
+    const { hostname, port } = new URL(gateway.apiUrl)
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    socket.pause()
+    for (
+      let sent = 0;
+      sent < requestsEach && performance.now() < deadline && !socket.destroyed;
+      sent += together
+    ) {
+      socket.write(some)
+      const left = Math.max(1, deadline - performance.now())
+      await foundWithin(left, () => socket.writableLength === 0 || socket.destroyed)
+    }
+    await pause(Math.max(0, deadline - performance.now()))
+    socket.destroy()
+  }
+  let most = before
+  const watching = setInterval(() => {
+    most = Math.max(most, gateway.residentBytes())
+  }, 50)
+  await Promise.all(Array.from({ length: connections }, send))
+  clearInterval(watching)
+  demand(
+    most - before <= maxGrowthBytes,
+    `${unread} pile up in memory`,
+    `${Math.round((most - before) / 2 ** 20)} MiB more`,
+  )
 }
 
 export const sockets: Target<SocketCase> = {
@@ -92,15 +96,21 @@ export const sockets: Target<SocketCase> = {
   share: 4,
   checks:
     'one right HTTP/1.1 answer for each request, none behind the close, JSON, quota headers, no 5xx, nothing of the request in a header',
-  batch: 300,
+  batches: batchesOf(cases, 300, { of: fc.constant(flood), every: 30 }),
+  first: [flood],
   atOnce: 24,
   // Short, because some cases wait for this timeout.
   setting: { env: { ABOHAWA_SERVER__REQUEST_TIMEOUT: '1s' } },
-  generate,
-  shapeOf: ({ shape }) => shape,
-  isAlone: ({ shape }) => shape === unread,
-  smaller,
-  print: ({ shape, pieces, delivery }) =>
-    `${shape}, ${delivery.ending}, ${delivery.cuts.length} cuts: ${cut(pieces.join(''), 400)}`,
-  open,
+  kindOf: ({ kind }) => kind,
+  print: ({ kind, text, ending, cutting }) =>
+    `${kind}, ${ending}, ${cutting.cuts.length} cuts: ${cut(text, 400)}`,
+  open: async system => ({
+    run: async given => {
+      const { text, cutting, ending, kind } = given
+      const bytes = bytesWithKey(text, system.keys[0].key)
+      if (kind === unread) return floodWithoutReading(system.gateway(), bytes)
+      const isHead = given.isHead ? () => true : text.includes('HEAD ') ? () => undefined : () => false
+      checkShape(given, await converse({ url: system.gateway().apiUrl, bytes, cutting, ending, isHead }))
+    },
+  }),
 }

@@ -35,8 +35,8 @@ export const createAdmission = (
   { authenticate, quota, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
 ) => {
-  // Nearly all requests name the same host.
-  let goodHost = ''
+  // Nearly all requests name the same host. An empty one is none.
+  let goodHost: string | null = null
   const checkTransport = (request: IncomingMessage): void => {
     const { headers } = request
     const isUsual =
@@ -46,7 +46,7 @@ export const createAdmission = (
     if (isUsual && !(isHttpsRequired && isPlain(request))) return
     const problem = transportProblem(request)
     if (problem) throw problem
-    goodHost = headers.host ?? ''
+    if (headers.host) goodHost = headers.host
   }
   const consumeFor = (
     request: IncomingMessage,

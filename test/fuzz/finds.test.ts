@@ -1,19 +1,23 @@
-// The fuzzer finds faults: each test gives it a server with one fault in place of a gateway, and the checks must report it.
+// The fuzzer finds faults: each test gives it a server or a command with one fault in place of the product, and the checks must
+// report it.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import fc from 'fast-check'
 import t from 'tap'
-import { marker } from '../../fuzz/http/answer-rules.ts'
-import { createRandom } from '../../fuzz/random.ts'
+import type { Fault } from '../../fuzz/fault.ts'
+import { marker } from '../../fuzz/http/request-text.ts'
 import type { System } from '../../fuzz/system/system.ts'
 import type { Target } from '../../fuzz/target.ts'
 import { parameters } from '../../fuzz/targets/parameters.ts'
 import { pipelines } from '../../fuzz/targets/pipelines.ts'
 import { sockets } from '../../fuzz/targets/sockets.ts'
 import { streams } from '../../fuzz/targets/streams.ts'
-import { frame, frames } from '../support/http2-client.ts'
+import { checkCount, openTraffic, traffic } from '../../fuzz/targets/traffic.ts'
+import { frame, frames, localCertificate } from '../support/http2-client.ts'
+import { runShared } from '../support/process.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 type Respond = (request: string) => string
@@ -22,18 +26,16 @@ const quietMs = 25
 const reset = Math.floor(Date.now() / 1000) + 3_600
 const answer = (status: number, body: string, more = ''): string =>
   `HTTP/1.1 ${status} Any\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\nx-ratelimit-reset: ${reset}\r\nx-request-id: a-1\r\n${more}\r\n${body}`
-
-const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
-const certificate = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }
+const certificate = { cert: readFileSync(localCertificate.cert), key: readFileSync(localCertificate.key) }
 
 /** A server that sends one fixed response to whatever comes, and closes. */
 const serve = async (t: Teardown, respond: Respond, isTls: boolean): Promise<System> => {
   const onConnection = (socket: Socket): void => {
-    socket.on('error', () => {})
     let text = ''
     let timer: NodeJS.Timeout | undefined
     // Requests come in chunks; they are complete when no more come.
-    socket.setEncoding('latin1').on('data', piece => {
+    socket.on('error', () => {}).setEncoding('latin1')
+    socket.on('data', piece => {
       text += piece
       clearTimeout(timer)
       timer = setTimeout(() => socket.end(Buffer.from(respond(text), 'latin1')), quietMs)
@@ -45,135 +47,144 @@ const serve = async (t: Teardown, respond: Respond, isTls: boolean): Promise<Sys
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const gateway = { api: { host: '127.0.0.1', port }, isAlive: () => true, residentBytes: () => 0 }
+  const apiUrl = `http${isTls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const gateway = { apiUrl, isAlive: () => true, residentBytes: () => 0 }
   return {
     gateway: () => gateway,
     keys: [{ id: 'key_1', key: `svc_live_${'0'.repeat(38)}`, limit: 9 }],
   } as unknown as System
 }
 
+const casesOf = <Case>({ batches }: Target<Case>, numRuns: number): Case[] =>
+  fc.sample(batches, { seed: 7, numRuns, unbiased: true }).flat()
+
 /** The rules that the cases of one kind report as broken. */
-const broken = async (t: Teardown, target: Target<never>, shape: string, respond: Respond) => {
+const broken = async <Case>(
+  t: Teardown,
+  target: Target<Case>,
+  kind: string,
+  respond: Respond,
+): Promise<string[]> => {
   const session = await target.open(await serve(t, respond, target.name === 'streams'))
+  const cases = casesOf(target, 8).filter(one => target.kindOf(one) === kind)
   const rules = new Set<string>()
-  for (let number = 0, ran = 0; ran < 5; number++) {
-    const one = target.generate(createRandom('finds', number), number)
-    if (target.shapeOf(one) !== shape || target.isAlone(one)) continue
-    ran += 1
-    for (const { rule } of await session.run(one)) rules.add(rule)
-  }
-  return [...rules]
+  for (const one of cases.slice(0, 5))
+    await session.run(one).catch((fault: Fault) => rules.add(fault.rule ?? fault))
+  return cases.length === 0 ? ['no case'] : [...rules]
 }
 
-type Row = [what: string, rule: string, respond: Respond]
 const close = 'connection: close\r\n'
-
-const onSockets: Row[] = [
-  [
-    'two answers',
-    'more answers than requests',
-    () => answer(200, '{}') + answer(400, '{"error":"x","code":"x_y"}'),
-  ],
+const failure = '{"error":"x","code":"x_y"}'
+const onSockets: [what: string, rule: string, Respond][] = [
+  ['two answers', 'more answers than requests', () => answer(200, '{}') + answer(400, failure)],
   [
     'an answer behind the close',
     'the answer is not HTTP/1.1',
     () => answer(200, '{}', close) + answer(200, '{}'),
   ],
-  [
-    'a status of its own',
-    'a status that the contract does not have',
-    () => answer(503, '{"error":"x","code":"x_y"}'),
-  ],
-  [
-    'a failure',
-    '5xx although nothing failed',
-    () => answer(500, '{"error":"x","code":"x_y"}', 'retry-after: 1\r\n'),
-  ],
+  ['a status of its own', 'a status that the contract does not have', () => answer(503, failure)],
+  ['a failure', '5xx although nothing failed', () => answer(500, failure, 'retry-after: 1\r\n')],
   ['no JSON', 'a body that is not one JSON object', () => answer(200, 'hello')],
   ['no sentence', 'a failure without error', () => answer(400, '{"message":"x"}')],
   ['no code', 'a failure without code', () => answer(400, '{"error":"x"}')],
-  [
-    'control characters',
-    'an error with control characters',
-    () => answer(400, '{"error":"\\u001b[2J","code":"x_y"}'),
-  ],
-  [
-    'bytes of the request in a header',
-    'a header holds bytes of the request',
-    () => answer(200, '{}', `x: ${marker}\r\n`),
-  ],
+  ['a control', 'an error with control characters', () => answer(400, '{"error":"\\u001b[2J","code":"x_y"}')],
+  ['an echo', 'a header holds bytes of the request', () => answer(200, '{}', `x: ${marker}\r\n`)],
   ['a split response', 'the answer is not HTTP/1.1', () => answer(200, '{}', 'x: a\nset-cookie: b\r\n')],
   ['a large head', 'a head of more than 8 KiB', () => answer(200, '{}', `x: ${'y'.repeat(9_000)}\r\n`)],
-  [
-    'no quota',
-    'rate-limit headers',
-    () => answer(200, '{}').replace('x-ratelimit-limit: 9', 'x-ratelimit-limit: -1'),
-  ],
+  ['no quota', 'rate-limit headers', () => answer(200, '{}').replace('limit: 9', 'limit: -1')],
   [
     'more left than there is',
     'rate-limit headers',
     () => answer(200, '{}').replace('remaining: 8', 'remaining: 10'),
   ],
-  ['a 401 without a challenge', '401 without a challenge', () => answer(401, '{"error":"x","code":"x_y"}')],
+  ['a 401 without a challenge', '401 with another www-authenticate', () => answer(401, failure)],
   ['an age', 'an age', () => answer(200, '{}', 'age: 1\r\n')],
   ['another type', 'content-type', () => answer(200, '{}').replace('application/json', 'text/html')],
   ['a half answer', 'an answer breaks off', () => answer(200, '{}').slice(0, -1)],
-  [
-    'a refusal',
-    'another status than HTTP and the contract demand',
-    () => answer(404, '{"error":"x","code":"x_y"}'),
-  ],
+  ['a refusal', 'another status than HTTP and the contract demand', () => answer(404, failure)],
 ]
-
 for (const [what, rule, respond] of onSockets)
   t.test(`sockets: ${what} is found`, async t => {
-    const rules = await broken(t, sockets as Target<never>, 'good', respond)
-    t.ok(rules.includes(rule), rules.join('; '))
+    t.strictSame(await broken(t, sockets, 'good', respond), [rule])
   })
 
 t.test('sockets: a server that accepts two hosts is found', async t => {
-  const rules = await broken(t, sockets as Target<never>, 'two hosts', () => answer(200, '{}'))
-  t.ok(rules.includes('another status than HTTP and the contract demand'), rules.join('; '))
-  const right = await broken(t, sockets as Target<never>, 'two hosts', () =>
-    answer(400, '{"error":"x","code":"x_y"}', close),
-  )
+  const rules = await broken(t, sockets, 'two hosts', () => answer(200, '{}'))
+  t.strictSame(rules, ['another status than HTTP and the contract demand'])
+  const right = await broken(t, sockets, 'two hosts', () => answer(400, failure, close))
   t.strictSame(right, [], 'and one that refuses them is not')
 })
 
 t.test('pipelines: a request without an answer and answers in another order are found', async t => {
   const ids = (request: string) => [...request.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id ?? '')
   const inOrder = (all: string[]) => all.map(id => answer(200, '{}').replace('a-1', id)).join('')
-  const rules = (respond: Respond) => broken(t, pipelines as Target<never>, 'then nothing', respond)
+  const rules = (respond: Respond) => broken(t, pipelines, 'then nothing', respond)
   t.ok((await rules(request => inOrder(ids(request).slice(1)))).includes('a request without an answer'))
   t.ok((await rules(request => inOrder(ids(request).toReversed()))).includes('answers out of order'))
 })
 
 t.test('parameters: a wrong status, another place and other weather are found', async t => {
-  const rules = (shape: string, respond: Respond) => broken(t, parameters as Target<never>, shape, respond)
-  t.ok(
-    (await rules('other paths', () => answer(200, '{}'))).includes('another status than the contract says'),
-  )
-  const place = { location: { id: '1', type: 'district' } }
-  t.ok((await rules('detail', () => answer(200, JSON.stringify(place)))).includes('not the requested place'))
-  t.ok(
-    (await rules('list', () => answer(200, '{"results":[],"total":1,"type":"division"}'))).includes(
-      'a list that is not right',
-    ),
+  const finds = async (kind: string, respond: Respond, rule: string) =>
+    t.ok((await broken(t, parameters, kind, respond)).includes(rule), rule)
+  await finds('other paths', () => answer(200, '{}'), 'another status than the contract says')
+  const place = JSON.stringify({ location: { id: '1', type: 'district' } })
+  await finds('detail', () => answer(200, place), 'not the requested place')
+  await finds(
+    'list',
+    () => answer(200, '{"results":[],"total":1,"type":"division"}'),
+    'a list that is not right',
   )
 })
 
 t.test('streams: no answer, another status and a failure without error are found', async t => {
-  const found = (respond: Respond) => broken(t, streams as Target<never>, 'valid requests', respond)
+  const found = (respond: Respond) => broken(t, streams, 'valid requests', respond)
   const latin = (...bytes: Buffer[]) => Buffer.concat(bytes).toString('latin1')
   const status = (indexed: number, flags = 4) => frame(frames.headers, flags, 1, Buffer.from([indexed]))
   const body = (text: string) => frame(0, 1, 1, Buffer.from(text))
   const settings = frame(frames.settings, 0, 0)
   t.strictSame(await found(() => latin(settings)), ['a complete request without an answer'])
-  const wrong = await found(() => latin(settings, status(0x8d), body('{"error":"x","code":"x_y"}')))
-  t.ok(wrong.includes('another status than HTTP and the contract demand'), wrong.join('; '))
   const silent = await found(() => latin(settings, status(0x8c), body('{"message":"x"}')))
-  t.ok(silent.includes('a failure without error'), silent.join('; '))
+  t.strictSame(silent, ['a failure without error'])
   const bodiless = await found(() => latin(settings, status(0x88, 5)))
-  t.ok(bodiless.includes('a body that is not one JSON object'), bodiless.join('; '))
+  t.strictSame(bodiless, ['a body that is not one JSON object'])
+})
+
+t.test('traffic: every command says how many lines are faulty', async t => {
+  // One counted case of each command and format, with some faulty lines.
+  const cases = new Map(
+    casesOf(traffic, 400)
+      .filter(({ isCounted, text }) => isCounted && text.length < 8_000)
+      .map(one => [traffic.kindOf(one), one]),
+  )
+  t.equal(cases.size, 20)
+  const system = await serve(t, () => answer(200, '{}'), false)
+  // Each command once in a process of its own, as the fuzzer runs it; the other cases of it only differ in their file.
+  const watched = await openTraffic(system)
+  const shared = await openTraffic(system, async args => ({
+    ...(await runShared(args)),
+    signal: null,
+    isLate: false,
+  }))
+  t.teardown(() => Promise.all([watched.close?.(), shared.close?.()]))
+  const seen = new Set<string>()
+  for (const [, one] of cases) {
+    await (seen.has(one.command) ? shared : watched).run(one)
+    seen.add(one.command)
+  }
+  t.equal(seen.size, 5)
+})
+
+t.test('traffic: another number is found, and so is a command that fails', async t => {
+  const ended = { code: 0, signal: null, isLate: false, stdout: 'faulty  2 lines, left out\n', stderr: '' }
+  const given = { command: 'stats', format: 'ndjson', text: '{"at":\nnull\n' } as const
+  checkCount(given, ended, 'file')
+  t.throws(() => checkCount({ ...given, text: 'null\n' }, ended, 'file'), {
+    message: '2 reported, 1 in the file',
+  })
+  t.throws(() => checkCount(given, { ...ended, stdout: '' }, 'file'), {
+    message: '0 reported, 2 in the file',
+  })
+  t.throws(() => checkCount(given, { ...ended, code: 1 }, 'file'), {
+    message: /^faulty lines do not end a command/,
+  })
 })

@@ -1,8 +1,6 @@
-// A reproducible random stream: it depends only on the seed, the target and the number of the case, so that a case is the
-// same however many ran before it. sfc32; not for secrets.
+// A reproducible random stream: it depends only on what it is made of, such as a seed and a name. sfc32; not for secrets.
 
 import { hash } from 'node:crypto'
-import fc, { type Arbitrary } from 'fast-check'
 
 export type Random = {
   /** From 0 up to but not including 1. */
@@ -14,9 +12,6 @@ export type Random = {
   pick<Item>(items: readonly [Item, ...Item[]] | readonly Item[]): Item
   /** A random selection of items, each at most once, in random order. */
   some<Item>(items: readonly Item[], count: number): Item[]
-  bytes(count: number): Buffer
-  /** A value of a fast-check arbitrary. */
-  sample<Value>(arbitrary: Arbitrary<Value>): Value
 }
 
 /** The stream of a seed and of further values. */
@@ -48,7 +43,5 @@ export const createRandom = (...of: readonly (string | number)[]): Random => {
         () => left.splice(between(0, left.length - 1), 1)[0] as (typeof items)[number],
       )
     },
-    bytes: count => Buffer.from(Array.from({ length: count }, () => next() & 255)),
-    sample: arbitrary => fc.sample(arbitrary, { seed: next() | 0, numRuns: 1 })[0] as never,
   }
 }

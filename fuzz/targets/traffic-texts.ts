@@ -1,0 +1,216 @@
+// Texts of traffic files in every format and of results of runs: right ones, changed ones, and lines whose faults are known.
+// Among results are histograms with heads and words of their own, packed as the library packs them, and lists beyond measure.
+
+import { deflateSync } from 'node:zlib'
+import fc, { type Arbitrary } from 'fast-check'
+import { drawnReplay } from '../../test/support/replay-results.ts'
+import { chance, indexAt, itemAt, share } from '../target.ts'
+
+const pick = fc.constantFrom
+const separator = '\n🐵🙈🙉\n'
+const line = (more: string): string =>
+  `{"level":"info","time":"2026-11-21T06:00:00.000Z","msg":"answered",${more}}\n`
+export const seeds = {
+  'access-log': line(
+    '"method":"GET","url":"/api/v1/weather/district/3026","ms":1.5,"status":200,"keyId":"key_1","share":0.5',
+  ).repeat(2),
+  ndjson:
+    '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/api/v1/weather/district/3026","key":"key_1","accepts":"gzip","status":200,"cell":"23.7,90.4","bytes":5,"ms":1}\n'.repeat(
+      2,
+    ),
+  combined:
+    '203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /api/v1/weather/district/3026 HTTP/1.1" 200 1834 "-" "curl/8" 0.005\n'.repeat(
+      2,
+    ),
+  nginx:
+    '203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c\n'.repeat(
+      2,
+    ),
+  har: '{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-11-21T06:00:00Z","time":1,"request":{"method":"GET","url":"http://x/api/v1/locations","headers":[{"name":"x","value":"y"}]},"response":{"status":200,"headers":[],"content":{"size":5}}}]}}',
+  gor: `1 a1 1439818823587396305 0\nGET /x HTTP/1.1\r\nHost: x\r\n\r\n${separator}2 a1 1439818823587396306 5\nHTTP/1.1 200 OK\r\n\r\n${separator}`,
+  report: `${JSON.stringify(drawnReplay())}\n`,
+} as const
+export type Format = keyof typeof seeds
+export const trafficFormats = (Object.keys(seeds) as Format[]).filter(format => format !== 'report')
+
+/** What is wrong with a line, and with nothing around it. */
+const faultyLines = {
+  'access-log': [
+    line('"method":null,"url":"/"').trim(),
+    line('"method":"GET","url":7').trim(),
+    '{"msg":"answered"',
+  ],
+  ndjson: ['{"at":', '{"at":"yesterday","method":"GET","path":"/"}', 'null', '[]', 'x'],
+  combined: ['x', '- - - [40/Foo/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1', '"'],
+  nginx: ['x', '- [yesterday] GET /x 200 1 0.001 x', '203.0.113.7'],
+} as const
+type LineFormat = keyof typeof faultyLines
+
+/** How many lines of a counted text are faulty. */
+export const faultsIn = (format: Format, text: string): number => {
+  const faulty: readonly string[] = faultyLines[format as LineFormat] ?? []
+  return text.split('\n').filter(each => faulty.includes(each)).length
+}
+
+/** Right lines, at first one, and a known number of faulty ones among them. */
+export const countedTexts: Arbitrary<{ readonly format: LineFormat; readonly text: string }> = fc
+  .tuple(pick(...(Object.keys(faultyLines) as LineFormat[])), pick(3, 8, 30, 2_000), pick(0, 10, 50, 90))
+  .chain(([format, count, percent]) => {
+    const [right = ''] = seeds[format].split('\n')
+    const each = fc.oneof(
+      { weight: 100 - percent, arbitrary: fc.constant(right) },
+      { weight: percent, arbitrary: pick<string[]>(...faultyLines[format]) },
+    )
+    return fc
+      .array(each, { maxLength: count, size: 'max' })
+      .map(lines => ({ format, text: `${[right, ...lines].join('\n')}\n` }))
+  })
+
+const blows = [
+  ...[
+    '\\"',
+    '"',
+    ' ',
+    '[',
+    '{"a":',
+    '?',
+    '1',
+    '9.',
+    '\\',
+    '\u0000',
+    '\u001b[2J',
+    'é',
+    separator,
+    ',',
+    '\r\n',
+  ],
+]
+const values = [
+  ...[
+    'null',
+    '-1',
+    '1e999',
+    '"x"',
+    '[null]',
+    '{"toString":null}',
+    '0',
+    '1e308',
+    '"9999-12-31T23:59:59Z"',
+    'true',
+    '[]',
+  ],
+]
+export type Edit = (text: string) => string
+const placeIn = /:(?=["[{\d-])("[^"]*"|\[|\{|[\d.]+)|\d+(?:\.\d+)?/g
+
+/** One change of a text: of a value, a part that is repeated, cut or doubled. */
+export const edits: Arbitrary<Edit> = fc
+  .tuple(
+    pick('blow', 'less', 'cut', 'repeat', 'insert', 'value', 'digits'),
+    share,
+    fc.integer({ min: 1, max: 40 }),
+    share,
+    share,
+  )
+  .map(([kind, place, length, which, many]) => text => {
+    const at = indexAt(text.length, place)
+    const [before, part, behind] = [text.slice(0, at), text.slice(at, at + length), text.slice(at + length)]
+    const value = itemAt(values, which)
+    if (kind === 'blow')
+      return before + itemAt(blows, which)?.repeat(itemAt([1, 50, 100_000], many) ?? 1) + part + behind
+    if (kind === 'less') return before + behind
+    if (kind === 'cut') return before
+    if (kind === 'repeat') return before + part + part.repeat(itemAt([1, 1_000], many) ?? 1) + behind
+    const found = itemAt([...text.slice(0, 20_000).matchAll(placeIn)], place)
+    if (!found || kind === 'insert') return before + value + part + behind
+    const other = kind === 'value' ? value : '9'.repeat(itemAt([3, 20, 400], many) ?? 3)
+    const begin = found[0].startsWith(':') ? ':' : ''
+    return text.slice(0, found.index) + begin + other + text.slice(found.index + found[0].length)
+  })
+
+const packed = (bytes: Buffer, length?: number): string => {
+  const body = deflateSync(bytes)
+  const head = Buffer.alloc(8)
+  head.writeInt32BE(0x1c849314, 0)
+  head.writeInt32BE(length ?? body.length, 4)
+  return Buffer.concat([head, body]).toString('base64')
+}
+/** The usual value so many times in a hundred. */
+const usually = <Value>(percent: number, usual: Value, others: readonly Value[]): Arbitrary<Value> =>
+  fc.oneof(
+    { weight: percent, arbitrary: fc.constant(usual) },
+    { weight: 100 - percent, arbitrary: pick(...others) },
+  )
+const numbers = [-1, 0, 1, 3, 5, 2 ** 30, 2 ** 31 - 1]
+const ends = [-1n, 0n, 1n, 2n, 1_000_000n, 2n ** 53n, 2n ** 62n]
+const bodies = [
+  ...['', '0202', '80', 'ffffffffffffffff01', 'feffffffffffffffff'].map(hex => Buffer.from(hex, 'hex')),
+  ...[Buffer.alloc(100_000, 2), Buffer.alloc(50_000_000)],
+]
+
+/** A compressed histogram whose parts do not fit each other. */
+const histograms: Arbitrary<() => string> = fc
+  .tuple(
+    pick(...bodies),
+    usually(90, 0x1c849313, numbers),
+    usually<number | undefined>(70, undefined, numbers),
+    usually(60, 3, numbers),
+    usually(60, 1n, ends),
+    usually(50, 1_000_000n, ends),
+    usually<number | undefined>(90, undefined, numbers),
+  )
+  .map(([body, cookie, length, digits, lowest, highest, packedLength]) => () => {
+    const head = Buffer.alloc(40)
+    head.writeInt32BE(cookie, 0)
+    head.writeInt32BE(length ?? body.length, 4)
+    head.writeInt32BE(digits, 12)
+    head.writeBigInt64BE(lowest, 16)
+    head.writeBigInt64BE(highest, 24)
+    return packed(Buffer.concat([head, body]), packedLength)
+  })
+
+const figures = ['1e15', '1e308', '1e999', '-1', '5e-324', '1e10', '9007199254740993', 'null', '"1"']
+/** One change of a result's text. */
+export const reportEdits: Arbitrary<Edit> = fc.oneof(
+  histograms.map(
+    (make): Edit =>
+      text =>
+        text.replace(/"histogram":"[^"]*"/, () => `"histogram":"${make()}"`),
+  ),
+  fc.tuple(share, pick(...figures)).map(
+    ([place, figure]): Edit =>
+      text => {
+        const name = itemAt([...text.matchAll(/"([a-zA-Z0-9]+)":[\d.]+/g)], place)?.[1] ?? 'at'
+        return text.replaceAll(new RegExp(`"${name}":[\\d.]+`, 'g'), `"${name}":${figure}`)
+      },
+  ),
+  fc
+    .tuple(
+      pick('steps', 'latencies', 'thresholds', 'files'),
+      pick('{},', '[],', '1,'),
+      pick(1, 2_000, 600_000),
+    )
+    .map(
+      ([name, entry, times]): Edit =>
+        text =>
+          text.replace(`"${name}":[`, begin => begin + entry.repeat(times)),
+    ),
+  fc.tuple(pick('{}', '[]', '0', '""', ''), pick(2, 300, 600_000)).map(
+    ([entry, times]): Edit =>
+      text =>
+        `[${Array(entry === '' ? Math.min(times, 20) : times)
+          .fill(entry || text.trim())
+          .join(',')}]\n`,
+  ),
+)
+
+/** A text of a format with some changes. */
+export const editedTexts = (format: Format, most: number): Arbitrary<string> =>
+  fc
+    .array(
+      format === 'report'
+        ? fc.tuple(chance(50), edits, reportEdits).map(([isPlain, edit, report]) => (isPlain ? edit : report))
+        : edits,
+      { minLength: 1, maxLength: most },
+    )
+    .map(all => all.reduce((text, edit) => edit(text).slice(0, 3_000_000), seeds[format] as string))
