@@ -11,7 +11,7 @@ import { createKey, hashOf, randomBase62 } from '../../src/keys/key-form.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
-import { meterEnv } from '../../test/scenarios/quota-load.ts'
+import { meterEnv, patient } from '../../test/scenarios/quota-load.ts'
 import { type Env, forAll, type Scope } from '../../test/scenarios/set-up.ts'
 import { type Running, startLimited } from '../../test/support/process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
@@ -194,7 +194,7 @@ export const keys: Row = {
     scope.teardown(redis.stop)
     const env = { ABOHAWA_REDIS__URL: redis.url }
     const away = { redisAway: () => {}, redisBack: () => {} }
-    const store = await openStore(loadConfig({ files: [], env }), systemClock, away)
+    const store = await openStore(loadConfig({ files: [], env: { ...env, ...patient } }), systemClock, away)
     scope.teardown(() => store.close())
     const readRedis = readerOfRedis(scope, redis.url)
     const bytes = async (): Promise<number> => (await readRedis()).usedMemory
