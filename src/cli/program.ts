@@ -85,11 +85,11 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
-    return outcomeOf(error)
+    return exitCodeOf(error)
   }
 }
 
-const outcomeOf = (error: unknown): number => {
+const exitCodeOf = (error: unknown): number => {
   // Redacts here, last: commander's messages quote the command line.
   const printError = (text: string) =>
     process.stderr.write(`abohawa: ${printableLines(redactedUrls(withoutKeys(text)))}\n`)

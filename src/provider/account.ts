@@ -77,7 +77,7 @@ export const budgetSettingsIn = ({
   provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
   limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
   reserve: budget.reserve,
-  consumerShare: budget.keyShare,
+  keyShare: budget.keyShare,
   outageShare: redis.url === null && !server.reusePort ? null : budget.outageShare,
   longestRequestMs: totalTimeoutMs,
 })

@@ -73,7 +73,7 @@ export type ShareSettings = {
   /** The share of every limit, 0 to 1, that only cold cells may use. */
   readonly reserve: number
   /** The share of every limit, 0 to 1, that one consumer may use while others load too; 1 bounds nobody. */
-  readonly consumerShare: number
+  readonly keyShare: number
   /**
    * The share of every limit, 0 to 1, that is set aside for gateways without the store; null where no other process shares
    * the store.
@@ -109,7 +109,7 @@ export const boundedFor = (
   unit: number,
   now: number,
 ): LimitedWindow => {
-  const { reserve, consumerShare } = settings
+  const { reserve, keyShare } = settings
   const window = withAside(whole, settings, unit)
   const unreserved = portionOf(window, 1 - reserve)
   const isCold = purpose === 'cold'
@@ -118,13 +118,13 @@ export const boundedFor = (
   const bounded = { ...window, limit }
   const elapsed = (now - window.beginsAt) / (window.endsAt - window.beginsAt)
   if (!isCold && window.aside) bounded.aside = Math.floor(window.aside * (1 - reserve))
-  if (consumerShare >= 1) return bounded
+  if (keyShare >= 1) return bounded
   return {
     ...bounded,
     shares: {
       // With a small limit, a part of less than one cell is useless.
       open: limit - (kept < unit ? 0 : kept),
-      share: portionOf(window, consumerShare),
+      share: portionOf(window, keyShare),
       paced: Math.floor(unreserved * Math.min(1, Math.max(0, elapsed))),
     },
   }

@@ -15,7 +15,7 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
       provider: 'acc1',
       limits: freeLimits,
       reserve: 0.1,
-      consumerShare: 0.25,
+      keyShare: 0.25,
       outageShare: null,
       unit: 3,
       weightOfFailure: 1,

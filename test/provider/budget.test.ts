@@ -591,7 +591,7 @@ t.test('freshness stretches by the last known spending of the day, and restarts 
 // From here on: new settings for a budget at work.
 
 const settings = {
-  ...{ provider: 'acc1', limits: freeLimits, reserve: 0.1, consumerShare: 0.25, outageShare: null },
+  ...{ provider: 'acc1', limits: freeLimits, reserve: 0.1, keyShare: 0.25, outageShare: null },
   longestRequestMs: 30_000,
 }
 

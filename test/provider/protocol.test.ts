@@ -108,7 +108,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
   const { budget } = budgetOn(store, clock, {
     limits: { minute: null, hour: 10 * weightPerCell, day: null },
     reserve: 0,
-    consumerShare: 1,
+    keyShare: 1,
     unit: plainText.weightPerCell,
     weightOfFailure: plainText.weightOfFailure,
   })

@@ -6,7 +6,7 @@ import { boundedFor, heldUntil, windowsAround } from '../../src/provider/spendin
 import { roomOf } from '../../src/stores/fair-share.ts'
 import { openBudget } from './budget-set-up.ts'
 
-const settings = { reserve: 0.1, consumerShare: 0.25, outageShare: null }
+const settings = { reserve: 0.1, keyShare: 0.25, outageShare: null }
 const morning = Date.parse('2026-11-21T06:00:00Z')
 const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 0)
 if (!day) throw new Error('there is no window')
@@ -20,7 +20,7 @@ t.test('the bounds of a day at six in the morning, and of one of which a part is
     limit: 9_000_000,
     shares: { open: 9_000_000, share: 2_500_000, paced: 2_250_000 },
   })
-  const unbounded = boundedFor('cold', day, { ...settings, consumerShare: 1 }, 3_000, morning)
+  const unbounded = boundedFor('cold', day, { ...settings, keyShare: 1 }, 3_000, morning)
   t.equal(unbounded.shares, undefined, 'a share of 1 bounds nobody')
   const shared = { ...settings, outageShare: 0.05 }
   t.match(boundedFor('cold', day, shared, 3_000, morning), {
