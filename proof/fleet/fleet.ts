@@ -154,7 +154,13 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   if (schedule.protocol !== 'http') renewed('certificate', certificate)
 
   for (const [name, tier] of Object.entries(schedule.keys)) await issue(name, tier)
-  await Promise.all(schedule.skews.map((skewMs, gateway) => start(gateway, skewMs)))
+  const starts = await Promise.allSettled(schedule.skews.map((skewMs, gateway) => start(gateway, skewMs)))
+  const failed = starts.find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') {
+    // Nobody has this fleet to close it.
+    await Promise.all([...members.map(member => member?.kill()), store.close()])
+    throw failed.reason
+  }
 
   const targetOf = (gateway: number): Target | undefined => {
     for (let i = 0; i < members.length; i++) {
