@@ -121,7 +121,7 @@ t.test('the life of a key', async t => {
 
 t.test('ABOHAWA_CONFIG_FILE names the config files of every command, and --config others', async t => {
   const folder = t.testdir({ a: 'server: { port: 1 }\n', b: 'cache: { freshFor: 2h }\n' })
-  const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}` }
+  const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}:` }
   const effective = async (...args: string[]) => {
     const { stdout } = await runCommand(['config', 'print', '--json', ...args], env)
     const { server, cache } = JSON.parse(stdout)

@@ -37,12 +37,6 @@ const setUp = (t: Test, { prepare = async () => [], apply = () => {}, given = {}
   return { env, told, reload, folder }
 }
 
-t.test('nothing changed: nothing is done', async t => {
-  const { reload, told } = setUp(t)
-  t.equal(await reload.now(), 'unchanged')
-  t.strictSame(told, ['unchanged'])
-})
-
 t.test('live changes are applied together, and the others are named and left', async t => {
   const applied: Config[] = []
   const { reload, told, env } = setUp(t, { apply: next => applied.push(next) })
