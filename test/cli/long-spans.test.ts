@@ -66,7 +66,7 @@ t.test('other commands on such a file have their figures', async t => {
 for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const)
   t.test(`${signals.join(' and ')} ends whatif in a year without requests`, async t => {
     const path = file(t, '2025-01-01T00:00:00Z', '2026-01-01T00:00:00Z')
-    const line = ['whatif', path, '--threads', '2', '--set', 'cache.freshFor=1h,2h,3h']
+    const line = ['whatif', path, '--threads', '2', '--set', 'cache.freshFor=1h,2h,3h', '--json']
     const { child, texts, exited } = start(t, line)
     const threads = `/proc/${child.pid}/task`
     await until('a thread tries settings', () =>
@@ -77,6 +77,10 @@ for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const
     const [code] = await exited
     clearTimeout(timer)
     t.equal(code, 1, texts.stderr)
+    if (signals.length > 1) return
+    const { cases, unfinished } = JSON.parse(texts.stdout)
+    t.equal(cases.length + unfinished.length, 3)
+    t.ok(unfinished.length > 0, 'what was tried until then is printed, the others are named')
   })
 
 t.test('a signal ends a rehearsal within a gap of half a year', async t => {

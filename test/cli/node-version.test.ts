@@ -71,13 +71,3 @@ t.test('the pinned Node goes first, and its version is not checked', async t => 
   const found = start(t, { pinned, onPath: fakeNode('v20.19.0') })
   t.strictSame(found, { status: 0, stdout: 'pinned\n', stderr: '' })
 })
-
-const own = '/usr/bin/node'
-const ownVersion = spawnSync(own, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? ''
-const skip = Number(/^v(\d+)/.exec(ownVersion)?.[1] ?? needed) >= needed && `needs an old Node at ${own}`
-t.test('the machine’s own old Node is reported as well', { skip }, async t => {
-  const { status, stderr } = start(t, { onPath: `#!/bin/sh\nexec ${own} "$@"\n` })
-  t.equal(status, 1)
-  t.match(stderr, failed)
-  t.match(stderr, ownVersion.slice(1))
-})

@@ -48,20 +48,6 @@ t.test('a file and its gzip hold the same requests and have the same hash', asyn
   t.match(plain.summary, { requests: 3_000, faultyLines: 0, late: 0 })
 })
 
-t.test('several files are one stream in the order of arrival', async t => {
-  const folder = t.testdir({
-    a: file([request(0), request(30), request(10), request(50)]),
-    b: file([request(20), request(40)]),
-    empty: '',
-  })
-  const { requests, summary } = await readAll(['a', 'b', 'empty'].map(name => join(folder, name)))
-  t.strictSame(
-    requests.map(({ at }) => at - start),
-    [0, 10, 20, 30, 40, 50],
-  )
-  t.match(summary, { requests: 6, files: [{ requests: 4 }, { requests: 2 }, { requests: 0 }] })
-})
-
 t.test('the broken line 200,001 is reported with line and reason, and the rest goes on', async t => {
   const path = join(t.testdir(), 'many.ndjson.gz')
   const line = `${lineOf(request(0))}\n`
@@ -215,11 +201,4 @@ t.test('no key comes out, wherever it stands', async t => {
   const inHeader = requests.find(({ path }) => path === '/api/v1/weather/district/3026')
   const named = inPath?.path.slice('/x?key='.length, '/x?key=anon_'.length + 12)
   t.equal(named, inHeader?.key, 'the same name for the same key')
-})
-
-t.test('files that can not be read are named, and standard input may be given once', async t => {
-  const folder = t.testdir()
-  await t.rejects(readAll([join(folder, 'nowhere')]), /nowhere can't be read: there is no such file/)
-  await t.rejects(readAll([folder]), /can't be read: it is a folder/)
-  await t.rejects(readAll(['-', '-']), /standard input \(-\) is given twice/)
 })
