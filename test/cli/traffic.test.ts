@@ -11,7 +11,7 @@ import t from 'tap'
 import { lineOf, requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommands } from '../support/printed.ts'
-import { cleanEnv, product } from '../support/process.ts'
+import { cleanEnv, product, spawnCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -175,14 +175,6 @@ t.test('standard input and output are a file too', async t => {
 t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async t => {
   const folder = t.testdir()
   const out = join(folder, 'out.ndjson')
-  const begin = (args: string[]) => {
-    const child = spawn(product, args, { env: cleanEnv() })
-    const said = { stdout: '', stderr: '' }
-    child.stdout.on('data', text => (said.stdout += text))
-    child.stderr.on('data', text => (said.stderr += text))
-    child.stdin.on('error', () => {})
-    return { child, said }
-  }
   const importing = traffic('import', '-', '--window', '1', '--out', out)
   for (const [args, sentence] of [
     [importing, /^Interrupted after [\d,]+ requests: nothing was written\.\n$/],
@@ -191,7 +183,8 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
       /^Interrupted: the figures are of the first [\d,]+ requests\.\n$/,
     ],
   ] as const) {
-    const { child, said } = begin([...args])
+    const { child, said, exited } = spawnCommand(t, args)
+    child.stdin.on('error', () => {})
     // Bytes that were taken say that it reads; it goes on with the next ones.
     const line = textOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
     for (let i = 0; i < 5; i++) await new Promise(resolve => child.stdin.write(line, resolve))
@@ -199,9 +192,8 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
       await until('the file is begun', () => readdirSync(folder).some(name => name.endsWith('.part')))
     child.kill('SIGINT')
     const feeding = setInterval(() => child.stdin.write(line), 20)
-    const [code] = await once(child, 'close')
+    t.equal(await exited, 1)
     clearInterval(feeding)
-    t.equal(code, 1)
     t.match(said.stderr, sentence)
     if (args.includes('stats')) t.match(said.stdout, /requests from 2026-11-21T06:00:00\.000Z/)
   }
