@@ -36,23 +36,19 @@ const start = (t: Test, { onPath, pinned }: Installed) => {
   return { status, stdout, stderr }
 }
 
-t.test('a Node that is too old is named, with what is needed', async t => {
+t.test('a Node that is too old is named, with where it was found and what is needed', async t => {
   for (const version of ['v20.19.0', `v${needed - 1}.11.1`]) {
     const { status, stdout, stderr } = start(t, { onPath: fakeNode(version) })
-    t.equal(status, 1)
-    t.equal(stdout, '')
-    t.match(stderr, failed)
-    t.match(stderr, `needs Node ${needed} or later`)
-    t.match(stderr, version.slice(1))
-    t.match(stderr, /\/path\/node /, 'and where it was found')
+    t.strictSame([status, stdout], [1, ''])
+    for (const said of [failed, `needs Node ${needed} or later`, version.slice(1), /\/path\/node /])
+      t.match(stderr, said)
   }
 })
 
 t.test('so is one that does not print its version, and none at all', async t => {
   for (const onPath of ['#!/bin/sh\n', '#!/bin/sh\necho "v26 \x1b[2J"\n', '#!/bin/sh\nexit 3\n', undefined]) {
     const { status, stdout, stderr } = start(t, onPath === undefined ? {} : { onPath })
-    t.equal(status, 1)
-    t.equal(stdout, '')
+    t.strictSame([status, stdout], [1, ''])
     t.match(stderr, failed)
     t.notMatch(stderr, '\x1b')
   }

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { lineOf, requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
+import { request, start } from '../load/traffic/read-all.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommands } from '../support/printed.ts'
 import { cleanEnv, product, spawnCommand } from '../support/process.ts'
@@ -17,13 +18,6 @@ import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const start = Date.parse('2026-11-21T06:00:00Z')
-const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
-  at: start + at,
-  method: 'GET',
-  path: '/api/v1/weather/district/3026',
-  ...more,
-})
 const textOf = (requests: readonly TrafficRequest[]) => requests.map(each => `${lineOf(each)}\n`).join('')
 const requestsIn = (path: string): TrafficRequest[] => {
   const bytes = readFileSync(path)

@@ -6,9 +6,8 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gorSeparator } from '../../../src/load/traffic/gor.ts'
-import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
-import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { until } from '../../support/until.ts'
+import { readAll } from '../traffic/read-all.ts'
 import { ok, startTarget } from './scripted-target.ts'
 import { arriving, sendSome } from './send-some.ts'
 
@@ -199,9 +198,7 @@ t.test('a line break or blank in a traffic file does not begin a header or a sec
     for (const text of hostile) {
       const what = `${format}: ${encodeURIComponent(text)}`
       writeFileSync(file, `${lineWith(text)}\n`)
-      const requests: TrafficRequest[] = []
-      const traffic = readTraffic([file], { onFault: () => {}, format: format.replace(/:.*/, '') })
-      for await (const batch of traffic.batches()) requests.push(...batch)
+      const { requests } = await readAll([file], { format: format.replace(/:.*/, '') })
       const { ended } = await sendSome(target.url, requests)
       await ended
       t.equal(target.received.length - sent, requests.length, what)

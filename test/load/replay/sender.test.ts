@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { generatorOf } from '../../../src/load/replay/load.ts'
 import { createCapacity, isOwnLimit, reasonOf } from '../../../src/load/replay/own-limits.ts'
+import type { Pace } from '../../../src/load/replay/pace.ts'
 import { until } from '../../support/until.ts'
 import { ok, startTarget } from './scripted-target.ts'
 import { arriving, sendSome } from './send-some.ts'
@@ -38,37 +39,38 @@ t.test('while the target stalls, requests stay due, and their latency counts fro
   t.equal(recorder.counts.dropped, 0)
 })
 
-t.test('recorded gaps are kept, times the speed, and arrivals out of order are put in order', async t => {
-  const target = await startTarget(t)
-  const requests = arriving([400, 0, 100]).map((request, i) => ({ ...request, path: `/${i}` }))
-  const { ended, answers } = await sendSome(target.url, requests, { pace: { speed: 10 }, connections: 1 })
-  await ended
-  t.strictSame(
-    answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b),
+const paced: readonly (readonly [
+  what: string,
+  instants: number[],
+  pace: Partial<Pace>,
+  dues: number[],
+  paths: string,
+])[] = [
+  [
+    'recorded gaps are kept, times the speed, and arrivals out of order are put in order',
+    [400, 0, 100],
+    { speed: 10 },
     [0, 10, 40],
-  )
-  t.strictSame(
-    target.received.map(({ path }) => path),
-    ['/1', '/2', '/0'],
-  )
-  for (const { dueAt, sentAt } of answers) t.ok(sentAt >= dueAt, 'none is sent early')
-})
-
-t.test('at a rate requests are due evenly, in the order of the file, again until the end', async t => {
-  const target = await startTarget(t)
-  const requests = arriving([0, 7_000, 9_000]).map((request, i) => ({ ...request, path: `/${i}` }))
-  const pace = { mode: 'rate', rate: 400, loop: true, durationMs: 20 } as const
-  const { ended, answers } = await sendSome(target.url, requests, { pace, connections: 1 })
-  await ended
-  t.strictSame(
-    answers.map(({ dueAt }) => dueAt),
+    '/1/2/0',
+  ],
+  [
+    'at a rate requests are due evenly, in the order of the file, again until the end',
+    [0, 7_000, 9_000],
+    { mode: 'rate', rate: 400, loop: true, durationMs: 20 },
     [0, 2.5, 5, 7.5, 10, 12.5, 15, 17.5],
-  )
-  t.strictSame(
-    target.received.map(({ path }) => path),
-    ['/0', '/1', '/2', '/0', '/1', '/2', '/0', '/1'],
-  )
-})
+    '/0/1/2/0/1/2/0/1',
+  ],
+]
+for (const [what, instants, pace, dues, paths] of paced)
+  t.test(what, async t => {
+    const target = await startTarget(t)
+    const requests = arriving(instants).map((request, i) => ({ ...request, path: `/${i}` }))
+    const { ended, answers } = await sendSome(target.url, requests, { pace, connections: 1 })
+    await ended
+    const found = answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b)
+    t.strictSame([found, target.received.map(({ path }) => path).join('')], [dues, paths])
+    for (const { dueAt, sentAt } of answers) t.ok(sentAt >= dueAt, 'none is sent early')
+  })
 
 t.test('in a closed loop each connection sends its next request after the answer', async t => {
   const target = await startTarget(t)

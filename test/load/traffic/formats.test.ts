@@ -4,23 +4,16 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createKey } from '../../../src/keys/key-form.ts'
-import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { readAll } from './read-all.ts'
 
 const key = createKey()
 
 const readText = async (t: Test, text: string, format?: string, host?: string) => {
   const path = join(t.testdir({ file: text }), 'file')
-  const faults: TrafficFault[] = []
-  const traffic = readTraffic([path], {
-    onFault: fault => void faults.push(fault),
-    host,
-    ...(format === undefined ? {} : { format }),
-  })
-  const requests: TrafficRequest[] = []
-  for await (const request of traffic) requests.push(request)
-  const { files, ...summary } = traffic.summary()
-  return { requests, faults, format: files[0]?.format, host: files[0]?.host, summary }
+  const { requests, faults, summary } = await readAll([path], { host, ...(format && { format }) })
+  const { files, ...others } = summary
+  return { requests, faults, format: files[0]?.format, host: files[0]?.host, summary: others }
 }
 const at = (iso: string): number => Date.parse(iso)
 

@@ -10,24 +10,10 @@ import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-t
 import { lineOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { leakIn, spellings } from '../../support/key-spellings.ts'
 import { until } from '../../support/until.ts'
+import { readAll, request, start } from './read-all.ts'
 
-const start = Date.parse('2026-11-21T06:00:00Z')
-const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
-  at: start + at,
-  method: 'GET',
-  path: '/api/v1/weather/district/3026',
-  ...more,
-})
 const file = (requests: readonly TrafficRequest[]): string =>
   requests.map(each => `${lineOf(each)}\n`).join('')
-
-const readAll = async (paths: readonly string[], options: Parameters<typeof readTraffic>[1] = {}) => {
-  const faults: TrafficFault[] = []
-  const traffic = readTraffic(paths, { onFault: fault => void faults.push(fault), ...options })
-  const requests: TrafficRequest[] = []
-  for await (const each of traffic) requests.push(each)
-  return { requests, faults, summary: traffic.summary() }
-}
 
 t.test('a file and its gzip hold the same requests and have the same hash', async t => {
   const requests = Array.from({ length: 3_000 }, (_, i) => request(i, { key: `key_${i % 7}`, status: 200 }))
