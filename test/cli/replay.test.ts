@@ -10,9 +10,8 @@ import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
 import { systemClock } from '../../src/common/clock.ts'
 import { replayResult } from '../../src/load/report/result.ts'
-import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { arriving } from '../load/replay/send-some.ts'
+import { arriving, every, linesOf } from '../load/replay/send-some.ts'
 import { runCommands } from '../support/printed.ts'
 import { product, spawnCommand } from '../support/process.ts'
 import { startGateway } from '../support/start-gateway.ts'
@@ -24,12 +23,9 @@ const file = (name: string, text = ''): string => {
   if (text !== '') writeFileSync(path, text)
   return path
 }
-const lines = (requests: ReturnType<typeof arriving>): string =>
-  requests.map(each => `${lineOf(each)}\n`).join('')
-const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
 
-const traffic = file('traffic.ndjson', lines(arriving(every(2, 40), { key: 'key-0001' })))
-const keyless = file('keyless.ndjson', lines(arriving(every(2, 40))))
+const traffic = file('traffic.ndjson', linesOf(arriving(every(2, 40), { key: 'key-0001' })))
+const keyless = file('keyless.ndjson', linesOf(arriving(every(2, 40))))
 const key = file('key.txt', 'svc_live_a\n')
 const headers = 'cache-status: abohawa; hit; ttl=9; detail=memory\r\n'
 

@@ -5,9 +5,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { busiestMinute, type RateVerdict, searchRate } from '../../src/load/replay/saturation.ts'
-import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { arriving } from '../load/replay/send-some.ts'
+import { arriving, every, linesOf } from '../load/replay/send-some.ts'
 import { runCommands } from '../support/printed.ts'
 import { spawnCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -15,11 +14,9 @@ import { until } from '../support/until.ts'
 const folder = t.testdir({})
 const file = (name: string, instants: readonly number[]): string => {
   const path = join(folder, name)
-  const lines = arriving(instants).map(each => `${lineOf(each)}\n`)
-  writeFileSync(path, lines.join(''))
+  writeFileSync(path, linesOf(arriving(instants)))
   return path
 }
-const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
 // 20 requests a second, for two seconds.
 const traffic = file('traffic.ndjson', every(50, 40))
 const refusal = (status: string): string => `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`

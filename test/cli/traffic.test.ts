@@ -8,7 +8,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { lineOf, requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
+import { requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
+import { linesOf } from '../load/replay/send-some.ts'
 import { request, start } from '../load/traffic/read-all.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommands } from '../support/printed.ts'
@@ -18,7 +19,6 @@ import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const textOf = (requests: readonly TrafficRequest[]) => requests.map(each => `${lineOf(each)}\n`).join('')
 const requestsIn = (path: string): TrafficRequest[] => {
   const bytes = readFileSync(path)
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
@@ -111,8 +111,8 @@ t.test('the commands of docs/load-testing.md do what it says', async t => {
 t.test('a file far out of order is sorted by its lines, and gaps are shortened in the result', async t => {
   const requests = Array.from({ length: 9_000 }, (_, i) => request(i * 10 + (i >= 6_000 ? 3_600_000 : 0)))
   const folder = t.testdir({
-    mixed: textOf([...requests.slice(4_000), ...requests.slice(0, 4_000)]),
-    ordered: textOf(requests),
+    mixed: linesOf([...requests.slice(4_000), ...requests.slice(0, 4_000)]),
+    ordered: linesOf(requests),
   })
   const at = (name: string): string => join(folder, name)
   const [whole, shortened] = await runCommands([
@@ -128,7 +128,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
     t.match(whole?.stdout, said)
   t.equal(requestsIn(at('whole')).length, 9_000, 'and none is lost')
   const sorted = spawnSync('sort', [at('whole')], { encoding: 'utf8', env: { ...cleanEnv(), LC_ALL: 'C' } })
-  t.ok(sorted.stdout === textOf(requests))
+  t.ok(sorted.stdout === linesOf(requests))
   t.match(JSON.parse(shortened?.stdout ?? ''), { late: 0, gaps: { count: 1 } })
   const [last] = requestsIn(at('cut.gz')).slice(-1)
   t.equal(last?.at, start + 8_999 * 10 + 60_000 - 10)
@@ -136,7 +136,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
 })
 
 t.test('faulty lines are shown, the first ten in full, and the exit code says so with --strict', async t => {
-  const folder = t.testdir({ a: `${textOf([request(0)])}${'broken\n'.repeat(25)}${textOf([request(1)])}` })
+  const folder = t.testdir({ a: `${linesOf([request(0)])}${'broken\n'.repeat(25)}${linesOf([request(1)])}` })
   const [file, out] = [join(folder, 'a'), join(folder, 'out')]
   const [loose, strict, strictStats] = await runCommands([
     traffic('import', file, '--out', out),
@@ -154,7 +154,7 @@ t.test('faulty lines are shown, the first ten in full, and the exit code says so
 })
 
 t.test('standard input and output are a file too', async t => {
-  const text = textOf([request(0), request(1)])
+  const text = linesOf([request(0), request(1)])
   const pipe = (args: string[], input: string | Buffer) =>
     spawnSync(product, args, { input, encoding: 'utf8', env: cleanEnv() })
   const ended = pipe(traffic('import', '-'), gzipSync(text))
@@ -180,7 +180,7 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
     const { child, said, exited } = spawnCommand(t, args)
     child.stdin.on('error', () => {})
     // Bytes that were taken say that it reads; it goes on with the next ones.
-    const line = textOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
+    const line = linesOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
     for (let i = 0; i < 5; i++) await new Promise(resolve => child.stdin.write(line, resolve))
     if (args.includes('import'))
       await until('the file is begun', () => readdirSync(folder).some(name => name.endsWith('.part')))
@@ -195,7 +195,7 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
 })
 
 t.test('a named pipe takes what comes, and stays', async t => {
-  const folder = t.testdir({ a: textOf([request(0)]) })
+  const folder = t.testdir({ a: linesOf([request(0)]) })
   const pipe = join(folder, 'pipe')
   t.equal(spawnSync('mkfifo', [pipe]).status, 0)
   const reader = spawn('cat', [pipe])
@@ -207,6 +207,6 @@ t.test('a named pipe takes what comes, and stays', async t => {
   const [ended] = await runCommands([traffic('import', join(folder, 'a'), '--out', pipe)])
   t.match(ended, { code: 0, stderr: '' })
   await closed
-  t.equal(read, textOf([request(0)]))
+  t.equal(read, linesOf([request(0)]))
   t.ok(statSync(pipe).isFIFO())
 })

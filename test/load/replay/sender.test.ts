@@ -12,9 +12,7 @@ import { createCapacity, isOwnLimit, reasonOf } from '../../../src/load/replay/o
 import type { Pace } from '../../../src/load/replay/pace.ts'
 import { until } from '../../support/until.ts'
 import { ok, startTarget } from './scripted-target.ts'
-import { arriving, sendSome } from './send-some.ts'
-
-const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
+import { arriving, every, sendSome } from './send-some.ts'
 
 t.test('while the target stalls, requests stay due, and their latency counts from then', async t => {
   const target = await startTarget(t)
