@@ -22,16 +22,6 @@ t.test('a build reports its counts and leaves nothing but the snapshot behind', 
   t.equal((await readSnapshot(path)).locations.length, 7)
 })
 
-t.test('the same rows in any order give the same bytes', async t => {
-  const folder = t.testdir({ other: {} })
-  const { path } = await buildSample(folder)
-  const bytes = readFileSync(path)
-  const other = await buildSample(join(folder, 'other'), sampleRows().toReversed())
-  t.ok(readFileSync(other.path).equals(bytes), 'from reversed rows')
-  await buildSample(folder)
-  t.ok(readFileSync(path).equals(bytes), 'over itself')
-})
-
 t.test('a table with faults changes nothing, and every fault is reported', async t => {
   const folder = t.testdir({ empty: {} })
   const { path } = await buildSample(folder)

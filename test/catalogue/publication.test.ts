@@ -4,7 +4,6 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { setPublished } from '../../src/catalogue/publication.ts'
 import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { InputError } from '../../src/common/errors.ts'
 import { buildSample } from './sample-places.ts'
 
 t.test('unpublishing changes one line of a valid file, and publishing restores the old bytes', async t => {
@@ -72,25 +71,6 @@ t.test('concurrent edits are never lost silently', async t => {
   for (const outcome of outcomes)
     if (outcome.status === 'rejected')
       t.match(outcome.reason, { code: 'bad_input', message: /is being edited/ })
-})
-
-t.test('edits that retry until they get the lock all succeed', async t => {
-  const { path } = await buildSample(t.testdir())
-  const edit = async (id: string, published: boolean): Promise<void> => {
-    try {
-      await setPublished(path, id, published)
-    } catch (thrown) {
-      if (!(thrown instanceof InputError && thrown.message.includes('is being edited'))) throw thrown
-      await new Promise(setImmediate)
-      await edit(id, published)
-    }
-  }
-  const ids = ['10', '1004', '100409', '10040913', '10040915', '10040923', '20']
-  for (const published of [false, true, false]) {
-    await Promise.all(ids.map(id => edit(id, published)))
-    const { locations } = await readSnapshot(path)
-    t.ok(locations.every(location => location.published === published))
-  }
 })
 
 t.test('a reader during edits reads a complete and valid file', async t => {

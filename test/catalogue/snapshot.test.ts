@@ -8,7 +8,7 @@ import { faultLine } from '../../src/catalogue/check.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
 import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { InputError } from '../../src/common/errors.ts'
-import { bounds, buildSample, facts, sampleRows } from './sample-places.ts'
+import { bounds, buildSample, facts } from './sample-places.ts'
 
 const sample = async (test: Test) => {
   const { path } = await buildSample(test.testdir())
@@ -146,17 +146,4 @@ t.test('a file is checked as a table when its name says so', async t => {
   t.match(await checkFile(table, async () => bounds), { counts: { total: 7 }, faults: [] })
   writeFileSync(table, readFileSync(table, 'utf8').replace('division,20', 'region,20'))
   t.match(await checkFile(table, async () => bounds), { faults: [{ row: 'row 2', column: 'level' }] })
-})
-
-t.test('a change of one place is a change of one line and of the checksum', async t => {
-  const { path, text } = await sample(t)
-  const rows = sampleRows()
-  Object.assign(rows[5] ?? {}, { population: '501' })
-  await buildSample(path.replace('/locations.json', ''), rows)
-  const lines = text.split('\n')
-  const changed = readFileSync(path, 'utf8')
-    .split('\n')
-    .filter((line, at) => line !== lines[at])
-  t.match(changed, [/"sha256"/, /"id":"10040913".*"population":501/])
-  t.equal(changed.length, 2)
 })

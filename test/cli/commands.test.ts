@@ -121,7 +121,7 @@ t.test('the life of a key', async t => {
 
 t.test('ABOHAWA_CONFIG_FILE names the config files of every command, and --config others', async t => {
   const folder = t.testdir({ a: 'server: { port: 1 }\n', b: 'cache: { freshFor: 2h }\n' })
-  const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}` }
+  const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}:` }
   const effective = async (...args: string[]) => {
     const { stdout } = await runCommand(['config', 'print', '--json', ...args], env)
     const { server, cache } = JSON.parse(stdout)
@@ -152,10 +152,6 @@ t.test('the configuration is checked and printed, later files and the environmen
   const bad = await runCommand(['config', 'check', '--config', file])
   t.match(bad, { code: 1, stderr: /bad\.yaml:2:3: / })
   t.match(bad.stderr, unknown)
-  const inJson = await runCommand(['config', 'check', '--json', '--config', file])
-  t.equal(inJson.code, 1)
-  const fault = { file, line: 2, column: 3, path: 'server.prot', sentence: unknown }
-  t.match(JSON.parse(inJson.stdout), { ok: false, faults: [fault] })
 })
 
 t.test('config check takes files, and looks at what they name unless told otherwise', async t => {
@@ -168,9 +164,16 @@ t.test('config check takes files, and looks at what they name unless told otherw
   t.match(await runCommand(['config', 'check', '--no-files', ...files]), { code: 0 })
   const { code, stdout, stderr } = await runCommand(['config', 'check', '--json', ...files])
   t.equal(code, 1)
-  const { faults } = JSON.parse(stdout)
+  const { ok, faults } = JSON.parse(stdout)
+  t.equal(ok, false)
   t.match(faults, [
-    { file: files[0], line: 2, path: 'server.tls.cert', sentence: /is nowhere\.crt, which can't be read/ },
+    {
+      file: files[0],
+      line: 2,
+      column: 16,
+      path: 'server.tls.cert',
+      sentence: /is nowhere\.crt, which can't be read/,
+    },
     {
       file: files[1],
       line: 2,
@@ -243,7 +246,6 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
     'aliases.csv': aliases,
     'bad-aliases.csv': `${aliases}3027,en,Daca,common\n`,
     'changes.csv': 'date,kind,level,old_code,new_code,in_table\n2020,new-code,district,3099,3026,yes\n',
-    'bad.csv': csv.replace('23.7115', '53.7115').replace(',3026,30,', ',3026,31,'),
   })
   const out = join(folder, 'locations.json')
   const env = { ABOHAWA_CATALOGUE__PATH: out }
@@ -264,10 +266,6 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
     stdout: 'aliases, row 3, bbs_code: given "3027"; allowed is the code of a place in the table\n',
     stderr: /has 1 fault/,
   })
-  t.strictSame(readFileSync(out), before, 'nothing was written')
-  const refused = await build('bad.csv')
-  t.equal(refused.code, 1)
-  t.match(refused.stdout, /row 2, latitude: .*\n.*row 3, parent_bbs_code: /)
   t.strictSame(readFileSync(out), before, 'nothing was written')
   t.match(await runCommand(['catalogue', 'check'], env), { code: 0, stdout: /no fault/ })
   const publish = (...args: string[]) => runCommand(['catalogue', 'publish', ...args], env)

@@ -1,13 +1,11 @@
 // Traffic files whose requests are thousands of years apart: commands that pass the whole time on a clock of their own refuse
 // them, the others have figures, and a signal ends whatever runs.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
-import { cleanEnv, product, runShared } from '../support/process.ts'
+import { runShared, spawnCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const file = (t: Test, ...instants: string[]): string => {
@@ -17,17 +15,6 @@ const file = (t: Test, ...instants: string[]): string => {
   )
   writeFileSync(path, `${lines.join('\n')}\n`)
   return path
-}
-
-const start = (t: Test, args: readonly string[]) => {
-  const child = spawn(product, args, { env: cleanEnv(), stdio: ['ignore', 'pipe', 'pipe'] })
-  t.teardown(() => child.kill('SIGKILL'))
-  const texts = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', text => {
-      texts[name] += text
-    })
-  return { child, texts, exited: once(child, 'close') }
 }
 
 const [first, last] = ['2000-01-01T00:00:00.000Z', '2099-12-31T00:00:00.000Z']
@@ -66,27 +53,31 @@ t.test('other commands on such a file have their figures', async t => {
 for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const)
   t.test(`${signals.join(' and ')} ends whatif in a year without requests`, async t => {
     const path = file(t, '2025-01-01T00:00:00Z', '2026-01-01T00:00:00Z')
-    const line = ['whatif', path, '--threads', '2', '--set', 'cache.freshFor=1h,2h,3h']
-    const { child, texts, exited } = start(t, line)
+    const line = ['whatif', path, '--threads', '2', '--set', 'cache.freshFor=1h,2h,3h', '--json']
+    const { child, said, exited } = spawnCommand(t, line)
     const threads = `/proc/${child.pid}/task`
     await until('a thread tries settings', () =>
       readdirSync(threads).some(id => readFileSync(join(threads, id, 'comm'), 'utf8').startsWith('settings')),
     )
     for (const signal of signals) child.kill(signal)
     const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
-    const [code] = await exited
+    const code = await exited
     clearTimeout(timer)
-    t.equal(code, 1, texts.stderr)
+    t.equal(code, 1, said.stderr)
+    if (signals.length > 1) return
+    const { cases, unfinished } = JSON.parse(said.stdout)
+    t.equal(cases.length + unfinished.length, 3)
+    t.ok(unfinished.length > 0, 'what was tried until then is printed, the others are named')
   })
 
 t.test('a signal ends a rehearsal within a gap of half a year', async t => {
   const path = file(t, '2025-01-01T00:00:00Z', '2025-06-01T00:00:00Z')
-  const { child, texts, exited } = start(t, ['rehearse', path, '--json'])
+  const { child, said, exited } = spawnCommand(t, ['rehearse', path, '--json'])
   const children = `/proc/${child.pid}/task/${child.pid}/children`
   await until('its processes run', () => readFileSync(children, 'utf8').trim().split(' ').length === 2)
   child.kill('SIGTERM')
   const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
-  const [code] = await exited
+  const code = await exited
   clearTimeout(timer)
-  t.equal(code, 1, texts.stderr)
+  t.equal(code, 1, said.stderr)
 })

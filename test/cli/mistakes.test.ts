@@ -7,9 +7,8 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'no
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { arriving } from '../load/replay/send-some.ts'
+import { arriving, linesOf } from '../load/replay/send-some.ts'
 import { checkMistakes, type Mistake, runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 import { useStore } from '../support/use-store.ts'
@@ -21,8 +20,7 @@ const outer = t.testdir({ [name]: { empty: '', hello: 'hello\n', folder: {}, 'id
 const folder = join(outer, name)
 const at = (name: string): string => join(folder, name)
 const file = (name: string, ...given: Parameters<typeof arriving>): string => {
-  const lines = arriving(...given).map(each => `${lineOf(each)}\n`)
-  writeFileSync(at(name), lines.join(''))
+  writeFileSync(at(name), linesOf(arriving(...given)))
   return at(name)
 }
 const traffic = file('traffic.ndjson', [0, 1, 2])
@@ -290,6 +288,7 @@ t.test('traffic', async t => {
   await check(
     t,
     ['traffic import', 2, /missing required argument 'files'/],
+    [`traffic stats ${folder}`, 1, /can't be read: it is a folder/],
     ['traffic import - -', 1, /standard input \(-\) is given twice/],
     [`traffic import ${at('no\u001b')}`, 1, /no\\u001b can't be read: there is no such file/],
     [`traffic import ${at('hello')}`, 1, /hello: its format is unknown, it begins with "hello/],

@@ -36,23 +36,19 @@ const start = (t: Test, { onPath, pinned }: Installed) => {
   return { status, stdout, stderr }
 }
 
-t.test('a Node that is too old is named, with what is needed', async t => {
+t.test('a Node that is too old is named, with where it was found and what is needed', async t => {
   for (const version of ['v20.19.0', `v${needed - 1}.11.1`]) {
     const { status, stdout, stderr } = start(t, { onPath: fakeNode(version) })
-    t.equal(status, 1)
-    t.equal(stdout, '')
-    t.match(stderr, failed)
-    t.match(stderr, `needs Node ${needed} or later`)
-    t.match(stderr, version.slice(1))
-    t.match(stderr, /\/path\/node /, 'and where it was found')
+    t.strictSame([status, stdout], [1, ''])
+    for (const said of [failed, `needs Node ${needed} or later`, version.slice(1), /\/path\/node /])
+      t.match(stderr, said)
   }
 })
 
 t.test('so is one that does not print its version, and none at all', async t => {
   for (const onPath of ['#!/bin/sh\n', '#!/bin/sh\necho "v26 \x1b[2J"\n', '#!/bin/sh\nexit 3\n', undefined]) {
     const { status, stdout, stderr } = start(t, onPath === undefined ? {} : { onPath })
-    t.equal(status, 1)
-    t.equal(stdout, '')
+    t.strictSame([status, stdout], [1, ''])
     t.match(stderr, failed)
     t.notMatch(stderr, '\x1b')
   }
@@ -70,14 +66,4 @@ t.test('the pinned Node goes first, and its version is not checked', async t => 
   const pinned = '#!/bin/sh\n[ "$1" != --version ] || echo asked >&2\necho pinned\n'
   const found = start(t, { pinned, onPath: fakeNode('v20.19.0') })
   t.strictSame(found, { status: 0, stdout: 'pinned\n', stderr: '' })
-})
-
-const own = '/usr/bin/node'
-const ownVersion = spawnSync(own, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? ''
-const skip = Number(/^v(\d+)/.exec(ownVersion)?.[1] ?? needed) >= needed && `needs an old Node at ${own}`
-t.test('the machine’s own old Node is reported as well', { skip }, async t => {
-  const { status, stderr } = start(t, { onPath: `#!/bin/sh\nexec ${own} "$@"\n` })
-  t.equal(status, 1)
-  t.match(stderr, failed)
-  t.match(stderr, ownVersion.slice(1))
 })

@@ -82,10 +82,6 @@ t.test('an import with such a name is refused by its line', async t => {
       'line 1 of .*: its name is wrong: it is longer than 200 characters; nothing',
     ],
     [keyed({ tier: 'gold\u202e' }), `line 2 of .*: its tier is wrong: ${control}`],
-    [
-      keyed({ id: 'k","status":1,"x":"' }),
-      'line 2 of .*: its id is wrong: allowed are 1 to 200 letters, digits',
-    ],
     [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], 'line 1 of .* is damaged'],
     [[{ record: '\u001b[2J\u202e' }], 'line 1 of .* is damaged: it is no record'],
   ]

@@ -1,8 +1,6 @@
 // `abohawa rehearse` with real processes: freshness, quotas, budgets, runs and midnights pass by the traffic's clock, and an
 // interruption leaves no process and no file.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +8,7 @@ import t, { type Test } from 'tap'
 import type { RehearsedCase } from '../../src/load/rehearsal/rehearsed-case.ts'
 import { replayResult } from '../../src/load/report/result.ts'
 import { lineOf } from '../../src/load/traffic/traffic-request.ts'
-import { cleanEnv, product, runCommand } from '../support/process.ts'
+import { runCommand, spawnCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
@@ -176,16 +174,8 @@ for (const signal of ['SIGINT', 'SIGKILL'] as const)
     const arrivals = Array.from({ length: 5_000 }, (_, i): Arrival => [second(i).slice(8, -1), dhaka])
     const file = fileOf(t, arrivals)
     const temporary = join(t.testdirName, 'tmp')
-    const child = spawn(product, ['rehearse', file, '--json', '--step', '0ms'], {
-      env: cleanEnv({ ...fewPlaces, TMPDIR: temporary }),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    t.teardown(() => child.kill('SIGKILL'))
-    let stdout = ''
-    child.stdout.setEncoding('utf8').on('data', text => {
-      stdout += text
-    })
-    const exited = once(child, 'exit')
+    const options = { env: { ...fewPlaces, TMPDIR: temporary } }
+    const { child, said, exited } = spawnCommand(t, ['rehearse', file, '--json', '--step', '0ms'], options)
     const folder = await until('its folder is there', () =>
       readdirSync(temporary).find(name => name.startsWith('abohawa-rehearsal-')),
     )
@@ -201,12 +191,12 @@ for (const signal of ['SIGINT', 'SIGKILL'] as const)
     const started = childrenOf(child.pid ?? 0)
     t.equal(started.length, 2)
     child.kill(signal)
-    const [code] = await exited
+    const code = await exited
     await until('the processes have ended', () => !started.some(isAlive))
     if (signal === 'SIGKILL') return
     t.equal(code, 1)
     t.notOk(existsSync(join(temporary, folder)))
-    const { cases } = JSON.parse(stdout) as { cases: RehearsedCase[] }
+    const { cases } = JSON.parse(said.stdout) as { cases: RehearsedCase[] }
     const { interrupted, totals } = replayResult.parse(cases[0]?.result)
     t.equal(interrupted, true)
     t.ok(totals.sent > 0 && totals.sent < 5_000, `${totals.sent} requests`)

@@ -1,7 +1,6 @@
 // Checks `abohawa replay` as a command: what it prints and writes, its exit codes, a sentence for everything that is wrong,
 // workers, and Ctrl-C. How requests are sent is in test/load/replay.
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttp2Server } from 'node:http2'
@@ -11,11 +10,10 @@ import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
 import { systemClock } from '../../src/common/clock.ts'
 import { replayResult } from '../../src/load/report/result.ts'
-import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { arriving } from '../load/replay/send-some.ts'
+import { arriving, every, linesOf } from '../load/replay/send-some.ts'
 import { runCommands } from '../support/printed.ts'
-import { cleanEnv, type Ended, product } from '../support/process.ts'
+import { product, spawnCommand } from '../support/process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -25,12 +23,9 @@ const file = (name: string, text = ''): string => {
   if (text !== '') writeFileSync(path, text)
   return path
 }
-const lines = (requests: ReturnType<typeof arriving>): string =>
-  requests.map(each => `${lineOf(each)}\n`).join('')
-const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
 
-const traffic = file('traffic.ndjson', lines(arriving(every(2, 40), { key: 'key-0001' })))
-const keyless = file('keyless.ndjson', lines(arriving(every(2, 40))))
+const traffic = file('traffic.ndjson', linesOf(arriving(every(2, 40), { key: 'key-0001' })))
+const keyless = file('keyless.ndjson', linesOf(arriving(every(2, 40))))
 const key = file('key.txt', 'svc_live_a\n')
 const headers = 'cache-status: abohawa; hit; ttl=9; detail=memory\r\n'
 
@@ -124,19 +119,12 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   t.ok(latency.p99 > 30, `${latency.p99} ms`)
 })
 
-/** A process of its own, with its outcome. */
-const start = (program: string, args: readonly string[]) => {
-  const { promise: ended, resolve } = Promise.withResolvers<Ended>()
-  const child = execFile(program, args, { env: cleanEnv() }, (error, stdout, stderr) =>
-    resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-  )
-  t.teardown(() => child.kill('SIGKILL'))
-  return { child, ended }
-}
-
 /** As a user whose shell allows 60 open files. */
-const runWithFewFiles = (args: readonly string[]): Promise<Ended> =>
-  start('/bin/sh', ['-c', 'ulimit -n 60; exec "$0" "$@"', product, ...args]).ended
+const runWithFewFiles = async (args: readonly string[]) => {
+  const line = ['-c', 'ulimit -n 60; exec "$0" "$@"', product, ...args]
+  const { said, exited } = spawnCommand(t, line, { program: '/bin/sh' })
+  return { code: await exited, ...said }
+}
 
 t.test('open files that run out limit the load generator, which goes on and decides nothing', async t => {
   const slow = await startTarget(t, (_request, socket) => {
@@ -174,12 +162,11 @@ t.test('Ctrl-C reports what ran', async t => {
   const target = await startTarget(t, () => ok('{}', headers))
   const out = file('interrupted.json')
   const line = `replay ${keyless} --target ${target.url} --rate 100 --loop --workers 2 --out ${out}`
-  const { child, ended } = start(product, line.split(' '))
+  const { child, said, exited } = spawnCommand(t, line.split(' '))
   await until('some requests were sent', () => target.received.length > 5)
   child.kill('SIGINT')
-  const { code, stdout, stderr } = await ended
-  t.equal(code, 1, stderr)
-  t.match(stdout, /^Interrupted; this is what ran: /)
+  t.equal(await exited, 1, said.stderr)
+  t.match(said.stdout, /^Interrupted; this is what ran: /)
   const result = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
   t.equal(result.interrupted, true)
   t.equal(result.totals.sent, target.received.length)

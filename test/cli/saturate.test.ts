@@ -1,26 +1,22 @@
 // Checks `abohawa saturate`: how the rate is looked for, what the traffic's busiest minute is, and the command over sockets, with
 // its sentence, its JSON and its exit codes.
 
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { busiestMinute, type RateVerdict, searchRate } from '../../src/load/replay/saturation.ts'
-import { lineOf } from '../../src/load/traffic/traffic-request.ts'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { arriving } from '../load/replay/send-some.ts'
+import { arriving, every, linesOf } from '../load/replay/send-some.ts'
 import { runCommands } from '../support/printed.ts'
-import { cleanEnv, type Ended, product } from '../support/process.ts'
+import { spawnCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const folder = t.testdir({})
 const file = (name: string, instants: readonly number[]): string => {
   const path = join(folder, name)
-  const lines = arriving(instants).map(each => `${lineOf(each)}\n`)
-  writeFileSync(path, lines.join(''))
+  writeFileSync(path, linesOf(arriving(instants)))
   return path
 }
-const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
 // 20 requests a second, for two seconds.
 const traffic = file('traffic.ndjson', every(50, 40))
 const refusal = (status: string): string => `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`
@@ -134,17 +130,12 @@ t.test('one sentence says how far the target is from the traffic', async t => {
 t.test('Ctrl-C says what was held until then', async t => {
   const target = await startTarget(t)
   const args = ['saturate', traffic, '--target', target.url, '--step', '1m', '--threshold', 'errors<9%']
-  const { promise: ended, resolve } = Promise.withResolvers<Ended>()
-  const child = execFile(product, args, { env: cleanEnv() }, (error, stdout, stderr) =>
-    resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-  )
-  t.teardown(() => child.kill('SIGKILL'))
+  const { child, said, exited } = spawnCommand(t, args)
   await until('some requests were sent', () => target.received.length > 5)
   child.kill('SIGINT')
-  const { code, stdout, stderr } = await ended
-  t.equal(code, 1, stderr)
+  t.equal(await exited, 1, said.stderr)
   t.match(
-    stdout,
+    said.stdout,
     /Interrupted: http.* held no rate that was tried until then; the traffic, of 2 s, has 20\/s\.\n$/,
   )
 })

@@ -10,7 +10,6 @@ import { loadConfig } from '../../src/config/load.ts'
 import { describeConfig } from '../../src/config/values.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { loadTexts } from '../config/load-text.ts'
-import { runCommand } from '../support/process.ts'
 
 const silent = { redisAway: () => {}, redisBack: () => {} }
 
@@ -199,19 +198,4 @@ t.test('a Redis that refuses or is not there is named without its password', asy
       t.match(messageOf(error), at)
       t.notMatch(messageOf(error), /QX|ZW|KJ/)
     }
-})
-
-t.test('the process itself prints no part of it either', async t => {
-  const url = 'redis://u:p@QXZ/WKJ@127.0.0.1:1'
-  for (const [args, env] of [
-    [['keys', 'list'], { ABOHAWA_REDIS__URL: url }],
-    [['config', 'check', '--json'], { ABOHAWA_REDIS__URL: url }],
-    [['serve'], { ABOHAWA_REDIS__URL: url }],
-    [['store', 'copy', '--to', url], {}],
-    [['store', 'copy', '--to', 'redis://u:QXZ%20WKJ@127.0.0.1:1'], { ABOHAWA_STORE__PATH: ':memory:' }],
-  ] as [string[], Record<string, string>][]) {
-    const { code, stdout, stderr } = await runCommand(args, env)
-    t.ok(code > 0)
-    t.notMatch(stdout + stderr, /QXZ|WKJ|p@Q/, args.join(' '))
-  }
 })

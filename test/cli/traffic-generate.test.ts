@@ -1,15 +1,14 @@
 // `abohawa traffic generate` and `traffic import --as keys`: the samples are what their commands write, files and standard output have the
 // same bytes, keys of a file are created in a store, and every bad option is one sentence.
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { runCommands } from '../support/printed.ts'
-import { cleanEnv, product } from '../support/process.ts'
+import { cleanEnv, product, spawnCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -88,19 +87,13 @@ t.test('an interrupted command leaves a whole file of what it generated so far',
   const folder = t.testdir()
   const out = join(folder, 'long.ndjson.gz')
   const args = generate('--rate', '1000', '--duration', '9d', '--out', out)
-  const child = spawn(product, args, { env: cleanEnv() })
-  const exited = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text
-  })
+  const { child, said, exited } = spawnCommand(t, args)
   const isWritten = () => readdirSync(folder).some(name => statSync(join(folder, name)).size > 0)
   await until('something is written', isWritten, 30_000)
   child.kill('SIGINT')
-  t.strictSame(await exited, [1, null])
+  t.equal(await exited, 1)
   const lines = textOf(out).trimEnd().split('\n')
-  t.match(errors, `Interrupted: ${out} has the first ${lines.length.toLocaleString('en-US')} requests.`)
+  t.match(said.stderr, `Interrupted: ${out} has the first ${lines.length.toLocaleString('en-US')} requests.`)
   t.match(JSON.parse(lines.at(-1) ?? ''), { method: 'GET' })
 })
 

@@ -8,23 +8,17 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { lineOf, requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
+import { requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
+import { linesOf } from '../load/replay/send-some.ts'
+import { request, start } from '../load/traffic/read-all.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommands } from '../support/printed.ts'
-import { cleanEnv, product } from '../support/process.ts'
+import { cleanEnv, product, spawnCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const start = Date.parse('2026-11-21T06:00:00Z')
-const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
-  at: start + at,
-  method: 'GET',
-  path: '/api/v1/weather/district/3026',
-  ...more,
-})
-const textOf = (requests: readonly TrafficRequest[]) => requests.map(each => `${lineOf(each)}\n`).join('')
 const requestsIn = (path: string): TrafficRequest[] => {
   const bytes = readFileSync(path)
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
@@ -117,8 +111,8 @@ t.test('the commands of docs/load-testing.md do what it says', async t => {
 t.test('a file far out of order is sorted by its lines, and gaps are shortened in the result', async t => {
   const requests = Array.from({ length: 9_000 }, (_, i) => request(i * 10 + (i >= 6_000 ? 3_600_000 : 0)))
   const folder = t.testdir({
-    mixed: textOf([...requests.slice(4_000), ...requests.slice(0, 4_000)]),
-    ordered: textOf(requests),
+    mixed: linesOf([...requests.slice(4_000), ...requests.slice(0, 4_000)]),
+    ordered: linesOf(requests),
   })
   const at = (name: string): string => join(folder, name)
   const [whole, shortened] = await runCommands([
@@ -134,7 +128,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
     t.match(whole?.stdout, said)
   t.equal(requestsIn(at('whole')).length, 9_000, 'and none is lost')
   const sorted = spawnSync('sort', [at('whole')], { encoding: 'utf8', env: { ...cleanEnv(), LC_ALL: 'C' } })
-  t.ok(sorted.stdout === textOf(requests))
+  t.ok(sorted.stdout === linesOf(requests))
   t.match(JSON.parse(shortened?.stdout ?? ''), { late: 0, gaps: { count: 1 } })
   const [last] = requestsIn(at('cut.gz')).slice(-1)
   t.equal(last?.at, start + 8_999 * 10 + 60_000 - 10)
@@ -142,7 +136,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
 })
 
 t.test('faulty lines are shown, the first ten in full, and the exit code says so with --strict', async t => {
-  const folder = t.testdir({ a: `${textOf([request(0)])}${'broken\n'.repeat(25)}${textOf([request(1)])}` })
+  const folder = t.testdir({ a: `${linesOf([request(0)])}${'broken\n'.repeat(25)}${linesOf([request(1)])}` })
   const [file, out] = [join(folder, 'a'), join(folder, 'out')]
   const [loose, strict, strictStats] = await runCommands([
     traffic('import', file, '--out', out),
@@ -160,7 +154,7 @@ t.test('faulty lines are shown, the first ten in full, and the exit code says so
 })
 
 t.test('standard input and output are a file too', async t => {
-  const text = textOf([request(0), request(1)])
+  const text = linesOf([request(0), request(1)])
   const pipe = (args: string[], input: string | Buffer) =>
     spawnSync(product, args, { input, encoding: 'utf8', env: cleanEnv() })
   const ended = pipe(traffic('import', '-'), gzipSync(text))
@@ -175,14 +169,6 @@ t.test('standard input and output are a file too', async t => {
 t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async t => {
   const folder = t.testdir()
   const out = join(folder, 'out.ndjson')
-  const begin = (args: string[]) => {
-    const child = spawn(product, args, { env: cleanEnv() })
-    const said = { stdout: '', stderr: '' }
-    child.stdout.on('data', text => (said.stdout += text))
-    child.stderr.on('data', text => (said.stderr += text))
-    child.stdin.on('error', () => {})
-    return { child, said }
-  }
   const importing = traffic('import', '-', '--window', '1', '--out', out)
   for (const [args, sentence] of [
     [importing, /^Interrupted after [\d,]+ requests: nothing was written\.\n$/],
@@ -191,17 +177,17 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
       /^Interrupted: the figures are of the first [\d,]+ requests\.\n$/,
     ],
   ] as const) {
-    const { child, said } = begin([...args])
+    const { child, said, exited } = spawnCommand(t, args)
+    child.stdin.on('error', () => {})
     // Bytes that were taken say that it reads; it goes on with the next ones.
-    const line = textOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
+    const line = linesOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
     for (let i = 0; i < 5; i++) await new Promise(resolve => child.stdin.write(line, resolve))
     if (args.includes('import'))
       await until('the file is begun', () => readdirSync(folder).some(name => name.endsWith('.part')))
     child.kill('SIGINT')
     const feeding = setInterval(() => child.stdin.write(line), 20)
-    const [code] = await once(child, 'close')
+    t.equal(await exited, 1)
     clearInterval(feeding)
-    t.equal(code, 1)
     t.match(said.stderr, sentence)
     if (args.includes('stats')) t.match(said.stdout, /requests from 2026-11-21T06:00:00\.000Z/)
   }
@@ -209,7 +195,7 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
 })
 
 t.test('a named pipe takes what comes, and stays', async t => {
-  const folder = t.testdir({ a: textOf([request(0)]) })
+  const folder = t.testdir({ a: linesOf([request(0)]) })
   const pipe = join(folder, 'pipe')
   t.equal(spawnSync('mkfifo', [pipe]).status, 0)
   const reader = spawn('cat', [pipe])
@@ -221,6 +207,6 @@ t.test('a named pipe takes what comes, and stays', async t => {
   const [ended] = await runCommands([traffic('import', join(folder, 'a'), '--out', pipe)])
   t.match(ended, { code: 0, stderr: '' })
   await closed
-  t.equal(read, textOf([request(0)]))
+  t.equal(read, linesOf([request(0)]))
   t.ok(statSync(pipe).isFIFO())
 })

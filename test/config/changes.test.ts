@@ -110,18 +110,6 @@ t.test('the shown configuration can be loaded again and means the same', async t
     })
 })
 
-t.test('the words are those of a config file', async t => {
-  const shown = describeConfig(usual)
-  t.match(
-    shown,
-
-    /^cache:\n {2}cellDegrees: 0\.1\n {2}freshness: run\n {2}freshFor: 1h\n {2}freshForAtMost: 12h\n/m,
-  )
-  t.match(shown, /^ {2}memory: 64MiB$/m)
-  t.match(shown, /^ {2}keepUsageFor: 400d$/m)
-  t.notMatch(shown, /(Ms|Bytes):/)
-})
-
 t.test('keys and passwords are hidden, and the output is still a configuration', async t => {
   const env = {
     ABOHAWA_PROVIDER__API_KEY: 'hunter2',

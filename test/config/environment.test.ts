@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import * as z from 'zod'
-import { configFilesOf, variableOf } from '../../src/config/environment.ts'
+import { variableOf } from '../../src/config/environment.ts'
 import { filesOf, loadConfig, readConfig } from '../../src/config/load.ts'
 import { coreOf, defaultOf, printPath, settings } from '../../src/config/tree.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
@@ -132,19 +132,6 @@ t.test('a variable that is not known is refused with the nearest one that is', a
   ])
 })
 
-t.test('one variable names the config files, unless some are given', async t => {
-  const env = { ABOHAWA_CONFIG_FILE: 'a.yaml:/b.yaml:' }
-  t.strictSame(configFilesOf([], env), ['a.yaml', '/b.yaml'])
-  t.strictSame(configFilesOf(['c.yaml'], env), ['c.yaml'])
-  t.strictSame(configFilesOf([], {}), [])
-  t.strictSame(load(env), load({}), 'and is no setting')
-})
-
-t.test('variables of other programs and of tests are left alone', async t => {
-  const env = { PATH: '/bin', PORT: '1', ABOHAWA_TEST_REDIS: 'x', abohawa_server__port: '2' }
-  t.strictSame(load(env), load({}))
-})
-
 t.test('a variable with a name that steers a terminal is repeated without that', async t => {
   const name = `ABOHAWA_\u001b[2J\u202e\n${'X'.repeat(100_000)}`
   const { message } = t.throws(() => loadConfig({ files: [], env: { [name]: '1' } })) as Error
@@ -152,8 +139,10 @@ t.test('a variable with a name that steers a terminal is repeated without that',
   t.ok(message.length < 300)
 })
 
-t.test('what Kubernetes injects for a service of our name is left alone', async t => {
+t.test('what other programs, tests and Kubernetes name for themselves is left alone', async t => {
   const env = {
+    ...{ PATH: '/bin', PORT: '1', ABOHAWA_TEST_REDIS: 'x', abohawa_server__port: '2' },
+    // Injected for a service of our name.
     ABOHAWA_SERVICE_HOST: '10.96.12.7',
     ABOHAWA_SERVICE_PORT: '80',
     ABOHAWA_SERVICE_PORT_HTTP: '80',

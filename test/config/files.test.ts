@@ -65,13 +65,16 @@ t.test('the schema for editors requires nothing, allows nothing else and describ
   t.match('64MiB', new RegExp(cache?.properties?.memory?.pattern ?? ''))
 })
 
-t.test('the file for production is a configuration for a fleet behind proxies', async t => {
+t.test('the files for production and for load tests are configurations', async t => {
   const config = loadConfig({ files: ['config/production.yaml'], env: {} })
-  t.match(config, { server: { host: '0.0.0.0', trustedProxies: ['10.0.0.0/8'] }, redis: { url: /^redis:/ } })
-})
-
-t.test('the file for load tests points at a provider on the same machine', async t => {
-  const config = loadConfig({ files: ['config/load-test.yaml'], env: {} })
-  t.match(config, { provider: { baseUrl: /^http:\/\/127\.0\.0\.1:/ }, log: { level: 'warn', access: false } })
-  t.ok(config.provider.maxConcurrent > 1)
+  t.match(config, {
+    server: { host: '0.0.0.0', trustedProxies: ['10.0.0.0/8'] },
+    redis: { url: /^redis:/ },
+  })
+  const ofLoad = loadConfig({ files: ['config/load-test.yaml'], env: {} })
+  t.match(ofLoad, {
+    provider: { baseUrl: /^http:\/\/127\.0\.0\.1:/ },
+    log: { level: 'warn', access: false },
+  })
+  t.ok(ofLoad.provider.maxConcurrent > 1)
 })

@@ -161,19 +161,6 @@ t.test('nothing in the configuration can be changed', async t => {
   t.strictSame(loose(loadTexts(t, { files: ['server: { trustedProxies: [10.0.0.1] }'] }), 'config'), [])
 })
 
-t.test('the type of the configuration has the names and the limits of the object', async t => {
-  const config = loadConfig({ files: [], env: {} })
-  const level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent' = config.log.level
-  const free: number | undefined = config.quota.tiers.free
-  t.strictSame([level, free], ['info', 100])
-  // @ts-expect-error a duration has its unit in its name
-  t.equal(config.cache.freshFor, undefined)
-  t.throws(() => {
-    // @ts-expect-error a setting cannot be assigned
-    config.server.tls.cert = 'a'
-  }, TypeError)
-})
-
 t.test('a file that is not one map of settings is refused in one sentence', async t => {
   const map = 'but must be a map of'
   const noYaml = 'this is not a YAML config file:'

@@ -274,14 +274,3 @@ t.test('the bounds of a range are allowed', async t => {
     cache: { freshForMs: 172_800_000, staleForMs: 0, memoryBytes: 65_536 },
   })
 })
-
-t.test('a password is not repeated in the sentence about it', async t => {
-  const files = [
-    'redis: { url: "reddis://me:hunter2@host/0" }',
-    'redis: { url: "redis://:hunter2@host:99999" }',
-    'provider: { baseUrl: "https://me:hunter2@host/?apikey=hunter2", apiKey: "hunter 2" }',
-  ]
-  const faults = faultsOfTexts(t, { files })
-  t.equal(faults.length, 4)
-  for (const fault of faults) t.notMatch(fault, /hunter/)
-})

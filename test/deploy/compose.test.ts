@@ -1,5 +1,5 @@
-// compose.yaml without an engine: names, ports, paths and variables in it hold against the files that it mounts, against each other and
-// against real gateways; promtool takes the file of Prometheus. What an image does is in image.test.ts.
+// compose.yaml without an engine: names, ports, paths and variables in it hold against the files that it mounts, and against each other;
+// promtool takes the file of Prometheus. What an image does is in image.test.ts.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -8,10 +8,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { replaced } from '../support/nginx.ts'
-import { startCommand } from '../support/process.ts'
 import { withoutPromtool } from '../support/promtool.ts'
-import { sendRaw } from '../support/raw-http.ts'
-import { testRedis } from '../support/redis-server.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -28,7 +25,6 @@ const compose: { services: Record<string, Service>; volumes: object } = parse(re
 })
 const services = new Map(Object.entries(compose.services))
 const gateways = [...services].filter(([name]) => name.startsWith('gateway-'))
-const [, gateway = {}] = gateways[0] ?? []
 const prometheus = parse(read('deploy/prometheus/prometheus.yml'))
 
 /** Path on this machine and in the container, of what is mounted from the repository. */
@@ -119,23 +115,4 @@ t.test('Grafana gets Prometheus and the dashboard', async t => {
   const provisioning = mounts.find(([, to]) => to === '/etc/grafana/provisioning')?.[0] ?? '-'
   for (const folder of ['datasources', 'dashboards'])
     t.ok(statSync(join(root, provisioning, folder)).isDirectory())
-})
-
-t.test('a gateway with these variables answers Prometheus by the name of the service', async t => {
-  const redis = await testRedis(t)
-  const { urls } = await startCommand(t, ['serve'], ['api', 'health'], {
-    ...gateway.environment,
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_HEALTH__HOST: '127.0.0.1',
-    ABOHAWA_HEALTH__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
-  })
-  const scrape = (host: string) =>
-    sendRaw(urls.health ?? '', `GET /metrics HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
-  for (const target of prometheus.scrape_configs[0].static_configs[0].targets)
-    t.match(await scrape(target), { status: 200, text: /abohawa_build_info/ })
-  t.equal((await scrape('gateway-3:9091')).status, 403)
 })

@@ -66,7 +66,7 @@ t.test('every object selects the pods of the deployment', async t => {
   t.equal(named('Service').metadata.name, 'abohawa', 'the job that alerts and dashboard expect')
 })
 
-t.test('the pod is restricted, and told nothing of services', async t => {
+t.test('the pod is restricted, and its image has an exact tag or a digest', async t => {
   t.equal(pod.enableServiceLinks, false)
   t.equal(pod.automountServiceAccountToken, false)
   t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
@@ -77,6 +77,7 @@ t.test('the pod is restricted, and told nothing of services', async t => {
   })
   t.notMatch(JSON.stringify(gateway.securityContext), /privileged":true|"add"/)
   t.notOk(gateway.lifecycle, 'no preStop')
+  t.match(gateway.image, /^[\w./-]+(:v?\d+\.\d+\.\d+|@sha256:[0-9a-f]{64})$/)
 })
 
 t.test('the base trusts nobody, and does not start before an overlay names the ingress', async t => {
@@ -89,10 +90,6 @@ t.test('the base trusts nobody, and does not start before an overlay names the i
   const named = gateway.env.find(({ name }: { name: string }) => name === 'ABOHAWA_SERVER__TRUSTED_PROXIES')
   const [, bits] = /^192\.0\.2\.0\/(\d+)$/.exec(named?.value) ?? []
   t.ok(Number(bits) >= 24, 'the example names a network that is nobody’s (RFC 5737)')
-})
-
-t.test('the image has an exact tag or a digest', async t => {
-  t.match(gateway.image, /^[\w./-]+(:v?\d+\.\d+\.\d+|@sha256:[0-9a-f]{64})$/)
 })
 
 t.test('the file passes the check, and its ports and times are those of the objects', async t => {

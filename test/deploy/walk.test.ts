@@ -95,13 +95,6 @@ const loadDuringRestart = async (folder: string, port: number, isOver: () => boo
   return { answered, faults }
 }
 
-t.test('the page has the Node that is pinned, for Debian', async t => {
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const [before = ''] = page.split('<!-- walk -->')
-  t.match(before, `release=v${devDependencies.node} `)
-  t.match(before, /sha256sum --check/)
-})
-
 const skip = withoutNginx || withoutOwnRedis
 t.test('every command of the walk works, in its order', { skip }, async t => {
   t.ok(blocks.length >= 8, `${blocks.length} blocks`)

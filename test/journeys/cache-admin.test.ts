@@ -219,7 +219,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
     ['{', /^the body can't be read; allowed: JSON such as/],
     ['[]', /^the body is \[\]; allowed: JSON such as/],
     ['{"hard":true}', /^the body is \{"hard":true\}; allowed: /],
-    ['{"scope":"all","sfot":true}', /^the body is .*"sfot":true\}; allowed: /],
+    ['{"scope":"all","soft":true}', /^the body is .*"soft":true\}; allowed: /],
     ['{"scope":"all","hard":"no"}', /; allowed: /],
     ['{"scope":"27,90,20,91"}', /^the box 27,90,20,91 has south 27 beyond north 20; allowed: /],
     ['{"scope":"union/1"}', /^the union "1" was not found or is not published$/],

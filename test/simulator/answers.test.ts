@@ -175,12 +175,6 @@ t.test('no variables give header fields only, no coordinates an empty 200', asyn
   t.strictSame([empty.status, empty.text], [200, ''])
 })
 
-t.test('a thousand points are answered to one URL', async t => {
-  const query = `latitude=${Array(1000).fill('23.8103123456')}&longitude=${Array(1000).fill('90.4125123456')}&current=rain`
-  const { body } = await send(`/v1/forecast?${query}`)
-  t.equal(body.length, 1000)
-})
-
 t.test('responses are compressed when the client accepts it, and only then', async t => {
   const get = async (accept?: string) => {
     const { headers, body } = await request(provider.url + dhaka('hourly=rain'), {

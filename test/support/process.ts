@@ -142,6 +142,23 @@ export const spawnServe = (
   return { child, exited }
 }
 
+/** Starts a command that a test reads and stops while it runs; under another program where one is given. */
+export const spawnCommand = (
+  t: Teardown,
+  args: readonly string[],
+  { env = {}, program = product }: { env?: Record<string, string>; program?: string } = {},
+) => {
+  const child = spawn(program, args, { env: cleanEnv(env) })
+  t.teardown(() => child.kill('SIGKILL'))
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', text => {
+      said[name] += text
+    })
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  return { child, said, exited }
+}
+
 export type Ended = { code: number; stdout: string; stderr: string }
 
 /** Runs a command to its end in a process of its own, as its users do. */

@@ -6,9 +6,8 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gorSeparator } from '../../../src/load/traffic/gor.ts'
-import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
-import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { until } from '../../support/until.ts'
+import { readAll } from '../traffic/read-all.ts'
 import { ok, startTarget } from './scripted-target.ts'
 import { arriving, sendSome } from './send-some.ts'
 
@@ -74,6 +73,7 @@ const taken: Record<string, string> = {
   chunks: whole,
   'chunks in other letters': `${head('Transfer-Encoding: CHUNKED ')}A;x="y"\r\n0123456789\r\n0;z\r\nx: y\r\nz:\r\n\r\n`,
   'leading zeros': chunks('0002\r\n{}\r\n00\r\n\r\n'),
+  'an answer after another one of its own': `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${ok()}`,
   'no reason': ok().replace('200 OK', '200'),
   'letters beyond ASCII': ok('{}', 'x: \xe9\xff\t"\r\n'),
 }
@@ -133,15 +133,23 @@ t.test('a surplus that comes while no request is in flight ends the connection',
   t.equal(target.connections, 2)
 })
 
-t.test('a long chunk in many parts is kept once', async t => {
+t.test('a body of chunks is kept once; one without a length ends with its connection', async t => {
   const size = 8 * 1_048_576
   const target = await startTarget(t, () =>
-    chunks(`${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`),
+    chunks(`${size.toString(16)}\r\n${'x'.repeat(size)}\r\n6;x=y\r\n world\r\n0\r\n\r\n`),
   )
   const { ended, answers, kept } = await sendSome(target.url, arriving([0]), { keepBodies: 1 })
   await ended
   t.equal(answers.length, 1)
-  t.ok(Buffer.from(kept[0]?.body ?? []).equals(Buffer.alloc(size, 'x')))
+  t.ok(Buffer.from(kept[0]?.body ?? []).equals(Buffer.from(`${'x'.repeat(size)} world`)))
+
+  const closing = await startTarget(t, (_request, socket) => {
+    socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello world')
+    return undefined
+  })
+  const last = await sendSome(closing.url, arriving([0]), { keepBodies: 1 })
+  await last.ended
+  t.equal(Buffer.from(last.kept[0]?.body ?? []).toString(), 'hello world')
 })
 
 const second = 'GET /second HTTP/1.1'
@@ -187,9 +195,7 @@ t.test('a line break or blank in a traffic file does not begin a header or a sec
     for (const text of hostile) {
       const what = `${format}: ${encodeURIComponent(text)}`
       writeFileSync(file, `${lineWith(text)}\n`)
-      const requests: TrafficRequest[] = []
-      const traffic = readTraffic([file], { onFault: () => {}, format: format.replace(/:.*/, '') })
-      for await (const batch of traffic.batches()) requests.push(...batch)
+      const { requests } = await readAll([file], { format: format.replace(/:.*/, '') })
       const { ended } = await sendSome(target.url, requests)
       await ended
       t.equal(target.received.length - sent, requests.length, what)

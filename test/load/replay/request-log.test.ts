@@ -6,22 +6,16 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { createRequestRows, type RowBlock } from '../../../src/load/replay/request-log.ts'
-import { lineOf } from '../../../src/load/traffic/traffic-request.ts'
 import { runCommands } from '../../support/printed.ts'
 import { ok, startTarget } from './scripted-target.ts'
-import { arriving } from './send-some.ts'
+import { arriving, every, linesOf } from './send-some.ts'
 
 type Line = { due: number; sent?: number; end: number; failed?: string; dropped?: true; warmUp?: true }
 
 const folder = t.testdir({ 'key.txt': 'svc_live_a\n' })
 const [traffic, key] = [join(folder, 'traffic.ndjson'), join(folder, 'key.txt')]
-const due = Array.from({ length: 40 }, (_, i) => i * 2)
-writeFileSync(
-  traffic,
-  arriving(due, { key: 'key-0001' })
-    .map(each => `${lineOf(each)}\n`)
-    .join(''),
-)
+const due = every(2, 40)
+writeFileSync(traffic, linesOf(arriving(due, { key: 'key-0001' })))
 const linesIn = (bytes: Buffer): Line[] =>
   bytes
     .toString()

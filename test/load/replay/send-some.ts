@@ -5,13 +5,20 @@ import { createRecorder, type Observation, type Unanswered } from '../../../src/
 import { scheduleOf } from '../../../src/load/replay/schedule.ts'
 import { monotonicMs, type SendOrder, startSender } from '../../../src/load/replay/sender.ts'
 import { targetOf } from '../../../src/load/replay/target.ts'
-import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { lineOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 
 const path = '/api/v1/weather/district/3026'
 
 /** Requests that arrive so many ms after the first. */
 export const arriving = (instants: readonly number[], more: Partial<TrafficRequest> = {}): TrafficRequest[] =>
   instants.map(at => ({ at: 1_700_000_000_000 + at, method: 'GET', path, ...more }))
+
+/** The lines of a traffic file. */
+export const linesOf = (requests: readonly TrafficRequest[]): string =>
+  requests.map(each => `${lineOf(each)}\n`).join('')
+
+/** So many instants, each so many ms after the one before. */
+export const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
 
 export async function* inBatches(requests: readonly TrafficRequest[]): AsyncGenerator<TrafficRequest[]> {
   yield [...requests]

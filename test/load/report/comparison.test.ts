@@ -165,13 +165,6 @@ t.test('every interval holds its own figure', async t => {
   t.strictSame(wrong, [])
 })
 
-t.test('a run equals itself', async t => {
-  for (const { metric, verdict, change } of differences([base], [base])) {
-    t.equal(verdict, 'noise', metric)
-    t.equal(change?.value, 0, metric)
-  }
-})
-
 t.test('what is really slower, better or dearer is found, in the right direction', async t => {
   const slower = drawn({ seed: 2, requests, slow: 1.3 })
   const latencies = { p50: 'worse', p90: 'worse', p99: 'worse' }

@@ -8,19 +8,14 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { gorSeparator } from '../../../src/load/traffic/gor.ts'
 import { readTraffic } from '../../../src/load/traffic/read-traffic.ts'
-import { lineOf, requestOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { lineOf, requestOf } from '../../../src/load/traffic/traffic-request.ts'
+import { readAll } from './read-all.ts'
 
 const read = async (t: Test, content: string | Buffer, format?: string) => {
   const path = join(t.testdir(), 'file')
   writeFileSync(path, content)
-  const reasons: string[] = []
-  const traffic = readTraffic([path], {
-    onFault: ({ reason }) => void reasons.push(reason),
-    ...(format === undefined ? {} : { format }),
-  })
-  const requests: TrafficRequest[] = []
-  for await (const batch of traffic.batches()) requests.push(...batch)
-  return { requests, reasons }
+  const { requests, faults } = await readAll([path], { ...(format && { format }) })
+  return { requests, reasons: faults.map(({ reason }) => reason) }
 }
 
 const har = (...entries: string[]) => `{"log":{"version":"1.2","entries":[${entries.join(',')}]}}`

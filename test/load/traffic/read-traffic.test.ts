@@ -10,28 +10,12 @@ import { readTraffic, type TrafficFault } from '../../../src/load/traffic/read-t
 import { lineOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { leakIn, spellings } from '../../support/key-spellings.ts'
 import { until } from '../../support/until.ts'
-
-const start = Date.parse('2026-11-21T06:00:00Z')
-const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
-  at: start + at,
-  method: 'GET',
-  path: '/api/v1/weather/district/3026',
-  ...more,
-})
-const file = (requests: readonly TrafficRequest[]): string =>
-  requests.map(each => `${lineOf(each)}\n`).join('')
-
-const readAll = async (paths: readonly string[], options: Parameters<typeof readTraffic>[1] = {}) => {
-  const faults: TrafficFault[] = []
-  const traffic = readTraffic(paths, { onFault: fault => void faults.push(fault), ...options })
-  const requests: TrafficRequest[] = []
-  for await (const each of traffic) requests.push(each)
-  return { requests, faults, summary: traffic.summary() }
-}
+import { linesOf } from '../replay/send-some.ts'
+import { readAll, request, start } from './read-all.ts'
 
 t.test('a file and its gzip hold the same requests and have the same hash', async t => {
   const requests = Array.from({ length: 3_000 }, (_, i) => request(i, { key: `key_${i % 7}`, status: 200 }))
-  const text = file(requests)
+  const text = linesOf(requests)
   const folder = t.testdir({ 'a.ndjson': text })
   const plain = await readAll([join(folder, 'a.ndjson')])
   t.strictSame(plain.requests, requests)
@@ -46,20 +30,6 @@ t.test('a file and its gzip hold the same requests and have the same hash', asyn
     t.strictSame(packed.faults, [])
   }
   t.match(plain.summary, { requests: 3_000, faultyLines: 0, late: 0 })
-})
-
-t.test('several files are one stream in the order of arrival', async t => {
-  const folder = t.testdir({
-    a: file([request(0), request(30), request(10), request(50)]),
-    b: file([request(20), request(40)]),
-    empty: '',
-  })
-  const { requests, summary } = await readAll(['a', 'b', 'empty'].map(name => join(folder, name)))
-  t.strictSame(
-    requests.map(({ at }) => at - start),
-    [0, 10, 20, 30, 40, 50],
-  )
-  t.match(summary, { requests: 6, files: [{ requests: 4 }, { requests: 2 }, { requests: 0 }] })
 })
 
 t.test('the broken line 200,001 is reported with line and reason, and the rest goes on', async t => {
@@ -80,7 +50,7 @@ t.test('the broken line 200,001 is reported with line and reason, and the rest g
 
 t.test('of gzip that is cut off or damaged, what was readable is kept and the fault is named', async t => {
   const all = Array.from({ length: 20_000 }, (_, i) => request(i, { key: `key_${(i * 7_919) % 9_973}` }))
-  const packed = gzipSync(file(all))
+  const packed = gzipSync(linesOf(all))
   const damaged = Buffer.from(packed)
   damaged.fill(0xff, Math.floor(packed.length / 2), Math.floor(packed.length / 2) + 40)
   const folder = t.testdir()
@@ -121,7 +91,7 @@ t.test('lines without an end and gzip that expands without measure take no memor
   const folder = t.testdir()
   // Twenty members expand to 320 MiB.
   const zeros = gzipSync(Buffer.alloc(16 * 1024 * 1024))
-  const first = file([request(0)])
+  const first = linesOf([request(0)])
   const endless = Buffer.concat([gzipSync(first), ...Array(20).fill(zeros), gzipSync(`\n${first}`)])
   writeFileSync(join(folder, 'endless.gz'), endless)
   const before = process.memoryUsage.rss()
@@ -140,7 +110,7 @@ t.test('lines without an end and gzip that expands without measure take no memor
 
 t.test('neighbours out of order are sorted, and what is further away is counted and not lost', async t => {
   const mixed = [5, 3, 4, 9, 8, 7, 20, 21, 1, 22, 2]
-  const path = join(t.testdir({ a: file(mixed.map(at => request(at))) }), 'a')
+  const path = join(t.testdir({ a: linesOf(mixed.map(at => request(at))) }), 'a')
   const numbers = (requests: readonly TrafficRequest[]) => requests.map(({ at }) => at - start)
   // All in one batch: only what was given before is too late.
   const { requests, summary } = await readAll([path], { window: 100 })
@@ -215,11 +185,4 @@ t.test('no key comes out, wherever it stands', async t => {
   const inHeader = requests.find(({ path }) => path === '/api/v1/weather/district/3026')
   const named = inPath?.path.slice('/x?key='.length, '/x?key=anon_'.length + 12)
   t.equal(named, inHeader?.key, 'the same name for the same key')
-})
-
-t.test('files that can not be read are named, and standard input may be given once', async t => {
-  const folder = t.testdir()
-  await t.rejects(readAll([join(folder, 'nowhere')]), /nowhere can't be read: there is no such file/)
-  await t.rejects(readAll([folder]), /can't be read: it is a folder/)
-  await t.rejects(readAll(['-', '-']), /standard input \(-\) is given twice/)
 })

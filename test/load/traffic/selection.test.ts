@@ -7,14 +7,8 @@ import { createGaps } from '../../../src/load/traffic/gaps.ts'
 import { createScrub } from '../../../src/load/traffic/scrub.ts'
 import { isSampled, type Selection, selected } from '../../../src/load/traffic/selection.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
+import { request, start } from './read-all.ts'
 
-const start = Date.parse('2026-11-21T06:00:00Z')
-const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
-  at: start + at,
-  method: 'GET',
-  path: '/api/v1/weather/district/3026',
-  ...more,
-})
 async function* batchesOf(requests: readonly TrafficRequest[], size = 3) {
   for (let at = 0; at < requests.length; at += size) yield requests.slice(at, at + size)
 }
