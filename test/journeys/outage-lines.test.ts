@@ -7,9 +7,6 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import { statusReport } from '../../src/operate/listener/status-report.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-
-import { startRedisProcess } from '../support/redis-process.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -36,21 +33,6 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
   const status = async () => statusReport.parse((await sendRequest(`${gateway.opsUrl}/status`)).body)
   return { clock, gateway, own, status }
 }
-
-t.test('a Redis that comes back with a password is told in the log', { skip: withoutOwnRedis }, async t => {
-  const redis = await startRedisProcess()
-  t.teardown(redis.stop)
-  const { own } = await start(t, { ABOHAWA_REDIS__URL: `redis://${redis.address}` })
-  await redis.kill()
-  await until('the outage has begun', () => own().some(({ msg }) => msg === 'outage begins'))
-  const password = 'secret-enough'
-  const again = await startRedisProcess({ port: redis.port, args: ['--requirepass', password], password })
-  t.teardown(again.stop)
-  const line = await until('it has another cause', () =>
-    own().find(({ msg, reason }) => msg === 'outage has another cause' && /^NOAUTH/.test(String(reason))),
-  )
-  t.match(line, { outage: 'store', reason: 'NOAUTH: it asks for a password, and the URL has none' })
-})
 
 t.test('an outage that opens the circuit', async t => {
   const { clock, gateway, own, status } = await start(t)

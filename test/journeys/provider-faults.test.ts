@@ -123,17 +123,6 @@ t.test('a retry that helps is not noticed by the consumer', async t => {
   }
 })
 
-t.test('a provider that is not there at all is 500 with a sentence', async t => {
-  clock.set(at)
-  const alone = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', clock })
-  const answer = await alone.get('/weather/district/3026')
-  t.equal(answer.status, 500)
-  t.strictSame(answer.body, {
-    error: `${busy}the weather provider can't be reached`,
-    code: 'provider_unreachable',
-  })
-})
-
 t.test('our key goes to the provider in a header and shows nowhere', async t => {
   const keyed = await startProviderHere(t, { runs: 'none', apiKey: 'provider-secret-1' }, at)
   const start = (key: string) =>
