@@ -27,6 +27,7 @@ t.test('any other sane id of a request stays', async t => {
     'x'.repeat(128),
   ])
     t.equal(requestIdOf(id), id)
+  for (const id of ['with blanks', 'x'.repeat(129), '"quoted"', '<script>']) t.not(requestIdOf(id), id)
 })
 
 const large = 10_000

@@ -16,10 +16,10 @@ const lineOf = (gateway: TestGateway, requestId: string) =>
   )
 
 const path = '/weather/district/3026'
+const clock = manualClock()
+const gateway = await startGateway(t, { providerUrl: provider.url, clock })
 
 t.test('hits by tier, encoding and condition', async t => {
-  const clock = manualClock()
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
   const get = async (id: string, headers: Record<string, string> = {}, more: RequestOptions = {}) => {
     const answer = await gateway.get(path, { headers: { 'x-request-id': id, ...headers }, ...more })
     return { answer, line: await lineOf(gateway, id) }
@@ -51,58 +51,7 @@ t.test('hits by tier, encoding and condition', async t => {
   t.match((await get('head', {}, { method: 'HEAD' })).line, { method: 'HEAD', status: 200, bytes: 0 })
 })
 
-t.test('the reason of a 401, and of a 500', async t => {
-  const gateway = await startGateway(t, { providerUrl: 'http://127.0.0.1:1' })
-  const reasonOf = async (id: string, key: string | null) => {
-    const { text } = await gateway.get(path, { headers: { 'x-request-id': id }, key })
-    const line = await lineOf(gateway, id)
-    t.equal(line.bytes, Buffer.byteLength(text))
-    t.notOk('tier' in line && line.status === 401)
-    t.equal(line.cell, line.status === 500 ? '23.7,90.4' : undefined)
-    return `${line.status} ${line.reason}`
-  }
-  t.equal(await reasonOf('a', null), '401 missing')
-  t.equal(await reasonOf('b', 'sk_test_1'), '401 wrong-prefix')
-  t.equal(await reasonOf('c', `${gateway.keys.free}x`), '401 malformed')
-  await gateway.administration.revokeKey(gateway.keyIds.starter ?? '')
-  t.equal(await reasonOf('d', gateway.keys.starter ?? ''), '401 key-revoked')
-  t.match(
-    gateway.logged.filter(({ requestId }) => /^[a-d]$/.test(String(requestId))).map(({ keyId }) => keyId),
-    [...[undefined, undefined, undefined], gateway.keyIds.starter],
-  )
-  t.match(await reasonOf('e', gateway.keys.business ?? ''), /^500 provider_(unreachable|circuit_open)$/)
-})
-
-t.test('a key that is refused and known has its id in the line, whatever the reason', async t => {
-  const clock = manualClock()
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
-  const { administration, keyIds, keys } = gateway
-  const [rotated = '', expired = ''] = [keyIds.free, keyIds.business]
-  const expires = new Date(clock.now() + 60_000).toISOString()
-  await administration.rotateKey(rotated, 0)
-  await administration.setKey(expired, { expires })
-  clock.advance(120_000)
-  const lineFor = async (id: string, key: string | undefined) => {
-    await gateway.get(path, { headers: { 'x-request-id': id }, key: key ?? '' })
-    return lineOf(gateway, id)
-  }
-  const lineOnce = (id: string, key: string | undefined) =>
-    until(`${id} is refused`, async () => {
-      const line = await lineFor(`${id}-${performance.now()}`, key)
-      return line.status === 401 && line
-    })
-  t.match(await lineOnce('replaced', keys.free), { reason: 'replaced', keyId: rotated })
-  t.match(await lineOnce('expired', keys.business), { reason: 'key-expired', keyId: expired })
-  await administration.revokeSubscriber((await administration.showKey(rotated)).subscriberId)
-  const line = await lineOnce('subscriber', keys.enterprise)
-  t.match(line, { reason: 'subscriber-revoked', keyId: keyIds.enterprise })
-  t.notOk('tier' in line)
-  t.strictSame((await administration.usage(rotated, 1)).today, [], 'a refusal is no usage')
-  t.match(await lineFor('unknown', createKey()), { status: 401, reason: 'unknown', keyId: undefined })
-})
-
 t.test('connection, request on it and version of HTTP', async t => {
-  const gateway = await startGateway(t, { providerUrl: provider.url })
   const send = async (count: number, version: string) => {
     const raw = await openRaw(t, gateway.apiUrl)
     const ids = Array.from({ length: count }, (_, i) => `${version}-${i + 1}`)
@@ -131,7 +80,7 @@ t.test('the client behind a trusted proxy, whole, as a network, or not at all', 
     ['prefix', '198.51.100.0/24'],
     ['none', undefined],
   ] as const) {
-    const gateway = await startGateway(t, {
+    const behind = await startGateway(t, {
       providerUrl: provider.url,
       env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1', ABOHAWA_LOG__CLIENT_ADDRESS: form },
     })
@@ -140,16 +89,14 @@ t.test('the client behind a trusted proxy, whole, as a network, or not at all', 
       'x-forwarded-for': '8.8.8.8, 198.51.100.1',
       'x-request-id': 'behind',
     }
-    t.equal((await gateway.get(path, { headers })).status, 200)
-    t.equal((await lineOf(gateway, 'behind')).client, expected)
+    t.equal((await behind.get(path, { headers })).status, 200)
+    t.equal((await lineOf(behind, 'behind')).client, expected)
   }
-  const gateway = await startGateway(t, { providerUrl: provider.url })
   await gateway.get(path, { headers: { 'x-forwarded-for': '198.51.100.1', 'x-request-id': 'bare' } })
   t.equal((await lineOf(gateway, 'bare')).client, '127.0.0.1', 'a client that is no proxy is not believed')
 })
 
 t.test('the trace of the caller', async t => {
-  const gateway = await startGateway(t, { providerUrl: provider.url })
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
   for (const [id, trace, wanted] of [
     ['good', `${traceId}-00f067aa0ba902b7-01`, traceId],
@@ -159,4 +106,50 @@ t.test('the trace of the caller', async t => {
     t.equal((await gateway.get(path, { headers })).status, 200)
     t.equal((await lineOf(gateway, id)).traceId, wanted)
   }
+})
+
+t.test('the reason of a refusal and of a failure, and the id of a key that is known', async t => {
+  const { administration, keyIds, keys } = gateway
+  const [rotated = '', expired = '', revoked = ''] = [keyIds.free, keyIds.business, keyIds.starter]
+  const expires = new Date(clock.now() + 60_000).toISOString()
+  await administration.rotateKey(rotated, 0)
+  await administration.setKey(expired, { expires })
+  await administration.revokeKey(revoked)
+  const { subscriberId } = await administration.showKey(keyIds.enterprise ?? '')
+  clock.advance(120_000)
+  let sent = 0
+  const lineFor = async (key: string | null) => {
+    const id = `refused-${++sent}`
+    const { text } = await gateway.get(path, { headers: { 'x-request-id': id }, key })
+    const line = await lineOf(gateway, id)
+    t.equal(line.bytes, Buffer.byteLength(text))
+    return line
+  }
+  const refused = async (key: string | null | undefined, reason: string, keyId?: string) => {
+    const line = await until(`${reason} is refused`, async () => {
+      const line = await lineFor(key ?? '')
+      return line.status === 401 && line
+    })
+    t.match(line, { reason, keyId })
+    for (const absent of ['tier', 'cell']) t.notOk(absent in line, absent)
+  }
+  t.match(await lineFor(null), { status: 401, reason: 'missing', keyId: undefined })
+  await refused('sk_test_1', 'wrong-prefix')
+  await refused(`${keys.free}x`, 'malformed')
+  await refused(createKey(), 'unknown')
+  await refused(keys.starter, 'key-revoked', revoked)
+  await refused(keys.free, 'replaced', rotated)
+  await refused(keys.business, 'key-expired', expired)
+  await administration.revokeSubscriber(subscriberId)
+  await refused(keys.enterprise, 'subscriber-revoked', keyIds.enterprise)
+  const { today } = await administration.usage(rotated, 1)
+  t.notOk(
+    today.some(({ statusClass }) => statusClass === '4xx'),
+    'a refusal is no usage',
+  )
+
+  const alone = await startGateway(t, { providerUrl: 'http://127.0.0.1:1' })
+  await alone.get(path, { headers: { 'x-request-id': 'failed' } })
+  const failed = await lineOf(alone, 'failed')
+  t.match(failed, { status: 500, reason: /^provider_(unreachable|circuit_open)$/, cell: '23.7,90.4' })
 })

@@ -1,14 +1,16 @@
 // HTTP/2, chosen by ALPN where the gateway speaks TLS: what clients of both versions get is the same, many requests share a
-// connection, and a gateway that stops answers what came. The bounds of a session are in http2-bounds.test.ts.
+// connection, a gateway that stops answers what came, and what a session may cost is bounded.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { connect as connectTls } from 'node:tls'
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { withoutCurl } from '../support/curl.ts'
 import {
+  frame,
   frames,
   getFrame,
   openFrames,
@@ -17,12 +19,11 @@ import {
   trusting,
 } from '../support/http2-client.ts'
 import { startProviderHere } from '../support/provider-here.ts'
+import { drained } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProviderHere(t)
 const weather = '/api/v1/weather/district/3026'
-const http1 = new Agent({ allowH2: false, connect: trusting })
-t.teardown(() => http1.close())
 
 const origin = 'https://weather.example'
 const gateway = await startTlsGateway(t, provider, {
@@ -38,6 +39,8 @@ const usedSoFar = async () =>
 const own = ['connection', 'keep-alive', 'x-request-id', 'x-ratelimit-remaining', 'ratelimit']
 
 t.test('both versions give the same answer to the same request, of a web page too', async t => {
+  const http1 = new Agent({ allowH2: false, connect: trusting })
+  t.teardown(() => http1.close())
   const client = await openHttp2(t, gateway.apiUrl)
   // So that both find it in memory, and its place compressed, which it is from the second time on.
   const { headers: warm } = await client.send(weather, key)
@@ -230,4 +233,82 @@ t.test('server.tls.http2: false offers HTTP/1.1 alone', async t => {
   t.teardown(() => socket.destroy())
   await once(socket, 'secureConnect')
   t.equal(socket.alpnProtocol, 'http/1.1')
+})
+
+// What a session may cost is bounded by Node, and consumers are served meanwhile.
+
+/** Sends frames until the other side has enough of it, or all are sent; waits for the kernel to take them. */
+const sendAll = async (socket: TLSSocket, pieces: Iterable<Buffer>) => {
+  for (const piece of pieces) {
+    if (socket.destroyed) return
+    if (!socket.write(piece)) await drained(socket)
+  }
+}
+const isServed = async (t: Test) => {
+  const client = await openHttp2(t, gateway.apiUrl)
+  t.equal((await client.send(weather, key)).status, 200, 'a consumer is served')
+  client.session.close()
+}
+
+t.test('requests that are given up by the thousand end the session', async t => {
+  const answered = () => gateway.logged.filter(({ msg }) => msg === 'answered').length
+  const before = answered()
+  for (const headers of [{}, key] as Record<string, string>[]) {
+    const socket = (await openFrames(t, gateway.apiUrl)).resume()
+    const ended = once(socket, 'close')
+    const give = function* () {
+      for (let stream = 1; stream < 100_000; stream += 2) {
+        yield getFrame(stream, weather, headers)
+        yield frame(frames.reset, 0, stream, Buffer.from([0, 0, 0, 8]))
+      }
+    }
+    await sendAll(socket, give())
+    await ended
+    await isServed(t)
+  }
+  const begun = answered() - before
+  t.ok(begun < 5_000, `${begun} requests were begun`)
+})
+
+t.test('floods of pings, settings and continuations end the session or cost nothing', async t => {
+  const repeated = (one: Buffer, count: number) => Array.from({ length: count }, () => one)
+  const begun = getFrame(1, weather)
+  begun.writeUInt8(0x1, 4)
+  // A header named a, whose value is b.
+  const more = frame(frames.continuation, 0, 1, Buffer.from('\0\x01a\x01b'))
+  const batch = 100
+  for (const [name, pieces] of [
+    ['ping', repeated(Buffer.concat(repeated(frame(frames.ping, 0, 0, Buffer.alloc(8)), batch)), 500)],
+    ['settings', repeated(Buffer.concat(repeated(frame(frames.settings, 0, 0), batch)), 500)],
+    ['continuation', [begun, ...repeated(Buffer.concat(repeated(more, batch)), 500)]],
+  ] as const) {
+    const before = process.memoryUsage().rss
+    // Nothing is read.
+    const socket = (await openFrames(t, gateway.apiUrl)).pause()
+    await Promise.race([sendAll(socket, pieces), pause(5_000, undefined, { ref: false })])
+    await isServed(t)
+    socket.destroy()
+    const grown = (process.memoryUsage().rss - before) / 2 ** 20
+    t.ok(grown < 100, `${name}: ${Math.round(grown)} MiB`)
+  }
+  await until('none is left', async () => (await gateway.metric('abohawa_connections')) === 0)
+})
+
+t.test('headers beyond 16 KiB end their stream alone, and bodies are not read', async t => {
+  const { send, session } = await openHttp2(t, gateway.apiUrl)
+  t.equal((await send(`${weather}?x=${'a'.repeat(15_000)}`, key)).status, 200)
+  await t.rejects(send(`${weather}?x=${'a'.repeat(17_000)}`, key), /ENHANCE_YOUR_CALM/)
+  const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-${i}`, '1']))
+  await t.rejects(send(weather, { ...key, ...many }), /ENHANCE_YOUR_CALM/)
+  for (const method of ['GET', 'POST']) {
+    const stream = session.request({ ':path': weather, ':method': method, ...key }, { endStream: false })
+    stream.on('error', () => {})
+    const closed = once(stream, 'close')
+    // More than a window: the rest could not be sent.
+    stream.write(Buffer.alloc(1_000_000))
+    const [headers] = await once(stream.resume(), 'response')
+    t.equal(headers[':status'], method === 'GET' ? 200 : 405)
+    await closed
+  }
+  t.equal((await send(weather, key)).status, 200)
 })

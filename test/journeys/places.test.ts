@@ -49,30 +49,7 @@ t.test('results are ordered by population, 50 at most by default', async t => {
   t.strictSame(populations, ordered)
 })
 
-/** The link is relative to the URL of the request. */
-const nextOf = ({ link = '' }: Record<string, string>): string | undefined => {
-  const query = /<(\?[^>]+)>; rel="next"/.exec(link)?.[1]
-  return query && `/locations${query}`
-}
-
-t.test('pages never overlap, follow each other by link, and cover everything', async t => {
-  const seen = new Set<string>()
-  let path: string | undefined = '/locations?type=upazila&limit=100'
-  let pages = 0
-  while (path !== undefined && pages < 20) {
-    const { body, headers } = await gateway.get(path)
-    for (const { id } of body.results) {
-      t.notOk(seen.has(id), `${id} once`)
-      seen.add(id)
-    }
-    pages += 1
-    path = nextOf(headers)
-  }
-  t.equal(seen.size, productCounts.upazila)
-  t.equal(pages, Math.ceil(productCounts.upazila / 100))
-})
-
-t.test('links repeat only the parameters that were used, so that heads stay short', async t => {
+t.test('links lead on and back with the parameters that were used, and with no others', async t => {
   const long = 'x'.repeat(3_000)
   for (const path of [
     `/locations?type=district&limit=2&upazila_id=${long}&district_id=${long}&foo=${long}`,
@@ -86,17 +63,11 @@ t.test('links repeat only the parameters that were used, so that heads stay shor
     t.notMatch(headers.link, /xxx|upazila_id|district_id|division_id|foo/)
     t.ok((headers.link ?? '').length < 400, `${headers.link?.length} characters`)
   }
-  const { headers } = await gateway.get(`/locations?type=upazila&district_id=3026&limit=2&q=a`)
-  t.match(headers.link, 'type=upazila&district_id=3026&q=a&limit=2&offset=2')
-})
-
-t.test('links keep the other parameters and lead back as well', async t => {
-  const { headers } = await gateway.get(
-    '/locations?type=upazila&q=%E0%A6%B8%E0%A6%A6%E0%A6%B0&limit=10&offset=5',
-  )
-  t.match(headers.link, /rel="next", <[^>]*type=upazila[^>]*offset=0[^>]*>; rel="prev"/)
-  t.equal((await gateway.get(nextOf(headers) ?? '')).body.results.length, 10)
-  t.equal((await gateway.get('/locations?type=division')).headers.link, undefined)
+  const linkOf = async (query: string) => (await gateway.get(`/locations?type=${query}`)).headers.link
+  t.match(await linkOf('upazila&district_id=3026&limit=2&q=a'), 'district_id=3026&q=a&limit=2&offset=2')
+  const both = /rel="next", <[^>]*type=upazila[^>]*offset=0[^>]*>; rel="prev"/
+  t.match(await linkOf('upazila&q=%E0%A6%B8%E0%A6%A6%E0%A6%B0&limit=10&offset=5'), both)
+  t.equal(await linkOf('division'), undefined)
   t.equal((await gateway.get('/locations?type=division&offset=999')).body.results.length, 0)
 })
 
@@ -132,33 +103,20 @@ const listed = async (q: string) => {
   return { status, found, keys: Object.keys(body).join(), approximate: body.approximate }
 }
 
-t.test('search finds both scripts, in any case and encoding, with or without punctuation', async t => {
-  const composed = 'কুড়িগ্রাম'.normalize('NFC')
-  const table: Record<string, string[]> = {
-    Dhaka: ['DHAKA', 'dhaka', ' ঢাকা '],
-    Kurigram: [
-      composed,
-      composed.replaceAll('\u09a1\u09bc', '\u09dc'),
-      composed.replaceAll('\u09a1\u09bc\u09bf', '\u09a1\u09bf\u09bc'),
-    ],
-    "Cox's Bazar": ['coxs bazar', 'Cox\u2019s Bazar', 'cox\u02bcs-bazar.', 'কক্স বাজার', 'কক্সবাজার'],
-    'Cumilla (Comilla)': ['Comilla'],
-    'Dhaka (Dacca)': ['dacca'],
-    'Chattogram (Chittagong)': ['chittagong'],
-    'Barishal (Barisal)': ['Barisal'],
-    'Jashore (Jessore)': ['Jessore'],
-    'Bogura (Bogra)': ['Bogra'],
-  }
+t.test('search finds both scripts and former names, also loosely, and says what it found', async t => {
   const keys = 'results,total,type'
-  for (const [name, searches] of Object.entries(table))
-    for (const q of searches)
-      t.strictSame(await listed(q), { status: 200, found: [name], keys, approximate: undefined }, q)
+  for (const [q, name] of [
+    [' ঢাকা ', 'Dhaka'],
+    ['কুড়িগ্রাম'.normalize('NFC').replaceAll('\u09a1\u09bc', '\u09dc'), 'Kurigram'],
+    ['coxs bazar', "Cox's Bazar"],
+    ['dacca', 'Dhaka (Dacca)'],
+  ] as const)
+    t.strictSame(await listed(q), { status: 200, found: [name], keys, approximate: undefined }, q)
   t.strictSame(await listed('xyzzy'), { status: 200, found: [], keys, approximate: undefined })
   t.equal((await listed('')).found.length, 50)
   const loose = { status: 200, found: ['Narayanganj'], keys: `${keys},approximate`, approximate: true }
   t.strictSame(await listed('Narayangonz'), loose, 'more loosely, and it says so')
   t.equal((await listed(`  ${'ক'.repeat(100)}  `)).status, 200, 'blanks at either end are cut')
-  t.equal((await listed('ক'.repeat(101))).status, 400)
 })
 
 t.test('a former code is 404 with the current code, on every endpoint, under its own type', async t => {

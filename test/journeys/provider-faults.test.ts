@@ -1,10 +1,12 @@
-// The provider in every fault mode: the response without a cached entry, whether the gateway retries, what it never stores,
+// The provider in every fault mode, and one that lies or floods: the response without a cached entry, whether the gateway retries, what it never stores,
 // and that consumers with a cached entry notice nothing.
 
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const at = '2026-11-21T06:05:30Z'
@@ -123,17 +125,6 @@ t.test('a retry that helps is not noticed by the consumer', async t => {
   }
 })
 
-t.test('a provider that is not there at all is 500 with a sentence', async t => {
-  clock.set(at)
-  const alone = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', clock })
-  const answer = await alone.get('/weather/district/3026')
-  t.equal(answer.status, 500)
-  t.strictSame(answer.body, {
-    error: `${busy}the weather provider can't be reached`,
-    code: 'provider_unreachable',
-  })
-})
-
 t.test('our key goes to the provider in a header and shows nowhere', async t => {
   const keyed = await startProviderHere(t, { runs: 'none', apiKey: 'provider-secret-1' }, at)
   const start = (key: string) =>
@@ -146,3 +137,70 @@ t.test('our key goes to the provider in a header and shows nowhere', async t => 
   t.equal(refused.status, 500)
   t.notMatch(refused.text + JSON.stringify(wrong.logged), /provider-secret/)
 })
+
+// A provider that lies or floods. All lies are in test/provider/open-meteo/decode-lies.test.ts.
+
+/** Returns the damaged form of an honest response. */
+type Spoil = (answer: string) => string | Buffer
+let spoil: Spoil = answer => answer
+const lying = await startHostileProvider(t, provider.url, {
+  lying: async ({ response, honest }) => response.end(spoil(await honest())),
+})
+const lied = await startGateway(t, {
+  providerUrl: lying.url('lying'),
+  clock,
+  env: {
+    ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
+    ABOHAWA_TEST_CACHE__RETRY_AFTER: '10ms',
+    ABOHAWA_TEST_CACHE__RETRY_AFTER_AT_MOST: '10ms',
+  },
+})
+const refusedAs = async (reason: string): Promise<number> =>
+  (await lied.metric(`abohawa_provider_refused_answers_total{reason="${reason}"}`)) ?? 0
+
+const all =
+  (pattern: RegExp, by: string): Spoil =>
+  answer =>
+    answer.replaceAll(pattern, by)
+const lies: [string, Spoil, string][] = [
+  ['a temperature of 8191.9', all(/("temperature_2m":\[)[^,]+/g, '$18191.9'), 'out_of_range'],
+  ['a weather code of 0.5', all(/("weather_code":\[)[^,]+/g, '$10.5'), 'out_of_range'],
+  ['weather of another place', all(/"latitude":[^,]+/g, '"latitude":51.5'), 'wrong_place'],
+  ['weather in other units', all(/°C/g, '°F'), 'wrong_unit'],
+  ['weather in Greenwich’s time', all(/"utc_offset_seconds":21600/g, '"utc_offset_seconds":0'), 'wrong_time'],
+  ['a list without end', () => `[${'0,'.repeat(100_000)}0]`, 'too_many_elements'],
+  ['lists in each other', () => `[${'['.repeat(1_000_000)}`, 'too_deep'],
+  ['more bytes than requested', () => Buffer.alloc(2_000_000, ' '), 'too_large'],
+  ['zipped bytes that are not said to be', answer => gzipSync(answer), 'damaged'],
+]
+
+let longitude = 88
+for (const [what, lie, reason] of lies)
+  t.test(`${what}: nobody gets it, it is counted, and the older weather is served on`, async t => {
+    clock.set(at)
+    await provider.steer({ now: at, fault: 'none' })
+    spoil = answer => answer
+    longitude = Math.round((longitude + 0.2) * 10) / 10
+    const [warm, cold] = [`/weather/coords/23/${longitude}`, `/weather/coords/24/${longitude}`]
+    const before = await lied.get(warm)
+    t.equal(before.status, 200)
+    const counted = await refusedAs(reason)
+
+    spoil = lie
+    const answer = await lied.get(cold)
+    t.equal(answer.status, 500)
+    t.match(
+      answer.body.error,
+      reason === 'damaged' ? `${busy}the weather provider's answer was cut off` : busy + unusable,
+    )
+    t.equal(await refusedAs(reason), counted + 1)
+
+    clock.advance(2 * 3_600_000)
+    t.match((await lied.get(warm)).headers['cache-status'], /fwd=stale/)
+    await until(`the refresh is refused as ${reason}`, async () => (await refusedAs(reason)) >= counted + 2)
+    clock.set(at)
+    t.strictSame((await lied.get(warm)).body, before.body, 'as it was')
+    t.equal((await sendRequest(`${lied.opsUrl}/readyz`)).status, 200)
+    spoil = answer => answer
+  })

@@ -75,21 +75,6 @@ t.test('a body comes in the form that the consumer prefers, and is the same body
   }
 })
 
-t.test('rendered and compressed bodies count as the cache’s memory', async t => {
-  const bytes = async () => (await gateway.metric('abohawa_cache_memory_bytes')) ?? 0
-  const place = '/weather/district/1004'
-  const before = await bytes()
-  await raw(place)
-  const plain = await bytes()
-  await raw(place, { 'accept-encoding': 'gzip' })
-  const grown = (await bytes()) - plain
-  t.ok(plain > before, `${plain - before} bytes for a timeline and its slice`)
-  t.ok(grown > 500, `${grown} bytes more for its weather in gzip`)
-  await raw(`${place}?lang=en`, { 'accept-encoding': 'gzip' })
-  await raw(place, { 'accept-encoding': 'gzip' })
-  t.equal(await bytes(), plain + grown, 'which is made once')
-})
-
 t.test('a client that has the body gets a 304 with the headers that changed', async t => {
   const { headers } = await raw(weather)
   const tag = String(headers.etag)

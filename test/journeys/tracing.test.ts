@@ -162,15 +162,12 @@ t.test('what the caller has not sampled is not exported, and the rest at the end
   t.notOk(receiver.spans().some(span => span.traceId === traceId))
 })
 
-t.test('without the variables, or switched off by them, nothing of OpenTelemetry is loaded', async t => {
-  const off = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }
-  for (const [i, env] of [{}, off].entries()) {
-    const gateway = await serve(t, env)
-    t.equal((await gateway.get(`/weather/coords/22.${i}/90.1`)).status, 200)
-    gateway.child.kill('SIGTERM')
-    t.equal(await gateway.exited, 0)
-    t.equal(gateway.loaded(), '')
-  }
+t.test('without the variables nothing of OpenTelemetry is loaded', async t => {
+  const gateway = await serve(t, {})
+  t.equal((await gateway.get('/weather/coords/22.1/90.1')).status, 200)
+  gateway.child.kill('SIGTERM')
+  t.equal(await gateway.exited, 0)
+  t.equal(gateway.loaded(), '')
 })
 
 t.test('nor where they switch it off, or ask for what there is not', async t => {

@@ -80,13 +80,6 @@ t.test('weather at a point has a location of its own kind and the same blocks', 
   t.match(headers['cache-status'], /key="23\.8,90\.4"/)
 })
 
-t.test('the edges of the box are inside, just outside is 400', async t => {
-  for (const point of ['20/87.5', '20.0/93.0', '27/87.5', '27.0/93'])
-    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 200, point)
-  for (const point of ['19.9999/90', '27.0001/90', '23/87.4999', '23/93.0001', '-23/90', '91/90', '23/181'])
-    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 400, point)
-})
-
 t.test('the forecast has the daily block alone, with the requested number of days', async t => {
   const { status, body, headers } = await gateway.get('/forecast/upazila/302672?days=3&lang=xx')
   t.equal(status, 200, 'lang has no meaning here')
