@@ -60,13 +60,8 @@ export const batchesOf = <Case>(
   most: number,
   alone?: { readonly of: Arbitrary<Case>; readonly every: number },
 ): Arbitrary<readonly Case[]> => {
-  const together = fc.array(cases, { minLength: 1, maxLength: most, size: 'max' })
-  return alone
-    ? fc.oneof(
-        { weight: alone.every - 1, arbitrary: together },
-        { weight: 1, arbitrary: alone.of.map(one => [one]) },
-      )
-    : together
+  const together = several(cases, 1, most)
+  return alone ? weighted([alone.every - 1, together], [1, alone.of.map(one => [one])]) : together
 }
 
 /** A place in whatever there is, from 0 up to but not including 1: it fits texts and lists of any length. */
@@ -81,10 +76,7 @@ export const itemAt = <Item>(items: readonly Item[], place = 0): Item | undefine
 
 /** True so often in a hundred times. */
 export const chance = (percent: number): Arbitrary<boolean> =>
-  fc.oneof(
-    { weight: 100 - percent, arbitrary: fc.constant(false) },
-    { weight: percent, arbitrary: fc.constant(true) },
-  )
+  weighted([100 - percent, fc.constant(false)], [percent, fc.constant(true)])
 
 /** Bytes as a Latin-1 text. */
 export const noise = (least: number, most: number): Arbitrary<string> =>
@@ -94,3 +86,20 @@ export const noise = (least: number, most: number): Arbitrary<string> =>
 
 /** The words of a text that have blanks between them. */
 export const words = (text: string): string[] => text.trim().split(/\s+/)
+/** The parts of a text between its bars; a line may end behind one. */
+export const parts = (text: string): string[] => text.split(/\|(?:\n +)?/)
+
+export const pick = fc.constantFrom
+export const upTo = (min: number, max: number): Arbitrary<number> => fc.integer({ min, max })
+/** One of some, each as often as its number says. */
+export const weighted = <Value>(...of: (readonly [number, Arbitrary<Value>])[]): Arbitrary<Value> =>
+  fc.oneof(...of.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+export const joined = (...all: (Arbitrary<string> | string)[]): Arbitrary<string> =>
+  fc
+    .tuple(...all.map(part => (typeof part === 'string' ? fc.constant(part) : part)))
+    .map(made => made.join(''))
+export const repeated = (text: string, least: number, most: number): Arbitrary<string> =>
+  upTo(least, most).map(times => text.repeat(times))
+/** A list that is as long at the beginning of a run as later on. */
+export const several = <Item>(of: Arbitrary<Item>, least: number, most: number): Arbitrary<Item[]> =>
+  fc.array(of, { minLength: least, maxLength: most, size: 'max' })

@@ -3,7 +3,7 @@
 
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import fc, { type Arbitrary } from 'fast-check'
-import { indexAt, share } from '../target.ts'
+import { indexAt, share, words } from '../target.ts'
 
 export type Wire = { readonly kind: string; readonly at: number; readonly status: number }
 type Send = (body: Buffer, wire: Wire) => readonly Buffer[]
@@ -11,10 +11,11 @@ type Send = (body: Buffer, wire: Wire) => readonly Buffer[]
 const type = 'content-type: application/json; charset=utf-8'
 const head = (status: number, ...lines: string[]): Buffer =>
   Buffer.from([`HTTP/1.1 ${status} Any`, ...lines, 'connection: close', '', ''].join('\r\n'), 'latin1')
-const long = (body: Buffer, ...lines: string[]): Buffer[] => [
-  head(200, type, `content-length: ${body.length}`, ...lines),
+const said = (length: number, body: Buffer, ...lines: string[]): Buffer[] => [
+  head(200, type, `content-length: ${length}`, ...lines),
   body,
 ]
+const long = (body: Buffer, ...lines: string[]): Buffer[] => said(body.length, body, ...lines)
 const gzip = 'content-encoding: gzip'
 const chunked = head(200, type, 'transfer-encoding: chunked')
 const zipped = (body: Buffer): Buffer => gzipSync(body, { level: 1 })
@@ -48,12 +49,9 @@ const broken: Readonly<Record<string, Send>> = {
   'not said to be zipped': body => long(zipped(body)),
   brotli: body => long(brotliCompressSync(body, { params: { 1: 1 } }), 'content-encoding: br'),
   'an encoding that is none': body => long(body, 'content-encoding: zq7'),
-  'longer than said': body => [head(200, type, `content-length: ${Math.max(0, body.length - 10)}`), body],
-  'shorter than said': body => [head(200, type, `content-length: ${body.length + 10}`), body],
-  'cut off': (body, { at }) => [
-    head(200, type, `content-length: ${body.length}`),
-    body.subarray(0, indexAt(body.length, at)),
-  ],
+  'longer than said': body => said(body.length - 10, body),
+  'shorter than said': body => said(body.length + 10, body),
+  'cut off': (body, { at }) => said(body.length, body.subarray(0, indexAt(body.length, at))),
   'a chunk that is none': (body, { at }) => [
     chunked,
     chunk(body.subarray(0, indexAt(body.length, at))),
@@ -73,17 +71,17 @@ const broken: Readonly<Record<string, Send>> = {
   ],
   // The other kinds of 429 rightly stop all requests for a minute or a day, which would end the run.
   'too busy': () => [head(429, type), Buffer.from('{"error":true,"reason":"Too many concurrent requests"}')],
-  nothing: () => [head(200, type, 'content-length: 0')],
+  nothing: () => long(Buffer.alloc(0)),
   'no head': body => [body],
   'a head that is none': body => [Buffer.from('HTTP/1.1 two hundred\r\n\r\n'), body],
   'a large head': body => [head(200, type, `x: ${'y'.repeat(100_000)}`), body],
-  'two lengths': body => [head(200, type, `content-length: ${body.length}`, 'content-length: 3'), body],
+  'two lengths': body => long(body, 'content-length: 3'),
   'a reset': () => [],
 }
 
-const statuses = [
-  ...[201, 204, 206, 301, 302, 304, 307, 400, 401, 403, 404, 408, 413, 418, 500, 502, 503, 504, 599],
-]
+const statuses = words('201 204 206 301 302 304 307 400 401 403 404 408 413 418 500 502 503 504 599').map(
+  Number,
+)
 const wiresOf = (kinds: readonly string[]): Arbitrary<Wire> =>
   fc.record({ kind: fc.constantFrom(...kinds), at: share, status: fc.constantFrom(...statuses) })
 export const rightWires = wiresOf(Object.keys(intact))

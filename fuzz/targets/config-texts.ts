@@ -3,28 +3,22 @@
 
 import fc, { type Arbitrary } from 'fast-check'
 import { settings } from '../../src/config/tree.ts'
-import { chance, indexAt, noise, share, words } from '../target.ts'
+import { chance, indexAt, joined, noise, parts, pick, several, share, upTo, words } from '../target.ts'
 
 type Text = Arbitrary<string>
-const pick = fc.constantFrom
-const upTo = (least: number, most: number): Arbitrary<number> => fc.integer({ min: least, max: most })
 const lines = (of: Text, least: number, most: number): Text =>
-  fc.array(of, { minLength: least, maxLength: most, size: 'max' }).map(all => all.join('\n'))
+  several(of, least, most).map(all => all.join('\n'))
 
 const value: Text = fc.oneof(
   upTo(-5, 70_000).map(String),
   pick('9'.repeat(400), ...words('1e999 -1e999 .nan -0 0x7fffffffffffffff 1_000 0o17 1e-320')),
   pick('[[]]', '{a: {b: c}}', '- x', '? x', ...words('true null ~ "" [] {} *none <<')),
-  fc
-    .tuple(upTo(0, 99_999), pick(' years', ...words('s ms m h d MiB GiB')))
-    .map(([count, unit]) => `${count}${unit}`),
+  joined(upTo(0, 99_999).map(String), pick(' years', ...words('s ms m h d MiB GiB'))),
   noise(0, 300).map(text => JSON.stringify(text)),
-  fc
-    .tuple(
-      pick(...words('binary set omap timestamp str int js/function map')),
-      pick('{a, b}', ...words('aGk= 2001-01-01 x')),
-    )
-    .map(([tag, text]) => `!!${tag} ${text}`),
+  joined(
+    ...['!!', pick(...words('binary set omap timestamp str int js/function map')), ' '],
+    pick('{a, b}', ...words('aGk= 2001-01-01 x')),
+  ),
   upTo(1, 200).map(many => `[${Array.from({ length: many }, (_, i) => i).join(', ')}]`),
   pick('\u0000', '\u202e', ...words('http://u:p@h /dev/zero /dev/null .. __proto__ constructor')),
 )
@@ -47,11 +41,7 @@ const kinds: Readonly<Record<string, Text>> = {
   'a right one': good,
   'a value': one,
   values: lines(one, 1, 12),
-  'unknown names': lines(
-    name.map(text => `${text}: 1`),
-    1,
-    3_000,
-  ),
+  'unknown names': lines(joined(name, ': 1'), 1, 3_000),
   'unknown settings': fc
     .tuple(path, name, value)
     .map(([names, wrong, text]) => nested([...names.slice(0, -1), wrong], text)),
@@ -73,20 +63,17 @@ const kinds: Readonly<Record<string, Text>> = {
   depth: fc
     .tuple(
       pick('', 'quota: ', 'x-a: '),
-      pick('[', '{a: ', '- ', '? ', '!!map ', '&a '),
+      pick(...parts('[|{a: |- |? |!!map |&a ')),
       upTo(1, 20_000),
       fc.nat(2),
     )
     .map(([begin, each, many, end]) => begin + each.repeat(many) + ['', 'x', ']'.repeat(many)][end]),
   sizes: fc
-    .tuple(
-      pick('#\n', '\n', ' ', ':', '- a\n', '---\n', 'a,', '\t', '%', '!', '\r', '\u0000'),
-      upTo(1, 300_000),
-    )
+    .tuple(pick(...parts('#\n|\n| |:|- a\n|---\n|a,|\t|%|!|\r|\u0000')), upTo(1, 300_000))
     .map(([each, many]) => each.repeat(many)),
-  documents: fc
-    .tuple(pick('1.1', '1.2', '9.9'), lines(one, 1, 12), pick('', '---\n', '...\n'))
-    .map(([version, text, end]) => `%YAML ${version}\n---\n${text}\n${end}`),
+  documents: joined(
+    ...['%YAML ', pick('1.1', '1.2', '9.9'), '\n---\n', lines(one, 1, 12), '\n', pick('', '---\n', '...\n')],
+  ),
 }
 
 export type ConfigText = { readonly kind: string; readonly bytes: Buffer }

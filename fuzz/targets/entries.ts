@@ -2,7 +2,7 @@
 // gateway without a memory cache reads them. A damaged or foreign entry must count as absent, so the weather is correct.
 
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
+import fc, { type Arbitrary } from 'fast-check'
 import { until } from '../../test/support/until.ts'
 import { demand } from '../fault.ts'
 import { checkAnswer, jsonOf } from '../http/answer-rules.ts'
@@ -10,7 +10,7 @@ import { watchOthers } from '../http/conversation.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { checkWeather, type WeatherBody } from '../oracle/weather-body.ts'
 import { answeredWithinMs, goodTarget } from '../system/health.ts'
-import { batchesOf, type Target } from '../target.ts'
+import { batchesOf, type Target, weighted } from '../target.ts'
 import {
   bombTamperings,
   isBomb,
@@ -34,13 +34,11 @@ const keepMs = 3_600_000
 /** The clock difference that a fleet tolerates. */
 const clocksApartMs = 600_000
 
-const cases = fc.oneof(
-  { weight: 97, arbitrary: fc.record<EntryCase>({ tampering: tamperings, type: fc.constant(undefined) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record<EntryCase>({ tampering: tamperings, type: fc.constantFrom(...otherTypes) }),
-  },
-)
+const casesOf = (
+  tampering: Arbitrary<Tampering>,
+  ...types: (OtherType | undefined)[]
+): Arbitrary<EntryCase> => fc.record({ tampering, type: fc.constantFrom(...types) })
+const cases = weighted([97, casesOf(tamperings, undefined)], [3, casesOf(tamperings, ...otherTypes)])
 
 const weatherOf = (answer: Answer): WeatherBody => {
   const { current, hourly, daily, utc_offset_seconds } = (jsonOf(answer) ?? {}) as WeatherBody
@@ -57,10 +55,7 @@ export const entries: Target<EntryCase> = {
   share: 3,
   checks:
     'a tampered entry counts as absent: the weather is the original, or with a forged checksum at least possible; others answered meanwhile',
-  batches: batchesOf(cases, 120, {
-    of: fc.record<EntryCase>({ tampering: bombTamperings, type: fc.constant(undefined) }),
-    every: 4,
-  }),
+  batches: batchesOf(cases, 120, { of: casesOf(bombTamperings, undefined), every: 4 }),
   first: [{ tampering: { kind: 'a bomb', at: [0], repairs: true }, type: undefined }],
   atOnce: 4,
   setting: { env: { ABOHAWA_CACHE__CELL_DEGREES: String(cellDegrees) } },

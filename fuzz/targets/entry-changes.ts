@@ -59,11 +59,14 @@ const zeros = (megabytes: number): Buffer =>
   })
 
 const headLength = ({ layout, bytes }: Parts): number => Math.min(layout.bodyAt ?? 64, bytes.length)
-const flip = (bytes: Buffer, length: number, place: number): void => {
-  const i = indexAt(length, place)
-  bytes[i] = (bytes[i] ?? 0) ^ (1 << (Math.floor(place * 2 ** 20) % 8))
-}
 const headOf = (parts: Parts): Buffer => parts.bytes.subarray(0, headLength(parts))
+const flip = (bytes: Buffer, length: number, ...places: number[]): Buffer => {
+  for (const place of places) {
+    const i = indexAt(length, place)
+    bytes[i] = (bytes[i] ?? 0) ^ (1 << (Math.floor(place * 2 ** 20) % 8))
+  }
+  return bytes
+}
 
 /** The compressed part with other content. */
 const withBody = (parts: Parts, change: (content: Buffer) => Buffer): Buffer => {
@@ -85,10 +88,7 @@ const isLength = (value: number): boolean => Number.isInteger(value) && value >=
 
 /** What leaves the weather as it is, whatever the checksum says. */
 const ofHeadOrOwner: Readonly<Record<string, Tamper>> = {
-  'a flipped bit of the head': (parts, [place = 0]) => {
-    flip(parts.bytes, headLength(parts), place)
-    return parts.bytes
-  },
+  'a flipped bit of the head': (parts, [place = 0]) => flip(parts.bytes, headLength(parts), place),
   'a double of the head': (parts, [place, which]) => {
     const i = indexAt(headLength(parts) - 8, place)
     parts.bytes.writeDoubleLE(itemAt(numbers(parts.now, parts.bytes.readDoubleLE(i)), which) ?? 0, i)
@@ -106,10 +106,8 @@ const ofHeadOrOwner: Readonly<Record<string, Tamper>> = {
   'something behind': ({ bytes }, [place]) => Buffer.concat([bytes, Buffer.alloc(1 + indexAt(1_000, place))]),
   'something before': ({ bytes }, [place]) => Buffer.concat([Buffer.alloc(1 + indexAt(16, place)), bytes]),
   twice: ({ bytes }) => Buffer.concat([bytes, bytes]),
-  'another version': ({ bytes }, [place]) => {
-    bytes[0] = indexAt(256, place)
-    return bytes
-  },
+  'another version': ({ bytes }, [place]) =>
+    Buffer.concat([Buffer.of(indexAt(256, place)), bytes.subarray(1)]),
   'of another cell': ({ other }) => other,
   'a large value': ({ bytes }) => Buffer.concat([bytes, Buffer.alloc(8 * 1024 * 1024, 7)]),
   'a bomb': parts => {
@@ -120,19 +118,12 @@ const ofHeadOrOwner: Readonly<Record<string, Tamper>> = {
 
 /** What makes weather up, where the checksum is right. */
 const ofWeather: Readonly<Record<string, Tamper>> = {
-  'flipped bits': ({ bytes }, at) => {
-    for (const place of at) flip(bytes, bytes.length, place)
-    return bytes
-  },
+  'flipped bits': ({ bytes }, at) => flip(bytes, bytes.length, ...at),
   'the body of another cell': parts =>
     Buffer.concat([headOf(parts), parts.other.subarray(headLength(parts))]),
   'the head of another cell': parts =>
     Buffer.concat([parts.other.subarray(0, headLength(parts)), parts.bytes.subarray(headLength(parts))]),
-  'other content': (parts, at) =>
-    withBody(parts, content => {
-      for (const place of at) content[indexAt(content.length, place)] = Math.floor(place * 2 ** 20) % 256
-      return content
-    }),
+  'other content': (parts, at) => withBody(parts, content => flip(content, content.length, ...at)),
   'content too short': (parts, [place]) =>
     withBody(parts, content => content.subarray(0, indexAt(content.length, place))),
   'content too long': (parts, [place]) =>

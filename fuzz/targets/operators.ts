@@ -6,11 +6,13 @@ import fc, { type Arbitrary } from 'fast-check'
 import { request } from 'undici'
 import { demand } from '../fault.ts'
 import { type Cutting, converse, cuttings, type Ending, type Transcript } from '../http/conversation.ts'
-import type { Answer } from '../http/response-reader.ts'
-import { batchesOf, chance, type Target } from '../target.ts'
+import type { Answer, IsHead } from '../http/response-reader.ts'
+import { batchesOf, chance, joined, pick, type Target, words } from '../target.ts'
 import { type Framing, oddFramings, wholeFramings } from './framings.ts'
 
-type OutsidersItem = {
+/** One request: an outsider's, or one of those that operators ask. */
+type Item = {
+  readonly ask: keyof typeof asks | undefined
   readonly method: string
   readonly path: string
   readonly framing: Framing
@@ -18,46 +20,30 @@ type OutsidersItem = {
   readonly isWhole: boolean
   readonly payload: string
 }
-type OperatorsItem = { readonly ask: keyof typeof asks; readonly framing: Framing; readonly payload: string }
 /** What one of them sends on one connection. */
-type Talk = { readonly cutting: Cutting; readonly ending: Ending } & (
-  | { readonly who: 'outsider'; readonly items: readonly OutsidersItem[] }
-  | { readonly who: 'operator'; readonly items: readonly OperatorsItem[] }
-)
+type Talk = {
+  readonly who: 'outsider' | 'operator'
+  readonly items: readonly Item[]
+  readonly cutting: Cutting
+  readonly ending: Ending
+}
 /** `atOnce`: whether all of them talk at once. */
 type OperatorsCase = { readonly talks: readonly Talk[]; readonly atOnce: boolean }
 
 const token = 'fuzz-0123456789-abcdefghijklmnopqrstuv'
 const auth = `authorization: Bearer ${token}`
 const [victimPlaceholder, ownPlaceholder] = ['<VICTIM>', '<OWN>']
-const pick = fc.constantFrom
-const bodiless: readonly string[] = ['GET', 'HEAD', 'DELETE', 'OPTIONS']
+const bodiless = words('GET HEAD DELETE OPTIONS')
 const revoke = `/keys/${victimPlaceholder}/revoke`
 
-const payloadLines = [
-  `POST ${revoke}`,
-  `POST ${revoke}`,
-  'POST /cache/purge',
-  'GET /livez',
-  `GET /keys/${ownPlaceholder}`,
-]
-// A second host would be refused: what comes next has one of its own.
-const payloadEnds = [
-  ...['x: ', 'x: ', 'host: 127.0.0.1\r\n\r\n', 'content-length: 400\r\nhost: 127.0.0.1\r\n\r\n'],
-]
 /** Bytes that do something if they are read as a request, by themselves or with the token of the next caller. */
-const payloads = fc
-  .tuple(pick('', '', '', '\r\n', '0\r\n\r\n'), pick(...payloadLines), pick(...payloadEnds))
-  .map(([before, line, end]) => `${before}${line} HTTP/1.1\r\n${end}`)
-
-const outsidersItems = (isWhole: boolean): Arbitrary<OutsidersItem> =>
-  fc.record({
-    method: pick(...bodiless, 'POST', 'PUT'),
-    path: pick('/status', '/keys', revoke, '/cells', '/nothing', '/livez'),
-    framing: isWhole ? wholeFramings : oddFramings,
-    isWhole: fc.constant(isWhole),
-    payload: payloads,
-  })
+const payload = joined(
+  pick('', '', '', '\r\n', '0\r\n\r\n'),
+  pick(`POST ${revoke}`, `POST ${revoke}`, 'POST /cache/purge', 'GET /livez', `GET /keys/${ownPlaceholder}`),
+  ' HTTP/1.1\r\n',
+  // A second host would be refused: what comes next has one of its own.
+  pick('x: ', 'x: ', 'host: 127.0.0.1\r\n\r\n', 'content-length: 400\r\nhost: 127.0.0.1\r\n\r\n'),
+)
 
 type Asked = {
   readonly line: string
@@ -97,25 +83,30 @@ const asks = {
   }),
 } satisfies Record<string, (mark: string, number: number, payload: string) => Asked>
 
-const outsiders: Arbitrary<Talk> = fc.record({
-  who: fc.constant('outsider' as const),
-  items: fc.array(fc.oneof(outsidersItems(true), outsidersItems(false)), { minLength: 1, maxLength: 4 }),
-  cutting: cuttings,
-  ending: pick<Ending[]>('quiet', 'quiet', 'half-close', 'reset'),
-})
-const operatorTalks: Arbitrary<Talk> = fc.record({
-  who: fc.constant('operator' as const),
-  items: fc.array(
-    fc.record({
-      ask: pick(...(Object.keys(asks) as (keyof typeof asks)[])),
-      framing: wholeFramings,
-      payload: payloads,
-    }),
-    { minLength: 1, maxLength: 4 },
-  ),
-  cutting: cuttings,
-  ending: fc.constant('answers' as const),
-})
+const itemsOf = (isWhole: boolean, ask: Arbitrary<Item['ask']>): Arbitrary<Item> =>
+  fc.record({
+    ask,
+    method: pick(...bodiless, 'POST', 'PUT'),
+    path: pick('/status', '/keys', revoke, '/cells', '/nothing', '/livez'),
+    framing: isWhole ? wholeFramings : oddFramings,
+    isWhole: fc.constant(isWhole),
+    payload,
+  })
+const talksOf = (who: Talk['who'], item: Arbitrary<Item>, ...endings: Ending[]): Arbitrary<Talk> =>
+  fc.record({
+    who: fc.constant(who),
+    items: fc.array(item, { minLength: 1, maxLength: 4 }),
+    cutting: cuttings,
+    ending: pick(...endings),
+  })
+const nothing = fc.constant(undefined)
+const outsiders = talksOf(
+  'outsider',
+  fc.oneof(itemsOf(true, nothing), itemsOf(false, nothing)),
+  ...(['quiet', 'quiet', 'half-close', 'reset'] as const),
+)
+const askNames = Object.keys(asks) as (keyof typeof asks)[]
+const operatorTalks = talksOf('operator', itemsOf(true, pick(...askNames)), 'answers')
 const cases: Arbitrary<OperatorsCase> = fc
   .tuple(
     fc.array(outsiders, { minLength: 1, maxLength: 3 }),
@@ -136,7 +127,7 @@ const endsConnection = (answers: readonly Answer[]): boolean =>
   answers.at(-1)?.headers.get('connection') === 'close'
 
 const checkOutsider = (
-  items: readonly OutsidersItem[],
+  items: readonly Item[],
   ending: Ending,
   { answers, fault, isReset }: Transcript,
   ownId: string,
@@ -193,10 +184,11 @@ export const operators: Target<OperatorsCase> = {
   print: ({ talks, atOnce }) =>
     `${atOnce ? 'at once: ' : ''}${talks
       .map(({ who, items, ending }) => {
-        const all = items.map(item =>
-          'ask' in item ? item.ask : `${item.method} ${item.path} (${item.payload})`,
+        const all = items.map(
+          ({ ask, method, path, payload, framing }) =>
+            `${ask ?? `${method} ${path} (${payload})`} by ${framing.name}`,
         )
-        return `${who}: ${all.map((text, i) => `${text} by ${items[i]?.framing.name}`).join(', ')}, ${ending}`
+        return `${who}: ${all.join(', ')}, ${ending}`
       })
       .join('; ')}`,
   open: async system => {
@@ -204,63 +196,40 @@ export const operators: Target<OperatorsCase> = {
     if (!victim || !own) throw new Error('there are too few keys')
     const filled = (text: string): string =>
       text.replaceAll(victimPlaceholder, victim.id).replaceAll(ownPlaceholder, own.id)
-    let asked = 0
+    let count = 0
 
-    const talk = async (given: Talk): Promise<void> => {
-      const send = (
-        texts: readonly string[],
-        isHead: (answer: number) => boolean | undefined,
-        ending: Ending,
-      ) =>
+    const talk = async ({ who, items, cutting, ending }: Talk): Promise<void> => {
+      const send = (texts: readonly string[], isHead: IsHead, ending: Ending) =>
         converse({
-          url: system.gateway().opsUrl,
-          bytes: Buffer.from(texts.join(''), 'latin1'),
-          cutting: given.cutting,
-          ending,
-          isHead,
-          expected: texts.length,
+          ...{ url: system.gateway().opsUrl, cutting, ending, isHead, expected: texts.length },
+          bytes: Buffer.from(filled(texts.join('')), 'latin1'),
         })
-      if (given.who === 'operator') {
-        const items: Asked[] = given.items.map(({ ask, payload }) => {
-          asked += 1
-          const { line, content, has, ...rest }: Asked = asks[ask](
-            `opmark-${asked}`,
-            1_000 + (asked % 1_000_000),
-            payload,
-          )
-          return {
-            ...rest,
-            line: filled(line),
-            ...(content !== undefined && { content: filled(content) }),
-            ...(has !== undefined && { has: filled(has) }),
-          }
+      if (who === 'operator') {
+        const asked = items.map(({ ask = 'a key', payload }): Asked => {
+          count += 1
+          return asks[ask](`opmark-${count}`, 1_000 + (count % 1_000_000), filled(payload))
         })
-        const texts = items.map(({ line, content }, i) => {
-          const framed = content === undefined ? undefined : given.items[i]?.framing.frame(content)
-          return textOf(
-            line,
-            framed ? [auth, 'content-type: application/json', ...framed.headers] : [auth],
-            framed?.body,
-          )
+        const texts = asked.map(({ line, content }, i) => {
+          const framed = content === undefined ? undefined : items[i]?.framing.frame(filled(content))
+          const more = framed ? ['content-type: application/json', ...framed.headers] : []
+          return textOf(line, [auth, ...more], framed?.body)
         })
-        checkOperator(
-          items,
-          await send(texts, answer => items[answer]?.line.startsWith('HEAD') ?? false, given.ending),
-        )
+        const isHead = (answer: number) => asked[answer]?.line.startsWith('HEAD') ?? false
+        const wanted = asked.map(one => ({ ...one, ...(one.has !== undefined && { has: filled(one.has) }) }))
+        checkOperator(wanted, await send(texts, isHead, ending))
         return
       }
-      const { items } = given
       const texts = items.map(({ method, path, framing, payload }) => {
         const { headers, body, version } = framing.frame(filled(payload))
-        return textOf(`${method} ${filled(path)}`, headers, body, version)
+        return textOf(`${method} ${path}`, headers, body, version)
       })
       // After an odd request it is unknown which of them an answer is for.
       const odd = items.findIndex(({ isWhole }) => !isWhole)
       const isKnown = (answer: number): boolean =>
         odd === -1 || answer < odd || items.slice(odd).every(({ method }) => method !== 'HEAD')
       const isHead = (answer: number) => (isKnown(answer) ? items[answer]?.method === 'HEAD' : undefined)
-      const ending = odd === -1 ? 'answers' : given.ending
-      checkOutsider(items, ending, await send(texts, isHead, ending), own.id)
+      const end = odd === -1 ? 'answers' : ending
+      checkOutsider(items, end, await send(texts, isHead, end), own.id)
     }
 
     const ask = async (path: string): Promise<Record<string, unknown>> => {

@@ -7,7 +7,7 @@ import { cut, demand } from '../fault.ts'
 import { checkAnswer } from '../http/answer-rules.ts'
 import { type Cutting, converse, cuttings, type Transcript } from '../http/conversation.ts'
 import { bytesWithKey, type RequestText, requestText } from '../http/request-text.ts'
-import { batchesOf, type Target } from '../target.ts'
+import { batchesOf, several, type Target, weighted } from '../target.ts'
 
 type Kind = keyof typeof kinds
 type PipelineCase = {
@@ -78,22 +78,14 @@ const endings = {
 
 // Mostly few, where one more or less matters, and sometimes very many, of all kinds or of two.
 const kindNames = Object.keys(kinds) as Kind[]
-const several = (kind: fc.Arbitrary<Kind>) =>
-  fc.oneof(
-    { weight: 3, arbitrary: fc.array(kind, { minLength: 1, maxLength: 6 }) },
-    { weight: 2, arbitrary: fc.array(kind, { minLength: 1, maxLength: 200, size: 'max' }) },
-  )
+const some = (kind: fc.Arbitrary<Kind>) =>
+  weighted([3, fc.array(kind, { minLength: 1, maxLength: 6 })], [2, several(kind, 1, 200)])
+const ofTwo = fc
+  .subarray(kindNames, { minLength: 2, maxLength: 2 })
+  .chain(two => some(fc.constantFrom(...two)))
 const endingNames = Object.keys(endings) as (keyof typeof endings)[]
 const cases = fc.record<PipelineCase>({
-  items: fc.oneof(
-    { weight: 7, arbitrary: several(fc.constantFrom(...kindNames)) },
-    {
-      weight: 3,
-      arbitrary: fc
-        .subarray(kindNames, { minLength: 2, maxLength: 2 })
-        .chain(two => several(fc.constantFrom(...two))),
-    },
-  ),
+  items: weighted([7, some(fc.constantFrom(...kindNames))], [3, ofTwo]),
   ending: fc.oneof(fc.constant('nothing' as const), fc.constantFrom(...endingNames)),
   cutting: cuttings,
 })

@@ -13,7 +13,7 @@ import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../oracle/pro
 import { checkWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
 import { answeredWithinMs, goodTarget } from '../system/health.ts'
 import type { System } from '../system/system.ts'
-import { batchesOf, type Target } from '../target.ts'
+import { batchesOf, type Target, upTo, weighted } from '../target.ts'
 import {
   type Bomb,
   bombs,
@@ -40,17 +40,18 @@ type ProviderCase = {
 const anotherPlaceDegrees = 1
 const rightAgainEvery = 20
 
-const several = fc.oneof(
-  { weight: 3, arbitrary: fc.constant(1) },
-  { weight: 1, arbitrary: fc.integer({ min: 2, max: 6 }) },
-)
 const anyChange = changesOf(...changeKinds)
 const caseOf = (changes: Arbitrary<Change[]>, wire: Arbitrary<Wire>): Arbitrary<ProviderCase> =>
-  fc.record({ cells: several, changes, bomb: fc.constant(undefined), wire })
-const cases = fc.oneof(
-  { weight: 14, arbitrary: caseOf(fc.array(anyChange, { minLength: 1, maxLength: 1 }), rightWires) },
-  { weight: 6, arbitrary: caseOf(fc.array(anyChange, { maxLength: 3 }), rightWires) },
-  { weight: 6, arbitrary: caseOf(fc.constant([]), badWires) },
+  fc.record({
+    cells: weighted([3, fc.constant(1)], [1, upTo(2, 6)]),
+    changes,
+    bomb: fc.constant(undefined),
+    wire,
+  })
+const cases = weighted(
+  [14, caseOf(fc.tuple(anyChange), rightWires)],
+  [6, caseOf(fc.array(anyChange, { maxLength: 3 }), rightWires)],
+  [6, caseOf(fc.constant([]), badWires)],
 )
 const bombCases = fc.record<ProviderCase>({
   cells: fc.constant(1),

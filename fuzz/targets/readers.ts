@@ -21,7 +21,7 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 import { smallCatalogue } from '../../test/support/usual-catalogue.ts'
 import { demand, demandInTime } from '../fault.ts'
-import { batchesOf, type Target } from '../target.ts'
+import { batchesOf, several, type Target, weighted } from '../target.ts'
 import { type Change, changed, changeKinds, changesOf, changeText } from './body-changes.ts'
 import { configTexts } from './config-texts.ts'
 import { type Edit, editedTexts, edits, reportEdits, seeds, trafficFormats } from './traffic-texts.ts'
@@ -40,32 +40,12 @@ type ReaderCase = {
 const texts = (reader: Reader, of: Arbitrary<string | Buffer>): Arbitrary<ReaderCase> =>
   of.map(text => ({ reader, text }))
 /** What comes over the network comes most often; a configuration or a result takes as long as twenty bodies or more. */
-const cases: Arbitrary<ReaderCase> = fc.oneof(
-  {
-    weight: 230,
-    arbitrary: fc
-      .array(changesOf(...changeKinds), { minLength: 1, maxLength: 3 })
-      .map(changes => ({ reader: 'provider' as const, changes })),
-  },
-  { weight: 84, arbitrary: edits.map(edit => ({ reader: 'catalogue' as const, edit })) },
-  {
-    weight: 84,
-    arbitrary: fc.oneof(...trafficFormats.map(format => texts('traffic', editedTexts(format, 1)))),
-  },
-  {
-    weight: 1,
-    arbitrary: texts(
-      'configuration',
-      configTexts.map(({ bytes }) => bytes),
-    ),
-  },
-  {
-    weight: 1,
-    arbitrary: texts(
-      'result',
-      reportEdits.map(edit => edit(seeds.report)),
-    ),
-  },
+const cases: Arbitrary<ReaderCase> = weighted<ReaderCase>(
+  [230, several(changesOf(...changeKinds), 1, 3).map(changes => ({ reader: 'provider', changes }))],
+  [84, edits.map(edit => ({ reader: 'catalogue', edit }))],
+  [84, fc.oneof(...trafficFormats.map(format => texts('traffic', editedTexts(format, 1))))],
+  [1, configTexts.map(({ bytes }) => ({ reader: 'configuration', text: bytes }))],
+  [1, reportEdits.map(edit => ({ reader: 'result', text: edit(seeds.report) }))],
 )
 
 // Of processor time: far more than the slowest of them needs, a configuration of 300,000 lines.

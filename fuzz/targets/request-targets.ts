@@ -4,21 +4,12 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { keyPlaceholder, marker, secretPlaceholder } from '../http/request-text.ts'
 import { places, placeTypes } from '../oracle/places.ts'
-import { chance, words } from '../target.ts'
+import { chance, joined, parts, pick, repeated, several, upTo, weighted, words } from '../target.ts'
 
 type Text = Arbitrary<string>
-const pick = fc.constantFrom
 /** The first so many times in a hundred, else the second. */
 const mostly = (percent: number, usual: Text, other: Text): Text =>
-  fc.oneof({ weight: percent, arbitrary: usual }, { weight: 100 - percent, arbitrary: other })
-const joined = (...parts: (Text | string)[]): Text =>
-  fc
-    .tuple(...parts.map(part => (typeof part === 'string' ? fc.constant(part) : part)))
-    .map(all => all.join(''))
-const repeated = (text: string, least: number, most: number): Text =>
-  fc.integer({ min: least, max: most }).map(times => text.repeat(times))
-const listed = (of: Text, least: number, most: number): Arbitrary<string[]> =>
-  fc.array(of, { minLength: least, maxLength: most, size: 'max' })
+  weighted([percent, usual], [100 - percent, other])
 
 const badEncodings = words(
   '% %2 %zz %E0%A6 %C0%AF %ED%A0%80 %FF %F5%80%80%80 %80 %u0041 %00 %0d%0a %0D%0ASet-Cookie:%20a=b',
@@ -27,14 +18,12 @@ const hostileWords = words(
   `__proto__ constructor toString .. %2e%2e %2F ..%2f..%2fetc %27%20OR%201=1 <script> %3Cscript%3E $%7Bx%7D
   -1 0 1e3 NaN null undefined true ${marker}`,
 )
-const bengali = [
-  ...words('ঢাকা য় য\u09bc ড় ড\u09bc ো ে\u09be চট্টগ্রাম ক\u0981\u0982\u0983 ১২৩'),
-  ...['কক্স বাজার', '\u200d', '\u200c', '\ufeff', '্'.repeat(30)],
-]
-const latin = [
-  ...words('sadar DHAKA Cox’s ı ß ﬁ Å A\u030a 𝔇haka 👍🏽 \u202e " \\ \' % _ *'),
-  ...['coxs bazar', 'x'.repeat(99), 'é'.repeat(101)],
-]
+const bengali =
+  parts(`ঢাকা|য়|য\u09bc|ড়|ড\u09bc|ো|ে\u09be|চট্টগ্রাম|ক\u0981\u0982\u0983|১২৩|কক্স বাজার|\u200d|\u200c|\ufeff|
+  ${'্'.repeat(30)}`)
+const latin =
+  parts(`sadar|DHAKA|Cox’s|ı|ß|ﬁ|Å|A\u030a|𝔇haka|👍🏽|\u202e|"|\\|'|%|_|*|coxs bazar|${'x'.repeat(99)}|
+  ${'é'.repeat(101)}`)
 
 /** Percent-encoded as in a query or a path. */
 const encodedText = (text: string): string =>
@@ -85,45 +74,30 @@ const place = type.chain(level => joined(`${level}/`, id(level)))
 
 const number = (least: number, most: number): Text =>
   inAscii(
-    fc.oneof(
-      { weight: 2, arbitrary: fc.integer({ min: least, max: most }).map(String) },
-      { weight: 1, arbitrary: pick(least - 1, least, most, most + 1).map(String) },
-      { weight: 1, arbitrary: pick('', ...words('007 1.0 1e0 +1 -0 %31 1 1%20 0x1 1_0 ٣ ९ ∞')) },
-      { weight: 1, arbitrary: repeated('9', 1, 400) },
-      { weight: 1, arbitrary: word },
+    weighted(
+      [2, upTo(least, most).map(String)],
+      [1, pick(least - 1, least, most, most + 1).map(String)],
+      [1, pick('', ...words('007 1.0 1e0 +1 -0 %31 1 1%20 0x1 1_0 ٣ ९ ∞'))],
+      [1, repeated('9', 1, 400)],
+      [1, word],
     ),
   )
 
 const oddDegrees = words('NaN Infinity 2e1 0x17 23. .5 23,8 23.8.1 23%2E8 - + %2B23.8 23%20 1e400 २३ 23.8°')
 const degrees = (least: number, most: number): Text => {
   const inside = fc.nat(10 ** 6).map(part => least + (part / 10 ** 6) * (most - least))
+  const short = inside.map(value => value.toFixed(2))
+  const outside = pick(least - 0.0001, most + 0.0001, -least, most * 10, 0, 90, 180)
   return inAscii(
-    fc.oneof(
-      { weight: 2, arbitrary: fc.tuple(inside, fc.nat(6)).map(([value, places]) => value.toFixed(places)) },
-      { weight: 2, arbitrary: fc.oneof(inside, pick(least, most)).map(String) },
-      { weight: 1, arbitrary: inside.map(value => `+${value.toFixed(2)}`) },
-      {
-        weight: 1,
-        arbitrary: pick(least - 0.0001, most + 0.0001, -least, most * 10, 0, 90, 180).map(value =>
-          value.toFixed(4),
-        ),
-      },
-      {
-        weight: 1,
-        arbitrary: joined(
-          inside.map(value => value.toFixed(3)),
-          repeated('0', 1, 900),
-        ),
-      },
-      {
-        weight: 1,
-        arbitrary: joined(
-          repeated('0', 1, 50),
-          inside.map(value => value.toFixed(2)),
-        ),
-      },
-      { weight: 1, arbitrary: pick(...oddDegrees) },
-      { weight: 1, arbitrary: word },
+    weighted(
+      [2, fc.tuple(inside, fc.nat(6)).map(([value, digits]) => value.toFixed(digits))],
+      [2, fc.oneof(inside, pick(least, most)).map(String)],
+      [1, joined('+', short)],
+      [1, outside.map(value => value.toFixed(4))],
+      [1, joined(short, repeated('0', 1, 900))],
+      [1, joined(repeated('0', 1, 50), short)],
+      [1, pick(...oddDegrees)],
+      [1, word],
     ),
   )
 }
@@ -137,54 +111,47 @@ const name: Text = fc
     const ways = [full, full.toUpperCase(), full.slice(0, 3), ` ${full} `, decomposed, full.normalize('NFC')]
     return ways[way] ?? decomposed.replaceAll('\u09c7\u09be', '\u09be\u09c7')
   })
-const search = fc.oneof(
-  { weight: 2, arbitrary: encoded(name) },
-  { weight: 1, arbitrary: encoded(pick(...bengali, ...latin)) },
-  { weight: 1, arbitrary: graphemes(60) },
-  {
-    weight: 1,
-    arbitrary: encoded(
-      fc.tuple(pick(...bengali), fc.integer({ min: 1, max: 40 })).map(([text, times]) => text.repeat(times)),
-    ),
-  },
-  { weight: 1, arbitrary: word },
+const search = weighted(
+  [2, encoded(name)],
+  [1, encoded(pick(...bengali, ...latin))],
+  [1, graphemes(60)],
+  [1, encoded(fc.tuple(pick(...bengali), upTo(1, 40)).map(([text, times]) => text.repeat(times)))],
+  [1, word],
 )
 
 /** The key in the URL, where some clients put it by mistake, in the spellings that a URL allows. */
 const misplacedKey = pick(
   keyPlaceholder,
-  ...['svc%5Flive%5F', 'svc%5flive_', '%73vc_live_', 's%76c_l%69ve_'].map(begin => begin + secretPlaceholder),
+  ...words('svc%5Flive%5F svc%5flive_ %73vc_live_ s%76c_l%69ve_').map(begin => begin + secretPlaceholder),
 )
-const parameter: Text = fc
-  .tuple(
-    fc.oneof(
-      fc.tuple(fc.constant('lang'), fc.oneof(pick('', ...words('bn en EN fr %65n en%00')), word)),
-      fc.tuple(fc.constant('days'), number(1, 7)),
-      fc.tuple(fc.constant('limit'), number(1, 100)),
-      fc.tuple(fc.constant('offset'), fc.oneof(number(0, 600), fc.nat(5_000).map(String))),
-      fc.tuple(fc.constant('type'), type),
-      fc.tuple(fc.constant('q'), search),
-      ...['division', 'district', 'upazila'].map(level => fc.tuple(fc.constant(`${level}_id`), id(level))),
-      fc.tuple(
-        fc.constant('upazila_id'),
-        fc.oneof(...['x', '%20', "'"].map(each => repeated(each, 1_000, 3_900))),
-      ),
-      fc.tuple(pick('x-api-key', 'key', marker), misplacedKey),
-      fc.tuple(word, word),
-      fc.tuple(fc.constant(marker), repeated(marker, 1, 900)),
-    ),
-    pick('=', '=', '=', 'no value', '%3D', 'no name'),
-  )
-  .map(([[name, value], sign]) =>
-    sign === 'no value' ? name : sign === 'no name' ? `=${value}` : name + sign + value,
-  )
+const valuesOf: readonly (readonly [name: Text | string, value: Text])[] = [
+  ['lang', fc.oneof(pick('', ...words('bn en EN fr %65n en%00')), word)],
+  ['days', number(1, 7)],
+  ['limit', number(1, 100)],
+  ['offset', fc.oneof(number(0, 600), fc.nat(5_000).map(String))],
+  ['type', type],
+  ['q', search],
+  ['division_id', id('division')],
+  ['district_id', id('district')],
+  ['upazila_id', id('upazila')],
+  ['upazila_id', fc.oneof(...['x', '%20', "'"].map(each => repeated(each, 1_000, 3_900)))],
+  [pick('x-api-key', 'key', marker), misplacedKey],
+  [word, word],
+  [marker, repeated(marker, 1, 900)],
+]
+const sign = pick('=', '=', '=', '', '%3D')
+const parameter: Text = fc.oneof(
+  ...valuesOf.map(([of, value]) =>
+    weighted([5, joined(of, sign, value)], [1, fc.oneof(joined(of), joined('=', value))]),
+  ),
+)
 
 /** Some parameters in any order, more of any kind, and now and then one of them twice. */
 const query = (...wanted: Text[]): Text =>
   fc
     .tuple(
       fc.tuple(...wanted),
-      fc.oneof(fc.constant([]), listed(parameter, 1, 4)),
+      fc.oneof(fc.constant([]), several(parameter, 1, 4)),
       fc.nat(),
       chance(5),
       pick('', '', '', '?', '?&', '?&&='),
@@ -212,19 +179,22 @@ const endpoints: Readonly<Record<string, Text>> = {
   ),
   // Links to other pages repeat the query, in an encoding that takes up to three times as much.
   'list with links': joined(
-    joined('/api/v1/locations?type=', pick(...placeTypes)),
-    fc
-      .tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4))
-      .map(([limit, offset]) => `&limit=${limit}&offset=${offset}&`),
-    pick('q', 'division_id', 'district_id', 'upazila_id', marker),
-    fc
-      .tuple(pick('x', '%20', "'", '%F0%9F%91%8D'), fc.integer({ min: 100, max: 10_000 }))
-      .map(([each, length]) => `=${each.repeat(Math.floor(length / each.length))}`),
+    ...['/api/v1/locations?type=', pick(...placeTypes), '&limit=', upTo(1, 5).map(String)],
+    ...[
+      '&offset=',
+      fc.nat(4).map(String),
+      '&',
+      pick('q', 'division_id', 'district_id', 'upazila_id', marker),
+      '=',
+    ],
+    fc.oneof(
+      ...['x', '%20', "'", '%F0%9F%91%8D'].map(each => repeated(each, 30, Math.floor(10_000 / each.length))),
+    ),
   ),
   detail: joined('/api/v1/locations/', place, query()),
   forecast: joined('/api/v1/forecast/', place, query(perhaps(70, joined('days=', number(1, 7))))),
   'other paths': joined(
-    listed(
+    several(
       fc.oneof(pick('', ...words('api v1 weather locations forecast coords district 3026 %61pi v%31')), word),
       0,
       6,

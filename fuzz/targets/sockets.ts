@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { foundWithin } from '../../test/support/until.ts'
 import { cut, demand, Fault } from '../fault.ts'
 import { checkAnswer, isLate } from '../http/answer-rules.ts'
-import { type Cutting, converse, cuttings, type Transcript } from '../http/conversation.ts'
+import { type Cutting, converse, cuttings } from '../http/conversation.ts'
 import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { GatewayProcess } from '../system/gateway-process.ts'
 import { goodTarget } from '../system/health.ts'
@@ -27,26 +27,28 @@ const flood: SocketCase = {
   cutting: { cuts: [], pauseMs: 0 },
 }
 
-/** @throws Fault */
-export const checkShape = (
-  { statuses, most, isHead }: Shaped,
-  { answers, fault, isReset }: Transcript,
-): void => {
+/** Sends one shape and checks what comes back. @throws Fault */
+export const runShape = async (url: string, key: string, given: Shaped, cutting?: Cutting): Promise<void> => {
+  const { text, ending, statuses, most } = given
+  const isHead = given.isHead ? () => true : text.includes('HEAD ') ? () => undefined : () => false
+  const bytes = bytesWithKey(text, key)
+  const { answers, fault, isReset } = await converse({
+    ...{ url, bytes, ending, isHead },
+    ...(cutting && { cutting }),
+  })
   if (fault) throw fault
-  const given = answers.map(({ status }) => status).join(', ')
+  const sent = answers.map(({ status }) => status).join(', ')
   for (const answer of answers) {
-    checkAnswer(answer, !isHead && answer.body.length > 0)
+    checkAnswer(answer, !given.isHead && answer.body.length > 0)
     demand(answer.status < 500, '5xx although nothing failed', answer.status)
   }
-  demand(answers.length <= most, 'more answers than requests', `${given} for ${most}`)
+  demand(answers.length <= most, 'more answers than requests', `${sent} for ${most}`)
   // The gateway closed while the client was still sending: a reset overtakes the response.
   if (!statuses || (answers.length === 0 && isReset)) return
-  if (!statuses.includes(answers[0]?.status ?? 0))
-    throw new Fault(
-      'another status than HTTP and the contract demand',
-      `${given || 'none'} in place of ${statuses.join(' or ')}`,
-      answers.some(isLate),
-    )
+  const isRight = statuses.includes(answers[0]?.status ?? 0)
+  const detail = `${sent || 'none'} in place of ${statuses.join(' or ')}`
+  if (!isRight)
+    throw new Fault('another status than HTTP and the contract demand', detail, answers.some(isLate))
 }
 
 const connections = 3
@@ -106,11 +108,9 @@ export const sockets: Target<SocketCase> = {
     `${kind}, ${ending}, ${cutting.cuts.length} cuts: ${cut(text, 400)}`,
   open: async system => ({
     run: async given => {
-      const { text, cutting, ending, kind } = given
-      const bytes = bytesWithKey(text, system.keys[0].key)
-      if (kind === unread) return floodWithoutReading(system.gateway(), bytes)
-      const isHead = given.isHead ? () => true : text.includes('HEAD ') ? () => undefined : () => false
-      checkShape(given, await converse({ url: system.gateway().apiUrl, bytes, cutting, ending, isHead }))
+      const [{ key }] = system.keys
+      if (given.kind === unread) await floodWithoutReading(system.gateway(), bytesWithKey(given.text, key))
+      else await runShape(system.gateway().apiUrl, key, given, given.cutting)
     },
   }),
 }

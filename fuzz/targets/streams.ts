@@ -5,18 +5,27 @@
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { Duplex } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import fc, { type Arbitrary } from 'fast-check'
 import { frame, frames, getFrame, localCertificate } from '../../test/support/http2-client.ts'
 import { demandInTime, Fault } from '../fault.ts'
 import { checkContent, isLate } from '../http/answer-rules.ts'
-import { converse } from '../http/conversation.ts'
 import { noHeaderTable, readStreams } from '../http/http2-reader.ts'
 import { bytesWithKey, keyPlaceholder } from '../http/request-text.ts'
-import { batchesOf, chance, indexAt, noise, type Target } from '../target.ts'
+import {
+  batchesOf,
+  chance,
+  indexAt,
+  noise,
+  pick,
+  several,
+  share,
+  type Target,
+  upTo,
+  weighted,
+} from '../target.ts'
 import { anyShape, type Shaped } from './socket-shapes.ts'
-import { checkShape } from './sockets.ts'
+import { runShape } from './sockets.ts'
 
 type Http2Case = {
   readonly kind: string
@@ -33,7 +42,6 @@ type StreamCase = Http2Case | { readonly kind: 'HTTP/1.1'; readonly shaped: Shap
 
 const path = '/api/v1/locations/district/3026'
 const key = keyPlaceholder
-const pick = fc.constantFrom
 const bytes = (least: number, most: number): Arbitrary<Buffer> =>
   noise(least, most).map(text => Buffer.from(text, 'latin1'))
 const window = (size: number): Buffer => {
@@ -58,70 +66,64 @@ const split = (stream: number, at: number): Buffer => {
 }
 
 /** A frame, when its stream is known. */
-type Frames = Arbitrary<(stream: number) => Buffer>
-const always = (make: (stream: number) => Buffer): Frames => fc.constant(make)
+type Make = (stream: number) => Buffer
+type Frames = Arbitrary<Make>
+const always = (make: Make): Frames => fc.constant(make)
 const stable = (frames: Arbitrary<Buffer>): Frames => frames.map(made => () => made)
+/** Frames of a type with any payload, on the stream or on one of some others. */
+const anyPayload = (type: number, flags: number, most: number, ...others: number[]): Frames =>
+  fc.tuple(pick(undefined, ...others), bytes(0, most)).map(
+    ([number, payload]) =>
+      stream =>
+        frame(type, flags, number ?? stream, payload),
+  )
 
-const request: Frames = fc.oneof(
-  { weight: 7, arbitrary: always(get) },
-  { weight: 3, arbitrary: fc.nat(99).map(part => (stream: number) => split(stream, part / 100)) },
+const request: Frames = weighted(
+  [7, always(get)],
+  [3, share.map(part => (stream: number) => split(stream, part))],
 )
 
 /** What may stand between requests, and changes nothing for them. */
 const harmless: Readonly<Record<string, Frames>> = {
   ping: stable(bytes(8, 8).map(payload => frame(frames.ping, 0, 0, payload))),
   settings: always(() => frame(frames.settings, 0, 0)),
-  priority: fc
-    .integer({ min: 100, max: 200 })
-    .map(more => stream => frame(2, 0, stream + 2 * more, Buffer.from([0, 0, 0, 0, 9]))),
-  unknown: stable(
-    fc
-      .tuple(fc.integer({ min: 32, max: 255 }), fc.nat(255), bytes(20, 20))
-      .map(([type, flags, payload]) => frame(type, flags, 0, payload)),
+  priority: upTo(100, 200).map(
+    more => stream => frame(2, 0, stream + 2 * more, Buffer.from([0, 0, 0, 0, 9])),
   ),
-  window: stable(
-    fc.integer({ min: 1, max: 1_000 }).map(size => frame(frames.windowUpdate, 0, 0, window(size))),
+  unknown: fc.tuple(upTo(32, 255), fc.nat(255), bytes(20, 20)).map(
+    ([type, flags, payload]) =>
+      () =>
+        frame(type, flags, 0, payload),
   ),
+  window: stable(upTo(1, 1_000).map(size => frame(frames.windowUpdate, 0, 0, window(size)))),
 }
 /** What may end the session, or only its stream. */
 const hostile: Readonly<Record<string, Frames>> = {
   ...harmless,
-  'a body behind a refusal': fc
-    .integer({ min: 1, max: 40 })
-    .map(
-      many => stream =>
-        Buffer.concat([
-          flagged(getFrame(stream, path, { ':method': 'POST' }), 4),
-          ...Array.from({ length: many }, () => frame(0, 0, stream, Buffer.alloc(4_000))),
-        ]),
-    ),
+  'a body behind a refusal': upTo(1, 40).map(many => stream => {
+    const refused = flagged(getFrame(stream, path, { ':method': 'POST' }), 4)
+    return Buffer.concat([refused, ...Array(many).fill(frame(0, 0, stream, Buffer.alloc(4_000)))])
+  }),
   'a request that is given up': always(stream =>
     Buffer.concat([getFrame(stream, path), frame(frames.reset, 0, stream, window(8))]),
   ),
   'pings in a flood': stable(
-    bytes(8, 8).map(payload =>
-      Buffer.concat(Array.from({ length: 2_000 }, () => frame(frames.ping, 0, 0, payload))),
-    ),
+    bytes(8, 8).map(payload => Buffer.concat(Array(2_000).fill(frame(frames.ping, 0, 0, payload)))),
   ),
-  'a window of nothing': fc
-    .boolean()
-    .map(isOfSession => stream => frame(frames.windowUpdate, 0, isOfSession ? 0 : stream, window(0))),
+  'a window of nothing': fc.oneof(
+    always(() => frame(frames.windowUpdate, 0, 0, window(0))),
+    always(stream => frame(frames.windowUpdate, 0, stream, window(0))),
+  ),
   'a window that overflows': always(() => frame(frames.windowUpdate, 0, 0, window(2 ** 31 - 1))),
-  'settings out of range': stable(
-    fc
-      .tuple(fc.integer({ min: 1, max: 6 }), bytes(4, 4))
-      .map(([name, value]) => frame(frames.settings, 0, 0, Buffer.from([0, name, ...value]))),
+  'settings out of range': fc.tuple(upTo(1, 6), bytes(4, 4)).map(
+    ([name, value]) =>
+      () =>
+        frame(frames.settings, 0, 0, Buffer.from([0, name, ...value])),
   ),
-  'data of no stream': fc.tuple(fc.boolean(), bytes(20, 20)).map(
-    ([isOfSession, payload]) =>
-      stream =>
-        frame(0, 0, isOfSession ? 0 : stream, payload),
-  ),
-  'a continuation of nothing': bytes(20, 20).map(
-    payload => stream => frame(frames.continuation, 4, stream, payload),
-  ),
+  'data of no stream': anyPayload(0, 0, 20, 0),
+  'a continuation of nothing': anyPayload(frames.continuation, 4, 20),
   'a head without an end': always(stream => flagged(getFrame(stream, path), 1)),
-  'a head that is none': bytes(30, 30).map(payload => stream => frame(frames.headers, 5, stream, payload)),
+  'a head that is none': anyPayload(frames.headers, 5, 30),
   'headers that are odd': fc
     .tuple(
       pick('', '*', '/\u0000', path),
@@ -130,21 +132,13 @@ const hostile: Readonly<Record<string, Frames>> = {
     )
     .map(
       ([target, name, value]) =>
-        stream =>
+        (stream: number) =>
           getFrame(stream, target, { [name]: value }),
     ),
-  goaway: stable(
-    pick(8, 3, 60)
-      .chain(length => bytes(length, length))
-      .map(payload => frame(7, 0, 0, payload)),
-  ),
-  'a push': bytes(20, 20).map(payload => stream => frame(5, 4, stream, payload)),
+  goaway: anyPayload(7, 0, 60, 0),
+  'a push': anyPayload(5, 4, 20),
   'a longer frame than there may be': stable(fc.nat(9).map(type => frame(type, 0, 0, Buffer.alloc(20_000)))),
-  'any frame': fc.tuple(fc.nat(10), fc.nat(255), pick(0, 1, undefined), bytes(0, 40)).map(
-    ([type, flags, number, payload]) =>
-      stream =>
-        frame(type, flags, number ?? stream, payload),
-  ),
+  'any frame': fc.tuple(fc.nat(10), fc.nat(255)).chain(([type, flags]) => anyPayload(type, flags, 40, 0, 1)),
 }
 
 const latin = (made: Buffer): string => made.toString('latin1')
@@ -155,57 +149,49 @@ const start = latin(
   ]),
 )
 /** Each frame on a stream of its own. */
-const piecesOf = (all: readonly ((stream: number) => Buffer)[]): string[] => [
-  start,
-  ...all.map((make, i) => latin(make(2 * i + 1))),
-]
-const several = (of: Frames) => fc.array(of, { minLength: 1, maxLength: 20, size: 'max' })
+const piecesOf = (all: readonly Make[]): string[] => [start, ...all.map((make, i) => latin(make(2 * i + 1)))]
 // Each takes a second or two.
 const waitsForEnd = chance(5)
+const plainly = { answers: undefined, cutAfter: undefined }
 
 const valid = several(
   fc.tuple(fc.oneof(...Object.values(harmless)), request).map(
-    ([before, then]) =>
-      (stream: number) =>
+    ([before, then]): Make =>
+      stream =>
         Buffer.concat([before(stream), then(stream)]),
   ),
+  1,
+  20,
 ).map(piecesOf)
 
 /** Requests, and frames of a kind among them: perhaps out of order, and with a byte that is another one. */
 const mixed = (kind: string, of: Frames): Arbitrary<StreamCase> =>
   fc
-    .tuple(several(fc.oneof(of, request)), chance(30), chance(20), fc.nat(), fc.nat(255), waitsForEnd)
-    .map(([all, isReversed, isChanged, at, byte, waits]) => {
+    .tuple(several(fc.oneof(of, request), 1, 20), chance(30), chance(20), fc.nat(), fc.nat(255), waitsForEnd)
+    .map(([all, isReversed, isChanged, at, byte, waitsForEnd]) => {
       const pieces = isReversed ? piecesOf(all).reverse() : piecesOf(all)
       const changed = Buffer.from(pieces[at % pieces.length] ?? '', 'latin1')
       if (isChanged && changed.length > 0) changed[at % changed.length] = byte
-      const sent = pieces.with(at % pieces.length, latin(changed))
-      return { kind, pieces: sent, answers: undefined, cutAfter: undefined, waitsForEnd: waits }
+      return { ...plainly, kind, pieces: pieces.with(at % pieces.length, latin(changed)), waitsForEnd }
     })
 
-const cases: Arbitrary<StreamCase> = fc.oneof(
-  {
-    weight: 15,
-    arbitrary: fc.tuple(valid, fc.nat(2_500), waitsForEnd).map(([pieces, cutAfter, waits]) => ({
-      kind: 'a cut handshake',
-      pieces,
-      answers: undefined,
-      cutAfter,
-      waitsForEnd: waits,
-    })),
-  },
-  { weight: 20, arbitrary: anyShape.map(shaped => ({ kind: 'HTTP/1.1' as const, shaped })) },
-  {
-    weight: 5,
-    arbitrary: valid.map(pieces => ({
+const cut: Arbitrary<StreamCase> = fc
+  .record({ pieces: valid, cutAfter: fc.nat(2_500), waitsForEnd })
+  .map(made => ({ ...made, kind: 'a cut handshake', answers: undefined }))
+const cases: Arbitrary<StreamCase> = weighted<StreamCase>(
+  [15, cut],
+  [20, anyShape.map(shaped => ({ kind: 'HTTP/1.1' as const, shaped }))],
+  [
+    5,
+    valid.map(pieces => ({
+      ...plainly,
       kind: 'valid requests',
       pieces,
       answers: pieces.length - 1,
-      cutAfter: undefined,
       waitsForEnd: false,
     })),
-  },
-  { weight: 60, arbitrary: fc.oneof(...Object.entries(hostile).map(([kind, of]) => mixed(kind, of))) },
+  ],
+  [60, fc.oneof(...Object.entries(hostile).map(([kind, of]) => mixed(kind, of)))],
 )
 
 /** The client's side of a connection, which ends unseen after so many bytes. */
@@ -291,15 +277,11 @@ const run = async (url: string, validKey: string, given: Http2Case): Promise<voi
 /** Ends the client's side; whether the server ends its own in time. */
 const endOf = async (socket: TLSSocket): Promise<boolean> => {
   if (socket.destroyed) return true
-  const late = new AbortController()
-  const closed = once(socket, 'close').then(() => true)
-  socket.resume().end()
-  const isInTime = await Promise.race([
-    closed,
-    pause(patienceMs, false, { signal: late.signal }).catch(() => false),
-  ])
-  late.abort()
-  return isInTime
+  const closed = once(socket.resume().end(), 'close', { signal: AbortSignal.timeout(patienceMs) })
+  return closed.then(
+    () => true,
+    () => false,
+  )
 }
 
 export const streams: Target<StreamCase> = {
@@ -325,11 +307,8 @@ export const streams: Target<StreamCase> = {
     run: async given => {
       const [{ key: validKey }] = system.keys
       const { apiUrl: url } = system.gateway()
-      if (!('shaped' in given)) return run(url, validKey, given)
-      const { text, ending, isHead } = given.shaped
-      const bytes = bytesWithKey(text, validKey)
-      const head = isHead ? () => true : text.includes('HEAD ') ? () => undefined : () => false
-      checkShape(given.shaped, await converse({ url, bytes, ending, isHead: head }))
+      if ('shaped' in given) await runShape(url, validKey, given.shaped)
+      else await run(url, validKey, given)
     },
   }),
 }

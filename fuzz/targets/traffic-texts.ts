@@ -4,9 +4,8 @@
 import { deflateSync } from 'node:zlib'
 import fc, { type Arbitrary } from 'fast-check'
 import { drawnReplay } from '../../test/support/replay-results.ts'
-import { chance, indexAt, itemAt, share } from '../target.ts'
+import { chance, indexAt, itemAt, pick, several, share, upTo, weighted, words } from '../target.ts'
 
-const pick = fc.constantFrom
 const separator = '\n🐵🙈🙉\n'
 const line = (more: string): string =>
   `{"level":"info","time":"2026-11-21T06:00:00.000Z","msg":"answered",${more}}\n`
@@ -57,61 +56,21 @@ export const countedTexts: Arbitrary<{ readonly format: LineFormat; readonly tex
   .tuple(pick(...(Object.keys(faultyLines) as LineFormat[])), pick(3, 8, 30, 2_000), pick(0, 10, 50, 90))
   .chain(([format, count, percent]) => {
     const [right = ''] = seeds[format].split('\n')
-    const each = fc.oneof(
-      { weight: 100 - percent, arbitrary: fc.constant(right) },
-      { weight: percent, arbitrary: pick<string[]>(...faultyLines[format]) },
+    const each = weighted<string>(
+      [100 - percent, fc.constant(right)],
+      [percent, pick<string[]>(...faultyLines[format])],
     )
-    return fc
-      .array(each, { maxLength: count, size: 'max' })
-      .map(lines => ({ format, text: `${[right, ...lines].join('\n')}\n` }))
+    return several(each, 0, count).map(lines => ({ format, text: `${[right, ...lines].join('\n')}\n` }))
   })
 
-const blows = [
-  ...[
-    '\\"',
-    '"',
-    ' ',
-    '[',
-    '{"a":',
-    '?',
-    '1',
-    '9.',
-    '\\',
-    '\u0000',
-    '\u001b[2J',
-    'é',
-    separator,
-    ',',
-    '\r\n',
-  ],
-]
-const values = [
-  ...[
-    'null',
-    '-1',
-    '1e999',
-    '"x"',
-    '[null]',
-    '{"toString":null}',
-    '0',
-    '1e308',
-    '"9999-12-31T23:59:59Z"',
-    'true',
-    '[]',
-  ],
-]
+const blows = ['\r\n', ' ', separator, ...words('\\" " [ {"a": ? 1 9. \\ \u0000 \u001b[2J é ,')]
+const values = words('null -1 1e999 "x" [null] {"toString":null} 0 1e308 "9999-12-31T23:59:59Z" true []')
 export type Edit = (text: string) => string
 const placeIn = /:(?=["[{\d-])("[^"]*"|\[|\{|[\d.]+)|\d+(?:\.\d+)?/g
 
 /** One change of a text: of a value, a part that is repeated, cut or doubled. */
 export const edits: Arbitrary<Edit> = fc
-  .tuple(
-    pick('blow', 'less', 'cut', 'repeat', 'insert', 'value', 'digits'),
-    share,
-    fc.integer({ min: 1, max: 40 }),
-    share,
-    share,
-  )
+  .tuple(pick(...words('blow less cut repeat insert value digits')), share, upTo(1, 40), share, share)
   .map(([kind, place, length, which, many]) => text => {
     const at = indexAt(text.length, place)
     const [before, part, behind] = [text.slice(0, at), text.slice(at, at + length), text.slice(at + length)]
@@ -137,10 +96,7 @@ const packed = (bytes: Buffer, length?: number): string => {
 }
 /** The usual value so many times in a hundred. */
 const usually = <Value>(percent: number, usual: Value, others: readonly Value[]): Arbitrary<Value> =>
-  fc.oneof(
-    { weight: percent, arbitrary: fc.constant(usual) },
-    { weight: 100 - percent, arbitrary: pick(...others) },
-  )
+  weighted([percent, fc.constant(usual)], [100 - percent, pick(...others)])
 const numbers = [-1, 0, 1, 3, 5, 2 ** 30, 2 ** 31 - 1]
 const ends = [-1n, 0n, 1n, 2n, 1_000_000n, 2n ** 53n, 2n ** 62n]
 const bodies = [
@@ -169,39 +125,29 @@ const histograms: Arbitrary<() => string> = fc
     return packed(Buffer.concat([head, body]), packedLength)
   })
 
-const figures = ['1e15', '1e308', '1e999', '-1', '5e-324', '1e10', '9007199254740993', 'null', '"1"']
+const figures = words('1e15 1e308 1e999 -1 5e-324 1e10 9007199254740993 null "1"')
 /** One change of a result's text. */
-export const reportEdits: Arbitrary<Edit> = fc.oneof(
-  histograms.map(
-    (make): Edit =>
-      text =>
-        text.replace(/"histogram":"[^"]*"/, () => `"histogram":"${make()}"`),
-  ),
-  fc.tuple(share, pick(...figures)).map(
-    ([place, figure]): Edit =>
-      text => {
-        const name = itemAt([...text.matchAll(/"([a-zA-Z0-9]+)":[\d.]+/g)], place)?.[1] ?? 'at'
-        return text.replaceAll(new RegExp(`"${name}":[\\d.]+`, 'g'), `"${name}":${figure}`)
-      },
-  ),
+export const reportEdits: Arbitrary<Edit> = fc.oneof<Arbitrary<Edit>[]>(
+  histograms.map(make => text => text.replace(/"histogram":"[^"]*"/, () => `"histogram":"${make()}"`)),
+  fc.tuple(share, pick(...figures)).map(([place, figure]) => text => {
+    const name = itemAt([...text.matchAll(/"([a-zA-Z0-9]+)":[\d.]+/g)], place)?.[1] ?? 'at'
+    return text.replaceAll(new RegExp(`"${name}":[\\d.]+`, 'g'), `"${name}":${figure}`)
+  }),
   fc
     .tuple(
-      pick('steps', 'latencies', 'thresholds', 'files'),
+      pick(...words('steps latencies thresholds files')),
       pick('{},', '[],', '1,'),
       pick(1, 2_000, 600_000),
     )
     .map(
-      ([name, entry, times]): Edit =>
+      ([name, entry, times]) =>
         text =>
           text.replace(`"${name}":[`, begin => begin + entry.repeat(times)),
     ),
-  fc.tuple(pick('{}', '[]', '0', '""', ''), pick(2, 300, 600_000)).map(
-    ([entry, times]): Edit =>
-      text =>
-        `[${Array(entry === '' ? Math.min(times, 20) : times)
-          .fill(entry || text.trim())
-          .join(',')}]\n`,
-  ),
+  fc.tuple(pick('{}', '[]', '0', '""', ''), pick(2, 300, 600_000)).map(([entry, times]) => text => {
+    const all = Array(entry === '' ? Math.min(times, 20) : times).fill(entry || text.trim())
+    return `[${all.join(',')}]\n`
+  }),
 )
 
 /** A text of a format with some changes. */

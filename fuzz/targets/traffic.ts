@@ -10,7 +10,7 @@ import fc, { type Arbitrary } from 'fast-check'
 import { demand, demandInTime } from '../fault.ts'
 import { type Ended, runLimited } from '../system/run-limited.ts'
 import type { System } from '../system/system.ts'
-import { batchesOf, chance, type Session, type Target } from '../target.ts'
+import { batchesOf, chance, type Session, type Target, weighted } from '../target.ts'
 import { countedTexts, editedTexts, type Format, faultsIn, trafficFormats } from './traffic-texts.ts'
 
 const trafficCommands = ['import', 'stats', 'keys', 'whatif', 'replay'] as const
@@ -32,15 +32,11 @@ const edited = (format: Format, command: Arbitrary<Command>): Arbitrary<TrafficC
   fc
     .tuple(editedTexts(format, 4), command, isPacked)
     .map(([text, command, isPacked]) => ({ format, command, isPacked, text, isCounted: false }))
-const cases: Arbitrary<TrafficCase> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc
-      .tuple(countedTexts, ofTraffic, isPacked)
-      .map(([text, command, isPacked]) => ({ ...text, command, isPacked, isCounted: true })),
-  },
-  { weight: 5, arbitrary: fc.oneof(...trafficFormats.map(format => edited(format, ofTraffic))) },
-  { weight: 1, arbitrary: edited('report', fc.constantFrom(...reportCommands)) },
+const counted = fc.record({ counted: countedTexts, command: ofTraffic, isPacked })
+const cases: Arbitrary<TrafficCase> = weighted<TrafficCase>(
+  [4, counted.map(({ counted, ...more }) => ({ ...counted, ...more, isCounted: true }))],
+  [5, fc.oneof(...trafficFormats.map(format => edited(format, ofTraffic)))],
+  [1, edited('report', fc.constantFrom(...reportCommands))],
 )
 
 // Preloaded: says on standard error where a command connects to.
@@ -54,14 +50,8 @@ net.Socket.prototype.connect = function (...args) {
 }`
 
 const endsWithinMs = 20_000
-const node = [
-  ...[
-    process.execPath,
-    '--max-old-space-size=700',
-    '--import',
-    `data:text/javascript,${encodeURIComponent(watch)}`,
-  ],
-]
+const watching = `data:text/javascript,${encodeURIComponent(watch)}`
+const node = [process.execPath, '--max-old-space-size=700', '--import', watching]
 const runWatched = (args: readonly string[]): Promise<Ended> =>
   runLimited([...node, 'src/main.ts', ...args], {}, endsWithinMs)
 

@@ -29,47 +29,30 @@ t.test('whole answers are read one after the other, however they are cut', async
   }
 })
 
-t.test('an answer to HEAD has no body, whatever its length says', async t => {
+t.test('an answer to HEAD has no body, and what is not there yet is waited for', async t => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n'
   t.equal(read(head + ok, answer => answer === 0).answers.length, 2)
   t.equal(read(head + ok, () => undefined).answers.length, 2, 'also where nobody knows which one it is')
-})
-
-t.test('what is not there yet is waited for', async t => {
-  for (const text of [
-    'HTTP',
-    'HTTP/1.1 200 OK\r\ncontent-le',
-    'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}',
-  ]) {
-    const { answers, fault, isInside } = read(text)
-    t.strictSame([answers.length, fault, isInside], [0, undefined, true], text)
-  }
+  for (const text of ['HTTP', 'HTTP/1.1 200 OK\r\ncontent-le', ok.slice(0, -1)])
+    t.match(read(text), { answers: [], fault: undefined, isInside: true }, text)
 })
 
 // The bytes, and the expected fault.
-const faults: [string, RegExp][] = [
+const faults: [head: string, RegExp][] = [
   ['garbage', /no status line/],
-  ['HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n', /no status line/],
-  ['HTTP/1.1 2000 OK\r\ncontent-length: 0\r\n\r\n', /no status line/],
-  ['HTTP/1.1 200 OK\r\nno colon\r\n\r\n', /no header line/],
-  ['HTTP/1.1 200 OK\r\nx : 1\r\n\r\n', /no header line/],
-  ['HTTP/1.1 200 OK\r\n folded\r\n\r\n', /no header line/],
-  ['HTTP/1.1 200 OK\r\nx: a\nb\r\n\r\n', /no header line/],
-  ['HTTP/1.1 200 OK\r\nx: \xe4\r\n\r\n', /no header line/],
-  ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\nContent-Length: 0\r\n\r\n', /content-length stands there twice/],
-  ['HTTP/1.1 200 OK\r\n\r\n{}', /a body without a length/],
-  ['HTTP/1.1 200 OK\r\ncontent-length: +1\r\n\r\n{}', /content-length \+1/],
-  ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\ntransfer-encoding: chunked\r\n\r\n', /both/],
-  ['HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n', /transfer-encoding gzip/],
-  ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n', /no size of a chunk/],
-  ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc\r\n', /a chunk without its end/],
-  [`${ok}{}`, /no status line/],
-  [
-    `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n${ok}`,
-    /behind an answer that said close/,
-  ],
+  ['HTTP/1.0 200 OK\r\ncontent-length: 0', /no status line/],
+  ['HTTP/1.1 200 OK\r\nx : 1', /no header line/],
+  ['HTTP/1.1 200 OK\r\nx: a\nb', /no header line/],
+  ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\nContent-Length: 0', /content-length stands there twice/],
+  ['HTTP/1.1 200 OK', /a body without a length/],
+  ['HTTP/1.1 200 OK\r\ncontent-length: +1', /content-length \+1/],
+  ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\ntransfer-encoding: chunked', /both/],
+  ['HTTP/1.1 200 OK\r\ntransfer-encoding: gzip', /transfer-encoding gzip/],
+  ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz', /no size of a chunk/],
+  ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc', /a chunk without its end/],
+  ['HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0', /behind an answer that said close/],
 ]
 
 t.test('whatever is not HTTP/1.1 is a fault', async t => {
-  for (const [text, sentence] of faults) t.match(read(text).fault, sentence, JSON.stringify(text))
+  for (const [head, sentence] of faults) t.match(read(`${head}\r\n\r\n{}`).fault, sentence, head)
 })
