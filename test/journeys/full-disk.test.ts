@@ -1,8 +1,9 @@
 // The disk of the embedded store is really full, and the gateway goes on: units that it admits then are counted however the
 // process ends, and are in the store once there is room again. So it is where several processes share the store, and together
-// they load no more than the provider allows.
+// they load no more than the provider allows. Where another program holds its lock, no request waits.
 
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
 import { systemClock } from '../../src/common/clock.ts'
@@ -13,7 +14,7 @@ import { type Running, runCommand, startCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
-import { sendRequest } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -226,4 +227,38 @@ t.test('several processes on one store whose disk is full', { skip: withoutMount
       t.match(JSON.parse(stdout), { days: [{ used }] }, 'nothing is lost')
     }
   })
+})
+
+t.test('a lock of another program delays no request, and costs no unit', async t => {
+  const provider = await startProvider(t, [], null)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock: systemClock,
+    env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '600' },
+  })
+  const cell = (lat: number) => gateway.get(`/weather/coords/${lat}/90.4`)
+  t.match(await cell(23.8), { status: 200, headers: { 'x-ratelimit-remaining': '99999' } })
+  const other = new DatabaseSync(gateway.config.store.path)
+  t.teardown(() => other.close())
+  const readyz = async () => (await sendRequest(`${gateway.opsUrl}/readyz`)).text
+
+  other.exec('BEGIN IMMEDIATE')
+  const startedAt = performance.now()
+  for (let i = 0; i < 20; i++) {
+    t.equal((await cell(23.8)).status, 200)
+    t.equal((await sendRequest(`${gateway.opsUrl}/livez`)).status, 200)
+  }
+  t.equal((await cell(24.8)).status, 200, 'a new cell too')
+  t.match(await readyz(), /counted locally: .* another program holds its lock/)
+  // One wait alone had five seconds, and there were three for a batch.
+  t.ok(performance.now() - startedAt < 4_900)
+  other.exec('ROLLBACK')
+
+  await until('the units are counted', async () => /counted in the store/.test(await readyz()))
+  const { days } = await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)
+  t.match(days, [{ used: 22 }], 'nothing is lost')
+  t.match(
+    gateway.logged.find(line => line.outage === 'store'),
+    { reason: /another program holds its lock$/ },
+  )
 })

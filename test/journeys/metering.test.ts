@@ -1,4 +1,5 @@
-// Quotas over a fleet on a small scale: each unit counts once, few Redis commands, cheap refusal of wrong keys. Midnights
+// Quotas over a fleet on a small scale: each unit counts once, few Redis commands, cheap refusal of wrong keys;
+// clocks that differ, and messages that are lost. Midnights
 // of gateways whose clocks are off are in histories of the proof. `npm run bench` measures the same on a large scale.
 
 import { Redis } from 'ioredis'
@@ -6,7 +7,11 @@ import t from 'tap'
 import { measureExactness, measureOn, mixedTiers, oneRedis, redisCluster } from '../scenarios/exact-quota.ts'
 import { meterEnv, patient, startGateways } from '../scenarios/quota-load.ts'
 import { floodOn } from '../scenarios/wrong-keys.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const skip = withoutOwnRedis
 const statuses = (answers: readonly { status: number }[], status: number) =>
@@ -47,4 +52,82 @@ t.test('64 connections to one process cost Redis little', { skip }, async t => {
     t.ok(found.commandsForMistyped < 500, `${found.commandsForMistyped} commands for 1,000 mistyped keys`)
     t.ok(found.commandsForUnknown >= 1_000, `${found.commandsForUnknown} commands for 1,000 unknown keys`)
   })
+})
+
+// Each counts the others as alive by the clock of Redis.
+t.test('gateways with other clocks keep to a limit without Redis', { skip }, async t => {
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const provider = await startProvider(t)
+  const now = Date.now()
+  const clocks = [now, now + 30_000, now - 30_000].map(at => manualClock(at))
+  const gateways = await Promise.all(
+    clocks.map(clock =>
+      startGateway(t, { providerUrl: provider.url, clock, env: { ABOHAWA_REDIS__URL: redis.url } }),
+    ),
+  )
+  const each = async (name: string) => Promise.all(gateways.map(gateway => gateway.metric(name)))
+  await until('all know how many they are', async () => {
+    for (const clock of clocks) clock.advance(7_000)
+    return (await each('abohawa_quota_allowance_instances')).every(Boolean)
+  })
+  t.strictSame(await each('abohawa_quota_allowance_instances'), [3, 3, 3])
+  t.strictSame(await each('abohawa_config_variants'), [1, 1, 1])
+  for (const { opsUrl } of gateways)
+    t.equal((await sendRequest(`${opsUrl}/status`)).body.instances.length, 3, 'each sees the others')
+
+  const key = gateways[0]?.keys.free ?? ''
+  const limit = gateways[0]?.config.quota.tiers.free ?? 0
+  const send = async (gateway: TestGateway) =>
+    (await gateway.get('/locations?type=division&limit=1', { key })).status
+  let admitted = 0
+  for (const gateway of gateways) if ((await send(gateway)) === 200) admitted += 1
+  await redis.stop()
+  for (const gateway of gateways)
+    for (let sent = 0; sent < limit + 20; sent += 20) {
+      const statuses = await Promise.all(Array.from({ length: 20 }, () => send(gateway)))
+      admitted += statuses.filter(status => status === 200).length
+    }
+  t.ok(admitted <= limit, `${admitted} of ${limit}`)
+  t.ok(admitted > limit * 0.8, `${admitted}: a third of what was left for each`)
+})
+
+t.test('a key unused that day is served after CLIENT KILL TYPE pubsub', { skip }, async t => {
+  const { url, raw } = await startRedisFor(t)
+  const provider = await startProvider(t)
+  // A manual clock, so that reconciling lasts for as long as the test needs.
+  const clock = manualClock(Date.now())
+  // A long timeout: a busy machine must not look like an outage of Redis.
+  const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
+  const gateways = [
+    await startGateway(t, { providerUrl: provider.url, clock, env }),
+    await startGateway(t, { providerUrl: provider.url, clock, env }),
+  ]
+  const [one, other] = gateways
+  if (!one || !other) return
+  // Each gateway learns the number of instances from its second heartbeat, six seconds after its first.
+  const heartbeats = async () =>
+    (await raw.zrange(`${one.config.redis.prefix}instances`, '0', '-1', 'WITHSCORES'))
+      .filter((_, i) => i % 2 === 1)
+      .map(Number)
+  await until('both have sent a heartbeat', async () => (await heartbeats()).length === 2)
+  const first = Math.max(...(await heartbeats()))
+  clock.advance(7_000)
+  await until('both have sent another one', async () => (await heartbeats()).every(at => at > first))
+  const key = one.keys.enterprise ?? ''
+  for (const gateway of gateways)
+    t.equal((await gateway.get('/locations?type=division', { key })).status, 200)
+
+  const killed = await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  t.ok(Number(killed) >= 2, `${killed} connections were ended`)
+  for (const gateway of gateways)
+    await until('the loss is noticed', () => gateway.metric('abohawa_quota_counting{state="reconciling"}'))
+  const statuses: number[] = []
+  for (let i = 0; i < 20; i++)
+    for (const gateway of gateways)
+      for (const tier of ['starter', 'business'])
+        statuses.push((await gateway.get('/locations?type=division', { key: one.keys[tier] ?? '' })).status)
+  t.strictSame(new Set(statuses), new Set([200]))
+  const { days } = await one.administration.usage(one.keyIds.starter ?? '', 1)
+  t.match(days, [{ used: 40 }])
 })
