@@ -42,6 +42,9 @@ Example:
   npm run -s fuzz -- --seed 7 --seconds 600 --only sockets,provider
 `
 
+const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const
+const options = { seed: text, seconds: text, only: text, case: text, json: flag, report: text, help: flag }
+
 /** The options of the run; undefined for --help. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   const values = parse(args)
@@ -52,33 +55,17 @@ export const readCommandLine = (args: readonly string[]): Wish | undefined => {
     throw new UsageError(`--case is ${JSON.stringify(path)}; allowed: numbers with colons, such as 3:0:1`)
   if (path !== undefined && only.length !== 1)
     throw new UsageError('--case needs one target: add --only <target>')
+  const isRandom = values.seed === 'random'
   return {
-    seed:
-      values.seed === 'random'
-        ? randomInt(2 ** 32)
-        : wholeNumberOf('seed', values.seed, usualSeed, 0, 2 ** 32 - 1),
+    seed: isRandom ? randomInt(2 ** 32) : wholeNumberOf('seed', values.seed, usualSeed, 0, 2 ** 32 - 1),
     seconds: wholeNumberOf('seconds', values.seconds, usualSeconds, 1, 1_000_000),
-    only,
-    path,
-    json: values.json === true,
-    report: values.report,
+    ...{ only, path, json: values.json === true, report: values.report },
   }
 }
 
 const parse = (args: readonly string[]) => {
   try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        seed: { type: 'string' },
-        seconds: { type: 'string' },
-        only: { type: 'string' },
-        case: { type: 'string' },
-        json: { type: 'boolean' },
-        report: { type: 'string' },
-        help: { type: 'boolean' },
-      },
-    }).values
+    return parseArgs({ args: [...args], options }).values
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
@@ -86,18 +73,12 @@ const parse = (args: readonly string[]) => {
 
 /** The value of an option. @throws UsageError */
 export const wholeNumberOf = (
-  name: string,
-  text: string | undefined,
-  usual: number,
-  least: number,
-  most: number,
+  ...[name, text, usual, least, most]: [string, string | undefined, number, number, number]
 ): number => {
-  if (text === undefined) return usual
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+  const value = text === undefined ? usual : /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
-  throw new UsageError(
-    `--${name} is ${JSON.stringify(text)}; allowed: a whole number from ${least} to ${most}`,
-  )
+  const allowed = `a whole number from ${least} to ${most}`
+  throw new UsageError(`--${name} is ${JSON.stringify(text)}; allowed: ${allowed}`)
 }
 
 const targetsOf = (text: string): TargetName[] =>

@@ -104,36 +104,32 @@ const looksBodiless = (behind: Buffer, headers: Answer['headers']): boolean =>
   behind.length === 0 ? headers.get('content-length') === '0' : textOf(behind, anAnswer.length) === anAnswer
 
 /** The body at the beginning of the bytes and what it takes of them; undefined when it is incomplete. */
-const readBody = (
-  headers: Answer['headers'],
-  bytes: Buffer,
-): { body: Buffer; length: number } | undefined => {
+type Read = { body: Buffer; length: number } | undefined
+const readBody = (headers: Answer['headers'], bytes: Buffer): Read => {
   const [length, coding] = [headers.get('content-length'), headers.get('transfer-encoding')]
-  if (coding !== undefined) {
-    if (length !== undefined) throw new Error('both content-length and transfer-encoding')
-    if (coding.toLowerCase() !== 'chunked') throw new Error(`transfer-encoding ${coding}`)
-    return readChunks(bytes)
-  }
+  if (coding !== undefined && length !== undefined)
+    throw new Error('both content-length and transfer-encoding')
+  if (coding?.toLowerCase() === 'chunked') return readChunks(bytes)
+  if (coding !== undefined) throw new Error(`transfer-encoding ${coding}`)
   if (length === undefined) throw new Error('a body without a length')
   if (!/^\d{1,9}$/.test(length)) throw new Error(`content-length ${length}`)
   const size = Number(length)
   return bytes.length < size ? undefined : { body: bytes.subarray(0, size), length: size }
 }
 
-const readChunks = (bytes: Buffer): { body: Buffer; length: number } | undefined => {
-  const parts: Buffer[] = []
+const readChunks = (bytes: Buffer): Read => {
+  const chunks: Buffer[] = []
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at)
     if (lineEnd === -1) return undefined
     const line = bytes.toString('latin1', at, lineEnd)
     if (!/^[0-9a-f]{1,8}$/i.test(line))
       throw new Error(`no size of a chunk: ${JSON.stringify(line.slice(0, 60))}`)
-    const size = Number.parseInt(line, 16)
-    const end = lineEnd + 2 + size
+    const end = lineEnd + 2 + Number.parseInt(line, 16)
     if (bytes.length < end + 2) return undefined
     if (bytes.toString('latin1', end, end + 2) !== '\r\n') throw new Error('a chunk without its end')
-    parts.push(bytes.subarray(lineEnd + 2, end))
+    chunks.push(bytes.subarray(lineEnd + 2, end))
     at = end + 2
-    if (size === 0) return { body: Buffer.concat(parts), length: at }
+    if (end === lineEnd + 2) return { body: Buffer.concat(chunks), length: at }
   }
 }

@@ -3,25 +3,16 @@
 
 import { type Place, placeOf, placeTypes } from './places.ts'
 
-export type Decision = {
-  readonly statuses: readonly number[]
-  /** The requested resource, where the response is 200. */
-  readonly wanted?: Wanted
-}
-
-export type Wanted =
-  | { readonly kind: 'weather'; readonly place: Place; readonly lang: string }
-  | { readonly kind: 'point'; readonly latitude: number; readonly longitude: number; readonly lang: string }
-  | { readonly kind: 'forecast'; readonly place: Place; readonly days: number }
-  | { readonly kind: 'detail'; readonly place: Place }
-  | {
-      readonly kind: 'list'
-      readonly type: string
-      readonly parentId: string | undefined
-      readonly q: string
-      readonly limit: number
-      readonly offset: number
-    }
+/** `wanted`: the requested resource, where the response is 200. */
+export type Decision = { readonly statuses: readonly number[]; readonly wanted?: Wanted }
+type ListWanted = { type: string; parentId: string | undefined; q: string; limit: number; offset: number }
+export type Wanted = Readonly<
+  | { kind: 'weather'; place: Place; lang: string }
+  | { kind: 'point'; latitude: number; longitude: number; lang: string }
+  | { kind: 'forecast'; place: Place; days: number }
+  | { kind: 'detail'; place: Place }
+  | ({ kind: 'list' } & ListWanted)
+>
 
 const bad: Decision = { statuses: [400] }
 const absent: Decision = { statuses: [404] }
@@ -116,42 +107,21 @@ const languageOf = (given: Map<string, string> | undefined): string | undefined 
   return lang === 'bn' || lang === 'en' ? lang : undefined
 }
 
+const within = (text: string, form: RegExp, least: number, most: number): number | undefined =>
+  form.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined
 const numberOf = (
   text: string | undefined,
   least: number,
   most: number,
   usual: number,
-): number | undefined => {
-  if (text === undefined) return usual
-  if (text === '' || [...text].some(character => character < '0' || character > '9')) return undefined
-  const value = Number(text)
-  return value >= least && value <= most ? value : undefined
-}
+): number | undefined => (text === undefined ? usual : within(text, /^[0-9]+$/, least, most))
+const degreesOf = (text: string, least: number, most: number): number | undefined =>
+  within(text, /^[-+]?[0-9]+(?:\.[0-9]+)?$/, least, most)
 
-const degreesOf = (text: string, least: number, most: number): number | undefined => {
-  const unsigned = text.startsWith('-') || text.startsWith('+') ? text.slice(1) : text
-  const parts = unsigned.split('.')
-  const isDigits = (part: string) => part !== '' && [...part].every(digit => digit >= '0' && digit <= '9')
-  if (parts.length > 2 || !parts.every(isDigits)) return undefined
-  const value = Number(text)
-  return value >= least && value <= most ? value : undefined
-}
-
-// Percent-encoded UTF-8, by the bytes.
+/** Undefined where it is not percent-encoded UTF-8. */
 const decoded = (text: string): string | undefined => {
-  const bytes: number[] = []
-  for (let i = 0; i < text.length; i++) {
-    if (text[i] !== '%') {
-      bytes.push(text.charCodeAt(i))
-      continue
-    }
-    const digits = text.slice(i + 1, i + 3)
-    if (!/^[0-9a-fA-F]{2}$/.test(digits)) return undefined
-    bytes.push(Number.parseInt(digits, 16))
-    i += 2
-  }
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes))
+    return decodeURIComponent(text)
   } catch {
     return undefined
   }

@@ -8,7 +8,7 @@ import { request } from 'undici'
 import { product } from '../../test/support/process.ts'
 import { demand, demandInTime } from '../fault.ts'
 import { runLimited } from '../system/run-limited.ts'
-import { batchesOf, type Target } from '../target.ts'
+import { batchesOf, type Target, weighted } from '../target.ts'
 import { type ConfigText, configTexts } from './config-texts.ts'
 
 type ConfigCase = ConfigText & { readonly also: 'check' | 'start' | undefined }
@@ -24,9 +24,9 @@ const everyOutcome = [...taken, 'refused']
 const cases = fc
   .tuple(
     configTexts,
-    fc.oneof(
-      { weight: 92, arbitrary: fc.constant(undefined) },
-      { weight: 8, arbitrary: fc.constantFrom('check' as const, 'check' as const, 'start' as const) },
+    weighted(
+      [92, fc.constant(undefined)],
+      [8, fc.constantFrom('check' as const, 'check' as const, 'start' as const)],
     ),
   )
   .map(([text, also]): ConfigCase => ({ ...text, also }))

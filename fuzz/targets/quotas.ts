@@ -13,7 +13,7 @@ import { checkAnswer } from '../http/answer-rules.ts'
 import { get } from '../http/conversation.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { dailyQuota, type Key, prefix, type System } from '../system/system.ts'
-import { batchesOf, chance, type Session, type Target } from '../target.ts'
+import { batchesOf, chance, type Session, type Target, upTo, weighted } from '../target.ts'
 import { cellDegrees, freshCells, loadCells } from './fresh-cells.ts'
 import { type Damage, damage, damages, damageText } from './redis-damage.ts'
 
@@ -45,13 +45,10 @@ const target = '/api/v1/locations/district/3026'
 
 const cases = fc.record<QuotaCase>({
   // Counts are chosen most often, since every request reads them.
-  record: fc.oneof(
-    { weight: 2, arbitrary: fc.constant<RecordKind>('quota') },
-    { weight: 5, arbitrary: fc.constantFrom(...recordKinds) },
-  ),
+  record: weighted([2, fc.constant<RecordKind>('quota')], [5, fc.constantFrom(...recordKinds)]),
   damage: damages,
   isUsed: chance(70),
-  requests: fc.integer({ min: 1, max: 8 }),
+  requests: upTo(1, 8),
 })
 
 /** Names of records of a kind. */
@@ -184,27 +181,19 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
 type Administration = ReturnType<typeof createAdministration>
 
 /** Key administration beside the gateway, on a connection that stays open. */
-const openAdministration = async (system: System) => {
+const openAdministration = async ({ env }: System) => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
-  const { promise: opened, resolve } = Promise.withResolvers<Administration>()
-  const running = administerWith(
-    loadConfig({ files: [], env: system.env }),
-    systemClock,
-    async administration => {
-      resolve(administration)
-      await over
-    },
-  )
-  const failed = running.then(() => Promise.reject(new Error('no store')))
-  const administration = await Promise.race([opened, failed])
-  failed.catch(() => {})
-  return {
-    administration,
-    close: async () => {
-      end()
-      await running
-    },
+  const { promise: opened, resolve, reject } = Promise.withResolvers<Administration>()
+  const running = administerWith(loadConfig({ files: [], env }), systemClock, administration => {
+    resolve(administration)
+    return over
+  })
+  running.catch(reject)
+  const close = async (): Promise<void> => {
+    end()
+    await running
   }
+  return { administration: await opened, close }
 }
 
 /** The kinds of records that do not exist, which cannot be damaged. Some are written only every few seconds. */

@@ -15,36 +15,26 @@ import { withoutOwnRedis } from '../support/redis-server.ts'
 const some = <Value>(of: Arbitrary<Value>, numRuns: number): Value[] =>
   fc.sample(of, { seed: 7, numRuns, unbiased: true })
 
-const section = {
-  time: ['2026-11-21T00:00', '2026-11-21T01:00', '2026-11-21T02:00'],
-  temperature_2m: [1, 2, 3],
-  rain: [4, 5, 6],
-}
+const time = ['2026-11-21T00:00', '2026-11-21T01:00', '2026-11-21T02:00']
+const section = { time, temperature_2m: [1, 2, 3], rain: [4, 5, 6] }
+const units = { time: 'iso8601', temperature_2m: '°C' }
 const element = (latitude: number) => ({
-  latitude,
-  longitude: 90,
-  utc_offset_seconds: 21_600,
-  minutely_15_units: { time: 'iso8601', temperature_2m: '°C' },
+  ...{ latitude, longitude: 90, utc_offset_seconds: 21_600 },
+  ...{ minutely_15_units: units, hourly_units: units, daily_units: units },
   minutely_15: section,
-  hourly_units: { time: 'iso8601', temperature_2m: '°C' },
   hourly: { ...section, rain: [7, 8, latitude] },
-  daily_units: { time: 'iso8601', temperature_2m: '°C' },
   daily: { ...section, temperature_2m: [10, 11, 12] },
 })
 const body = JSON.stringify([element(22), element(23), element(24)])
 
 t.test('a body without changes stays as it is, and every change changes most bodies', async t => {
   t.equal(changed(body, []), body)
-  t.equal(changed(JSON.stringify(element(22)), []), JSON.stringify(element(22)))
   for (const kind of changeKinds) {
     const texts = some(changesOf(kind), 40).map(change => changed(body, [change]))
     t.ok(texts.filter(text => text !== body).length >= 20, kind)
   }
-})
-
-t.test('JSON that no value is written as gets into the text', async t => {
   const change = { kind: 'a value', at: [0, 0, 0.5, 0], value: '@raw:1e400@' }
-  t.match(changed(body, [change]), /"temperature_2m":\[1e400,2,3\]/)
+  t.match(changed(body, [change]), /"temperature_2m":\[1e400,2,3\]/, 'also to what no value is written as')
 })
 
 t.test('bombs have about the size they say', async t => {

@@ -41,22 +41,16 @@ const answerAt = (temperature: number, dayOffset = 0) => {
       names.map(name => [name, times.map(() => (name.startsWith('temp') ? temperature : 1))]),
     ),
   })
-  const hours = Array.from({ length: 48 }, (_, i) =>
-    new Date(Date.parse('2026-11-21T12:00Z') + i * 3_600_000).toISOString().slice(0, 16),
-  )
-  const days = Array.from({ length: 7 }, (_, i) =>
-    new Date(Date.parse('2026-11-21') + (i + dayOffset) * 86_400_000).toISOString().slice(0, 10),
-  )
+  const steps = (begin: string, count: number, stepMs: number, length: number) =>
+    Array.from({ length: count }, (_, i) =>
+      new Date(Date.parse(begin) + i * stepMs).toISOString().slice(0, length),
+    )
+  const pressures = { pressure_msl: 1_010, surface_pressure: 1_009 }
+  const current = Object.fromEntries(currentVariables.map(name => [name, 1]))
   return {
-    current: {
-      time: '2026-11-21T12:00',
-      interval: 900,
-      ...Object.fromEntries(currentVariables.map(name => [name, 1])),
-      pressure_msl: 1_010,
-      surface_pressure: 1_009,
-    },
-    hourly: series(hours, hourlyVariables),
-    daily: series(days, dailyVariables),
+    current: { time: '2026-11-21T12:00', interval: 900, ...current, ...pressures },
+    hourly: series(steps('2026-11-21T12:00Z', 48, 3_600_000, 16), hourlyVariables),
+    daily: series(steps(`2026-11-${21 + dayOffset}`, 7, 86_400_000, 10), dailyVariables),
     utc_offset_seconds: 21_600,
   }
 }

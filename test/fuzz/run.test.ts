@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { readCommandLine, UsageError } from '../../fuzz/command-line.ts'
-import { cut, type Fault } from '../../fuzz/fault.ts'
+import { Fault } from '../../fuzz/fault.ts'
 import { writeReport } from '../../fuzz/summary.ts'
 import { createLogWatch } from '../../fuzz/system/log-watch.ts'
 import { targetNames } from '../../fuzz/target.ts'
@@ -26,6 +26,11 @@ for (const { name, batches, kindOf, print } of targets)
       t.ok(new Set(casesOf(7).map(kindOf)).size >= 6)
     },
   )
+
+t.test('a fault is printed as plain ASCII, and short', async t => {
+  t.equal(new Fault('x', 'a\r\n\x1b[2Jঢ\x00').detail, 'a\\r\\n\\x1b[2J\\u{9a2}\\x00')
+  t.match(new Fault('x', 'y'.repeat(1_000)).detail, /^y{300}\.\.\. \(1000 characters\)$/)
+})
 
 t.test('the log is watched for keys in any spelling and for lines that are none', async t => {
   const secret = 'A'.repeat(38)
@@ -46,11 +51,6 @@ t.test('the log is watched for keys in any spelling and for lines that are none'
   for (const line of ['hello', '[]', '{"a":1}{"b":2}', ''])
     t.equal(ruleOf(`${line}\n`), 'a line of the log is not one JSON object', line)
   t.equal(ruleOf(`{"a":"${'x'.repeat(70_000)}"}\n`), 'a line of the log is too long')
-})
-
-t.test('printed text is plain ASCII, and short', async t => {
-  t.equal(cut('a\r\n\x1b[2Jঢ\x00', 100), 'a\\r\\n\\x1b[2J\\u{9a2}\\x00')
-  t.equal(cut('x'.repeat(1_000), 5), 'xxxxx... (1000 characters)')
 })
 
 t.test('a command line is read, or refused in a sentence', async t => {
@@ -86,11 +86,7 @@ t.test('a report is written between its markers, and nowhere else', async t => {
     /^# Page\n\n<!-- fuzz: begin -->\n\n0 cases[\s\S]*seed 7[\s\S]*<!-- fuzz: end -->\n\nThe rest\.\n$/,
   )
   t.notMatch(page, 'before')
-  const kinds = new Map([
-    ['provider: cut', 1],
-    ['provider: gap', 1],
-    ['traffic', 1],
-  ])
+  const kinds = new Map(Object.entries({ 'provider: cut': 1, 'provider: gap': 1, traffic: 1 }))
   const ran = targets
     .filter(({ name }) => name === 'readers')
     .map(target => ({ target, cases: 3, seconds: 1, found: undefined, notes: [], kinds }))
