@@ -1,3 +1,5 @@
+// `abohawa whatif` as a command: its table, its JSON, its page, and one sentence for whatever is wrong.
+
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,8 +1,9 @@
 // The provider's limit over whole gateways: the provider never counts more per minute than it allows, however long requests
-// take. Real Redis, real provider, one manual clock.
+// take, and however soon Redis fails after the start. Real Redis, real provider, one manual clock.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { hourMs, isoOf, minuteMs } from '../../src/common/calendar.ts'
 import { pathFor } from '../../src/provider/open-meteo/request.ts'
@@ -11,7 +12,7 @@ import { horizonFor } from '../../src/weather/horizon.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'
-import { testRedis } from '../support/redis-server.ts'
+import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -27,6 +28,7 @@ const setUp = async (
   { url, prefix }: { url: string; prefix: string },
   count: number,
   world?: World,
+  env: Record<string, string> = {},
 ) => {
   const clock = world?.clock ?? manualClock(start)
   const provider = world?.provider ?? (await startProviderHere(t, undefined, isoOf(start)))
@@ -38,6 +40,7 @@ const setUp = async (
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
     ABOHAWA_PROVIDER__MAX_CONCURRENT: '40',
     ABOHAWA_TEST_CACHE__WAIT_FOR: '1s',
+    ...env,
   }
   const gateways: TestGateway[] = []
   for (let i = 0; i < count; i++)
@@ -105,6 +108,11 @@ const startHeldConnections = async (t: Test, to: string) => {
       }),
   }
 }
+const metric =
+  (name: string) =>
+  ({ metric }: TestGateway): Promise<number | undefined> =>
+    metric(name)
+
 t.test('a request that is out while the minute turns is counted in both by every gateway', async t => {
   const { provider, gateways, advance } = await setUp(t, await testRedis(t), 2)
   const [one, two] = gateways
@@ -140,3 +148,53 @@ for (const [what, spend] of [
     t.ok(weight <= limit, `${weight} of ${limit} in one minute`)
     t.ok(weight > limit * 0.9, `${weight} was spent by the other`)
   })
+
+t.test(
+  'a fleet of three loads cold cells without Redis, and reports them',
+  { skip: withoutOwnRedis },
+  async t => {
+    const first = await startRedis()
+    const { provider, gateways, advance } = await setUp(t, { url: first.url, prefix: 'x:' }, 3, undefined, {
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
+      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+      ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
+      ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '0.25',
+      // A busy machine may need longer to find that Redis is away.
+      ABOHAWA_TEST_CACHE__WAIT_FOR: '5s',
+    })
+    const admin = new Redis(first.url)
+    for (let i = 0; i < 2; i++) {
+      // By the clock of Redis.
+      const [seconds, micros] = (await admin.time()).map(Number)
+      const before = (seconds ?? 0) * 1_000 + Math.floor((micros ?? 0) / 1_000)
+      await advance(6_000)
+      await until('everyone gave a heartbeat', async () => {
+        return (await admin.zcount('x:instances', before, '+inf')) === 3
+      })
+    }
+    await until('everyone saw everyone', async () =>
+      (await Promise.all(gateways.map(metric('abohawa_instances')))).every(seen => seen === 3),
+    )
+    admin.disconnect()
+    // Without Redis the key has what was left of its quota.
+    for (const gateway of gateways) t.equal((await gateway.get('/locations?type=division')).status, 200)
+    await first.stop()
+    const answers = await Promise.all(gateways.map((gateway, i) => loadMany(gateway, 3, 22 + i)))
+    t.strictSame(
+      answers.flat().map(answer => answer?.body.code ?? answer?.status),
+      Array(9).fill(200),
+    )
+    t.equal((await provider.state()).weight, 27)
+    for (const gateway of gateways) t.equal(await gateway.metric('abohawa_provider_budget_shared'), 0)
+    t.match(await loadMany(gateways[0], 1, 25), [{ status: 500 }], 'and no more than its part of a minute')
+    t.equal((await provider.state()).weight, 27)
+    const redis = await startRedis(first.port)
+    t.teardown(redis.stop)
+    await until('what was spent is reported', async () => {
+      await advance(1_000)
+      const used = await Promise.all(gateways.map(metric('abohawa_provider_budget_used{window="day"}')))
+      return used.every(amount => amount === 27)
+    })
+  },
+)

@@ -1,7 +1,8 @@
-// Floods on the API's port: clients that send many requests and read no responses. The gateway's memory stays
+// Floods on the API's port: clients that send many requests, and read no responses or have none to read. The gateway's memory stays
 // bounded, it closes and counts the connections of strangers, and good consumers are served meanwhile.
 
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { createKey, metric, processEnv } from '../scenarios/set-up.ts'
@@ -42,7 +43,7 @@ const startFlooded = async (t: Pick<Test, 'testdir' | 'teardown'>) => {
   // Over kept and over new connections, so that later growth is due to the flood.
   for (let i = 0; i < 300; i++) await (i % 10 === 0 ? getAnew() : get())
   const read = (name: string) => metric(gateway.urls.ops ?? '', name)
-  return { url, get, getAnew, metric: read, residentMiB: () => residentMiB(gateway) }
+  return { url, key, get, getAnew, metric: read, residentMiB: () => residentMiB(gateway) }
 }
 
 const residentMiB = ({ child }: Running): number =>
@@ -83,4 +84,20 @@ t.test('a thousand connections that read no answer cost little, and consumers ar
   t.ok(most - before <= 600, `${Math.round(most - before)} MiB for 1,000 connections`)
   t.ok((await metric('abohawa_connections_closed_total{reason="address"}')) > 0)
   flood.stop()
+})
+
+t.test('a hundred thousand requests on one connection wait in the kernel, not here', async t => {
+  const { url, key, get, metric, residentMiB } = await startFlooded(t)
+  await provider.steer({ hold: true })
+  const before = residentMiB()
+  const one = `GET /api/v1/weather/coords/25.5/89.5 HTTP/1.1\\r\\nhost: x\\r\\nx-api-key: ${key}\\r\\n\\r\\n`
+  const flood = await floodOf(t, url, 1, 100_000, one)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0, 45_000)
+  await pause(1_000)
+  for (let i = 0; i < 50; i++) t.equal(await get(), 200, 'a consumer is served')
+  const growth = residentMiB() - before
+  t.ok(growth <= 50, `${Math.round(growth)} MiB for 100,000 requests`)
+  t.equal(await metric('abohawa_connections'), 2)
+  flood.stop()
+  await provider.steer({ hold: false })
 })

@@ -86,6 +86,19 @@ t.test('beside another key, one has a quarter of the day; the rest is there for 
   })
 })
 
+t.test('alone, a key may spend the day but for its last part, which newcomers have', async t => {
+  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '600' } })
+  const { loaded, refused } = await load(gateway, 'enterprise', 200)
+  t.equal(loaded, 190, 'all but half of the reserve')
+  t.equal(refused[0]?.body.code, 'key_share_used_up')
+  t.equal((await load(gateway, 'business', 2)).loaded, 2)
+  t.equal((await load(gateway, 'free', 2)).loaded, 2)
+  const { loaded: more, refused: last } = await load(gateway, 'business', 30)
+  t.ok(more < 10, `${more}: little, of which there is some for others`)
+  t.equal(last[0]?.body.code, 'key_share_used_up')
+  t.equal((await load(gateway, 'starter', 1)).loaded, 1)
+})
+
 t.test('a fleet shares: what one gateway loaded for a key counts at the other', async t => {
   const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '240' } })
   const [one, two] = gateways as [TestGateway, TestGateway]
@@ -96,6 +109,28 @@ t.test('a fleet shares: what one gateway loaded for a key counts at the other', 
   t.equal((here?.loaded ?? 0) + (there?.loaded ?? 0), 19)
   t.equal((await load(one, 'business', 5)).loaded, 5)
   t.equal((await load(two, 'business', 5)).loaded, 5)
+})
+
+t.test('a cell that two keys want is loaded for the one whose share is not used up', async t => {
+  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '480' } })
+  const [one, two] = gateways as [TestGateway, TestGateway]
+  await load(two, 'business', 1)
+  await load(one, 'enterprise', 48)
+  const greedyKey = one.keys.enterprise ?? ''
+  const otherKey = two.keys.business ?? ''
+  for (let i = 0; i < 20; i++) {
+    const path = newCell()
+    const [greedy, here, there] = await Promise.all([
+      one.get(path, { key: greedyKey }),
+      one.get(path, { key: otherKey }),
+      two.get(path, { key: otherKey }),
+    ])
+    t.strictSame([here.status, there.status], [200, 200])
+    t.ok(
+      greedy.status === 200 || greedy.body.code === 'key_share_used_up',
+      'it may share in what another loads',
+    )
+  }
 })
 
 t.test('stale cells of one key are refreshed within its share, and the others’ too', async t => {

@@ -97,3 +97,9 @@ t.test('a file that can’t be opened again is a line in the former one', async 
   t.strictSame(await exited, [0, null])
   t.equal(linesIn(file).at(-1)?.msg, 'stopped')
 })
+
+t.test('one that can’t be opened at the start is an error of one sentence', async t => {
+  const { exited, printed } = await serve(t, { ABOHAWA_LOG__FILE: 'nowhere/abohawa.log' })
+  t.strictSame(await exited, [1, null])
+  t.match(printed(), /^abohawa: log\.file is nowhere\/abohawa\.log, which can't be written: ENOENT.*\n$/)
+})

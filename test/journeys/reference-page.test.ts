@@ -71,8 +71,6 @@ t.test('the document names the scheme and host of each request, and keeps none o
   t.not(one.etag, other.etag)
   const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
   t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
-  const plain = await sendRequest(`${proxied.apiUrl}/docs`)
-  t.match(plain, { status: 400, body: { code: 'https_required' } }, 'as elsewhere where HTTPS is required')
   const raw = await openRaw(t, gateway.apiUrl)
   raw.send(`GET ${path} HTTP/1.0\r\n\r\n`)
   const [nameless] = await raw.answersToTheEnd()
@@ -147,6 +145,23 @@ t.test('no request for the reference counts, with a key or without', async t => 
     `http_server_request_duration_seconds_count{endpoint="reference",status="${status}"}`
   t.ok(((await gateway.metric(series(200))) ?? 0) > 8)
   t.equal(await gateway.metric(series(429)), 0, 'a series that nothing has met yet')
+})
+
+t.test('a stranger gets no more of a connection than with a wrong key', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send('GET /docs/icon.svg HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200))
+  const answers = await raw.answersToTheEnd()
+  t.equal(answers.length, 100)
+  t.ok(answers.every(({ status }) => status === 200))
+  t.equal(answers.at(-1)?.headers.get('connection'), 'close')
+})
+
+t.test('where HTTPS is required the reference needs it too', async t => {
+  const env = { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
+  const { apiUrl } = await startGateway(t, { providerUrl: provider.url, env })
+  t.match(await sendRequest(`${apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
+  const headers = { 'x-forwarded-proto': 'https' }
+  t.equal((await sendRequest(`${apiUrl}/docs`, { headers })).status, 200)
 })
 
 t.test('a request is sent with the typed key, and nothing keeps the key', { skip }, async t => {
