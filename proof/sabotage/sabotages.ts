@@ -1,5 +1,5 @@
 // Faults that are planted in the product, one at a time, to see whether the checker finds them: a text of one file and what
-// replaces it, and which promises it breaks. Longer than 300 lines, because there are forty of them.
+// replaces it, and which promises it breaks. Longer than 300 lines, because there are 41 of them.
 
 import type { PromiseNumber } from '../promises.ts'
 
