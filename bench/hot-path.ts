@@ -10,6 +10,7 @@ import { fastify } from 'fastify'
 import { measure } from 'mitata'
 import { createRenderedWeather } from '../src/api/rendered-weather.ts'
 import { createPlaces } from '../src/api/weather-endpoints.ts'
+import { promised } from '../src/keys/outage.ts'
 import { createAccessLog } from '../src/telemetry/access-log.ts'
 import { setUp } from './hot-path/set-up.ts'
 import { openWire } from './hot-path/wire.ts'
@@ -89,9 +90,9 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
   const rendered = createRenderedWeather(answers, calendar.zone)
   const place = places('district', '3026')
   const asked = { requestId: 'abcdefghijkl-1', method: 'GET', url: path, endpoint: 'weather' } as const
-  const asker = { keyId: client.keyId, tier: client.tier, client: '203.0.113.7' }
+  const asker = { keyId: client.keyId, tier: client.tier, address: '203.0.113.7' }
   const over = {
-    connection: 12,
+    connection: { number: 12 },
     connectionRequest: 345,
     httpVersion: '1.1',
     bytes: 4321,
@@ -103,7 +104,8 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
   const accessLog = createAccessLog({ accessShare: 1 }, { write: () => {} }, clock)
   const units = Array.from({ length: connections })
 
-  const consume = () => Promise.all(units.map(() => quota.consume(client, clock.now())))
+  const takeAll = (): Promise<unknown> =>
+    Promise.all(units.map(() => promised(waiter => quota.take(client, clock.now(), waiter))))
   const countOne = (): void => {
     observer.responded(access.endpoint, access.status, access.ms / 1000)
     observer.used(access)
@@ -115,7 +117,7 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
     ['Fastify alone, whole', () => framework.sendOnAll(request), connections],
     ['a hit, whole', () => hits.sendOnAll(request), connections],
     ['authentication: the key, known', () => authenticate(key), 1],
-    [`a unit, ${connections} at once, embedded store`, consume, connections],
+    [`a unit, ${connections} at once, embedded store`, takeAll, connections],
     ['which place', () => places('district', '3026').part('en'), 1],
     ['the weather of its cell, read and rendered before', weatherOf, 1],
     ['counts and times of an answer', countOne, 1],

@@ -44,7 +44,7 @@ export const setUp = async () => {
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
-  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, consume: meter.consume }
+  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, take: meter.take }
   const metrics = createMetrics({ clock, store: 'embedded' })
 
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)

@@ -5,8 +5,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
-import type { QuotaDecision } from '../keys/outage.ts'
+import { promised, type QuotaDecision } from '../keys/outage.ts'
 import { isHttp2 } from './connection/connection.ts'
+import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
 import { keyProblem, methodProblem, quotaProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
@@ -31,6 +32,12 @@ type Charged = {
 
 export type Admission = ReturnType<typeof createAdmission>
 
+/** Goes on with a request, or refuses it with the error. */
+type Next = (error?: unknown) => void
+
+/** Counts connections until a good key came on them. */
+type Counting = Pick<Connections, 'authenticated'>
+
 export const createAdmission = (
   { authenticate, quota, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
@@ -48,41 +55,58 @@ export const createAdmission = (
     if (problem) throw problem
     if (headers.host) goodHost = headers.host
   }
-  const consumeFor = (
+  const takeFor = (
     request: IncomingMessage,
     state: RequestState,
     authentication: Authentication,
-  ): Promise<QuotaDecision> => {
+    connections: Counting,
+    next: Next,
+  ): void => {
     if ('refusal' in authentication) {
       const { refusal, keyId } = authentication
       state.isDecided = true
       state.reason = refusal
       state.refusedKeyId = keyId
       observer.admission(refusal)
-      throw keyProblem(refusal, request)
+      next(keyProblem(refusal, request))
+      return
     }
-    state.client = authentication.client
-    return quota.consume(authentication.client, state.arrivedAt)
+    const { client } = authentication
+    state.client = client
+    state.keyId = client.keyId
+    state.tier = client.tier
+    quota.take(client, state.arrivedAt, (error, decision) => {
+      if (!decision) return next(error)
+      if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
+      next(enforce(request, state, decision))
+    })
+  }
+  /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
+  const enforce = (
+    request: IncomingMessage,
+    state: RequestState,
+    { allowed, remaining }: QuotaDecision,
+  ): Problem | undefined => {
+    const { method } = request
+    state.isDecided = true
+    state.remaining = remaining
+    observer.admission(allowed ? 'allowed' : 'exhausted')
+    if (!allowed) return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now())
+    return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
   return {
-    /** Authenticates and consumes one unit. Throws or rejects with the Problem that refuses the request. */
-    decide: (request: IncomingMessage, state: RequestState): Promise<QuotaDecision> => {
+    /**
+     * Authenticates and takes one unit, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
+     * which the store has counted. @throws Problem of the transport
+     */
+    decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
       checkTransport(request)
       // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.
       const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
-      return known instanceof Promise
-        ? known.then(late => consumeFor(request, state, late))
-        : consumeFor(request, state, known)
-    },
-    /** Applies the decision. @throws Problem for an exhausted quota and for a method other than GET and HEAD */
-    enforce: (request: IncomingMessage, state: RequestState, { allowed, remaining }: QuotaDecision): void => {
-      const { method } = request
-      state.isDecided = true
-      state.remaining = remaining
-      observer.admission(allowed ? 'allowed' : 'exhausted')
-      if (!allowed) throw quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now())
-      if (method !== 'GET' && method !== 'HEAD') throw methodProblem(request)
+      if (known instanceof Promise) {
+        known.then(late => takeFor(request, state, late, connections, next)).catch(next)
+      } else takeFor(request, state, known, connections, next)
     },
     /** Consumes one unit for an unparsable request, if its key is valid. Never rejects. */
     charge: async (key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged> => {
@@ -90,7 +114,7 @@ export const createAdmission = (
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { client } = authentication
-        const { allowed, remaining } = await quota.consume(client, arrivedAt)
+        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, waiter))
         observer.admission(allowed ? 'allowed' : 'exhausted')
         const problem = allowed
           ? undefined

@@ -22,7 +22,7 @@ import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
 import { createSend, handlerOf, type Live } from './representation.ts'
-import { createRequestHooks, isAscii, isDecodable, pathOf, type RequestParts } from './request.ts'
+import { createRequestHook, isAscii, isDecodable, pathOf, type RequestParts } from './request.ts'
 import type { AnswerObserver } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type OpenServer, openServer, type ServerOptions } from './server.ts'
@@ -93,16 +93,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const write = writerFor(parts)
   const send = createSend(server.isHttp2 ? writerOfBoth(write) : write, clock, live)
 
-  const answerWithoutKey = (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined => {
+  const answerWithoutKey = (request: FastifyRequest, reply: FastifyReply): boolean => {
     const { raw, state } = request
-    if (!state.isOpen && !live.cors && !isPreflight(raw)) return undefined
+    if (!state.isOpen && !live.cors && !isPreflight(raw)) return false
     const problem = transport.transportProblem(raw)
     if (problem) throw problem
     // A client that needs no key has the same limits on its connection as one with a wrong key.
     // It is counted at once, before the next request of a pipeline comes.
     if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
     if (!state.isOpen) answerPreflight(request, reply)
-    return nothingToWaitFor
+    return true
   }
   const answerPreflight = (request: FastifyRequest, reply: FastifyReply): void => {
     const { origin } = request.raw.headers
@@ -110,7 +110,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     if (origin !== undefined && !isAllowed) throw new Problem(403, sentences.originNotAllowed(origin))
     send.ready(request, reply, 204, headOf(204, isAllowed ? preflightLines : ''), undefined, false)
   }
-  const hooks = createRequestHooks({
+  const hook = createRequestHook({
     connections,
     admission,
     quota,
@@ -120,8 +120,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     answerWithoutKey,
   })
   app.decorateRequest('state')
-  app.addHook('onRequest', hooks.open)
-  app.addHook('onRequest', hooks.admit)
+  app.addHook('onRequest', hook)
 
   const answers = { ...weatherEndpointsOf(parts), ...locationEndpointsOf(parts.catalogue, options.keepBytes) }
   const names = Object.keys(answers) as EndpointName[]
@@ -177,8 +176,6 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 /** Sent by browsers before a request of a web page, without its key. */
 const isPreflight = ({ headers }: IncomingMessage): boolean =>
   headers.origin !== undefined && headers['access-control-request-method'] !== undefined
-
-const nothingToWaitFor = Promise.resolve()
 
 /** The paths of endpoints as people write them. */
 const pathsOf = (names: readonly EndpointName[]): string => {

@@ -2,6 +2,7 @@
 // metrics, usage, log and trace.
 // admission.ts decides whether it is answered, representation.ts sends the answer, and request-state.ts has the types.
 
+import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +15,7 @@ import type { ClientAddress } from './connection/client-address.ts'
 import { connectionOf, isHttp2 } from './connection/connection.ts'
 import { type Connections, maxWaiting } from './connection/connections.ts'
 import { asHttp1, methodOf } from './connection/http2.ts'
-import type { Access, Answered, AnswerObserver, RequestState, RequestTrace } from './request-state.ts'
+import type { Answered, AnswerObserver, RequestState, RequestTrace } from './request-state.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void
@@ -57,16 +58,16 @@ export type RequestParts = {
   readonly observer: AnswerObserver
   /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
   readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
-  /** Answers a request that needs no key, of a route that is open or by the method OPTIONS; undefined for one that needs a key. */
-  readonly answerWithoutKey: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
+  /** Whether a request of an open route, or by the method OPTIONS, needs no key; answers a preflight. @throws Problem */
+  readonly answerWithoutKey: (request: FastifyRequest, reply: FastifyReply) => boolean
 }
 
-/** Fastify's hooks before every path, known or not. */
-export const createRequestHooks = (parts: RequestParts) => {
+/** Fastify's hook before every path, known or not. */
+export const createRequestHook = (parts: RequestParts) => {
   const { connections, admission, quota, clientAddress, observer, trace, answerWithoutKey } = parts
 
   const openState = (request: FastifyRequest): RequestState => {
-    const { raw } = request
+    const { id, originalUrl, raw } = request
     const { traceparent } = raw.headers
     const { endpoint = 'other', isOpen = false } = request.routeOptions.config
     const arrivedAt = quota.now()
@@ -74,123 +75,95 @@ export const createRequestHooks = (parts: RequestParts) => {
     // Before the socket is closed, for it has no address then.
     if (observer.access || trace) connection.peer ??= clientAddress.ofPeer(raw.socket.remoteAddress)
     return {
-      connection,
+      requestId: id,
+      method: isHttp2(raw) ? methodOf(raw) : (raw.method as string),
+      url: originalUrl,
       endpoint,
       isOpen,
+      connection,
+      connectionRequest: 0,
+      httpVersion: raw.httpVersion,
+      address: undefined,
       startedAt: performance.now(),
       arrivedAt,
       resetsAt: quota.resetAfter(arrivedAt),
       client: null,
+      keyId: undefined,
+      tier: undefined,
+      refusedKeyId: undefined,
       remaining: 0,
       isDecided: false,
       cache: undefined,
       cell: undefined,
+      // 499: the client disconnected before the response started.
+      status: 499,
+      ms: 0,
       bytes: 0,
       encoding: undefined,
+      notModified: undefined,
       reason: undefined,
-      refusedKeyId: undefined,
       traceId: traceparent === undefined ? undefined : traceContextOf(String(traceparent))?.traceId,
       trace: undefined,
     }
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
-  const follow = (request: FastifyRequest, response: ServerResponse): void => {
-    const { raw, state } = request
+  const follow = ({ raw, state }: FastifyRequest, response: ServerResponse): void => {
     const { connection } = state
     connection.requestsCame += 1
     connection.requests += 1
+    state.connectionRequest = connection.requestsCame
     if (connection.requests >= maxWaiting) connections.full(connection, raw)
     const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
     if (length !== undefined || coding !== undefined) connection.withBody = raw
-    const connectionRequest = connection.requestsCame
-    // 499: the client disconnected before the response started.
-    response.statusCode = 499
-    let running: FastifyRequest | undefined = request
+    response.statusCode = state.status
+    let running: IncomingMessage | undefined = raw
     response.on('close', () => {
       // The stream of HTTP/2 stays in memory until old objects are collected, and its listener with it, but not the request.
-      if (running) end(running, response, connectionRequest)
+      if (running) end(running, response, state)
       running = undefined
     })
   }
-  const end = (request: FastifyRequest, response: ServerResponse, connectionRequest: number): void => {
-    const { state } = request
+  const end = ({ headers }: IncomingMessage, response: ServerResponse, state: RequestState): void => {
     const { connection } = state
     connection.requests -= 1
     connection.afterAnswer?.(connection)
-    const answered: Answered = {
-      endpoint: state.endpoint,
-      status: response.statusCode,
-      ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
-      keyId: state.client?.keyId,
-      arrivedAt: state.arrivedAt,
-    }
-    countAnswer(observer, answered)
-    // Making the record takes most of a hit's own time, so it is made only for a log or a trace.
+    state.status = response.statusCode
+    state.ms = Math.round((performance.now() - state.startedAt) * 1000) / 1000
+    countAnswer(observer, state)
     if (!observer.access && !state.trace) return
-    const access = accessOf(request, answered, connectionRequest)
-    observer.access?.(access)
-    state.trace?.end(access)
+    const { peer } = connection
+    state.keyId ??= state.refusedKeyId
+    if (headers['if-none-match'] !== undefined) state.notModified = state.status === 304
+    state.address = peer?.isProxy
+      ? clientAddress.loggedOf(peer, headers['x-forwarded-for'] as string | undefined)
+      : peer?.logged
+    observer.access?.(state)
+    state.trace?.end(state)
   }
-  const accessOf = (
-    { id, originalUrl, raw, state }: FastifyRequest,
-    { endpoint, status, ms, keyId, arrivedAt }: Answered,
-    connectionRequest: number,
-  ): Access => {
-    const { headers, httpVersion } = raw
-    const { peer, number } = state.connection
-    return {
-      requestId: id,
-      method: isHttp2(raw) ? methodOf(raw) : (raw.method as string),
-      url: originalUrl,
-      endpoint,
-      status,
-      arrivedAt,
-      ms,
-      keyId: keyId ?? state.refusedKeyId,
-      cache: state.cache,
-      tier: state.client?.tier,
-      cell: state.cell,
-      bytes: state.bytes,
-      encoding: state.encoding,
-      notModified: headers['if-none-match'] === undefined ? undefined : status === 304,
-      reason: state.reason,
-      traceId: state.traceId,
-      client: peer?.isProxy
-        ? clientAddress.loggedOf(peer, headers['x-forwarded-for'] as string | undefined)
-        : peer?.logged,
-      connection: number,
-      connectionRequest,
-      httpVersion,
-    }
+  const admit = (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
+    const { raw, state } = request
+    // The order of the contract: a client without a key learns nothing, and every request with a key is counted.
+    if ((state.isOpen || raw.method === 'OPTIONS') && answerWithoutKey(request, reply)) next()
+    else admission.decide(raw, state, connections, next as (error?: unknown) => void)
   }
 
-  return {
-    open: (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-      const state = openState(request)
-      request.state = state
-      follow(request, reply.raw)
-      if (!trace) {
-        done()
-        return
-      }
-      state.trace = trace(traceContextOf(String(request.raw.headers.traceparent ?? '')), done)
-      state.traceId = state.trace.traceId
-    },
-    // The order of the contract: a client without a key learns nothing, and every request with a key is counted.
-    admit: (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-      const { raw, state } = request
-      const answered = state.isOpen || raw.method === 'OPTIONS' ? answerWithoutKey(request, reply) : undefined
-      if (answered) return answered
-      return admission.decide(raw, state).then(decision => {
-        const { connection } = state
-        if (!connection.isAuthenticated) connections.authenticated(connection)
-        admission.enforce(raw, state, decision)
-      })
-    },
+  return (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
+    const state = openState(request)
+    request.state = state
+    follow(request, reply.raw)
+    if (!trace) {
+      admit(request, reply, next)
+      return
+    }
+    // Units are granted by the batch: what follows belongs to this request's span all the same.
+    state.trace = trace(traceContextOf(String(request.raw.headers.traceparent ?? '')), () =>
+      admit(request, reply, AsyncResource.bind(next)),
+    )
+    state.traceId = state.trace.traceId
   }
 }
 
-export const countAnswer = ({ responded, used }: AnswerObserver, answered: Answered): void => {
+export const countAnswer = ({ responded, used }: AnswerObserver, answered: Readonly<Answered>): void => {
   responded(answered.endpoint, answered.status, answered.ms / 1000)
   used(answered)
 }

@@ -101,8 +101,8 @@ export const createUnparsable = ({
       notModified: undefined,
       reason: undefined,
       traceId: traceContextOf(traceparent)?.traceId,
-      client: clientAddress.loggedOf(peer, forwardedFor),
-      connection: connection.number,
+      address: clientAddress.loggedOf(peer, forwardedFor),
+      connection,
       connectionRequest: connection.requestsCame + 1,
       httpVersion,
     }

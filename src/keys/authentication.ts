@@ -8,6 +8,7 @@ import { quoted } from '../common/outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
+import type { Count } from './outage.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -15,6 +16,8 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
+  /** The meter's count of the running window, held here so that it is looked up once. */
+  count?: Count | undefined
 }
 
 /** Tier → requests per local day. */
@@ -33,17 +36,22 @@ export type KeyRefusal = (typeof keyRefusals)[number]
 /** `keyId` is that of a refused key that is known. */
 export type Authentication = { client: Client } | { refusal: KeyRefusal; keyId?: string }
 
-/** Memo per connection: the last presented key, its hash and its copy. */
-export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }
+/** A presented value: its hash, its copy, and what a copy of a good key was decided to be with the tiers of then. */
+type Presented = {
+  readonly hash: KeyHash
+  copy: KeyCopy | undefined
+  good: { readonly authentication: Authentication; readonly tiers: Tiers } | undefined
+}
 
-type Hashed = { readonly hash: KeyHash; readonly copy: KeyCopy }
+/** Memo per connection: the last presented key. */
+export type KeyMemo = { text: string; presented: Presented | undefined }
 
 // Good keys of the last minute or two by their presented value, for connections with many keys: a hash costs more than the rest of
 // authentication. A key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
 
-export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined, copy: undefined })
+export const emptyKeyMemo = (): KeyMemo => ({ text: '', presented: undefined })
 
 /** Synchronous when this process has the key cached, or knows that there is none. */
 export type Authenticate = (
@@ -62,20 +70,22 @@ export const createAuthenticate = (
 ): Authenticator => {
   let tiers = given
   // By size, because lru-cache allocates `max` entries at once.
-  const recent = new LRUCache<string, Hashed>({
+  const recent = new LRUCache<string, Presented>({
     maxSize: mostRecent,
     sizeCalculation: () => 1,
     ttl: recentForMs,
+    // By default it sets a timer each millisecond.
+    ttlResolution: 1_000,
   })
   setInterval(() => recent.purgeStale(), recentForMs).unref()
+  const hasPassed = (instant: number | null): boolean => instant !== null && instant <= clock.now()
   const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     const { id: keyId, subscriberId, tier } = found.key
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked', keyId }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked', keyId }
-    if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())
-      return { refusal: 'key-expired', keyId }
-    if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }
+    if (hasPassed(found.key.expiresAt)) return { refusal: 'key-expired', keyId }
+    if (hasPassed(found.validUntil)) return { refusal: 'replaced', keyId }
     const limit = found.key.limit ?? limitOfTier(tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
@@ -87,26 +97,37 @@ export const createAuthenticate = (
 
   const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
 
-  const authenticate: Authenticate = (presented, memo = emptyKeyMemo()) => {
-    if (presented === undefined || presented === '') return { refusal: 'missing' }
-    if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+  /** One client for all requests of a key, to which the meter ties its count. Of a copy, only time makes another decision. */
+  const decideOnce = (presented: Presented, { found }: KeyCopy): Authentication => {
+    const { good } = presented
+    if (good?.tiers === tiers && !hasPassed(found.key.expiresAt) && !hasPassed(found.validUntil))
+      return good.authentication
+    const authentication = decide(found)
+    if ('client' in authentication) presented.good = { authentication, tiers }
+    return authentication
+  }
+
+  const authenticate: Authenticate = (text, memo = emptyKeyMemo()) => {
+    if (text === undefined || text === '') return { refusal: 'missing' }
+    if (!text.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
     // A cached key had the right form, so only other keys need the check of form and checksum.
-    if (presented.length !== keyLength) return { refusal: 'malformed' }
-    if (memo.hash === undefined || presented !== memo.presented) {
-      const known = recent.get(presented)
-      memo.presented = presented
-      memo.hash = known?.hash ?? hashOf(presented)
-      memo.copy = known?.copy
+    if (text.length !== keyLength) return { refusal: 'malformed' }
+    let known = memo.presented
+    if (known === undefined || text !== memo.text) {
+      known = recent.get(text) ?? { hash: hashOf(text), copy: undefined, good: undefined }
+      memo.text = text
+      memo.presented = known
     }
-    if (memo.copy && isFresh(memo.copy)) return decide(memo.copy.found)
-    memo.copy = keys.copyOf(memo.hash)
-    if (memo.copy && isFresh(memo.copy)) {
-      const decision = decide(memo.copy.found)
-      if ('client' in decision) recent.set(presented, { hash: memo.hash, copy: memo.copy })
+    if (known.copy && isFresh(known.copy)) return decideOnce(known, known.copy)
+    known.copy = keys.copyOf(known.hash)
+    known.good = undefined
+    if (known.copy && isFresh(known.copy)) {
+      const decision = decideOnce(known, known.copy)
+      if ('client' in decision) recent.set(text, known)
       return decision
     }
-    if (!parseKey(presented)) return { refusal: 'malformed' }
-    const found = keys.find(memo.hash)
+    if (!parseKey(text)) return { refusal: 'malformed' }
+    const found = keys.find(known.hash)
     return found instanceof Promise ? found.then(decide) : decide(found)
   }
   return Object.assign(authenticate, {

@@ -16,6 +16,7 @@ import {
   type MeterState,
   type OutageParts,
   type PartitionStatus,
+  promised,
   type QuotaDecision,
   stepOf,
   type Waiter,
@@ -43,17 +44,25 @@ export type MeterParts = Pick<OutageParts, 'whenStoreIsDown' | 'instances' | 'cl
   readonly observer: MeterObserver
 }
 
+/** A client whose requests are counted. */
+export type Metered = Pick<Client, 'keyId' | 'limit' | 'count'>
+
 /** The quota of clients, as a request meets it. */
 export type Quota = {
   /** The instant that decides which window a request belongs to, by the store's clock. */
   now(): number
   /** The end of the window that an instant belongs to. */
   resetAfter(instant: number): number
-  /** Takes one unit. @throws StoreError when the store is away and the local allowance is spent */
-  consume(client: Pick<Client, 'keyId' | 'limit'>, arrivedAt: number): Promise<QuotaDecision>
+  /**
+   * Takes one unit. The waiter is called once, at once or in a later turn; with a StoreError when the store is away and the local
+   * allowance is spent.
+   */
+  take(client: Metered, arrivedAt: number, waiter: Waiter): void
 }
 
-export type Meter = Pick<Quota, 'consume' | 'resetAfter'> & {
+export type Meter = Pick<Quota, 'take' | 'resetAfter'> & {
+  /** Takes one unit. @throws StoreError as `take` does */
+  consume(client: Metered, arrivedAt: number): Promise<QuotaDecision>
   /** Probes a store that is away, and drops old counts, here and in the store. Call it at short intervals. */
   probe(): Promise<void>
   /** The worst state of all partitions. */
@@ -71,7 +80,8 @@ export type Meter = Pick<Quota, 'consume' | 'resetAfter'> & {
 
 export type KnownUsage = { readonly keyId: string; readonly used: number; readonly limit: number }
 
-type Entry = Count & { readonly partition: Partition; next: Entry | undefined }
+/** `isKept`: false once it was forgotten. */
+type Entry = Count & { readonly partition: Partition; next: Entry | undefined; isKept: boolean }
 type Table = { readonly window: Window; readonly entries: KeyTable<Entry>; forgetting?: Iterator<Entry> }
 
 const keepCountForMs = 3_600_000
@@ -167,7 +177,7 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     renewInstanceFor(window)
     const partition = partitionFor(keyId)
     const own = { limit: 0, step: 1, admitted: 0, confirmed: 0, lastKnown: undefined }
-    const entry: Entry = { keyId, window: table.window, ...own, partition, next: undefined }
+    const entry: Entry = { keyId, window: table.window, ...own, partition, next: undefined, isKept: true }
     table.entries.add(entry)
     latestStart = Math.max(latestStart, window.startsAt)
     return entry
@@ -190,6 +200,7 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
         // Loses nothing, even when the clock jumped ahead: the store has all of it.
         if (!value.partition.mayForget(value)) continue
         entries.delete(value)
+        value.isKept = false
         latestForgotten = Math.max(latestForgotten, window.startsAt)
       }
       if (entries.size() === 0) tables.delete(name)
@@ -244,12 +255,20 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (lost.length > 0) observer.unitsLost(lost)
   }
 
+  const take: Meter['take'] = (client, arrivedAt, waiter) => {
+    const window = windowAt(arrivedAt)
+    let entry = client.count as Entry | undefined
+    if (entry === undefined || entry.window !== window || !entry.isKept) {
+      entry = entryFor(client.keyId, window)
+      client.count = entry
+    }
+    entry.partition.take(entry, client.limit, waiter)
+  }
+
   return {
     resetAfter: instant => windowAt(instant).endsAt,
-    consume: ({ keyId, limit }, arrivedAt) => {
-      const entry = entryFor(keyId, windowAt(arrivedAt))
-      return entry.partition.admit(entry, limit)
-    },
+    take,
+    consume: (client, arrivedAt) => promised(waiter => take(client, arrivedAt, waiter)),
     probe: async () => {
       forgetPast()
       await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
@@ -356,13 +375,12 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     }
   }
 
-  const resolveWaiters = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
-    if (status.state === 'counting') count.lastKnown = { used, admitted: count.admitted }
+  const answer = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
     waiters.forEach((waiter, i) => {
-      if (i < granted) {
-        waiter.resolve({ allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
-      } else if (i < units || used >= limit)
-        waiter.resolve({ allowed: false, remaining: Math.max(0, limit - used) })
+      if (i < granted)
+        waiter(undefined, { allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
+      else if (i < units || used >= limit)
+        waiter(undefined, { allowed: false, remaining: Math.max(0, limit - used) })
       else outage.refuse(count, waiter)
     })
   }
@@ -392,6 +410,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     const part = isHeld() ? [] : nextOf(waiting.values())
     for (const { count } of part) waiting.delete(count)
     inFlight = part
+    let grants: UsageGrant[] | undefined
     try {
       if (status.state === 'away') throw new StoreError('away')
       if (status.state === 'reconciling') await outage.readUnknown(part)
@@ -400,15 +419,21 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
         each.limit = each.count.limit
         each.units = status.state === 'counting' ? length : Math.min(length, outage.allowanceLeft(each.count))
       }
-      const grants = await commitWithRetry(part)
-      grants.forEach((grant, at) => {
-        const each = part[at]
-        if (each) resolveWaiters(each, grant)
-      })
+      grants = await commitWithRetry(part)
     } catch (error) {
       if (status.state !== 'away') outage.goAway(error)
-      for (const { count, waiters } of part) for (const waiter of waiters) outage.admitLocally(count, waiter)
     }
+    // The requests go on in this turn, outside the step that may fail for the store.
+    part.forEach((each, i) => {
+      const { count, waiters } = each
+      const grant = grants?.[i]
+      if (!grant) {
+        for (const waiter of waiters) outage.admitLocally(count, waiter)
+        return
+      }
+      if (status.state === 'counting') count.lastKnown = { used: grant.used, admitted: count.admitted }
+      answer(each, grant)
+    })
     inFlight = []
     isFlushScheduled = false
     // One turn of the event loop later: flushing at once would send half as many batches again, and save little time.
@@ -419,24 +444,22 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
   const { onMessage, onMessagesLost, probe, report } = outage
   return {
     state: () => status.state,
-    /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
-    admit: (count: Count, limit: number): Promise<QuotaDecision> =>
-      new Promise((resolve, reject) => {
-        if (count.limit !== limit) {
-          count.limit = limit
-          count.step = stepOf(limit)
-        }
-        const waiter = { resolve, reject }
-        if (status.state === 'away') {
-          outage.admitLocally(count, waiter)
-          return
-        }
-        arrived += 1
-        const pending = waiting.get(count)
-        if (pending) pending.waiters.push(waiter)
-        else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
-        flushSoon()
-      }),
+    /** Requests one unit, as `Quota` says. */
+    take: (count: Count, limit: number, waiter: Waiter): void => {
+      if (count.limit !== limit) {
+        count.limit = limit
+        count.step = stepOf(limit)
+      }
+      if (status.state === 'away') {
+        outage.admitLocally(count, waiter)
+        return
+      }
+      arrived += 1
+      const pending = waiting.get(count)
+      if (pending) pending.waiters.push(waiter)
+      else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
+      flushSoon()
+    },
     /** Whether no request waits for a count, and the store has all units that were admitted. */
     mayForget: (count: Count): boolean => {
       const isInUse = waiting.has(count) || inFlight.some(each => each.count === count)

@@ -50,7 +50,7 @@ export const openMetering = (
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: { now: storeClock.now, resetAfter: meter.resetAfter, consume: meter.consume },
+    quota: { now: storeClock.now, resetAfter: meter.resetAfter, take: meter.take },
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,

@@ -30,8 +30,14 @@ type LastKnown = { used: number; admitted: number }
 
 export type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
 
-/** A request that waits for its unit. */
-export type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unknown): void }
+/** Goes on with a request that waited for its unit; with an error in place of a decision where nobody can decide. Never throws. */
+export type Waiter = (error: unknown, decision?: QuotaDecision) => void
+
+/** The decision that a waiter is called with, as a promise. */
+export const promised = (take: (waiter: Waiter) => void): Promise<QuotaDecision> =>
+  new Promise((resolve, reject) => {
+    take((error, decision) => (decision ? resolve(decision) : reject(error)))
+  })
 
 /** `reconciling`: the store is back, and other instances may not have reported yet what they admitted locally. */
 export type MeterState = 'counting' | 'away' | 'reconciling'
@@ -113,10 +119,10 @@ export const createOutage = (
     return Math.max(0, allowanceOf(count.limit, known.used, size) - (count.admitted - known.admitted))
   }
 
-  const refuse = (count: Count, { resolve, reject }: Waiter): void => {
+  const refuse = (count: Count, waiter: Waiter): void => {
     const known = lastKnownOf(count)
-    if (known && known.used >= count.limit) resolve({ allowed: false, remaining: 0 })
-    else reject(new StoreError('the store is away and the local allowance of this key is spent'))
+    if (known && known.used >= count.limit) waiter(undefined, { allowed: false, remaining: 0 })
+    else waiter(new StoreError('the store is away and the local allowance of this key is spent'))
   }
 
   const stopCounting = (reason: string, next: 'away' | 'reconciling'): void => {
@@ -265,7 +271,7 @@ export const createOutage = (
       }
       count.lastKnown = lastKnownOf(count)
       count.admitted += 1
-      waiter.resolve({ allowed: true, remaining: left - 1 })
+      waiter(undefined, { allowed: true, remaining: left - 1 })
     },
     /** The store did not take a batch. */
     goAway,

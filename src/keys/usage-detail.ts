@@ -42,26 +42,39 @@ export const createUsageDetail = (
   calendar: Calendar,
   clock: Clock,
 ): UsageDetail => {
-  let counters = new Map<string, Counter>()
+  // By key: a look-up builds no compound text, and a key has few.
+  let counters = new Map<string, Counter[]>()
+  let kept = 0
   let flushing: Promise<void> | undefined
 
-  const keep = (name: string, counter: Counter): void => {
-    if (counters.size < maxEntries) counters.set(name, counter)
+  const find = (keyId: string, day: string, endpoint: CountedName, statusClass: string) => {
+    for (const each of counters.get(keyId) ?? none)
+      if (each.endpoint === endpoint && each.statusClass === statusClass && each.day === day) return each
+    return undefined
+  }
+  const keep = (counter: Counter): void => {
+    if (kept >= maxEntries) return
+    kept += 1
+    const ofKey = counters.get(counter.keyId)
+    if (ofKey) ofKey.push(counter)
+    else counters.set(counter.keyId, [counter])
   }
   const writeAll = async (): Promise<void> => {
-    const taken = [...counters]
+    const taken = [...counters.values()].flat()
     counters = new Map()
+    kept = 0
     for (let i = 0; i < taken.length; i += entriesPerWrite) {
       // The embedded store writes synchronously, and no request is answered meanwhile.
       if (i > 0) await setImmediate()
       try {
-        await store.addDetail(taken.slice(i, i + entriesPerWrite).map(([, counter]) => counter))
+        await store.addDetail(taken.slice(i, i + entriesPerWrite))
       } catch {
         // The store's observer logs the failure.
-        for (const [name, counter] of taken.slice(i)) {
-          const before = counters.get(name)
+        for (const counter of taken.slice(i)) {
+          const { keyId, day, endpoint, statusClass } = counter
+          const before = find(keyId, day, endpoint, statusClass)
           if (before) before.count += counter.count
-          else keep(name, counter)
+          else keep(counter)
         }
         return
       }
@@ -77,15 +90,14 @@ export const createUsageDetail = (
 
   const countOne = (keyId: string, endpoint: CountedName, statusClass: string, at: number): void => {
     const day = calendar.dayOf(at)
-    const name = `${keyId} ${day} ${endpoint} ${statusClass}`
-    const before = counters.get(name)
+    const before = find(keyId, day, endpoint, statusClass)
     if (before) {
       before.count += 1
       return
     }
     const keepUntil = calendar.nextMidnight(at) + keepForMs
-    keep(name, { keyId, day, endpoint, statusClass, count: 1, keepUntil })
-    if (counters.size >= maxEntries) void flush()
+    keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
+    if (kept >= maxEntries) void flush()
   }
 
   return {
@@ -103,6 +115,7 @@ export const createUsageDetail = (
   }
 }
 
+const none: readonly Counter[] = []
 const otherClass = 'other'
 /** Stands in place of an endpoint for the cells that were loaded from the provider for a key. */
 export const cellsLoaded = 'cells loaded'

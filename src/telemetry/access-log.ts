@@ -24,8 +24,8 @@ export type AnsweredRequest = {
   /** Ms since the epoch. */
   readonly arrivedAt: number
   /** An address or a network, in the form that the log may hold. */
-  readonly client: string | undefined
-  readonly connection: number
+  readonly address: string | undefined
+  readonly connection: { readonly number: number }
   readonly connectionRequest: number
   readonly httpVersion: string
   readonly bytes: number
@@ -47,57 +47,62 @@ export const createAccessLog = (
 ): ((request: AnsweredRequest) => void) => {
   const share = accessShare < 1 ? `"share":${accessShare},` : ''
   const fixed = lines.process === undefined ? share : `${share}"process":${lines.process},`
-  const ended = createIsoText()
-  const arrived = createIsoText()
+  const end = flatText(`,${fixed}"msg":"answered"}\n`)
+  const endedAt = createInstantText('{"level":"info","time":"', '","requestId":"')
+  const arrivedAt = createInstantText(',"arrivedAt":"', '","bytes":')
   const connectionOf = createConnectionText()
 
+  // Each part that is joined costs memory, so what many lines have in common is joined before.
   return request => {
     const { status, encoding, notModified, cell, cache, reason, traceId, keyId, tier } = request
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
-    const outcome = `${encoding === undefined ? '' : encodings[encoding]}${notModified === undefined ? '' : `"notModified":${notModified},`}${cell === undefined ? '' : `"cell":"${cell}",`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${reason === undefined ? '' : `"reason":"${reason}",`}${traceId === undefined ? '' : `"traceId":"${traceId}",`}`
+    let outcome = encoding === undefined ? ',' : encodings[encoding]
+    if (notModified !== undefined) outcome += notModified ? '"notModified":true,' : '"notModified":false,'
+    if (cell !== undefined) outcome += `"cell":"${cell}",`
+    if (cache !== undefined) outcome += `"cache":${textOf(cache)},`
+    if (reason !== undefined) outcome += `"reason":"${reason}",`
+    if (traceId !== undefined) outcome += `"traceId":"${traceId}",`
+    if (keyId !== undefined) outcome += `"keyId":${textOf(keyId)},`
+    if (tier !== undefined) outcome += `"tier":${textOf(tier)},`
     lines.write(
-      `{"level":"info","time":"${ended(clock.now())}","requestId":"${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms},"arrivedAt":"${arrived(request.arrivedAt)}","bytes":${request.bytes},${outcome}${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${tier === undefined ? '' : `"tier":${textOf(tier)},`}${connectionOf(request)}${request.connectionRequest},${fixed}"msg":"answered"}\n`,
+      `${endedAt(clock.now())}${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms}${arrivedAt(request.arrivedAt)}${request.bytes}${outcome}${connectionOf(request)}${request.connectionRequest}${end}`,
     )
   }
 }
 
 const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/
+const beyondAscii = /[^\x20-\x7e]/g
 
-const encodings = { br: '"encoding":"br",', gzip: '"encoding":"gzip",' }
+const encodings = { br: ',"encoding":"br",', gzip: ',"encoding":"gzip",' }
 
-type Connection = Pick<AnsweredRequest, 'connection' | 'client' | 'httpVersion'>
+type Connected = Pick<AnsweredRequest, 'connection' | 'address' | 'httpVersion'>
 
 const keptConnections = 1_024
 
 /** The common part of the lines of a connection, made once, up to the number of the request on it. */
-const createConnectionText = (): ((request: Connection) => string) => {
-  const kept: { readonly of: Connection; readonly text: string }[] = []
-  return ({ connection, client, httpVersion }) => {
-    const slot = connection % keptConnections
+const createConnectionText = (): ((request: Connected) => string) => {
+  type Kept = { readonly of: number; readonly address: string | undefined; readonly httpVersion: string }
+  const kept: (Kept & { readonly text: string })[] = []
+  return ({ connection: { number }, address, httpVersion }) => {
+    const slot = number % keptConnections
     const found = kept[slot]
-    if (
-      found?.of.connection === connection &&
-      found.of.client === client &&
-      found.of.httpVersion === httpVersion
-    )
+    if (found?.of === number && found.address === address && found.httpVersion === httpVersion)
       return found.text
-    const from = client === undefined ? '' : `"client":"${client}",`
-    const text = flatText(
-      `${from}"httpVersion":"${httpVersion}","connection":${connection},"connectionRequest":`,
-    )
-    kept[slot] = { of: { connection, client, httpVersion }, text }
+    const from = address === undefined ? '' : `"client":"${address}",`
+    const text = flatText(`${from}"httpVersion":"${httpVersion}","connection":${number},"connectionRequest":`)
+    kept[slot] = { of: number, address, httpVersion, text }
     return text
   }
 }
 
-/** An instant as text, made once a millisecond. */
-const createIsoText = (): ((instant: number) => string) => {
+/** An instant as text between two others, made once a millisecond. */
+const createInstantText = (before: string, after: string): ((instant: number) => string) => {
   let last = Number.NaN
   let text = ''
   return instant => {
     if (instant !== last) {
       last = instant
-      text = isoOf(instant)
+      text = flatText(before + isoOf(instant) + after)
     }
     return text
   }
@@ -105,7 +110,10 @@ const createIsoText = (): ((instant: number) => string) => {
 
 // Only text of others (consumers, the store), and quotation marks, need an escape; a look is cheaper than writing every
 // character anew.
-const textOf = (text: string): string => (needsEscape.test(text) ? jsonText(text) : `"${text}"`)
+const textOf = (text: string): string =>
+  needsEscape.test(text)
+    ? jsonText(text).replace(beyondAscii, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    : `"${text}"`
 
 /**
  * The same text, as one string, where it is used again and again: the engine keeps concatenated text as a tree of parts, and walks

@@ -21,7 +21,7 @@ export type Lines = {
 
 export type OpenLog = {
   readonly log: Log
-  /** The same destination for lines that may wait a little, and in the same order. */
+  /** The same destination for lines of ASCII that may wait a little, and in the same order. */
   readonly lines: Lines
   /** Lines that could not be written since the start. */
   dropped(): number
@@ -86,7 +86,7 @@ export const openLog = (
     if (gathered === '') return
     const lines = gathered
     gathered = ''
-    send(Buffer.from(lines))
+    send(Buffer.from(lines, 'latin1'))
   }
   const gather = (line: string): void => {
     gathered += line

@@ -118,14 +118,14 @@ const loadTracing = async (env: Environment): Promise<Tracing> => {
       running.run(span, next)
       return {
         traceId: span.spanContext().traceId,
-        end: ({ requestId, method, endpoint, status, httpVersion, client, keyId, cell, cache, reason }) => {
+        end: ({ requestId, method, endpoint, status, httpVersion, address, keyId, cell, cache, reason }) => {
           span.updateName(`${method} ${endpoint}`)
           span.setAttributes(
             given({
               'http.request.method': method,
               'http.response.status_code': status,
               'network.protocol.version': httpVersion,
-              'client.address': client,
+              'client.address': address,
               'error.type': reason,
               'abohawa.endpoint': endpoint,
               'abohawa.request_id': requestId,

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { pathOf, routableUrl } from '../../src/api/request.ts'
+import type { Waiter } from '../../src/keys/outage.ts'
 import { startApp } from '../support/api-app.ts'
 
 const found: [string, string][] = [
@@ -18,7 +19,8 @@ const unlimited = {
   quota: {
     now: () => Date.parse('2026-11-21T06:05:00Z'),
     resetAfter: () => Date.parse('2026-11-21T18:00:00Z'),
-    consume: async () => ({ allowed: true, remaining: 1 }),
+    take: (_client: object, _at: number, waiter: Waiter) =>
+      waiter(undefined, { allowed: true, remaining: 1 }),
   },
 }
 

@@ -12,7 +12,7 @@ import {
   type MeterParts,
   type PartitionParts,
 } from '../../src/keys/meter.ts'
-import type { Count } from '../../src/keys/outage.ts'
+import { type Count, promised } from '../../src/keys/outage.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -108,5 +108,5 @@ export const oneCount = (
     },
     now,
   )
-  return { partition, admit: () => partition.admit(count, 1_000) }
+  return { partition, admit: () => promised(waiter => partition.take(count, 1_000, waiter)) }
 }

@@ -66,10 +66,10 @@ export const startApp = async (
       quota: {
         now: clock.now,
         resetAfter: calendar.nextMidnight,
-        consume: async () => {
-          if (left === 0) return { allowed: false, remaining: 0 }
-          left -= 1
-          return { allowed: true, remaining: left }
+        take: (_client, _at, waiter) => {
+          const allowed = left > 0
+          left = Math.max(0, left - 1)
+          waiter(undefined, { allowed, remaining: left })
         },
       },
       grid: createGrid(0.1),

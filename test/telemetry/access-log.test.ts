@@ -22,8 +22,8 @@ const request: AnsweredRequest = {
   tier: 'business',
   reason: undefined,
   arrivedAt: Date.parse('2026-11-21T06:05:00.005Z'),
-  client: '203.0.113.7',
-  connection: 12,
+  address: '203.0.113.7',
+  connection: { number: 12 },
   connectionRequest: 3,
   httpVersion: '1.1',
   bytes: 4_321,
@@ -32,7 +32,7 @@ const request: AnsweredRequest = {
   traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
 }
 
-const absent = ['keyId', 'cache', 'cell', 'tier', 'client', 'encoding', 'notModified', 'traceId']
+const absent = ['keyId', 'cache', 'cell', 'tier', 'address', 'encoding', 'notModified', 'traceId']
 const without = Object.fromEntries(absent.map(name => [name, undefined]))
 
 const written = (accessShare = 1, random = Math.random) => {
@@ -49,14 +49,16 @@ t.test('a line has the request, the consumer and the outcome', async t => {
   log({ ...request, ...without, endpoint: 'other', status: 401, reason: 'unknown', bytes: 56 })
   const common = { level: 'info', arrivedAt: '2026-11-21T06:05:00.005Z', msg: 'answered' }
   const [full, refused] = texts.map(text => JSON.parse(text))
+  const { address: client, connection, ...same } = request
+  const fields = { ...same, client, connection: connection.number }
   t.strictSame(full, {
-    ...JSON.parse(JSON.stringify(request)),
+    ...fields,
     ...{ ...common, time: '2026-11-21T06:05:00.007Z' },
   })
-  const { requestId, method, url, ms, httpVersion, connection, connectionRequest } = request
+  const { requestId, method, url, ms, httpVersion, connectionRequest } = request
   t.strictSame(refused, {
     ...{ ...common, time: '2026-11-21T06:05:00.008Z', requestId, method, url, endpoint: 'other' },
-    ...{ status: 401, reason: 'unknown', bytes: 56, ms, httpVersion, connection, connectionRequest },
+    ...{ status: 401, reason: 'unknown', bytes: 56, ms, httpVersion, connection: 12, connectionRequest },
   })
 })
 
