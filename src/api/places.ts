@@ -35,6 +35,8 @@ export type PlacePart = {
   readonly tag: string
   /** The requested path: cached bodies are found by it, never by a hash. */
   readonly identity: number | string
+  /** Whether it is the same object for each request. */
+  readonly isKept: boolean
   /** The beginning of a gzip with these bytes. */
   gzipStart(): GzipStart
 }
@@ -45,7 +47,13 @@ export type PartForm = Language | 'forecast'
 /** The part of a raw point, which is not kept because there are too many points. */
 export const pointPart = (latitude: number, longitude: number): PlacePart => {
   const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
-  return { bytes, tag: tagOf(bytes), identity: `${latitude},${longitude}`, gzipStart: storedOf }
+  return {
+    bytes,
+    tag: tagOf(bytes),
+    identity: `${latitude},${longitude}`,
+    isKept: false,
+    gzipStart: storedOf,
+  }
 }
 
 function storedOf(this: PlacePart): GzipStart {
@@ -66,6 +74,7 @@ export const createPartMaker = (catalogue: Catalogue) => {
       bytes,
       tag: tagOf(bytes),
       identity: made,
+      isKept: true,
       arena,
       wasZipped: false,
       deflated: undefined,

@@ -2,6 +2,7 @@
 // kept as long as the timeline is in memory and count towards its size, with their encodings (encoded-weather.ts) and the header
 // lines that say how long they are right. JSON texts come from response-bodies.ts.
 
+import { flatText } from '../telemetry/access-log.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
@@ -16,17 +17,25 @@ type Rendered = Slice<{
   readonly tag: string
   /** A header line. */
   readonly lastModified: string
+  /** The bodies that end with it, of places that are kept themselves. */
+  readonly joined: Map<PlacePart, Joined>
+  /** Of the last response from memory. */
+  freshness: Freshness | undefined
   /** Made for the first client that accepts one. */
   encodings: Encodings | undefined
 }>
+
+/** A place with the weather of its cell: what stays the same for all responses with these bytes. */
+type Joined = Required<Pick<Representation, 'tag' | 'chunks' | 'encode' | 'heads'>>
 
 type MaybeLater = Representation | Promise<Representation>
 
 /** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
 type Kept = (Rendered | undefined)[]
 
-// The rough overhead of a kept slice beside its bytes.
+// The rough overhead of a kept slice beside its bytes, and of a body that ends with it, with its heads.
 const objectBytes = 400
+const joinedBytes = 1_200
 
 export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
   const keptOf = new WeakMap<Timeline, Kept>()
@@ -34,7 +43,10 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
   const account = (result: CellResult, kept: Kept): void => {
     let bytes = 0
     for (const slice of kept)
-      if (slice) bytes += slice.bytes.length + (slice.encodings?.bytes() ?? 0) + objectBytes
+      if (slice) {
+        const own = slice.bytes.length + (slice.encodings?.bytes() ?? 0) + objectBytes
+        bytes += own + slice.joined.size * joinedBytes
+      }
     result.setExtraBytes(bytes)
   }
 
@@ -48,6 +60,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
       bytes,
       tag: tagOf(bytes),
       lastModified: lastModifiedOf(result),
+      joined: new Map(),
+      freshness: undefined,
       encodings: undefined,
     }
     const kept = keptOf.get(result.value) ?? []
@@ -57,31 +71,38 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     return rendered
   }
 
+  const join = (result: CellResult, rendered: Rendered, place: PlacePart): Joined => ({
+    tag: place.tag + rendered.tag,
+    chunks: [place.bytes, rendered.bytes],
+    heads: {},
+    encode: accepted => {
+      rendered.encodings ??= createEncodings(rendered.bytes, compression)
+      return rendered.encodings.encode(place, accepted, () => {
+        const kept = keptOf.get(result.value)
+        // The slice may have ended meanwhile.
+        if (kept?.includes(rendered)) account(result, kept)
+      })
+    },
+  })
+
   const represent = (
     result: CellResult,
     rendered: Rendered,
     place: PlacePart,
     headers: string,
   ): Representation => {
-    const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
-    const status = cacheStatus(result)
-    // The clock may have been set back since the slice was rendered.
-    const lastModified = result.fetchedAt > result.readAt ? lastModifiedOf(result) : rendered.lastModified
-    return {
-      tag: place.tag + rendered.tag,
-      headers: freshnessHeaders(result, rightUntil, lastModified, status) + headers,
-      chunks: [place.bytes, rendered.bytes],
-      cache: status,
-      cell: result.subject.id,
-      encode: accepted => {
-        rendered.encodings ??= createEncodings(rendered.bytes, compression)
-        return rendered.encodings.encode(place, accepted, () => {
-          const kept = keptOf.get(result.value)
-          // The slice may have ended meanwhile.
-          if (kept?.includes(rendered)) account(result, kept)
-        })
-      },
+    let joined = rendered.joined.get(place)
+    if (!joined) {
+      joined = join(result, rendered, place)
+      // There is no end of raw points.
+      if (place.isKept) {
+        rendered.joined.set(place, joined)
+        account(result, keptOf.get(result.value) ?? [])
+      }
     }
+    const { tag, chunks, heads, encode } = joined
+    const { fresh, status } = freshnessOf(result, rendered)
+    return { tag, headers, fresh, chunks, encode, heads, cache: status, cell: result.subject.id }
   }
 
   const representCurrent = (result: CellResult, place: PlacePart, headers: string): Representation =>
@@ -142,20 +163,40 @@ const failedFor =
 // Each header line ends in CRLF, so that a head is their concatenation. Values are numbers, dates and fixed words, never text of
 // a consumer.
 
-/**
- * Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`.
- * @param rightUntil when the slice ends or the timeline turns stale, ms since the epoch
- * @param lastModified of the slice
- * @param status its `cacheStatus`
- */
+/** What a response says of how long it is right; the same for a second, unless it was loaded. Both figures are in seconds. */
+type Freshness = {
+  readonly maxAge: number
+  readonly ttl: number
+  readonly status: string
+  readonly fresh: string
+}
+
+const freshnessOf = (result: CellResult, rendered: Rendered): Freshness => {
+  const { readAt, fetchedAt, freshUntil, outcome, source } = result
+  // The slice ends, or the timeline turns stale.
+  const maxAge = secondsBetween(readAt, Math.min(rendered.endsAt, freshUntil))
+  const ttl = Math.floor((freshUntil - readAt) / 1000)
+  const isUsual = outcome === 'hit' && source === 'memory' && fetchedAt <= readAt
+  const last = rendered.freshness
+  if (isUsual && last?.maxAge === maxAge && last.ttl === ttl) return last
+  const status = cacheStatus(result, ttl)
+  // The clock may have been set back since the slice was rendered.
+  const lastModified = fetchedAt > readAt ? lastModifiedOf(result) : rendered.lastModified
+  const freshness = { maxAge, ttl, status, fresh: freshnessHeaders(result, maxAge, lastModified, status) }
+  if (isUsual) rendered.freshness = freshness
+  return freshness
+}
+
+/** Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`. */
 const freshnessHeaders = (
-  result: CellResult,
-  rightUntil: number,
+  { subject }: CellResult,
+  maxAge: number,
   lastModified: string,
   status: string,
 ): string =>
-  `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n${lastModified}` +
-  `cache-status: abohawa; ${status}; key="${result.subject.id}"\r\n`
+  flatText(
+    `cache-control: private, max-age=${maxAge}\r\n${lastModified}cache-status: abohawa; ${status}; key="${subject.id}"\r\n`,
+  )
 
 /** Never later than `date`, as RFC 9110 has it, also where the clock was set back after the load. */
 const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'readAt'>): string =>
@@ -163,11 +204,11 @@ const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'r
 
 /** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
 const cacheStatus = (
-  result: Pick<CellResult, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
-): string => {
-  const { outcome, source, forwarded, collapsed, freshUntil, readAt } = result
+  { outcome, source, forwarded, collapsed }: CellResult,
   // Negative for a stale response.
-  const ttl = `ttl=${Math.floor((freshUntil - readAt) / 1000)}`
+  ttlSeconds: number,
+): string => {
+  const ttl = `ttl=${ttlSeconds}`
   const shared = collapsed ? '; collapsed' : ''
   if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
   // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with

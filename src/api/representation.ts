@@ -19,16 +19,25 @@ export type Representation = {
   readonly tag: string
   /** JSON unless given. */
   readonly type?: string
-  /** Header lines of a 200 and a 304 alike. */
+  /** Header lines of a 200 and a 304 alike, which stay the same for its bytes. */
   readonly headers: string
+  /** Those that change with the instant. */
+  readonly fresh?: string
   /** The request headers that it depends on; the encoding and the key unless given. */
   readonly vary?: string
   readonly chunks: Chunks
   readonly encode: Encode
+  /** The heads that were made for it before, where somebody keeps them with its bytes. */
+  readonly heads?: Heads
   /** The cache result as in `cache-status`, for answers with weather. */
   readonly cache?: string
   /** The cell of that weather. */
   readonly cell?: string
+}
+
+/** The heads of the responses with one body, up to what changes with the instant, by coding; `none` is that of a 304. */
+export type Heads = {
+  [coding in Coding | 'identity' | 'none']?: { readonly length: number; readonly text: string }
 }
 
 /** Answers a GET or HEAD. @throws Problem */
@@ -62,7 +71,7 @@ const select = (representation: Representation, headers: Conditions): Selected |
   const { tag, chunks } = representation
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag))
-    return { status: 304, head: headOf(304, linesOf(representation)), body: undefined, coding: undefined }
+    return { status: 304, head: headFor(representation, 'none', 0), body: undefined, coding: undefined }
   const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
   if (!accepted) return whole(representation, chunks, undefined)
   const encoded = representation.encode(accepted)
@@ -73,20 +82,29 @@ const select = (representation: Representation, headers: Conditions): Selected |
 
 const whole = (representation: Representation, body: Chunks, coding: Coding | undefined): Selected => ({
   status: 200,
-  head: `${beginningOf(representation.type, coding)}content-length: ${lengthOf(body)}\r\n${linesOf(representation)}`,
+  head: headFor(representation, coding ?? 'identity', lengthOf(body)),
   body,
   coding,
 })
 
-const beginning = (type: string, coding: Coding | undefined): string =>
-  headOf(200, `content-type: ${type}\r\n${coding === undefined ? '' : `content-encoding: ${coding}\r\n`}`)
-const ofJson = {
-  identity: flatText(beginning(jsonType, undefined)),
-  br: flatText(beginning(jsonType, 'br')),
-  gzip: flatText(beginning(jsonType, 'gzip')),
+const headFor = (representation: Representation, coding: keyof Heads, length: number): string => {
+  const { heads, fresh = '' } = representation
+  const made = heads?.[coding]
+  // The gzip of a place is another one from the second time on.
+  if (made?.length === length) return made.text + fresh
+  const text = flatText(makeHead(representation, coding, length))
+  if (heads) heads[coding] = { length, text }
+  return text + fresh
 }
-const beginningOf = (type: string | undefined, coding: Coding | undefined): string =>
-  type === undefined ? ofJson[coding ?? 'identity'] : beginning(type, coding)
+
+const makeHead = (representation: Representation, coding: keyof Heads, length: number): string => {
+  const { type = jsonType } = representation
+  const encoding = coding === 'identity' ? '' : `content-encoding: ${coding}\r\n`
+  const lines = linesOf(representation)
+  return coding === 'none'
+    ? headOf(304, lines)
+    : headOf(200, `content-type: ${type}\r\n${encoding}content-length: ${length}\r\n${lines}`)
+}
 
 /** What a reload or a stop changes for the responses that follow. */
 export type Live = {

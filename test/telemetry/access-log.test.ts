@@ -49,7 +49,7 @@ t.test('a line has the request, the consumer and the outcome', async t => {
   log({ ...request, ...without, endpoint: 'other', status: 401, reason: 'unknown', bytes: 56 })
   const common = { level: 'info', arrivedAt: '2026-11-21T06:05:00.005Z', msg: 'answered' }
   const [full, refused] = texts.map(text => JSON.parse(text))
-  const { address: client, connection, ...same } = request
+  const { address: client, connection, reason: _, ...same } = request
   const fields = { ...same, client, connection: connection.number }
   t.strictSame(full, {
     ...fields,
