@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
+import { flatText } from '../telemetry/access-log.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
@@ -145,10 +146,20 @@ export type RateLimit = Pick<RequestState, 'client' | 'remaining' | 'resetsAt' |
  */
 export const rateLimitLines = ({ client, remaining, resetsAt, arrivedAt, isDecided }: RateLimit): string => {
   const limit = client?.limit ?? 0
-  const contract =
-    `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n` +
-    `x-ratelimit-remaining: ${remaining}\r\n`
-  if (!client || !isDecided) return contract
   const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
-  return `${contract}ratelimit-policy: "daily";q=${limit};w=86400\r\nratelimit: "daily";r=${remaining};t=${seconds}\r\n`
+  if (lines.limit !== limit || lines.resetsAt !== resetsAt || lines.seconds !== seconds)
+    lines = linesFor(limit, resetsAt, seconds)
+  const contract = lines.beforeRemaining + remaining
+  return client && isDecided ? contract + lines.policy + remaining + lines.end : `${contract}\r\n`
 }
+
+/** What the lines of a limit have in common for a second. Most keys of a gateway have one of a few limits. */
+const linesFor = (limit: number, resetsAt: number, seconds: number) => ({
+  ...{ limit, resetsAt, seconds },
+  beforeRemaining: flatText(
+    `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `,
+  ),
+  policy: flatText(`\r\nratelimit-policy: "daily";q=${limit};w=86400\r\nratelimit: "daily";r=`),
+  end: flatText(`;t=${seconds}\r\n`),
+})
+let lines = linesFor(0, 0, 0)

@@ -60,6 +60,8 @@ export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url
 type Selected = {
   readonly status: 200 | 304
   readonly head: string
+  /** `fresh` of the representation. */
+  readonly fresh: string | undefined
   readonly body: Chunks | undefined
   readonly coding: Coding | undefined
 }
@@ -71,7 +73,13 @@ const select = (representation: Representation, headers: Conditions): Selected |
   const { tag, chunks } = representation
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag))
-    return { status: 304, head: headFor(representation, 'none', 0), body: undefined, coding: undefined }
+    return {
+      status: 304,
+      head: headFor(representation, 'none', 0),
+      fresh: representation.fresh,
+      body: undefined,
+      coding: undefined,
+    }
   const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
   if (!accepted) return whole(representation, chunks, undefined)
   const encoded = representation.encode(accepted)
@@ -83,18 +91,19 @@ const select = (representation: Representation, headers: Conditions): Selected |
 const whole = (representation: Representation, body: Chunks, coding: Coding | undefined): Selected => ({
   status: 200,
   head: headFor(representation, coding ?? 'identity', lengthOf(body)),
+  fresh: representation.fresh,
   body,
   coding,
 })
 
 const headFor = (representation: Representation, coding: keyof Heads, length: number): string => {
-  const { heads, fresh = '' } = representation
+  const { heads } = representation
   const made = heads?.[coding]
   // The gzip of a place is another one from the second time on.
-  if (made?.length === length) return made.text + fresh
+  if (made?.length === length) return made.text
   const text = flatText(makeHead(representation, coding, length))
   if (heads) heads[coding] = { length, text }
-  return text + fresh
+  return text
 }
 
 const makeHead = (representation: Representation, coding: keyof Heads, length: number): string => {
@@ -119,20 +128,21 @@ export type Live = {
 export type Send = ReturnType<typeof createSend>
 
 export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
-  // The date as text, made once a second.
+  // Made once a second.
   let second = 0
-  let date = ''
-  const dateOf = (): string => {
+  let dateLine = ''
+  const dateLineOf = (): string => {
     const now = Math.floor(clock.now() / 1000)
     if (now !== second) {
       second = now
-      date = new Date(now * 1000).toUTCString()
+      dateLine = flatText(`\r\ndate: ${new Date(now * 1000).toUTCString()}\r\n`)
     }
-    return date
+    return dateLine
   }
   /**
    * Sends any response: its own header lines, and those that all have.
    * @param ends whether the connection ends with it
+   * @param more lines that change from one response to the next
    */
   const ready = (
     { id, state, raw }: FastifyRequest,
@@ -141,19 +151,20 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     head: string,
     body: Chunks | undefined,
     ends: boolean,
+    more = '',
   ): void => {
     const response = reply.raw
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    const corsLines = cors ? cors.lines(raw.headers.origin) : ''
-    const own = `${rateLimitLines(state)}${corsLines}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    const before = cors ? more + cors.lines(raw.headers.origin) : more
+    const own = `${before}${rateLimitLines(state)}x-request-id: ${id}${dateLineOf()}`
     const stays = !ends && response.shouldKeepAlive && !live.isDraining
     reply.hijack()
     write(response, status, head, own, stays ? live.keptLines : closedLines, body)
   }
   const selected = (request: FastifyRequest, reply: FastifyReply, response: Selected): void => {
     request.state.encoding = response.coding
-    ready(request, reply, response.status, response.head, response.body, false)
+    ready(request, reply, response.status, response.head, response.body, false, response.fresh)
   }
   return {
     /** Sends a representation; a promise where an encoding has to be made first. */

@@ -412,6 +412,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
      * @param isWhole false where other purges may be unknown, so that any entry may be covered
      */
     purged: (added: readonly Purge[], isWhole: boolean): void => {
+      if (isWhole && added.length === 0) return
       const isPurged = (id: string): boolean => added.some(({ scope }) => covers(scope, id))
       for (const [id, entry] of [...memory.entries()]) {
         if (isWhole && !isPurged(id)) continue

@@ -64,20 +64,23 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, conn
   if (response.destroyed) return
   // Node has set it where the client has ended its side.
   if (connection === closedLines) response._last = true
-  const lines = head + perResponse + connection
-  response._header = lines
   if (!body || !response._hasBody) {
+    response._header = head + perResponse + connection
     response._hasBody = false
     response.end()
     return
   }
+  // Only that there is one matters from here on. Joining all of it would copy what stays the same.
+  response._header = head
   response._headerSent = true
-  const length = lines.length + lengthOf(body)
+  const length = head.length + perResponse.length + connection.length + lengthOf(body)
   const { socket } = response
   const isShared =
     socket !== null && !('encrypted' in socket) && socket.writableLength === 0 && length <= blockBytes
   const bytes = isShared ? block : Buffer.allocUnsafe(length)
-  let used = bytes.write(lines, 0, 'latin1')
+  let used = bytes.write(head, 0, 'latin1')
+  used += bytes.write(perResponse, used, 'latin1')
+  used += bytes.write(connection, used, 'latin1')
   for (const chunk of body) {
     bytes.set(chunk, used)
     used += chunk.length
