@@ -75,7 +75,7 @@ t.test('a file that is not a snapshot is not overwritten', async t => {
     await t.rejects(buildSample(folder), { code: 'bad_input', message: /is not a snapshot of places/ })
     t.equal(readFileSync(path, 'utf8'), other)
   }
-  t.notOk(existsSync(`${path}.new`))
+  t.strictSame(readdirSync(folder).toSorted(), ['locations.json', 'table.csv'])
 })
 
 t.test('an invalid title, source or date is a fault; a missing table or folder is named', async t => {
