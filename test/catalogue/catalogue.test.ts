@@ -7,10 +7,8 @@ import { buildSample, sampleRows } from './sample-places.ts'
 
 /** A catalogue of the sample in which these ids are unpublished. */
 const catalogueWithout = async (test: Test, ...unpublished: string[]): Promise<Catalogue> => {
-  const rows = sampleRows().map(row => ({
-    ...row,
-    published: String(!unpublished.includes(row.bbs_code ?? '')),
-  }))
+  const isPublished = ({ bbs_code = '' }) => String(!unpublished.includes(bbs_code))
+  const rows = sampleRows().map(row => ({ ...row, published: isPublished(row) }))
   const { path } = await buildSample(test.testdir(), rows)
   return createCatalogue(await readSnapshot(path))
 }
@@ -45,21 +43,18 @@ t.test('an unpublished place is hidden, and its children still name it', async t
   t.strictSame(idsOf(catalogue.list({ type: 'upazila', ...page })), ['100409'])
 })
 
-t.test(
-  'a page is the same part of one order, whatever its length; a search never spans two names',
-  async t => {
-    const catalogue = await catalogueWithout(t)
-    const all = ['10040923', '10040913', '10040915']
-    for (const limit of [1, 2, 3, 4]) {
-      const pages = [0, 1, 2, 3].map(i => catalogue.list({ type: 'union', limit, offset: i * limit }))
-      t.strictSame(pages.flatMap(idsOf), all, `by ${limit}, in order of population and then of ids`)
-    }
-    const search = (q: string) => catalogue.list({ type: 'union', q, ...page }).total
-    for (const q of ['amtali\n\u0986\u09ae', 'amtali \u0986\u09ae', 'amtali\u0986\u09ae', '.*'])
-      t.equal(search(q), 0, q)
-    t.strictSame(['', ' \u200d ', '  GASHIA ', '\u0986\u09ae\u09a4'].map(search), [3, 3, 2, 3])
-  },
-)
+t.test('pages of any length are parts of one order; a search never spans two names', async t => {
+  const catalogue = await catalogueWithout(t)
+  const all = ['10040923', '10040913', '10040915']
+  for (const limit of [1, 2, 3, 4]) {
+    const pages = [0, 1, 2, 3].map(i => catalogue.list({ type: 'union', limit, offset: i * limit }))
+    t.strictSame(pages.flatMap(idsOf), all, `by ${limit}, in order of population and then of ids`)
+  }
+  const search = (q: string) => catalogue.list({ type: 'union', q, ...page }).total
+  for (const q of ['amtali\n\u0986\u09ae', 'amtali \u0986\u09ae', 'amtali\u0986\u09ae', '.*'])
+    t.equal(search(q), 0, q)
+  t.strictSame(['', ' \u200d ', '  GASHIA ', '\u0986\u09ae\u09a4'].map(search), [3, 3, 2, 3])
+})
 
 t.test('returned places are frozen, and different catalogues have different checksums', async t => {
   const catalogue = await catalogueWithout(t)

@@ -77,10 +77,7 @@ t.test('an import with such a name is refused by its line', async t => {
   const keyed = (fields: object) => [subscriber, { ...key, ...fields }, end]
   const cases: [object[], sentence: string][] = [
     [named('A\u001b[2J\u202e'), `line 1 of .* is damaged: its name is wrong: ${control}`],
-    [
-      named('A'.repeat(1_000_000)),
-      'line 1 of .*: its name is wrong: it is longer than 200 characters; nothing',
-    ],
+    [named('A'.repeat(1_000_000)), 'line 1 of .*: its name is wrong: it is longer than 200 characters; n'],
     [keyed({ tier: 'gold\u202e' }), `line 2 of .*: its tier is wrong: ${control}`],
     [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], 'line 1 of .* is damaged'],
     [[{ record: '\u001b[2J\u202e' }], 'line 1 of .* is damaged: it is no record'],
@@ -222,16 +219,16 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
     ...{ requestsPerSecond: 1, hitShare: 1, memoryBytes: 1, seenAt: at, isSelf: true },
   }
   const day = { name: 'day', limit: 1, used: 1, resetsAt: at, exhaustedAt: at }
-  const lastFailure = { at, code: evil, message: evil }
+  const [lastFailure, closure] = [
+    { at, code: evil, message: evil },
+    { until: at, reason: evil },
+  ]
   const reach = { allowedSeconds: 111_600, share: 0.96, leastSeconds: 97_200 }
   const report = {
     ...{ at, version: evil, instances: [instance] },
     outages: [{ outage: 'provider', since: at, code: evil, reason: evil, failures: 1, stale: 1, errors: 1 }],
     provider: { circuit: 'open', retryAt: at, lastSuccessAt: at, lastFailure, firstErrorAt: at },
-    budget: {
-      ...{ shared: false, windows: [day], demandPerDay: 1, stretch: null },
-      closure: { until: at, reason: evil },
-    },
+    budget: { shared: false, windows: [day], demandPerDay: 1, stretch: null, closure },
     run: { initialisedAt: at, availableAt: at, nextExpectedAt: at },
     cache: {
       ...{ entries: 1, bytes: 1, maxBytes: 1, wantedCells: 1, reach },

@@ -7,35 +7,32 @@ const hourMs = 3_600_000
 const iso = (ms: number) => new Date(ms).toISOString()
 const local = (ms: number) => iso(ms + 6 * hourMs).slice(0, 16)
 
-t.test(
-  'minutely_15 at a step is what current says at that instant, with runs until the next one',
-  async t => {
-    // Starts in the wettest and in the stormiest weeks, and crosses midnight in both time zones.
-    for (const [start, runs, steps] of [
-      ['2026-07-14T12:00:00Z', 'none', 60],
-      ['2026-04-20T09:00:00Z', 'none', 60],
-      ['2026-07-14T12:45:00Z', 'ecmwf', 23],
-    ] as const) {
-      const { send, steer } = await simulate(t, { runs }, start)
-      const from = Date.parse(start)
-      const { text } = await send(three(`minutely_15=${allInstant}&forecast_minutely_15=60`))
-      const series = JSON.parse(text)
-      for (let step = 0; step < steps; step++) {
-        const now = from + step * 900_000
-        await steer({ now: iso(now + (step % 15) * 60_000) })
-        const { body } = await send(three(`current=${allInstant}`))
-        for (const [i, { current }] of body.entries()) {
-          const { minutely_15 } = series[i]
-          const columns = Object.entries(minutely_15 as Record<string, unknown[]>)
-          const expected = Object.fromEntries(columns.map(([name, values]) => [name, values[step]]))
-          t.strictSame(current, { ...expected, interval: 900 }, `${local(now)} point ${i}`)
-        }
+t.test('minutely_15 at a step is what current says then, with runs until the next one', async t => {
+  // Starts in the wettest and in the stormiest weeks, and crosses midnight in both time zones.
+  for (const [start, runs, steps] of [
+    ['2026-07-14T12:00:00Z', 'none', 60],
+    ['2026-04-20T09:00:00Z', 'none', 60],
+    ['2026-07-14T12:45:00Z', 'ecmwf', 23],
+  ] as const) {
+    const { send, steer } = await simulate(t, { runs }, start)
+    const from = Date.parse(start)
+    const { text } = await send(three(`minutely_15=${allInstant}&forecast_minutely_15=60`))
+    const series = JSON.parse(text)
+    for (let step = 0; step < steps; step++) {
+      const now = from + step * 900_000
+      await steer({ now: iso(now + (step % 15) * 60_000) })
+      const { body } = await send(three(`current=${allInstant}`))
+      for (const [i, { current }] of body.entries()) {
+        const { minutely_15 } = series[i]
+        const columns = Object.entries(minutely_15 as Record<string, unknown[]>)
+        const expected = Object.fromEntries(columns.map(([name, values]) => [name, values[step]]))
+        t.strictSame(current, { ...expected, interval: 900 }, `${local(now)} point ${i}`)
       }
-      const { body } = await send(dhaka('current=rain'))
-      t.not(series[0].minutely_15.time[0], body.current.time, 'the clock did move')
     }
-  },
-)
+    const { body } = await send(dhaka('current=rain'))
+    t.not(series[0].minutely_15.time[0], body.current.time, 'the clock did move')
+  }
+})
 
 t.test('an hour and its :00 quarter share instants; its rain is the sum of its quarters', async t => {
   const { send } = await simulate(t, {}, '2026-07-14T12:00:00Z')
@@ -112,9 +109,8 @@ t.test('without runs an instant has one weather for ever', async t => {
 
 t.test('equal seed, run and instant give equal answers in two simulators; another seed does not', async t => {
   const query = three(`minutely_15=${allInstant}&hourly=${allHourly}&daily=${allDaily}&forecast_days=9`)
-  const [first, second, other] = await Promise.all(
-    [7, 7, 8].map(seed => simulate(t, { seed }, '2026-06-14T03:10:00Z')),
-  )
+  const now = '2026-06-14T03:10:00Z'
+  const [first, second, other] = await Promise.all([7, 7, 8].map(seed => simulate(t, { seed }, now)))
   const textOf = async (simulator = first) => withoutTimings((await simulator?.send(query))?.text ?? '')
   const text = await textOf()
   await first?.send(dhaka('hourly=rain'))

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { rehearsalText } from '../../../src/cli/load/rehearse-text.ts'
 import { comparePage } from '../../../src/load/report/compare-page.ts'
 import { differences } from '../../../src/load/report/comparison.ts'
 import type { ReplayResult } from '../../../src/load/report/result.ts'
@@ -177,4 +178,30 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
   ])
     t.ok(text.includes(each), each)
   t.notMatch(text, /NaN|undefined|Infinity/)
+})
+
+// The shares of hits, stale answers and misses are of the answers with weather: lists of places and failures are not among them.
+t.test('a rehearsal has one stale share and one age, in its text, page and comparison', async t => {
+  const outcomes = { hit: 500, stale: 155, miss: 345, none: 1_000 }
+  const result = drawnRehearsal({}, { outcomes, age: { p50: 172, p95: 3_599, max: 5_399 } })
+  const rehearsed = { name: '', result, days: [], providerRefused: 0, plans: [] }
+  const text = rehearsalText([rehearsed], { 'own key': 1, substitute: 0, nothing: 0 })
+  t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
+  const beside = textOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
+  t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)
+  t.match(textOf(reportPage([result])), /hit 500 50% miss 345 34\.5% stale 155 15\.5%/)
+  const stale = differences([result], [result]).find(({ metric }) => metric === 'stale')
+  t.match(stale, { a: { value: 0.155 } })
+})
+
+t.test('a setting that fails is marked for no share of the rest', async t => {
+  const of = (value: string) => [{ path: 'cache.freshFor', value, default: '1h' }]
+  const good = drawnRehearsal({}, { outcomes: { hit: 800, miss: 200 }, settings: of('1h') })
+  const weightless = { requests: 1, weight: 0, windows: [] }
+  const failures = { outcomes: { hit: 90, miss: 10 }, statuses: { 200: 100, 503: 900 } }
+  const failing = drawnRehearsal({ seed: 2 }, { ...failures, settings: of('2h') })
+  const weight = good.provider?.weight ?? 0
+  const page = textOf(reportPage([good, { ...failing, provider: { ...weightless, weight: weight + 1 } }]))
+  t.match(page, / 1h ★ 80% /)
+  t.notMatch(page, /2h ★/)
 })
