@@ -140,7 +140,7 @@ t.test('the index finds what a scan of every name finds, in order, on every page
   const [folded, foldedLoosely] = [remembering(fold), remembering(foldLoosely)]
   const inOrder = catalogue.all().toSorted((a, b) => b.population - a.population || (a.id < b.id ? -1 : 1))
   const shown = ({ type, q = '', parentId, limit, offset }: ListQuery) => {
-    const all = inOrder.filter(place => place.type === type && (parentId ?? place.parentId) === place.parentId)
+    const all = inOrder.filter(each => each.type === type && (parentId ?? each.parentId) === each.parentId)
     const holding = (foldName: typeof fold) => {
       const wanted = foldName(q)
       const has = (name: string) => foldName(name).includes(wanted)

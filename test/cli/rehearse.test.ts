@@ -65,10 +65,8 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
   // Four misses, one behind a stale answer, and three ahead: both places were in demand after they were loaded anew.
   t.equal(result.provider?.requests, 8)
   t.match(result.age, { p50: 0, max: 3691 })
-  t.equal(result.kind, 'rehearsal')
-  t.equal(result.interrupted, false)
   const totals = { due: 8, sent: 8, answered: 8, late: 0, dropped: 0, seconds: 145 * 60 }
-  t.match(result.totals, totals)
+  t.match(result, { kind: 'rehearsal', interrupted: false, totals })
   const weight = result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0)
   t.equal(weight, result.provider?.weight, 'every weight is in a step')
   t.match(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])

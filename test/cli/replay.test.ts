@@ -99,13 +99,13 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
     [...line, '--connections', '1', '--patience', '30ms', '--json'],
   ])
   t.equal(inText?.code, 99)
-  t.match(inText?.stdout, /of these +4 had no answer, at the time that they waited for it\n/)
-  t.match(inText?.stdout, /p99<9m +no answer after \d{3} ms +FAILED/)
-  t.match(inText?.stdout, /max<9m .*FAILED/)
-  t.match(inText?.stdout, /weather.p99<9m .*FAILED/)
-  t.match(inText?.stdout, / p50<9m .*passed|^p50<9m .*passed/m)
-  t.match(inText?.stdout, /hit.p99<9m .*passed/)
-  t.match(inText?.stdout, /weather +failed +4 /)
+  for (const said of [
+    /of these +4 had no answer, at the time that they waited for it\n/,
+    /p99<9m +no answer after \d{3} ms +FAILED[\s\S]*max<9m .*FAILED[\s\S]* p50<9m .*passed/,
+    /weather.p99<9m .*FAILED[\s\S]*hit.p99<9m .*passed/,
+    /weather +failed +4 /,
+  ])
+    t.match(inText?.stdout, said)
   t.match(readFileSync(page, 'utf8'), /not answered<\/td>/)
   const { totals, latency, latencies } = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
   t.ok(totals.dropped > 0 && totals.failed.timeout, JSON.stringify(totals))

@@ -77,16 +77,13 @@ t.test('requests are those that ran, whatever the files have', async t => {
 })
 
 t.test('what makes figures void comes before all else', async t => {
-  const bad = drawnReplay(
-    {},
-    {
-      interrupted: true,
-      generator: { ...run.generator, saturated: true, reason: 'its busiest core was 99 % used' },
-      thresholds: [{ threshold: 'p99<20ms', measured: '96 ms', passed: false }],
-      bodies: { checked: 100, faults: [{ path: '/api/v1/x', fault: 'no field "current"', count: 3 }] },
-    },
-  )
-  const text = textOf(reportPage([bad]))
+  const bad = {
+    interrupted: true,
+    generator: { ...run.generator, saturated: true, reason: 'its busiest core was 99 % used' },
+    thresholds: [{ threshold: 'p99<20ms', measured: '96 ms', passed: false }],
+    bodies: { checked: 100, faults: [{ path: '/api/v1/x', fault: 'no field "current"', count: 3 }] },
+  }
+  const text = textOf(reportPage([drawnReplay({}, bad)]))
   const order = [
     'These are the figures of the load generator',
     'its busiest core was 99 % used',
@@ -97,9 +94,11 @@ t.test('what makes figures void comes before all else', async t => {
     'Of 100 bodies that were checked, 3 do not keep the contract.',
     'What the provider was sent is not known.',
   ].map(each => text.indexOf(each))
-  const inOrder = order.toSorted((a, b) => a - b)
   t.notOk(order.includes(-1))
-  t.strictSame(order, inOrder)
+  t.strictSame(
+    order,
+    order.toSorted((a, b) => a - b),
+  )
 })
 
 t.test('several settings: a row each, the paretoOptimal marked, each run whole', async t => {
@@ -125,41 +124,32 @@ t.test('several settings: a row each, the paretoOptimal marked, each run whole',
 
 t.test('text from outside stands in it as text', async t => {
   const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\u001b[31m&amp;'
-  const html = reportPage([
-    drawnRehearsal(
-      {},
-      {
-        command: hostile,
-        traffic: { ...run.traffic, files: [hostile], sha256: hostile },
-        settings: [{ path: hostile, value: hostile, default: hostile }],
-        machine: { ...run.machine, cpu: hostile },
-        thresholds: [{ threshold: hostile, measured: hostile, passed: true }],
-        latencies: [{ ...run.latency, endpoint: hostile, outcome: hostile }],
-        statuses: { [hostile]: 3 },
-        outcomes: { hit: 1, [hostile]: 3 },
-        totals: { ...run.totals, failed: { [hostile]: 1 } },
-        generator: { ...run.generator, reason: hostile, saturated: true },
-        bodies: { checked: 3, faults: [{ path: hostile, fault: hostile, count: 2 }] },
-      },
-    ),
-  ])
+  const written = {
+    ...{ command: hostile, statuses: { [hostile]: 3 }, outcomes: { hit: 1, [hostile]: 3 } },
+    traffic: { ...run.traffic, files: [hostile], sha256: hostile },
+    settings: [{ path: hostile, value: hostile, default: hostile }],
+    machine: { ...run.machine, cpu: hostile },
+    thresholds: [{ threshold: hostile, measured: hostile, passed: true }],
+    latencies: [{ ...run.latency, endpoint: hostile, outcome: hostile }],
+    totals: { ...run.totals, failed: { [hostile]: 1 } },
+    generator: { ...run.generator, reason: hostile, saturated: true },
+    bodies: { checked: 3, faults: [{ path: hostile, fault: hostile, count: 2 }] },
+  }
+  const html = reportPage([drawnRehearsal({}, written)])
   t.equal(html.match(/<script/g)?.length, 3)
   t.notMatch(html, /<img|\u202e|\p{Cc}(?<!\n)/u)
   t.match(html, '&lt;script&gt;')
 })
 
 t.test('runs of nothing, of one step and of many steps have a page', async t => {
-  for (const run of [
+  for (const each of [
     drawnRehearsal({ requests: 0 }),
     drawnReplay({ requests: 1 }),
-    drawnReplay({}, { steps: [], histogram: run0().histogram }),
-    drawnRehearsal({}, { traffic: { ...drawnRehearsal().traffic, from: null } }),
-  ]) {
-    const html = reportPage([run])
-    t.notMatch(textOf(html), /NaN|undefined|Infinity|null/)
-  }
+    drawnReplay({}, { steps: [], histogram: drawnRehearsal({ requests: 10 }).histogram }),
+    drawnRehearsal({}, { traffic: { ...run.traffic, from: null } }),
+  ])
+    t.notMatch(textOf(reportPage([each])), /NaN|undefined|Infinity|null/)
 })
-const run0 = () => drawnRehearsal({ requests: 10 })
 
 t.test('a comparison has both sides, verdicts and how they were found', async t => {
   const [a, b] = [drawnRehearsal({}, { settings: [] }), drawnRehearsal({ seed: 2, slow: 1.4 })]
