@@ -50,6 +50,7 @@ t.test('pages of any length are parts of one order; a search never spans two nam
     const pages = [0, 1, 2, 3].map(i => catalogue.list({ type: 'union', limit, offset: i * limit }))
     t.strictSame(pages.flatMap(idsOf), all, `by ${limit}, in order of population and then of ids`)
   }
+  t.strictSame(idsOf(catalogue.list({ type: 'district', parentId: '20', ...page })), [], 'without children')
   const search = (q: string) => catalogue.list({ type: 'union', q, ...page }).total
   for (const q of ['amtali\n\u0986\u09ae', 'amtali \u0986\u09ae', 'amtali\u0986\u09ae', '.*'])
     t.equal(search(q), 0, q)

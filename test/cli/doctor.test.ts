@@ -10,7 +10,8 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { freePort, testRedis } from '../support/redis-server.ts'
+import { account, makeAccount } from '../support/redis-account.ts'
+import { freePort, startRedisFor, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 
 type Check = { name: string; status: string; detail: string; fix: string | null }
 
@@ -153,3 +154,22 @@ t.test('Redis: away, and well', async t => {
   t.strictSame(await raw.keys(`${shared.prefix}*`), [], 'it leaves nothing behind')
   await raw.quit()
 })
+
+t.test(
+  'a right to keys that the user lacks is told once, with its command',
+  { skip: withoutOwnRedis },
+  async t => {
+    const { url, raw } = await startRedisFor(t)
+    await makeAccount(raw)
+    const { user, password } = account
+    const { doctor } = await setUp(t, { ABOHAWA_REDIS__URL: url.replace('//', `//${user}:${password}@`) })
+    const all = 'the user abohawa may run every command that is needed'
+    t.match((await doctor('--no-spend')).get('redis rights'), { status: 'ok', detail: all })
+    await raw.acl('SETUSER', user, 'resetkeys', '~other:*')
+    const checks = await doctor('--no-spend')
+    t.not(checks.get('redis')?.status, 'fail')
+    const detail = /may not use the keys abohawa:\*/
+    const fix = 'ACL SETUSER abohawa ~abohawa:* &abohawa:*'
+    t.match(checks.get('redis rights'), { status: 'fail', detail, fix })
+  },
+)
