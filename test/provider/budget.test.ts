@@ -332,19 +332,41 @@ t.test('a reply from before the reopening that arrives after it closes nothing',
   t.equal(budget.closedUntil(), null)
 })
 
-t.test('a store that has lost a reopening gets it back from whoever knows it', async t => {
-  const { clock, healthy: before } = openBudget(t)
-  const { healthy: after } = openBudget(t)
-  let store = before
-  const { budget } = budgetOn({ ...before, spend: spending => store.spend(spending) }, clock)
-  await budget.reconcile()
-  const { reopenedAt } = await before.reopen('acc1', clock.now())
-  await budget.reconcile()
-  store = after
-  await closeIn(after, 'acc1', { until, at: start, reason: 'daily' })
-  await budget.reconcile()
-  t.equal(budget.closedUntil(), null, 'a closure of which nobody knows whether it is from before')
-  t.match(await closureIn(after, 'acc1', clock.now()), { closedUntil: null, reopenedAt })
+t.test('a store that has lost what it had gets it back from whoever knows it', async t => {
+  const losing = () => {
+    const { clock, healthy: before } = openBudget(t)
+    const { healthy: after } = openBudget(t)
+    let store = before
+    const { budget } = budgetOn({ ...before, spend: spending => store.spend(spending) }, clock)
+    const lose = () => {
+      store = after
+    }
+    return { budget, before, after, clock, lose }
+  }
+  for (const granted of [0, 50]) {
+    const { budget, after, clock, lose } = losing()
+    await spend(budget, 150, 'cold')
+    lose()
+    if (granted > 0) t.equal(await points(budget, 999), granted, 'with the next reservation')
+    else await budget.reconcile()
+    const other = budgetOn(after, clock).budget
+    await other.reconcile()
+    t.strictSame(usedIn(other.state()), Array(3).fill(3 * (150 + granted)), 'a count')
+  }
+  for (const isReopened of [true, false]) {
+    const { budget, before, after, clock, lose } = losing()
+    await budget.reconcile()
+    if (!isReopened) await limit(budget, until, 'daily')
+    const { reopenedAt } = isReopened ? await before.reopen('acc1', clock.now()) : { reopenedAt: 0 }
+    await budget.reconcile()
+    lose()
+    // A closure of which nobody knows whether it is from before.
+    if (isReopened) await closeIn(after, 'acc1', { until, at: start, reason: 'daily' })
+    await budget.reconcile()
+    const closedUntil = isReopened ? null : until
+    t.equal(budget.closedUntil(), closedUntil)
+    t.match(await closureIn(after, 'acc1', clock.now()), { closedUntil, reopenedAt })
+  }
 })
 
 t.test('a closure by a clock that was ahead holds for nobody whose clock is right', async t => {

@@ -2,12 +2,7 @@
 // limit. Prints a line of JSON for each: the outcomes, the longest block of the event loop, and the growth of memory so far.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createBreaker } from '../../src/provider/breaker.ts'
-import { createProvider } from '../../src/provider/client.ts'
-import { createProviderCall } from '../../src/provider/provider-call.ts'
-import { createGrid } from '../../src/weather/cell.ts'
-import { manualClock } from './manual-clock.ts'
-import { callOptions, openMeteo } from './open-meteo.ts'
+import { cellsFrom, providerAt } from './provider-set-up.ts'
 
 export type LoadRequest = {
   /** Loaded first, so that code and pools are warm before anything is measured. */
@@ -33,51 +28,24 @@ export type Outcome = {
 
 const { goodUrl, urls, points, totalTimeoutMs } = JSON.parse(process.argv[2] ?? '') as LoadRequest
 
-const loadAll = async (baseUrl: string) => {
-  const clock = manualClock()
-  const refused: Record<string, number> = {}
-  const options = {
-    ...callOptions(baseUrl),
-    connectTimeoutMs: 2_000,
-    timeoutMs: 10_000,
-    bodyTimeoutMs: 10_000,
-  }
-  const call = createProviderCall({ ...options, totalTimeoutMs }, { protocol: openMeteo, clock })
-  const breaker = { after: 100, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000 }
-  const provider = createProvider(
-    { maxConcurrent: 1, maxPointsPerRequest: points, retries: 0, retryDelayMs: 1, queueForMs: 1_000 },
-    {
-      call,
-      protocol: openMeteo,
-      breaker: createBreaker(breaker, clock, () => {}),
-      budget: {
-        reserve: async points => ({
-          ...{ points, claims: [], retryAt: null, isValid: () => true },
-          limited: async () => {},
-          settle: async () => {},
-        }),
-      },
-      recentConsumers: () => [],
-      clock,
-      observer: {
-        request: () => {},
-        loaded: () => {},
-        shareUsedUp: () => {},
-        refused: why => {
-          refused[why] = (refused[why] ?? 0) + 1
-        },
-      },
-    },
-  )
-  const grid = createGrid(0.1)
-  const cellOf = (i: number) => grid.cellOf(21 + Math.floor(i / 40) / 10, 88 + (i % 40) / 10)
-  const loads = Array.from({ length: points }, (_, i) => provider.load(cellOf(i)))
-  const results = await Promise.allSettled(loads)
+const loadAll = async (url: string) => {
+  const { provider, refused } = providerAt({ teardown: () => {} }, url, {
+    options: { maxPointsPerRequest: points, retries: 0, queueForMs: 1_000 },
+    network: { connectTimeoutMs: 2_000, timeoutMs: 10_000, bodyTimeoutMs: 10_000, totalTimeoutMs },
+  })
+  const rows = Array.from({ length: points / 20 }, (_, row) => cellsFrom(21 + row / 10, 20))
+  const results = await Promise.allSettled(rows.flat().map(cell => provider.load(cell)))
+  // The connections stay open: some tests look for one that is never released.
   provider.close()
-  // Not awaited: some tests look for a connection that is never released.
-  void call.close()
   return { results, refused }
 }
+
+const timesOf = (all: readonly string[]) =>
+  Object.fromEntries(
+    Map.groupBy(all, each => each)
+      .entries()
+      .map(([each, { length }]) => [each, length]),
+  )
 
 const measured = async (url: string, before: number): Promise<Outcome> => {
   const delay = monitorEventLoopDelay({ resolution: 2 })
@@ -88,16 +56,13 @@ const measured = async (url: string, before: number): Promise<Outcome> => {
   // A block at the very end is recorded only in the next turn of the event loop.
   await new Promise(resolve => setTimeout(resolve, 10))
   delay.disable()
-  const failed: Record<string, number> = {}
-  for (const result of results)
-    if (result.status === 'rejected') {
-      const name = `${result.reason.code}: ${result.reason.message}`
-      failed[name] = (failed[name] ?? 0) + 1
-    }
+  const failed = results.flatMap(each =>
+    each.status === 'rejected' ? [`${each.reason.code}: ${each.reason.message}`] : [],
+  )
   return {
     loaded: results.filter(({ status }) => status === 'fulfilled').length,
-    failed,
-    refused,
+    failed: timesOf(failed),
+    refused: timesOf(refused),
     ms: Math.round(ms),
     stoodStillMs: Math.round(delay.max / 1e6),
     grewMiB: Math.round((process.resourceUsage().maxRSS - before) / 1024),
