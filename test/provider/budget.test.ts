@@ -62,33 +62,6 @@ t.test('only cold cells may use the reserve of each window', async t => {
   t.equal(await points(budget, 20), 20)
 })
 
-t.test('near a boundary both windows are charged, and so is the window in which a request ends', async t => {
-  const { budget, clock } = openBudget(t)
-  clock.set('2026-11-21T06:10:58.500Z')
-  t.equal(await spend(budget, 999, 'cold'), 200)
-  clock.set('2026-11-21T06:11:05Z')
-  t.equal(await points(budget, 1), 0, 'the minute may have begun for the provider')
-  clock.set('2026-11-21T06:12:30Z')
-  const late = await budget.reserve(150, 'cold')
-  clock.set('2026-11-21T06:13:05Z')
-  await late.settle('answered')
-  t.strictSame(usedIn(budget.state()), [450, 1_050, 1_050])
-  t.equal(await points(budget, 999), 50)
-})
-
-t.test('a request in flight when a minute begins is charged there first, for all gateways', async t => {
-  for (const whose of ['its own', 'another']) {
-    const { budget, clock, store } = openBudget(t)
-    const other = whose === 'another' ? budgetOn(store, clock).budget : budget
-    const out = await budget.reserve(150, 'cold')
-    clock.set('2026-11-21T06:11:20Z')
-    t.equal(await points(other, 999), 50, whose)
-    await out.settle('failed')
-    t.strictSame(usedIn(budget.state()), [151, 151, 151], 'a failure costs 1 in all of them')
-    t.equal(await points(other, 999), 149)
-  }
-})
-
 t.test('a request that may be counted late is charged to the next minute, an answered one not', async t => {
   const { budget, clock, store } = openBudget(t)
   const other = budgetOn(store, clock).budget
@@ -616,20 +589,6 @@ const settings = {
   ...{ provider: 'acc1', limits: freeLimits, reserve: 0.1, keyShare: 0.25, outageShare: null },
   longestRequestMs: 30_000,
 }
-
-t.test('other limits and another reserve hold for the next grant', async t => {
-  const { budget } = openBudget(t)
-  t.equal(await points(budget, 999, 'refresh'), 180)
-  budget.apply({ ...settings, reserve: 0 })
-  t.equal(await points(budget, 999, 'refresh'), 20)
-  budget.apply({ ...settings, limits: { ...freeLimits, minute: 900 } })
-  t.equal(await points(budget, 999), 100)
-  t.strictSame(usedIn(budget.state()), [900, 900, 900])
-  budget.apply({ ...settings, limits: none })
-  t.equal(await points(budget, 999), 999)
-  budget.apply(settings)
-  t.equal(await points(budget, 1), 0, 'and the former limit is reached')
-})
 
 t.test('a larger day ends the stretch, which otherwise never falls within a day', async t => {
   const { budget } = openBudget(t, { limits: { ...none, day: 1_000 } })

@@ -3,11 +3,13 @@
 import t, { type Test } from 'tap'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import type { RedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { quiet } from '../support/redis-store.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
@@ -97,6 +99,18 @@ t.test('a start in another mode ends with a sentence', async t => {
   const at = `127.0.0.1:${await freePort()}`
   const away = new RegExp(`^redis\\.url and redis\\.nodes name ${at}.*, which can't be used: .*ECONNREFUSED`)
   await t.rejects(start({ mode: 'cluster', url: `redis://${at}`, nodes: [at] }), { message: away })
+})
+
+t.test('the number of the format is written with the first record, and a later one is refused', async t => {
+  const { store, prefix } = await open(t)
+  await store.ensureSubscriber(sampleSubscriber)
+  const name = `${prefix}format`
+  const { admin } = await cluster.masterOf(name)
+  t.equal(await admin.get(name), '1')
+  await admin.set(name, '2')
+  const options = { ...timeouts, commandTimeoutMs: patientMs, url, mode: 'cluster', prefix } as const
+  const message = /a store of format 2 of a newer version/
+  await t.rejects(openRedisStore(options, quiet), { name: 'InputError', message })
 })
 
 t.test('a command finds that no gateway has used the cluster, names it, and ends', async t => {
