@@ -124,6 +124,14 @@ t.test('a request that is never settled counts where it could have been, and not
   t.strictSame(usedIn(budget.state()), [600, 750, 750])
 })
 
+t.test('a request of a process that stood still is charged to the window in which it ends', async t => {
+  const { budget, clock } = openBudget(t)
+  const late = await budget.reserve(10, 'cold')
+  clock.advance(600_000)
+  await late.settle('answered')
+  t.strictSame(usedIn(budget.state()), [30, 30, 30])
+})
+
 t.test('settling returns the unused weight of a request, once', async t => {
   const { budget } = openBudget(t)
   const reservations: Reservation[] = []
