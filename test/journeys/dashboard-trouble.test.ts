@@ -91,9 +91,7 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
 
 t.test('a store that can not be written needs attention', { skip: skip || withoutMounts }, async t => {
   const disk = await smallDisk(t, 16_000_000)
-  const env = await singleGatewayEnv(t, provider.url, {
-    ABOHAWA_STORE__PATH: join(disk.folder, 'store.db'),
-  })
+  const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') })
   const key = await createFreeKey(env)
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const gateway = { opsUrl: urls.ops ?? '' }

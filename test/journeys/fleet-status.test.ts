@@ -163,31 +163,27 @@ t.test('--watch prints plain lines where there is no terminal, until it is inter
 
 const withoutScript = spawnSync('script', ['--version']).status === 0 ? false : 'needs script of util-linux'
 
-t.test(
-  '--watch draws on the alternate screen of a terminal, and restores it',
-  { skip: withoutScript },
-  async t => {
-    const env = await singleGatewayEnv(t, provider.url)
-    await startCommand(t, ['serve'], ['ops'], env)
-    const file = join(t.testdir(), 'typescript')
-    // The file begins with this line, which the pattern does not match.
-    const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
-    for (const NO_COLOR of ['', '1']) {
-      const { stdout } = spawnSync('script', ['-qfec', line, file], {
-        env: cleanEnv({ ...env, TERM: 'xterm', NO_COLOR }),
-        encoding: 'utf8',
-        timeout: 30_000,
-      })
-      const [before = '', drawn = '', after = ''] = stdout.split(/(?<=\[\?1049h)|(?=\S\[\?1049l)/)
-      t.match(before, `${esc}[?1049h`)
-      t.match(after, /\[\?1049l.*code 0/s)
-      t.equal(drawn.includes(`${esc}[1m`), NO_COLOR === '')
-      const lines = stripVTControlCharacters(drawn.split(`${esc}[H`).at(-1) ?? '')
-        .trimEnd()
-        .split('\r\n')
-      t.match(lines[0], /^Abohawa /)
-      t.ok(lines.length <= 12, `${lines.length} lines`)
-      for (const each of lines) t.ok(each.length <= 70, each)
-    }
-  },
-)
+t.test('--watch draws on the alternate screen, and restores it', { skip: withoutScript }, async t => {
+  const env = await singleGatewayEnv(t, provider.url)
+  await startCommand(t, ['serve'], ['ops'], env)
+  const file = join(t.testdir(), 'typescript')
+  // The file begins with this line, which the pattern does not match.
+  const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
+  for (const NO_COLOR of ['', '1']) {
+    const { stdout } = spawnSync('script', ['-qfec', line, file], {
+      env: cleanEnv({ ...env, TERM: 'xterm', NO_COLOR }),
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
+    const [before = '', drawn = '', after = ''] = stdout.split(/(?<=\[\?1049h)|(?=\S\[\?1049l)/)
+    t.match(before, `${esc}[?1049h`)
+    t.match(after, /\[\?1049l.*code 0/s)
+    t.equal(drawn.includes(`${esc}[1m`), NO_COLOR === '')
+    const lines = stripVTControlCharacters(drawn.split(`${esc}[H`).at(-1) ?? '')
+      .trimEnd()
+      .split('\r\n')
+    t.match(lines[0], /^Abohawa /)
+    t.ok(lines.length <= 12, `${lines.length} lines`)
+    for (const each of lines) t.ok(each.length <= 70, each)
+  }
+})

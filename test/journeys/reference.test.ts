@@ -20,9 +20,7 @@ type Operation = {
 }
 const document = JSON.parse(committed) as {
   paths: Record<string, { get: Operation }>
-  components: {
-    schemas: Record<string, { properties: Record<string, object> }>
-  }
+  components: { schemas: Record<string, { properties: Record<string, object> }> }
 }
 const operations = Object.values(document.paths).map(({ get }) => get)
 

@@ -33,9 +33,11 @@ const start = async (t: Test, env: Record<string, string> = {}) => {
   return { clock, gateway, ops, status, step }
 }
 
-t.test('keys near their limit are known after a restart, and so are those with most requests', async t => {
-  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+t.test('top keys and demand are known after a restart, and the shared tier serves', async t => {
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_TEST_CACHE__WARM_FOR: '5s' }
   const { gateway, status } = await start(t, env)
+  for (const place of ['3026', '2015', '3033'])
+    t.equal((await gateway.get(`/weather/district/${place}`)).status, 200)
   const free = { key: gateway.keys.free ?? '' }
   for (let i = 0; i < 80; i++) await gateway.get('/locations?type=division', free)
   const near = [{ keyId: gateway.keyIds.free, subscriber: 'Test', tier: 'free', used: 80, limit: 100 }]
@@ -46,9 +48,18 @@ t.test('keys near their limit are known after a restart, and so are those with m
   const after = await next.status()
   t.strictSame(after.keysNearLimit, near)
   t.match(after.top?.keys, [{ keyId: gateway.keyIds.free, requests: 80 }])
-  t.equal(after.keysNearLimit?.length, 1)
+  t.equal(after.cache?.entries, 3, 'the shared tier had them')
+  t.ok(Date.parse(after.provider?.firstErrorAt ?? '') > Date.parse(after.at), 'nobody asked here yet')
   await next.gateway.get('/locations?type=division', free)
   t.match((await next.status()).keysNearLimit, [{ used: 81 }], 'once, as it is counted since')
+  await orderPurge(next.gateway.opsUrl, 'district/3026', true)
+  await next.gateway.close()
+
+  const third = await start(t, env)
+  const missed = await third.status()
+  t.match(missed, { cache: { entries: 2, wantedCells: 3 } })
+  t.equal(missed.provider?.firstErrorAt, missed.at)
+  t.ok((await third.gateway.metric(timeLeft)) ?? 0, 'two are cached')
 })
 
 t.test('the figures are those of what was sent', async t => {
@@ -152,28 +163,6 @@ t.test('a cell in demand that no tier holds makes the first error now', async t 
   await purge('all')
   t.strictSame(await isNow(), now, 'everything is purged')
   t.equal(await left(), 0)
-})
-
-t.test('after a restart the demand of before counts, and the shared tier serves', async t => {
-  const path = join(t.testdir(), 'store.db')
-  const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_TEST_CACHE__WARM_FOR: '5s' }
-  const first = await start(t, env)
-  for (const place of ['3026', '2015', '3033'])
-    t.equal((await first.gateway.get(`/weather/district/${place}`)).status, 200)
-  await first.gateway.close()
-
-  const second = await start(t, env)
-  const report = await second.status()
-  t.equal(report.cache?.entries, 3, 'the shared tier had them')
-  t.ok(Date.parse(report.provider?.firstErrorAt ?? '') > Date.parse(report.at), 'nobody asked here yet')
-  await orderPurge(second.gateway.opsUrl, 'district/3026', true)
-  await second.gateway.close()
-
-  const third = await start(t, env)
-  const missed = await third.status()
-  t.match(missed, { cache: { entries: 2, wantedCells: 3 } })
-  t.equal(missed.provider?.firstErrorAt, missed.at)
-  t.ok((await third.gateway.metric(timeLeft)) ?? 0, 'two are cached')
 })
 
 t.test('cells are fresh, stale or failed, and the first error is known beforehand', async t => {

@@ -21,9 +21,7 @@ type Span = Record<
   'name' | 'traceId' | 'spanId' | 'parentSpanId' | 'startTimeUnixNano' | 'endTimeUnixNano',
   string
 > & { kind: number; attributes: Attributes }
-type Export = {
-  resourceSpans: { resource: { attributes: Attributes }; scopeSpans: { spans: Span[] }[] }[]
-}
+type Export = { resourceSpans: { resource: { attributes: Attributes }; scopeSpans: { spans: Span[] }[] }[] }
 
 const provider = await startProviderHere(t, undefined, null)
 // The gateways of this file follow one another on one store, with one key.
