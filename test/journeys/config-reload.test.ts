@@ -94,8 +94,9 @@ const startConsumers = (t: Test, api: string, key: string) => {
   const failed: string[] = []
   let asked = 0
   let isOver = false
+  const endsAt = performance.now() + 200_000
   const consume = async (path: string): Promise<void> => {
-    while (!isOver) {
+    while (!isOver && performance.now() < endsAt) {
       try {
         const options = { dispatcher: agent, headers: { 'x-api-key': key } }
         const { statusCode, body } = await request(`${api}/api/v1${path}`, options)
