@@ -58,10 +58,7 @@ for (const [fresh, stale, hours, fetched] of table)
 t.test('cache.staleFor can be raised as far as what was fetched reaches, and keeps the cache', async t => {
   const clock = manualClock('2026-11-21T06:00:00Z')
   await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
-  const store = {
-    ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
-    ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
-  }
+  const store = { ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`, ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
   const start = (staleFor: string) => {
     const env = { ...store, ABOHAWA_CACHE__STALE_FOR: staleFor }
     return startGateway(t, { providerUrl: provider.url, clock, env })

@@ -123,10 +123,7 @@ t.test('a former code is 404 with the current code, on every endpoint, under its
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(usualCatalogue, path)
   await setPublished(path, '10049039', false)
-  const other = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ABOHAWA_CATALOGUE__PATH: path },
-  })
+  const other = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
   const unknown = (type: string) => `the ${type} "10040939" was not found or is not published`
   for (const endpoint of ['locations', 'weather', 'forecast']) {
     const { status, body } = await gateway.get(`/${endpoint}/union/10040939`)
