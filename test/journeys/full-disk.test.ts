@@ -76,11 +76,8 @@ t.test('the disk of one gateway is full', { skip: withoutMounts }, async t => {
       // Only the first key is used, so that the others are new to a full disk.
       await useUnits(gateway, own.slice(0, 1), 10)
       const admitted = await exhaust(gateway, own, disk)
-      t.strictSame(
-        await useUnits(gateway, own.slice(1), 1),
-        all(`200 ${10_000 - admitted - 1}`).slice(1),
-        'exact',
-      )
+      const left = await useUnits(gateway, own.slice(1), 1)
+      t.strictSame(left, all(`200 ${10_000 - admitted - 1}`).slice(1), 'exact')
       await stop(gateway, signal)
       disk.free()
       gateway = await start()
@@ -237,8 +234,6 @@ t.test('a lock of another program delays no request, and costs no unit', async t
   await until('the units are counted', async () => /counted in the store/.test(await readyz()))
   const { days } = await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)
   t.match(days, [{ used: 22 }], 'nothing is lost')
-  t.match(
-    gateway.logged.find(line => line.outage === 'store'),
-    { reason: /another program holds its lock$/ },
-  )
+  const outage = gateway.logged.find(line => line.outage === 'store')
+  t.match(outage, { reason: /another program holds its lock$/ })
 })

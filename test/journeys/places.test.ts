@@ -42,10 +42,8 @@ t.test('a list item has the summary and its figures, and nothing else; most popu
   const unions = (await gateway.get('/locations?type=union')).body
   t.match(unions, { total: productCounts.union, results: { length: 50 } }, '50 at most by default')
   const populations: number[] = unions.results.map(({ population }: { population: number }) => population)
-  t.strictSame(
-    populations,
-    populations.toSorted((a, b) => b - a),
-  )
+  const ordered = populations.toSorted((a, b) => b - a)
+  t.strictSame(populations, ordered)
 })
 
 t.test('links lead on and back with the parameters that were used, and with no others', async t => {
@@ -73,11 +71,9 @@ t.test('links lead on and back with the parameters that were used, and with no o
 t.test('filters apply to the level below only, and an id that names nothing gives an empty list', async t => {
   const total = async (query: string) => (await gateway.get(`/locations?${query}`)).body.total
   t.equal(await total('type=district&division_id=30'), 13)
-  t.equal(
-    await total('type=upazila&district_id=3026'),
-    await total('type=upazila&district_id=3026&division_id=10'),
-  )
-  t.ok((await total('type=upazila&district_id=3026')) > 10)
+  const upazilas = await total('type=upazila&district_id=3026')
+  t.ok(upazilas > 10)
+  t.equal(await total('type=upazila&district_id=3026&division_id=10'), upazilas)
   t.ok((await total('type=union&upazila_id=302672')) > 3)
   t.equal(await total('type=division&division_id=30'), 8, 'division_id is ignored here')
   t.equal(await total('type=union&district_id=3026'), productCounts.union, 'district_id is ignored here')
@@ -135,7 +131,7 @@ t.test('a former code is 404 with the current code, on every endpoint, under its
     t.match(
       hidden,
       { status: 404, body: { error: unknown('union') } },
-      'of one that is not published nothing is said',
+      'nothing is said of one that is hidden',
     )
   }
 })

@@ -60,10 +60,8 @@ t.test('a name from outside changes no cell, whatever it says', async t => {
 
 t.test('every place of the catalogue lies in its cell, and in the same one as the centre', async t => {
   const file = new URL('../../locations.json', import.meta.url)
-  const places = JSON.parse(readFileSync(file, 'utf8')).locations as {
-    latitude: number
-    longitude: number
-  }[]
+  type Place = { latitude: number; longitude: number }
+  const places = JSON.parse(readFileSync(file, 'utf8')).locations as Place[]
   t.ok(places.length > 5_000, `${places.length} places`)
   for (const perDegree of allGrids) {
     const grid = createGrid(1 / perDegree)
@@ -112,14 +110,10 @@ t.test('an edge written in decimals belongs to the cell north and east of it, on
 })
 
 t.test('the corners and edges of the country belong to whole cells', async t => {
-  const corners = [
-    [box.south, box.west],
-    [box.south, box.east],
-    [box.north, box.west],
-    [box.north, box.east],
-  ] as const
   const ids = (perDegree: number) =>
-    corners.map(([latitude, longitude]) => createGrid(1 / perDegree).cellOf(latitude, longitude).id)
+    [box.south, box.north].flatMap(latitude =>
+      [box.west, box.east].map(longitude => createGrid(1 / perDegree).cellOf(latitude, longitude).id),
+    )
   for (const perDegree of [4, 10, 20, 30])
     t.strictSame(ids(perDegree), ['20,87.5', '20,93', '27,87.5', '27,93'])
   t.strictSame(ids(3), ['20,87.6667', '20,93', '27,87.6667', '27,93'])
