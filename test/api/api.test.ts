@@ -99,13 +99,8 @@ t.test('a failure after the admission is 500, with its cause in the log alone', 
 })
 
 t.test('a request that could not be counted has no figures of the draft, as of a used-up day', async t => {
-  const app = await startApp(t, {
-    quota: {
-      now: () => 0,
-      resetAfter: () => 1,
-      consume: () => Promise.reject(new AbohawaError('store_unavailable', 'Redis failed')),
-    },
-  })
+  const consume = () => Promise.reject(new AbohawaError('store_unavailable', 'Redis failed'))
+  const app = await startApp(t, { quota: { now: () => 0, resetAfter: () => 1, consume } })
   const { status, headers } = await app.inject(weather)
   t.equal(status, 500)
   t.match(headers, { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0' })
