@@ -3,7 +3,7 @@
 // stay. Those with replicas are in replicated-redis.ts.
 
 import { Redis } from 'ioredis'
-import { startDurableRedis } from '../../test/support/durable-redis.ts'
+import { startDurableRedis } from '../../test/support/redis-process.ts'
 import { until } from '../../test/support/until.ts'
 import type { Settings, StoreFault } from '../steps.ts'
 

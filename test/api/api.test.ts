@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
+import type { Quota } from '../../src/keys/meter.ts'
 import { goodKey, startApp } from '../support/api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
@@ -99,13 +100,12 @@ t.test('a failure after the admission is 500, with its cause in the log alone', 
 })
 
 t.test('a request that could not be counted has no figures of the draft, as of a used-up day', async t => {
-  const app = await startApp(t, {
-    quota: {
-      now: () => 0,
-      resetAfter: () => 1,
-      take: (_client, _at, waiter) => waiter(new AbohawaError('store_unavailable', 'Redis failed')),
-    },
-  })
+  const quota: Quota = {
+    now: () => 0,
+    resetAfter: () => 1,
+    take: (_client, _at, waiter) => waiter(new AbohawaError('store_unavailable', 'Redis failed')),
+  }
+  const app = await startApp(t, { quota })
   const { status, headers } = await app.inject(weather)
   t.equal(status, 500)
   t.match(headers, { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0' })

@@ -26,15 +26,11 @@ const timelineAt = (fetchedAt: number) =>
   )
 const grid = createGrid(0.1)
 const cell = grid.cellOf(23.7, 90.4)
+const timelines = { read: () => Promise.reject(new Error('not read')) }
 
 const setUp = (compression?: Compression) => {
   let rendered = 0
-  const real = createAnswers({
-    grid,
-    calendar,
-    hourlyHours: 48,
-    timelines: { read: () => Promise.reject(new Error('not read')) },
-  })
+  const real = createAnswers({ grid, calendar, hourlyHours: 48, timelines })
   const counted = <Slice>(slice: Slice): Slice => {
     rendered += 1
     return slice
@@ -42,7 +38,7 @@ const setUp = (compression?: Compression) => {
   let next: CellResult | undefined
   const answers: Answers = {
     ...real,
-    read: () => next ?? Promise.reject(new Error('not read')),
+    read: () => next ?? timelines.read(),
     weather: result => counted(real.weather(result)),
     forecast: (result, days) => counted(real.forecast(result, days)),
   }
@@ -115,12 +111,7 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
 
 t.test('the offset is that of the instant, also on the day that changes it', async t => {
   const berlin = createCalendar('Europe/Berlin')
-  const answers = createAnswers({
-    grid,
-    calendar: berlin,
-    hourlyHours: 48,
-    timelines: { read: () => Promise.reject(new Error('not read')) },
-  })
+  const answers = createAnswers({ grid, calendar: berlin, hourlyHours: 48, timelines })
   const hour = 4 * quarterHourMs
   const day = Date.parse('2026-10-24T22:00Z')
   const steps = { start: day, length: 200 }

@@ -24,15 +24,14 @@ const options: FreshnessOptions & RunOptions = {
 const entry = (jitter: number, fetchedAt = 10_000) => textEntry({ jitter, fetchedAt })
 const unstretched = () => 1
 
-t.test('by age: fresh for its time and the lead, then stale for its time, then expired', t => {
+t.test('by age: fresh for its time and the lead, then stale for its time, then expired', async t => {
   const policy = createFreshness({ ...options, freshSpread: 0 }, unstretched)
   const at = (now: number) => freshnessOf(entry(0.5), policy, now)
   const states = ['fresh', 'fresh', 'stale', 'stale', 'expired']
   t.strictSame([10_000, 11_049, 11_050, 16_049, 16_050].map(at), states)
-  t.end()
 })
 
-t.test('an entry is never due before its freshness has passed, and always before it is stale', t => {
+t.test('an entry is never due before its freshness has passed, and always before it is stale', async t => {
   const policy = createFreshness(options, unstretched)
   for (const jitter of [0, 0.3, 0.999]) {
     const due = policy.dueAt(entry(jitter), 0)
@@ -45,10 +44,9 @@ t.test('an entry is never due before its freshness has passed, and always before
   const long = createFreshness({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
   const lead = long.freshUntil(entry(0), 0) - long.dueAt(entry(0), 0)
   t.equal(lead, 100, 'a lead that is long for the freshness is cut, so that nothing is due all its life')
-  t.end()
 })
 
-t.test('5,000 entries filled in one instant turn stale spread over the whole of the spread', t => {
+t.test('5,000 entries filled in one instant turn stale spread over the whole of the spread', async t => {
   const policy = createFreshness(options, unstretched)
   const ends = Array.from({ length: 5_000 }, (_, i) =>
     policy.freshUntil(entry(jitterOf(`cell ${i}`, 10_000)), 0),
@@ -61,10 +59,9 @@ t.test('5,000 entries filled in one instant turn stale spread over the whole of 
     t.ok(length > 400 && length < 600, `${length} of 5,000 in a tenth`)
   t.equal(jitterOf('a', 1), jitterOf('a', 1), 'the same in every instance')
   t.not(jitterOf('a', 1), jitterOf('a', 2), 'and another for the next fetch')
-  t.end()
 })
 
-t.test('stretched, everything is fresh longer, up to the most, and never past its last use', t => {
+t.test('stretched, everything is fresh longer, up to the most, and never past its last use', async t => {
   const untilAt = (stretch: number) => createFreshness(options, () => stretch).freshUntil(entry(0.5), 0)
   t.strictSame([1, 2, 3, 4, 100].map(untilAt), [11_150, 12_250, 13_350, 14_450, 14_450])
   for (const stretch of [1, 2, 1e9, Number.POSITIVE_INFINITY])
@@ -72,7 +69,6 @@ t.test('stretched, everything is fresh longer, up to the most, and never past it
       const used = createFreshness(options, () => stretch).usableUntil(entry(jitter), 0)
       t.ok(used <= 10_000 + longestUseMs(options), `stretch ${stretch}`)
     }
-  t.end()
 })
 
 const runs = { ...options, settleForMs: 600_000, spreadOverMs: 1_800_000 }
@@ -80,21 +76,19 @@ const byRun = (recent: () => readonly Run[], stretch = unstretched) =>
   createFreshness({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, stretch, recent)
 const run = (availableAt: number): Run => ({ availableAt, intervalMs: 6 * hour })
 
-t.test('by run: fresh until a newer run has settled, then stale by jitter over the spread', t => {
+t.test('by run: fresh until a newer run has settled, then stale by jitter over the spread', async t => {
   const policy = byRun(() => [run(100 * hour)])
   const settled = 100 * hour + 600_000
   t.equal(policy.dueAt(entry(0, 99 * hour), 101 * hour), settled)
   t.equal(policy.dueAt(entry(0.5, 99 * hour), 101 * hour), settled + 900_000)
   t.equal(policy.dueAt(entry(0, 100 * hour + 300_000), 101 * hour), settled, 'fetched while it settled')
   t.equal(policy.dueAt(entry(0, settled), 101 * hour), settled + 6 * hour, 'good until the next run')
-  t.end()
 })
 
-t.test('by run: a run that is late leaves everything fresh, but for no longer than the most', t => {
+t.test('by run: a run that is late leaves everything fresh, but for no longer than the most', async t => {
   const policy = byRun(() => [run(100 * hour)])
   const at = (now: number) => freshnessOf(entry(0, 101 * hour), policy, now)
   t.strictSame([108 * hour, 113 * hour - 1, 113 * hour + 1_000].map(at), ['fresh', 'fresh', 'stale'])
-  t.end()
 })
 
 // Runs are expected at 5, 11, 17 and 23 h, and settle for 10 minutes. Each row: what it is, the runs that are known at
@@ -123,7 +117,7 @@ const older: [string, number[], number, number, number | null, boolean][] = [
 const notedAt = (fetchedAt: number, noted: number | null, jitter = 0) =>
   textEntry({ jitter, fetchedAt: fetchedAt * hour, run: noted === null ? null : noted * hour })
 
-t.test('by run: an entry is stale and due once a run newer than its own has settled', t => {
+t.test('by run: an entry is stale and due once a run newer than its own has settled', async t => {
   for (const [what, known, now, fetchedAt, noted, isOlder] of older) {
     const policy = createFreshness(
       { ...runs, spreadOverMs: 0, freshForAtMostMs: 48 * hour, freshSpread: 0, staleForMs: 24 * hour },
@@ -134,10 +128,9 @@ t.test('by run: an entry is stale and due once a run newer than its own has sett
     t.equal(freshnessOf(fetched, policy, now * hour), isOlder ? 'stale' : 'fresh', what)
     t.equal(now * hour >= policy.dueAt(fetched, now * hour), isOlder, `${what}: due if so`)
   }
-  t.end()
 })
 
-t.test('by run: an entry that was due once stays due, whatever runs come and go', t => {
+t.test('by run: an entry that was due once stays due, whatever runs come and go', async t => {
   const available = [5, 11, 13, 17.5, 22, 29, 35, 41]
   for (const fetchedAt of [4.9, 5, 5.3, 11.05, 12, 13.2, 18])
     for (const noted of [null, ...available.filter(at => at <= fetchedAt)])
@@ -155,10 +148,9 @@ t.test('by run: an entry that was due once stays due, whatever runs come and go'
         }
         t.ok(wasDue)
       }
-  t.end()
 })
 
-t.test('by run: by age while no run is known, and stretched a run is skipped', t => {
+t.test('by run: by age while no run is known, and stretched a run is skipped', async t => {
   const policy = byRun(() => [])
   t.equal(policy.dueAt(entry(0), 0), 11_000)
   t.equal(policy.periodMs(), 1_000)
@@ -166,10 +158,9 @@ t.test('by run: by age while no run is known, and stretched a run is skipped', t
   t.equal(byRun(known).periodMs(), 6 * hour)
   const dueAt = (stretch: number) => byRun(known, () => stretch).dueAt(entry(0, 99 * hour), 101 * hour)
   t.strictSame([1, 1.5, 9].map(dueAt), [100 * hour + 600_000, 108 * hour, 111 * hour], 'up to the most')
-  t.end()
 })
 
-t.test('an entry from the future is stale and due, by age and by run, and not served beyond its end', t => {
+t.test('an entry from the future is stale and due, and not served beyond its end', async t => {
   const now = 50_000_000
   for (const recent of [[], [run(now - hour)]]) {
     const policy = createFreshness(options, unstretched, () => recent)
@@ -182,5 +173,4 @@ t.test('an entry from the future is stale and due, by age and by run, and not se
     t.equal(freshnessOf({ ...ahead, reachesUntil: now }, policy, now), 'expired')
     t.equal(freshnessOf(ahead, policy, now + 1), 'fresh', 'once the clock has come so far')
   }
-  t.end()
 })

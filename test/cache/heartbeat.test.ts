@@ -3,18 +3,13 @@
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import { createHeartbeat } from '../../src/cache/heartbeat.ts'
-import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { redisStores } from '../support/redis-store.ts'
 
 t.test('what was in demand before the clock was set back is in demand after it', async t => {
-  const refused: unknown[] = []
-  const store = await openRedisStore(
-    { ...(await testRedis(t)), connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 },
-    { redisAway: () => {}, redisBack: () => {}, recordRefused: record => refused.push(record) },
-  )
-  t.teardown(() => store.close())
+  const { store, refused } = await redisStores(await testRedis(t))(t)
   const clock = manualClock()
   const demand = createDemand<Cell>()
   const requested: unknown[] = []

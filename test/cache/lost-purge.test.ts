@@ -1,7 +1,6 @@
 // Purges that an instance can't know any more: more were ordered than the log keeps, or the log was lost. Everything is stale
 // there then, and what is loaded afterwards is served by all.
 
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { orderPurge } from '../../src/cache/purges.ts'
 import { cacheNamespaceIn, openUpstream, type UpstreamObserver } from '../../src/cache/upstream.ts'
@@ -12,11 +11,11 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { standInsOf } from '../../src/load/what-if/instance.ts'
 import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
-import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { usualHorizon } from '../../src/weather/horizon.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { redisStores } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
@@ -49,23 +48,13 @@ const config: Config = {
 const namespace = cacheNamespaceIn(config)
 const { hourlyHours } = config.weather
 
-const server = await testRedis(t)
-let opened = 0
+const openStore = redisStores(await testRedis(t))
 
 /** A store, a gateway on it, and how to start others. */
 const setUp = async (t: Test) => {
   // The expiries of Redis follow its own clock.
   const clock = manualClock(Date.now())
-  const prefix = `${server.prefix}${opened++}:`
-  const store = await openRedisStore(
-    { url: server.url, prefix, connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 },
-    { redisAway: () => {}, redisBack: () => {} },
-  )
-  const raw = new Redis(server.url)
-  t.teardown(async () => {
-    await store.close()
-    await raw.quit()
-  })
+  const { store, raw, prefix } = await openStore(t)
   const weather = createSampleWeather(usualHorizon, hourlyHours, calendar)
   const start = async () => {
     const counts = { loads: 0, reads: 0, purges: 0, missed: 0 }

@@ -6,6 +6,7 @@ import { createReadThrough } from '../../src/cache/read-through.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { patient, quiet } from '../support/redis-store.ts'
 import { partsOn, policyOf, textEntry } from './cache-set-up.ts'
 
 /** Two instances on one Redis and one clock; the first is overtaken by the second in the middle of its load. */
@@ -14,10 +15,7 @@ const setUp = async (t: Test) => {
   // Redis expires bytes by its own clock.
   const clock = manualClock(Date.now())
   const instance = async (leaseForMs: number) => {
-    const store = await openRedisStore(
-      { ...redis, connectTimeoutMs: 5_000, commandTimeoutMs: 5_000 },
-      { redisAway: () => {}, redisBack: () => {} },
-    )
+    const store = await openRedisStore({ ...patient, ...redis }, quiet)
     t.teardown(() => store.close())
     const begun = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<string>()

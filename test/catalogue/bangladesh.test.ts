@@ -126,9 +126,7 @@ t.test('the index finds what a scan of every name finds, in order, on every page
     const whole = fc.constantFrom(misspelt(name_en), ...aliases)
     return fc.record({
       type: fc.oneof({ weight: 9, arbitrary: fc.constant(type) }, fc.constantFrom(...locationTypes)),
-      q: maybe(
-        fc.oneof(part, part, part, part, whole, whole, whole, fc.tuple(part, part).map(String), fc.string()),
-      ),
+      q: maybe(fc.oneof(part, part, part, part, whole, whole, fc.tuple(part, part).map(String), fc.string())),
       parentId: maybe(fc.oneof(fc.constant(parentId ?? '0'), anyId)),
       limit: fc.integer({ min: 1, max: 100 }),
       offset: fc.oneof(fc.constant(0), fc.nat(300)),
@@ -142,9 +140,7 @@ t.test('the index finds what a scan of every name finds, in order, on every page
   const [folded, foldedLoosely] = [remembering(fold), remembering(foldLoosely)]
   const inOrder = catalogue.all().toSorted((a, b) => b.population - a.population || (a.id < b.id ? -1 : 1))
   const shown = ({ type, q = '', parentId, limit, offset }: ListQuery) => {
-    const all = inOrder.filter(
-      place => place.type === type && (parentId === undefined || place.parentId === parentId),
-    )
+    const all = inOrder.filter(each => each.type === type && (parentId ?? each.parentId) === each.parentId)
     const holding = (foldName: typeof fold) => {
       const wanted = foldName(q)
       const has = (name: string) => foldName(name).includes(wanted)

@@ -68,11 +68,8 @@ t.test('a place found by an alias alone is listed with the first that matches, e
     ['division', 'chittagongchottogram'],
   ] as const) {
     const { results, matchedAliases, total } = catalogue.list({ type, q, limit: 9, offset: 0 })
-    t.strictSame(
-      results.map(place => [place.id, matchedAliases.get(place)]),
-      found,
-      q,
-    )
+    const listed = results.map(place => [place.id, matchedAliases.get(place)])
+    t.strictSame(listed, found, q)
     t.equal(total, found.length)
   }
 })
@@ -136,26 +133,18 @@ for (const sign of ['\u0007', '\u202e', '\u2066', '\u200f', '\u061c']) {
 }
 
 const wrongChange = (fields: TableRow): TableRow => ({ ...changeRow('10049915', '10040915'), ...fields })
+const twice = '"10049913", which is that of changes, row 2'
 const changeFaults: Faulty[] = [
   [wrongChange({ old_code: '0' }), 'old_code', '"0"', code],
-  [
-    wrongChange({ old_code: '10049913' }),
-    'old_code',
-    '"10049913", which is that of changes, row 2',
-    'each once',
-  ],
+  [wrongChange({ old_code: '10049913' }), 'old_code', twice, 'each once'],
   [wrongChange({ new_code: '10040999' }), 'new_code', '"10040999"', place],
   [wrongChange({ level: 'upazila' }), 'level', '"upazila"', 'union, as 10040915 is'],
   [wrongChange({ date: '25.4.2012' }), 'date', '"25.4.2012"', 'a date as YYYY-MM-DD, YYYY-MM or YYYY'],
   [wrongChange({ in_table: 'Yes' }), 'in_table', '"Yes"', 'one of yes, no, name only'],
 ]
 const taken = '"10040923", which is in the table of places'
-changeFaults.push([
-  wrongChange({ old_code: '10040923' }),
-  'old_code',
-  taken,
-  'a code that no place has any more',
-])
+const gone = 'a code that no place has any more'
+changeFaults.push([wrongChange({ old_code: '10040923' }), 'old_code', taken, gone])
 
 t.test('an alias or a change with a fault is named with its row, and nothing is written', async t => {
   const [firstAlias, firstChange] = [aliasRow('20', 'Chottogram'), changeRow('10049913', '10040913')]

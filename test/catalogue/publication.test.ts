@@ -9,10 +9,8 @@ import { buildSample } from './sample-places.ts'
 t.test('unpublishing changes one line of a valid file, and publishing restores the old bytes', async t => {
   const { path } = await buildSample(t.testdir())
   const former = readFileSync(path, 'utf8')
-  t.match(await setPublished(path, '1004', false), {
-    changed: true,
-    location: { id: '1004', name_en: 'Barguna', published: false },
-  })
+  const location = { id: '1004', name_en: 'Barguna', published: false }
+  t.match(await setPublished(path, '1004', false), { changed: true, location })
   const lines = former.split('\n')
   const changed = readFileSync(path, 'utf8')
     .split('\n')
@@ -28,10 +26,8 @@ t.test('unpublishing changes one line of a valid file, and publishing restores t
 t.test('the current state, an unknown id and a faulty snapshot leave the file alone', async t => {
   const { path } = await buildSample(t.testdir())
   const former = readFileSync(path)
-  t.match(await setPublished(path, '1004', true), {
-    changed: false,
-    location: { id: '1004', published: true },
-  })
+  const unchanged = { changed: false, location: { id: '1004', published: true } }
+  t.match(await setPublished(path, '1004', true), unchanged)
   await t.rejects(setPublished(path, '99', false), {
     code: 'bad_input',
     message: `the id is "99"; allowed: the id of one of the 7 places in ${path}`,
@@ -64,10 +60,8 @@ t.test('concurrent edits are never lost silently', async t => {
   const done = ids.filter((_, at) => outcomes[at]?.status === 'fulfilled')
   const unpublished = (await readSnapshot(path)).locations.filter(({ published }) => !published)
   t.ok(done.length > 0)
-  t.strictSame(
-    unpublished.map(({ id }) => id),
-    done,
-  )
+  const hidden = unpublished.map(({ id }) => id)
+  t.strictSame(hidden, done)
   for (const outcome of outcomes)
     if (outcome.status === 'rejected')
       t.match(outcome.reason, { code: 'bad_input', message: /is being edited/ })

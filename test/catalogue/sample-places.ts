@@ -16,13 +16,7 @@ export const facts: Facts = { title: 'Sample', bounds, sources }
 
 export type TableRow = Record<string, string>
 
-const samplePlace = (
-  level: string,
-  code: string,
-  parent: string,
-  name: string,
-  population: number,
-): TableRow => ({
+const samplePlace = (level: string, code: string, parent: string, name: string, population: number) => ({
   level,
   bbs_code: code,
   parent_bbs_code: parent,

@@ -71,10 +71,8 @@ t.test('Bengali keeps its signs: nukta, vowels, candrabindu and virama make othe
 t.test('only Latin letters lose their marks, and only marks that belong to no script', async t => {
   t.not(fold('\u0439'), fold('\u0438'))
   t.not(fold('a\u09be'), fold('a'))
-  t.ok(
-    fold('\u03a3\u039f\u03a3\u0391').includes(fold('\u03c3\u03bf\u03c2')),
-    'a last letter has another form',
-  )
+  const last = fold('\u03c3\u03bf\u03c2')
+  t.ok(fold('\u03a3\u039f\u03a3\u0391').includes(last), 'a last letter has another form')
 })
 
 t.test('blank and empty texts fold to nothing', async t => {

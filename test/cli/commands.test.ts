@@ -1,12 +1,11 @@
 // The command line in general: help with an example, JSON, exit codes, one sentence for every error.
 
-import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { version } from '../../src/common/version.ts'
 import { runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
-import { productCounts } from '../support/product-places.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -119,39 +118,26 @@ t.test('the life of a key', async t => {
   for (const text of shownOnce) t.notOk(text.includes(issued.key), 'the key itself is kept nowhere')
 })
 
-t.test('ABOHAWA_CONFIG_FILE names the config files of every command, and --config others', async t => {
-  const folder = t.testdir({ a: 'server: { port: 1 }\n', b: 'cache: { freshFor: 2h }\n' })
-  const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}:` }
-  const effective = async (...args: string[]) => {
-    const { stdout } = await runCommand(['config', 'print', '--json', ...args], env)
-    const { server, cache } = JSON.parse(stdout)
-    return [server.port, cache.freshFor]
-  }
-  t.strictSame(await effective(), [1, '2h'])
-  t.strictSame(await effective('-c', join(folder, 'a')), [1, '1h'])
-  const bad = join(folder, 'bad')
-  writeFileSync(bad, 'server: { port: x }\n')
-  t.equal((await runCommand(['config', 'check', join(folder, 'a')], { ABOHAWA_CONFIG_FILE: bad })).code, 0)
-  t.equal((await runCommand(['config', 'check'], { ABOHAWA_CONFIG_FILE: bad })).code, 1)
-})
-
-t.test('the configuration is checked and printed, later files and the environment win', async t => {
+t.test('config files are those of --config, or of ABOHAWA_CONFIG_FILE; what comes later wins', async t => {
   const folder = t.testdir({
-    'a.yaml': 'server: { port: 1111 }\ncache: { freshFor: 2h }\n',
-    'b.yaml': 'server: { port: 2222 }\n',
+    a: 'server: { port: 1 }\n',
+    b: 'cache: { freshFor: 2h }\n',
     'bad.yaml': 'server:\n  prot: 1\n',
   })
-  const files = ['--config', join(folder, 'a.yaml'), '--config', join(folder, 'b.yaml')]
-  const printed = await runCommand(['config', 'print', ...files, '--json'], { ABOHAWA_LOG__LEVEL: 'debug' })
-  const effective = { server: { port: 2222 }, cache: { freshFor: '2h' }, log: { level: 'debug' } }
-  t.match(JSON.parse(printed.stdout), effective)
-  const right = await runCommand(['config', 'check', ...files])
-  t.match(right, { code: 0, stdout: 'The configuration is right.\n' })
-  const file = join(folder, 'bad.yaml')
-  const unknown = /server\.prot is not a known setting; did you mean server\.port\?/
-  const bad = await runCommand(['config', 'check', '--config', file])
-  t.match(bad, { code: 1, stderr: /bad\.yaml:2:3: / })
-  t.match(bad.stderr, unknown)
+  const [a, b, bad] = ['a', 'b', 'bad.yaml'].map(name => join(folder, name)) as [string, string, string]
+  const env = { ABOHAWA_CONFIG_FILE: `${a}:${b}:` }
+  const effective = async (given: object, ...args: string[]) => {
+    const { stdout } = await runCommand(['config', 'print', '--json', ...args], { ...env, ...given })
+    const { server, cache, log } = JSON.parse(stdout)
+    return [server.port, cache.freshFor, log.level]
+  }
+  t.strictSame(await effective({}), [1, '2h', 'info'])
+  const over = { ABOHAWA_SERVER__PORT: '2', ABOHAWA_LOG__LEVEL: 'debug' }
+  t.strictSame(await effective(over, '-c', a), [2, '1h', 'debug'])
+  const check = (...args: string[]) => runCommand(['config', 'check', ...args], { ABOHAWA_CONFIG_FILE: bad })
+  t.match(await check(a), { code: 0, stdout: 'The configuration is right.\n' })
+  const unknown = /bad\.yaml:2:3: .*server\.prot is not a known setting; did you mean server\.port\?/
+  for (const args of [[], ['--config', bad]]) t.match(await check(...args), { code: 1, stderr: unknown })
 })
 
 t.test('config check takes files, and looks at what they name unless told otherwise', async t => {
@@ -166,20 +152,10 @@ t.test('config check takes files, and looks at what they name unless told otherw
   t.equal(code, 1)
   const { ok, faults } = JSON.parse(stdout)
   t.equal(ok, false)
+  const [cert, store] = [/is nowhere\.crt, which can't be read/, /is \/dev\/null\/a\.db, which can't be writ/]
   t.match(faults, [
-    {
-      file: files[0],
-      line: 2,
-      column: 16,
-      path: 'server.tls.cert',
-      sentence: /is nowhere\.crt, which can't be read/,
-    },
-    {
-      file: files[1],
-      line: 2,
-      path: 'store.path',
-      sentence: /is \/dev\/null\/a\.db, which can't be written/,
-    },
+    { file: files[0], line: 2, column: 16, path: 'server.tls.cert', sentence: cert },
+    { file: files[1], line: 2, path: 'store.path', sentence: store },
     { file: files[0], line: 4, path: 'catalogue.path', sentence: /catalogue\.path: .*nowhere\.json/ },
   ])
   t.equal(stderr.split('\n').length, 4, 'a line for each')
@@ -197,11 +173,9 @@ t.test('config print --changed says what differs from the defaults, and where th
   const { stdout } = await runCommand(['config', 'print', '--changed', '--json', '--config', file], env)
   const all = JSON.parse(stdout) as { path: string }[]
   const of = (path: string) => all.find(each => each.path === path)
-  t.strictSame(
-    all.map(({ path }) => path).toSorted(),
-    ['cache.freshFor', 'provider.apiKey', 'server.port', 'server.tls.cert', 'server.tls.key'],
-    'what is given as it is anyhow does not differ',
-  )
+  const paths = ['cache.freshFor', 'provider.apiKey', 'server.port', 'server.tls.cert', 'server.tls.key']
+  const shown = all.map(({ path }) => path).toSorted()
+  t.strictSame(shown, paths, 'what is given as it is anyhow does not differ')
   const ofFile = { value: '2h', default: '1h', origin: `${file}:2`, effect: 'live', except: null }
   t.match(of('cache.freshFor'), ofFile)
   const ofVariable = { value: 81, default: 8080, origin: 'ABOHAWA_SERVER__PORT', effect: 'restart' }
@@ -268,6 +242,8 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
   })
   t.strictSame(readFileSync(out), before, 'nothing was written')
   t.match(await runCommand(['catalogue', 'check'], env), { code: 0, stdout: /no fault/ })
+  const { stdout } = await runCommand(['catalogue', 'check', out, '--json'])
+  t.match(JSON.parse(stdout), { counts: { division: 1, district: 1 }, faults: [] })
   const publish = (...args: string[]) => runCommand(['catalogue', 'publish', ...args], env)
   const hidden = 'Dhaka (district 3026) is now unpublished.\n'
   t.match(await publish('--undo', '3026'), { code: 0, stdout: hidden })
@@ -275,11 +251,4 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
   t.match(shown, { id: '3026', published: true, changed: true })
   t.match(await publish('3026'), { code: 0, stdout: /was already published/ })
   t.equal((await publish('9999')).code, 1)
-})
-
-t.test('the catalogue of the product has no fault', async t => {
-  const path = join(t.testdir(), 'locations.json')
-  copyFileSync(join(root, 'locations.json'), path)
-  const { stdout } = await runCommand(['catalogue', 'check', path, '--json'])
-  t.match(JSON.parse(stdout), { counts: productCounts, faults: [] })
 })

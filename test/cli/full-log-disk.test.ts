@@ -25,10 +25,7 @@ const serve = async (t: Test, log: string, env: Record<string, string> = {}) => 
 
 type Line = { msg: string; listener?: string; url?: string; dropped?: number; reason?: string }
 const linesOf = (log: string): Line[] =>
-  readFileSync(log, 'utf8')
-    .trim()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  JSON.parse(`[${readFileSync(log, 'utf8').trim().replaceAll('\n', ',')}]`)
 
 const urlOf = (log: string, listener: string): Promise<string> =>
   until(`the address of ${listener}`, () => {

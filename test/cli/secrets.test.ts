@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { run } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/common/clock.ts'
-import { InputError, messageOf } from '../../src/common/errors.ts'
+import { messageOf } from '../../src/common/errors.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { describeConfig } from '../../src/config/values.ts'
 import { openStore } from '../../src/stores/open-store.ts'
@@ -111,23 +111,6 @@ t.test('a URL in a file is hidden as a value, a name and an item', async t => {
     t.match(printed, /\*\*\*/, text)
     t.notMatch(printed, /QX|ZW|KJ/, printed)
   }
-})
-
-t.test('no error that quotes a URL repeats a part of its password', async () => {
-  fc.assert(
-    fc.property(plain, fc.boolean(), (secret, quoted) => {
-      for (const url of urlsWith(secret).slice(0, 4).concat(urlsWith(secret).slice(6))) {
-        if (isUndecidable(url, secret)) continue
-        const cause = new Error(`connect to ${quoted ? JSON.stringify(url) : url}, which failed`)
-        for (const printed of [messageOf(cause), new InputError(cause.message).message, messageOf(url)]) {
-          const known = `${usual} ", which redis.example:6380/1, which redis.example, which`
-          const found = leaked(secret, printed, known)
-          if (found !== undefined) throw new Error(`${JSON.stringify(found)} of ${url} in ${printed}`)
-        }
-      }
-    }),
-    { numRuns: 1_000 },
-  )
 })
 
 t.test('nothing that a command prints repeats a part of a password on its command line', async t => {

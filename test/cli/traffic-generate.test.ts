@@ -19,9 +19,8 @@ const generate = (...options: string[]) => ['traffic', 'generate', ...options]
 t.test('the samples are what the commands of their page write', async t => {
   const folder = t.testdir()
   const page = readFileSync(join(samples, 'README.md'), 'utf8')
-  const commands = [...page.matchAll(/^npm run -s abohawa -- (.+)$/gm)].map(([, line = '']) =>
-    line.split(' '),
-  )
+  const lines = [...page.matchAll(/^npm run -s abohawa -- (.+)$/gm)]
+  const commands = lines.map(([, line = '']) => line.split(' '))
   const names = readdirSync(samples).filter(name => name.endsWith('.gz'))
   const ended = await runCommands(commands.map(words => words.map(word => word.replace(/^samples/, folder))))
   for (const { code, stderr } of ended) t.match({ code, stderr }, { code: 0, stderr: '' })

@@ -6,6 +6,7 @@ import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { testRedis } from '../support/redis-server.ts'
 
+const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
 const create = ['keys', 'create', '--subscriber', 'Padma', '--tier', 'free']
 const commands = [
   create,
@@ -61,12 +62,7 @@ t.test('a store is made when the command says so, and from then on it is there',
 
 t.test('beside a gateway that has started, commands use its store', async t => {
   const path = join(t.testdir(), 'store.db')
-  const env = {
-    ABOHAWA_STORE__PATH: path,
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
-  }
+  const env = { ...ports, ABOHAWA_STORE__PATH: path, ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9' }
   await startCommand(t, ['serve'], ['api', 'ops'], env)
   t.match(await runCommand(['keys', 'list'], env), { code: 0, stdout: `There is no key yet in ${path}.` })
   t.match(await runCommand(create, env), { code: 0, stderr: `Store: ${path}\n` })

@@ -47,22 +47,10 @@ t.test('what no reader should meet is escaped, and not printable', async t => {
 })
 
 const kept = [
-  '',
-  'Dhaka Tribune',
-  'আবহাওয়া',
+  ...['', 'Dhaka Tribune', 'আবহাওয়া'],
   // Joiners, which Bengali needs: khanda ta in the older spelling, ya-phala after ra, a split conjunct.
-  'উৎসব ত্\u200d',
-  'র\u200d্যাব',
-  'ক্\u200cষ',
-  'ঢাকা বিভাগ',
-  'مرحبا بالعالم',
-  'שלום',
-  'हिन्दी',
-  '日本語',
-  'Zoë, naïve, coöperate',
-  '👨‍👩‍👧‍👦 🇧🇩 👍🏽',
-  'it’s “quoted” – and\u00a0more…',
-  'back\\slash "quote"',
+  ...['উৎসব ত্\u200d', 'র\u200d্যাব', 'ক্\u200cষ', 'ঢাকা বিভাগ', 'مرحبا بالعالم', 'שלום', 'हिन्दी', '日本語'],
+  ...['Zoë, naïve, coöperate', '👨‍👩‍👧‍👦 🇧🇩 👍🏽', 'it’s “quoted” – and\u00a0more…', 'back\\slash "quote"'],
 ]
 t.test('readable text is kept as it is', async t => {
   for (const text of kept) {

@@ -48,15 +48,10 @@ t.test('each variable is named after its path in upper snake case', async t => {
 
 t.test('text, numbers, flags, durations and sizes are read from text', async t => {
   const config = load({
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_LOG__ACCESS: 'false',
-    ABOHAWA_LOG__LEVEL: 'silent',
-    ABOHAWA_CACHE__CELL_DEGREES: '0.25',
-    ABOHAWA_CACHE__MEMORY: '1.5MiB',
-    ABOHAWA_CACHE__FRESH_FOR: '90m',
-    ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
-    ABOHAWA_QUOTA__TIERS__FREE: '3',
-    ABOHAWA_QUOTA__TIERS__EXTRA_LARGE: '4',
+    ...{ ABOHAWA_SERVER__PORT: '0', ABOHAWA_LOG__ACCESS: 'false', ABOHAWA_LOG__LEVEL: 'silent' },
+    ...{ ABOHAWA_CACHE__CELL_DEGREES: '0.25', ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5' },
+    ...{ ABOHAWA_CACHE__MEMORY: '1.5MiB', ABOHAWA_CACHE__FRESH_FOR: '90m' },
+    ...{ ABOHAWA_QUOTA__TIERS__FREE: '3', ABOHAWA_QUOTA__TIERS__EXTRA_LARGE: '4' },
   })
   t.match(config, {
     server: { port: 0 },
@@ -84,21 +79,22 @@ t.test('an empty variable is null where null is allowed, and refused elsewhere',
 })
 
 t.test('a list is given with commas or as YAML', async t => {
-  const proxies = (text: string) => load({ ABOHAWA_SERVER__TRUSTED_PROXIES: text }).server.trustedProxies
-  t.strictSame(proxies('10.0.0.1'), ['10.0.0.1'])
-  t.strictSame(proxies('10.0.0.1, fd00::/8,'), ['10.0.0.1', 'fd00::/8'])
-  t.strictSame(proxies('[10.0.0.0/8, "::1"]'), ['10.0.0.0/8', '::1'])
-  t.strictSame(proxies(''), [])
-  t.strictSame(proxies('[]'), [])
-  t.strictSame(proxies('[::1]'), ['::1'])
-})
-
-t.test('an address of version 6 in brackets is no list of YAML', async t => {
+  for (const [text, proxies] of [
+    ['10.0.0.1, fd00::/8,', ['10.0.0.1', 'fd00::/8']],
+    ['[10.0.0.0/8, "::1"]', ['10.0.0.0/8', '::1']],
+    ['[::1]', ['::1']],
+    ['', []],
+    ['[]', []],
+  ] as const)
+    t.strictSame(load({ ABOHAWA_SERVER__TRUSTED_PROXIES: text }).server.trustedProxies, proxies, text)
+  // An address of version 6 in brackets is none of YAML.
   const cluster = { ABOHAWA_REDIS__URL: 'redis://[::1]:7000', ABOHAWA_REDIS__MODE: 'cluster' }
-  const nodes = (text: string) => load({ ...cluster, ABOHAWA_REDIS__NODES: text }).redis.nodes
-  t.strictSame(nodes('[::1]:7001'), ['[::1]:7001'])
-  t.strictSame(nodes(' [::1]:7001, [fd00::2]:7002'), ['[::1]:7001', '[fd00::2]:7002'])
-  t.strictSame(nodes('["[::1]:7001", redis-2:7002]'), ['[::1]:7001', 'redis-2:7002'])
+  for (const [text, nodes] of [
+    ['[::1]:7001', ['[::1]:7001']],
+    [' [::1]:7001, [fd00::2]:7002', ['[::1]:7001', '[fd00::2]:7002']],
+    ['["[::1]:7001", redis-2:7002]', ['[::1]:7001', 'redis-2:7002']],
+  ] as const)
+    t.strictSame(load({ ...cluster, ABOHAWA_REDIS__NODES: text }).redis.nodes, nodes, text)
   t.match(faultsOfTexts(t, { env: { ...cluster, ABOHAWA_REDIS__NODES: '[::1]:' } }), [
     /redis\.nodes\[0\] is "\[::1\]:", but must be a host and a port/,
   ])
@@ -143,16 +139,14 @@ t.test('what other programs, tests and Kubernetes name for themselves is left al
   const env = {
     ...{ PATH: '/bin', PORT: '1', ABOHAWA_TEST_REDIS: 'x', abohawa_server__port: '2' },
     // Injected for a service of our name.
-    ABOHAWA_SERVICE_HOST: '10.96.12.7',
-    ABOHAWA_SERVICE_PORT: '80',
-    ABOHAWA_SERVICE_PORT_HTTP: '80',
-    ABOHAWA_PORT: 'tcp://10.96.12.7:80',
-    ABOHAWA_PORT_80_TCP: 'tcp://10.96.12.7:80',
-    ABOHAWA_PORT_80_TCP_PROTO: 'tcp',
-    ABOHAWA_PORT_80_TCP_PORT: '80',
-    ABOHAWA_PORT_80_TCP_ADDR: 'fd00::7',
-    ABOHAWA_OPS_SERVICE_HOST: '10.96.12.8',
-    ABOHAWA_OPS_PORT: 'tcp://10.96.12.8:9090',
+    ...{ ABOHAWA_SERVICE_HOST: '10.96.12.7', ABOHAWA_SERVICE_PORT: '80', ABOHAWA_SERVICE_PORT_HTTP: '80' },
+    ...{ ABOHAWA_PORT: 'tcp://10.96.12.7:80', ABOHAWA_PORT_80_TCP: 'tcp://10.96.12.7:80' },
+    ...{
+      ABOHAWA_PORT_80_TCP_PROTO: 'tcp',
+      ABOHAWA_PORT_80_TCP_PORT: '80',
+      ABOHAWA_PORT_80_TCP_ADDR: 'fd00::7',
+    },
+    ...{ ABOHAWA_OPS_SERVICE_HOST: '10.96.12.8', ABOHAWA_OPS_PORT: 'tcp://10.96.12.8:9090' },
   }
   t.strictSame(load(env), load({}))
   // A port that somebody meant for us is none of them.

@@ -17,6 +17,7 @@ const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
 const TOKEN =
   '32 to 256 characters of A-Z a-z 0-9 - . _ ~ + / with = at the end only, at least 8 different ones ' +
   '(in quotes if it is all digits; openssl rand -hex 32 makes one), or null'
+const half = '0123456789abcdef'
 const DURATIONS = 'such as 500ms, 30s, 10m, 1h or 400d'
 
 /** A wrong value as YAML; with how it is shown where that is not the value itself, and what is allowed where a hint follows. */
@@ -88,19 +89,10 @@ const table: Record<string, Row> = {
   ),
   'ops.token': row(
     TOKEN,
-    ...[
-      'secret',
-      '""',
-      '0123456789abcdef0123456789abcde',
-      '01234567890123456789012345678901',
-      'changemechangemechangemechangeme',
-      '0123456789abcdef 0123456789abcdef',
-      '"0123456789abcdef=0123456789abcdef"',
-      '"0123456789abcdef,0123456789abcdef"',
-      '"0123456789abcdef0123456789abcdeé"',
-      `"${'0123456789abcdef'.repeat(16)}0"`,
-      'true',
-    ].map(hidden),
+    ...['secret', '""', 'true', '01234567890123456789012345678901', 'changeme'.repeat(4)].map(hidden),
+    ...[half.slice(1), ` ${half}`, `=${half}`, `,${half}`, `${half.slice(1)}é`, `${half.repeat(15)}0`].map(
+      rest => hidden(`"${half}${rest}"`),
+    ),
   ),
   'health.host': row(HOST, '""', 'null'),
   'health.port': row(
@@ -190,86 +182,49 @@ for (const [setting, { path = setting, allowed, wrong }] of Object.entries(table
     )
   })
 
-t.test('a wrong item of a list is named by its number', async t => {
-  const files = [
-    'server:\n  trustedProxies:\n    - 10.0.0.1\n    - 10.0.0.0/33\n    - fd00::/129\n    - 1.2.3.4/8/8\n    - proxy\n    - fe80::1%eth0',
-  ]
-  t.strictSame(faultsOfTexts(t, { files }), [
-    `one.yaml:4:7: server.trustedProxies[1] is "10.0.0.0/33", but must be ${RANGE}`,
-    `one.yaml:5:7: server.trustedProxies[2] is "fd00::/129", but must be ${RANGE}`,
-    `one.yaml:6:7: server.trustedProxies[3] is "1.2.3.4/8/8", but must be ${RANGE}`,
-    `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
-    `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
-  ])
-})
-
 t.test('origins are written as browsers send them', async t => {
-  const wrong = [
-    'https://a.example/',
-    'HTTPS://a.example',
-    'https://a.example:443',
-    'https://*.a.example/x',
-    'a.example',
-    'null',
-    'https://*',
-    'https://a.*.example',
-    'https://*.example',
-    'javascript://x',
-    'data://x',
-    'https://a*.example',
-    'ws://a.example',
-    'file://a',
-    'capacitor://localhost/',
-    'https://*.0.0.1',
-  ]
+  const wrong =
+    `https://a.example/ HTTPS://a.example https://a.example:443 https://*.a.example/x a.example null
+    https://* https://a.*.example https://*.example javascript://x data://x https://a*.example ws://a.example
+    file://a capacitor://localhost/ https://*.0.0.1`.split(/\s+/)
   const origins = wrong.map(each => `      - "${each}"`).join('\n')
   const faults = faultsOfTexts(t, { files: [`server:\n  cors:\n    origins:\n${origins}`] })
-  t.strictSame(
-    faultsOfTexts(t, {
-      files: [
-        'server: { cors: { origins: ["https://*.a.example", "http://*.a.example:81", "capacitor://localhost", "x-app://a:1"] } }',
-      ],
-    }),
-    [],
-  )
+  const right = '["https://*.a.example", "http://*.a.example:81", "capacitor://localhost", "x-app://a:1"]'
+  t.strictSame(faultsOfTexts(t, { files: [`server: { cors: { origins: ${right} } }`] }), [])
   t.strictSame(
     faults.map(fault => /origins\[(\d+)\] is .*, but must be an origin as browsers send it/.exec(fault)?.[1]),
     wrong.map((_, index) => String(index)),
   )
 })
 
-t.test('a wrong host or node of a list is named by its number, with what is allowed', async t => {
+t.test('a wrong item of a list is named by its number, with what is allowed', async t => {
   const NODE = 'a host and a port, such as redis-2:6379 or [fd00::2]:6379'
+  const NODES = 'a:1, "[fd00::2]:6379", a, "a:0", a:99999, a:1/2, me@a:1, redis://a:1, ":1"'
+  const RANGES = '10.0.0.1, "fd00::/8", 10.0.0.0/33, "fd00::/129", 1.2.3.4/8/8, proxy, "fe80::1%eth0"'
   // The first two are right.
   for (const [path, before, items, allowed] of [
+    ['server.trustedProxies', 'server: { ', RANGES, RANGE],
     ['ops.allowedHosts', 'ops: { ', 'ops.example, "::1", "a:9090", "http://a", "*"', HOST],
-    [
-      'redis.nodes',
-      'redis: { url: redis://one, mode: cluster, ',
-      'a:1, "[fd00::2]:6379", a, "a:0", a:99999, a:1/2, me@a:1, redis://a:1, ":1"',
-      NODE,
-    ],
+    ['redis.nodes', 'redis: { url: redis://one, mode: cluster, ', NODES, NODE],
   ] as const) {
-    const [, name] = path.split('.')
+    const head = `${before}${path.split('.')[1]}: [`
+    const faults = faultsOfTexts(t, { files: [`${head}${items}] }`] })
     const shown = items.split(', ').map(item => (item.startsWith('"') ? item : `"${item}"`))
     t.strictSame(
-      faultsOfTexts(t, { files: [`${before}${name}: [${items}] }`] }).map(fault =>
-        fault.replace(/^\S+ /, ''),
-      ),
+      faults.map(fault => fault.replace(/^\S+ /, '')),
       shown.slice(2).map((each, i) => `${path}[${i + 2}] is ${each}, but must be ${allowed}`),
     )
+    const column = head.length + items.split(', ', 2).join(', ').length + 3
+    t.match(faults[0], `one.yaml:1:${column}: `, path)
   }
 })
 
 t.test('the bounds of a range are allowed', async t => {
-  const config = loadTexts(t, {
-    files: [
-      'server: { port: 65535, requestTimeout: 100ms, drainFor: 10m }\nops: { port: 0 }\n' +
-        'provider: { maxPointsPerRequest: 1000 }\nweather: { hourlyHours: 168 }\n' +
-        'cache: { freshFor: 48h, staleFor: 0s, memory: 64KiB }\nquota: { keepUsageFor: 2d, tiers: { one: 1 } }',
-    ],
-  })
-  t.match(config, {
+  const text =
+    'server: { port: 65535, requestTimeout: 100ms, drainFor: 10m }\nops: { port: 0 }\n' +
+    'provider: { maxPointsPerRequest: 1000 }\nweather: { hourlyHours: 168 }\n' +
+    'cache: { freshFor: 48h, staleFor: 0s, memory: 64KiB }\nquota: { keepUsageFor: 2d, tiers: { one: 1 } }'
+  t.match(loadTexts(t, { files: [text] }), {
     server: { port: 65535, requestTimeoutMs: 100, drainForMs: 600_000 },
     cache: { freshForMs: 172_800_000, staleForMs: 0, memoryBytes: 65_536 },
   })

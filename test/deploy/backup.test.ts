@@ -6,13 +6,11 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -31,8 +29,7 @@ const blockOf = (name: string): string => {
 
 /** A machine with the folders of the page, whose services are what `systemctl` of the block is for. */
 const machine = async (t: Test, env: (at: (path: string) => string) => Record<string, string>) => {
-  const root = mkdtempSync(join(tmpdir(), 'abohawa-backup-'))
-  t.teardown(() => rmSync(root, { recursive: true }))
+  const root = t.testdir()
   const at = (path: string) => join(root, path)
   for (const folder of ['/var/lib/abohawa', '/var/backups', '/etc/redis', '/programs'])
     mkdirSync(at(folder), { recursive: true })

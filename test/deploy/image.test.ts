@@ -28,6 +28,7 @@ const steps = [...dockerfile.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, step = '', t
   step,
   text,
 }))
+const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const all = (step: string) => steps.filter(each => each.step === step).map(({ text }) => text)
 
 // Not within this repository, where Node would find packages of development in a folder above.
@@ -69,7 +70,6 @@ t.test('every copied file is there, and is in the context of the build', async t
 })
 
 t.test('image and page have the exact Node of the tests, and no superuser runs it', async t => {
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   t.match(devDependencies.node, /^\d+\.\d+\.\d+$/)
   for (const text of all('FROM')) {
     const [image = ''] = text.split(' ')
@@ -98,7 +98,6 @@ t.test('npm ci --omit=dev installs what production needs', async t => {
 })
 
 t.test('the commit of the build is beside the version, and without one the number alone', async t => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const step = all('RUN').find(text => text.endsWith('> commit')) ?? ''
   for (const [commit, shown] of [
     ['0123456789abcdef0123456789abcdef01234567', `${version}+01234567\n`],
@@ -163,16 +162,10 @@ t.test('the entry point serves, the health check agrees, and the store is on the
   t.equal(spawnSync(command, args, { env }).status, 1, 'and not when it has ended')
 })
 
-/** The command as it is found on the path, from another folder. */
-const elsewhere = (command: string, args: string[]) =>
-  spawnSync(command, args, {
-    cwd: at('elsewhere'),
-    env: { ...clean, PATH: `${at('links')}:${clean.PATH}` },
-    encoding: 'utf8',
-  })
-
 t.test('the command works from any folder: by its path, through links, and on the path', async t => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const env = { ...clean, PATH: `${at('links')}:${clean.PATH}` }
+  const elsewhere = (command: string, args: string[]) =>
+    spawnSync(command, args, { cwd: at('elsewhere'), env, encoding: 'utf8' })
   mkdirSync(at('links/deeper'))
   symlinkSync(at('app/bin/abohawa'), at('links/abohawa'))
   // A relative link to a link, as package managers make them.
@@ -181,9 +174,5 @@ t.test('the command works from any folder: by its path, through links, and on th
     const { status, stdout, stderr } = elsewhere(command, ['--version'])
     t.strictSame([status, stdout, stderr], [0, `${version}\n`, ''], command)
   }
-  const checked = elsewhere('abohawa', ['config', 'check'])
-  t.strictSame([checked.status, checked.stdout, checked.stderr], [0, 'The configuration is right.\n', ''])
-  const { status, stdout } = elsewhere('abohawa', ['catalogue', 'check'])
-  t.equal(status, 0, 'it finds its own catalogue')
-  t.match(stdout, /\d/)
+  t.equal(elsewhere('abohawa', ['catalogue', 'check']).status, 0, 'it finds its own catalogue')
 })

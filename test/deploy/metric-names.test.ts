@@ -76,8 +76,11 @@ t.test('every value of a label that an alert or a query asks for is in a scrape'
         if (label === 'job' || label === 'instance') continue
         for (const value of operator === '=~' ? wanted.split('|') : [wanted]) {
           values += 1
-          const found = series.some(one => isWith(one, metric, `${label}="${value}"`))
-          t.ok(found, `${metric}{${label}="${value}"}`)
+          const part = `${label}="${value}"`
+          t.ok(
+            series.some(one => one.startsWith(`${metric}{`) && one.includes(part)),
+            `${metric}{${part}}`,
+          )
         }
       }
   t.ok(values > 15, `${values} values`)
@@ -88,9 +91,6 @@ t.test('a metric whose name other services have too is asked for by job', async 
   for (const expr of [...alerts.map(({ expr }) => expr), ...queries])
     t.strictSame(expr.match(shared), null, expr)
 })
-
-const isWith = (one: string, metric: string, label: string): boolean =>
-  one.startsWith(`${metric}{`) && one.includes(label)
 
 t.test('the documentation has every metric of a scrape, and no other', async t => {
   const rows = [...table.matchAll(/^\| (`[^|]*`) \|([^|]*)\|/gm)]
@@ -114,12 +114,15 @@ const labelsOf = (metric: string): string[] => {
   return [...found.matchAll(/(\w+)="/g)].map(([, label = '']) => label).sort()
 }
 
-t.test('every alert has a paragraph of the runbook, a severity and a test', async t => {
+t.test('every alert has a paragraph of three steps in the runbook, a severity and a test', async t => {
   t.ok(alerts.length > 25, `${alerts.length} alerts`)
   t.equal(paragraphs.map(({ alert }) => alert).join(), alerts.map(({ alert }) => alert).join())
   for (const { alert, labels, annotations } of alerts) {
     t.equal(annotations.runbook_url, `docs/runbook.md#${alert.toLowerCase()}`)
-    t.equal(annotations.next, paragraphOf(alert).steps[0]?.commands[0]?.text, 'the runbook begins with it')
+    const { cause, consumers, steps } = paragraphOf(alert)
+    for (const text of [cause, consumers]) t.match(text, /\w.*\.$/s, alert)
+    t.equal(steps.length, 3, alert)
+    t.equal(annotations.next, steps[0]?.commands[0]?.text, 'the runbook begins with it')
     t.match(labels.severity, /^(warning|critical)$/)
     t.match(annotations.summary, /\.$/)
     const cases = parse(testsText).tests.filter(({ name }: { name: string }) => name === alert)

@@ -14,22 +14,16 @@ import { until } from '../support/until.ts'
 const root = join(import.meta.dirname, '..', '..')
 const commands = paragraphs.flatMap(({ steps }) => steps.flatMap(step => step.commands))
 
-t.test('every paragraph says what the alert means, what consumers notice, and three steps', async t => {
-  t.ok(paragraphs.length > 25, `${paragraphs.length} paragraphs`)
-  for (const { alert, cause, consumers, steps } of paragraphs) {
-    t.match(cause, /\w.*\.$/s, alert)
-    t.match(consumers, /\w.*\.$/s, alert)
-    t.equal(steps.length, 3, alert)
-    t.ok(steps[0] && steps[0].commands.length > 0, `${alert} begins with a command`)
-  }
-})
-
-t.test('every command of the product is told which gateway and which configuration', t => {
-  for (const { text } of commands.filter(({ text }) => text.startsWith('bin/abohawa '))) {
+t.test('every command is there, and is told which gateway and configuration', async t => {
+  const others = new Set<string>()
+  for (const { text, skipped } of commands.filter(({ text }) => text.startsWith('bin/abohawa '))) {
     t.match(text, / --config "\$FILE"/, text)
     if (/ (status|cache show) /.test(text)) t.match(text, / --gateway "\$OPS"/, text)
+    if (skipped) others.add(text.split(' ').slice(1, 3).join(' '))
   }
-  t.end()
+  t.ok(others.size >= 3, [...others].join(', '))
+  for (const words of others)
+    t.equal((await runCommand([...words.split(' '), '--help'])).code, 0, `abohawa ${words}`)
 })
 
 t.test('the causes of errors are in the log, in an outage and without one', async t => {
@@ -117,11 +111,3 @@ const alternativesOf = (pattern: string): string[] => {
   }
   return parts
 }
-
-t.test('there are the other commands of the product too', async t => {
-  const product = commands.filter(({ skipped, text }) => skipped && text.startsWith('bin/abohawa '))
-  const others = new Set(product.map(({ text }) => text.split(' ').slice(1, 3).join(' ')))
-  t.ok(others.size >= 3, [...others].join(', '))
-  for (const words of others)
-    t.equal((await runCommand([...words.split(' '), '--help'])).code, 0, `abohawa ${words}`)
-})

@@ -106,16 +106,11 @@ t.test('systemd takes the unit, and judges its exposure as low', { skip: without
 
 t.test('files, folders and secrets of the unit belong together', async t => {
   const paths = valuesOf(service, 'Environment').map(line => line.slice(line.indexOf('=') + 1))
-  for (const [setting, prefix] of [
-    ['StateDirectory', '%S'],
-    ['CacheDirectory', '%C'],
-  ] as const) {
-    const wanted = `${prefix}/${oneOf(service, setting)}`
+  for (const wanted of [`%S/${oneOf(service, 'StateDirectory')}`, `%C/${oneOf(service, 'CacheDirectory')}`])
     t.ok(
       paths.some(path => path === wanted || dirname(path) === wanted),
-      setting,
+      wanted,
     )
-  }
   const secrets = valuesOf(service, 'LoadCredential').map(line => line.split(':')[0])
   const { length } = valuesOf(service, 'Environment').filter(line => line.includes('__FILE=%d/'))
   t.equal(length, secrets.length)

@@ -14,7 +14,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -33,25 +32,8 @@ const blocks = [...walk.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) 
 
 const restartAt = blocks.findIndex(block => block.startsWith('for i in') && block.includes('kill '))
 
-const isFree = async (port: number): Promise<boolean> => {
-  const server = createServer().listen(port, '127.0.0.1')
-  try {
-    await once(server, 'listening')
-    return true
-  } catch {
-    return false
-  } finally {
-    server.close()
-  }
-}
-
 /** The beginning of two free ports, which end with 1 and with 2, as those of the page do. */
-const freePair = async (): Promise<string> => {
-  for (;;) {
-    const begin = 2_000 + Math.floor(Math.random() * 1_200)
-    if ((await isFree(begin * 10 + 1)) && (await isFree(begin * 10 + 2))) return String(begin)
-  }
-}
+const freePair = async (): Promise<string> => String(Math.ceil(((await freePort(12)) - 1) / 10))
 
 /** A key for the load, which the loop of the restart waits for; then the shell waits for the end of the load. */
 const loadAround = (restart: string, folder: string): string => `

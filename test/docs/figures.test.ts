@@ -30,13 +30,9 @@ t.test('README names the weight that the page on performance shows, and what dir
   const day = measuredIn('docs/performance.md', what)
   const [weight, requests] = [numberIn(day, /\(([\d,]+) in all/), numberIn(day, /; ([\d,]+) requests/)]
   const each = numberIn(textOf('docs/performance.md'), /own shape \(30 variables, 7 days, weight ([\d.]+)\)/)
-  t.match(
-    readme,
-    `A day of ${grouped(requests)} requests for all places costs ${grouped(weight)} of the provider's weight units`,
-  )
-  t.match(
-    readme,
-    `directly costs ${each.toFixed(1)}, which is ${Math.round((requests * each) / weight)} times as much`,
-  )
+  const cost = `costs ${grouped(weight)} of the provider's weight units`
+  t.match(readme, `A day of ${grouped(requests)} requests for all places ${cost}`)
+  const times = Math.round((requests * each) / weight)
+  t.match(readme, `directly costs ${each.toFixed(1)}, which is ${times} times as much`)
   t.end()
 })

@@ -10,18 +10,8 @@ const root = join(import.meta.dirname, '..', '..')
 const rows = readFileSync(join(root, 'docs/operating/limits.md'), 'utf8').split('\n')
 
 /** The beginning of a row, what it says, and the constants behind it with their values. */
-const stated: readonly [
-  row: string,
-  says: string,
-  file: string,
-  constants: Readonly<Record<string, number>>,
-][] = [
-  [
-    'Requests without a good key on a connection',
-    '| 100 |',
-    'api/connection/connections',
-    { maxRefusals: 100 },
-  ],
+const stated: [row: string, says: string, file: string, constants: Record<string, number>][] = [
+  ['Requests without a good key on a', '| 100 |', 'api/connection/connections', { maxRefusals: 100 }],
   ['Requests for `/docs`', '300 a minute', 'api/reference-routes', { requestsPerMinute: 300 }],
   ['Time for which nothing moves', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
   ['Body of a request, which is not read', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
@@ -30,29 +20,15 @@ const stated: readonly [
   ['Body of a request to the ops', '| 4 KiB;', 'operate/listener/server', { longestBodyBytes: 4_096 }],
   ['Keys of one `GET /keys`', '| 1,000 |', 'operate/listener/key-routes', { most: 1_000 }],
   ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],
-  [
-    'Keys created by one command',
-    '100,000 and 32 MiB with `--from`',
-    'cli/keys/key-file',
-    { maxRows: 100_000 },
-  ],
+  ['Keys created by one', '100,000 and 32 MiB with `--from`', 'cli/keys/key-file', { maxRows: 100_000 }],
   ['Keys whose loaded cells are counted', '10,000 a UTC day', 'keys/loads-by-key', { maxKeys: 10_000 }],
   ['Time for which a stopping gateway', '| 3 s |', 'keys/meter', { reportForMs: 3_000 }],
   ['Lease of another gateway', '| 1 min |', 'stores/records', { longestLeaseMs: 60_000 }],
   ['Gateways on one store', '| 1,000 |', 'stores/records', { maxInstances: 1_000 }],
   ['Change record', '1,000 of a kind', 'stores/records', { maxChangeRecords: 1_000 }],
-  [
-    'A text in a line of the log',
-    '50 entries of a list or object, 5 levels',
-    'telemetry/log',
-    { maxEntries: 50, maxLevels: 5 },
-  ],
-  [
-    'Lines of the log about refused',
-    '60 a minute for quota records',
-    'telemetry/observers',
-    { linesOfKeysPerMinute: 60 },
-  ],
+  ['A text in a line of the log', '50 entries of a list or object, ', 'telemetry/log', { maxEntries: 50 }],
+  ['A text in a line of the log', ', 5 levels', 'telemetry/log', { maxLevels: 5 }],
+  ['Lines of the log about refused', '60 a minute', 'telemetry/observers', { linesOfKeysPerMinute: 60 }],
   ['Lines of the log that wait', '64 MiB', 'telemetry/log', { maxBytes: 64 * 1024 * 1024 }],
 ]
 

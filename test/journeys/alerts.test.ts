@@ -135,7 +135,7 @@ t.test('the provider refuses a point, and is limited', { skip: withoutPromtool }
   fires(45, 'AbohawaCacheRunsOut', 'AbohawaCellsRefused', 'AbohawaProviderLimits')
 })
 
-t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || withoutOwnRedis }, async t => {
+t.test('Redis is slow', { skip: withoutPromtool || withoutOwnRedis }, async t => {
   const provider = await startProviderHere(t)
   const redis = await startRedisProcess({ args: ['--maxmemory', '1gb'] })
   t.teardown(redis.stop)
@@ -147,48 +147,27 @@ t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || with
   })
   // Each look is a scrape, and Redis takes a while.
   const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 50)
-  const places = () => gateway.get('/locations?type=division')
-  await places()
+  await gateway.get('/locations?type=division')
   const healthy = await scrapeAt(0)
   t.equal(healthy.get('abohawa_store_up{store="redis"}'), 1)
   t.equal(healthy.get('abohawa_redis_memory_max_bytes'), 2 ** 30)
   t.ok((healthy.get('abohawa_redis_memory_used_bytes') ?? 0) > 100_000)
   t.ok((healthy.get('abohawa_redis_request_duration_seconds_count{outcome="ok"}') ?? 0) > 3)
 
-  redis.signal('SIGSTOP')
-  await seldom('quotas are counted here', async () => {
-    await places()
-    return /state="away"\} 1$/m.test(await scrape(gateway.opsUrl))
-  })
-  const frozen = await scrapeAt(10)
-  t.equal(frozen.get('abohawa_store_up{store="redis"}'), 0)
-  t.ok(Number.isNaN(frozen.get('abohawa_redis_memory_used_bytes')), 'memory is not known')
-  t.ok((frozen.get('abohawa_redis_request_duration_seconds_count{outcome="timeout"}') ?? 0) > 0)
-  fires(13, 'AbohawaQuotaNotCounted', 'AbohawaStoreDown')
-
-  redis.signal('SIGCONT')
-  await seldom('quotas are counted in Redis', async () =>
-    /^abohawa_quota_counting\{state="counting"\} 1$/m.test(await scrape(gateway.opsUrl)),
-  )
-  t.equal((await scrapeAt(20)).get('abohawa_store_up{store="redis"}'), 1)
-  fires(27)
-
-  const timeouts = async () =>
-    samplesIn(await scrape(gateway.opsUrl)).get(
-      'abohawa_redis_request_duration_seconds_count{outcome="timeout"}',
-    ) ?? 0
-  for (let minute = 30; minute <= 36; minute += 2) {
+  const timed = 'abohawa_redis_request_duration_seconds_count{outcome="timeout"}'
+  const timeouts = async () => samplesIn(await scrape(gateway.opsUrl)).get(timed) ?? 0
+  for (let minute = 10; minute <= 16; minute += 2) {
     const before = await timeouts()
     redis.signal('SIGSTOP')
     await seldom('a request of it times out', async () => (await timeouts()) > before)
     redis.signal('SIGCONT')
     await seldom('it answers again', async () => {
-      const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
+      const text = await scrape(gateway.opsUrl)
       return /^abohawa_store_up\{store="redis"\} 1$/m.test(text) && /"counting"\} 1$/m.test(text)
     })
     await scrapeAt(minute)
   }
-  fires(36, 'AbohawaRedisTimeouts')
+  fires(16, 'AbohawaRedisTimeouts')
 })
 
 t.test('Redis is nearly full', { skip: withoutPromtool || withoutOwnRedis }, async t => {

@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
+import { orderPurge } from '../support/ops-requests.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -33,11 +34,7 @@ const explain = async ({ opsUrl }: TestGateway) =>
 const purge = async (gateway: TestGateway, hard?: boolean) => {
   const purgesLogged = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
   const before = purgesLogged()
-  await fetch(`${gateway.opsUrl}/cache/purge`, {
-    method: 'POST',
-    body: JSON.stringify({ scope: '23.7,90.4', hard }),
-    headers: { 'content-type': 'application/json' },
-  })
+  await orderPurge(gateway.opsUrl, '23.7,90.4', hard)
   await until('the gateway has read the purge', async () => purgesLogged() > before)
 }
 

@@ -4,8 +4,8 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
-import { noBudget } from '../scenarios/set-up.ts'
-import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { createKey, noBudget, processEnv, startProcess } from '../scenarios/set-up.ts'
+import { type Running, runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
@@ -34,19 +34,15 @@ const commandOn =
 const setUp = async (t: Test, more: Record<string, string>, count: number) => {
   await provider.steer({ fault: 'none', reset: true })
   const env = {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_LOG__ACCESS: 'false',
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ...more,
+    ...processEnv(provider.url, { ABOHAWA_LOG__LEVEL: 'info', ...more }),
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
   }
   const gateways: Running[] = []
-  for (let i = 0; i < count; i += 1) gateways.push(await startCommand(t, ['serve'], ['api', 'ops'], env))
+  for (let i = 0; i < count; i += 1) gateways.push(await startProcess(t, env))
   const command = commandOn(t, env)
-  const { key } = JSON.parse(
-    await command('keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'),
-  )
+  const key = await createKey(env)
   const get = async ({ urls }: Running, path: string) => sendRequest(`${urls.api}/api/v1${path}`, { key })
   const provider429 = async () => {
     await provider.steer({ fault: 'daily-limit', times: 1 })
@@ -99,7 +95,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
   }
 
   const [first] = gateways
-  const later = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const later = await startProcess(t, env)
   await eventually('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
 
   const report = JSON.parse(await command('budget', 'reopen', '--json'))

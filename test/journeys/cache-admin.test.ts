@@ -67,7 +67,11 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   })
   t.match(await text(), /Nothing is in the memory of the gateway\.\n {2}Nothing is in the shared tier/)
 
-  const { current } = (await gateway.get(dhaka)).body
+  await provider.steer({ hold: true })
+  const slow = gateway.get(dhaka)
+  await until('the cell is being loaded', async () => (await explain(gateway.opsUrl)).gateway.loading)
+  await provider.steer({ hold: false })
+  const { current } = (await slow).body
   clock.advance(60_000)
   const facts = {
     state: 'fresh',
@@ -81,7 +85,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const after = await explain(gateway.opsUrl)
   t.match(after, {
     shared: { entry: facts },
-    gateway: { memory: facts, lastRequestedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
+    gateway: { memory: facts, loading: false, lastRequestedAt: facts.fetchedAt, lastFailure: null },
   })
   const { slices } = after.gateway
   t.match(slices, {
@@ -134,69 +138,52 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   t.ok((await explain(again.opsUrl)).gateway.memory, 'taken into memory with the first answer')
 })
 
-t.test('a load in progress is shown', async t => {
-  await provider.steer({ fault: 'none', hold: true })
+t.test('a soft purge makes an answer stale and starts a reload, a hard one makes it a miss', async t => {
+  await provider.steer({ fault: 'none' })
   const gateway = plain
-  const slow = gateway.get(dhaka)
-  await until('the cell is being loaded', async () => (await explain(gateway.opsUrl)).gateway.loading)
-  await provider.steer({ hold: false })
-  await slow
-  t.equal((await explain(gateway.opsUrl)).gateway.loading, false)
+  await gateway.get(dhaka)
+  await gateway.get(elsewhere)
+  const calls = async () => (await provider.state()).calls
+  const before = await calls()
+
+  t.strictSame(await purge(gateway, 'district/3026'), {
+    status: 200,
+    body: {
+      kind: 'soft',
+      of: 'district/3026',
+      place: { type: 'district', id: '3026', name: 'Dhaka' },
+      scope: { cell: '23.7,90.4' },
+      cells: 1,
+      removed: 0,
+      store: 'embedded',
+    },
+  })
+  const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
+  t.equal(await purgedAs(), 'soft', 'in force with the response')
+  t.match(await explain(gateway.opsUrl), {
+    shared: { entry: { state: 'stale', purged: 'soft' } },
+    gateway: { memory: { state: 'stale' } },
+  })
+  t.match(await statusOf(gateway), /fwd=stale/)
+  await seldom('the cell is reloaded', async () => (await purgedAs()) !== 'soft')
+  t.match(await statusOf(gateway), /hit; .*detail=memory/)
+  t.equal((await calls()) - before, 1)
+
+  t.match(await purge(gateway, '23.5,90,24,90.8', true), {
+    body: { kind: 'hard', scope: { box: { south: 23.5, north: 24 } }, cells: 54, removed: 1 },
+  })
+  await seldom('the cell has left memory', async () => !(await explain(gateway.opsUrl)).gateway.memory)
+  t.equal((await explain(gateway.opsUrl)).shared.entry, null)
+  t.match(await statusOf(gateway), /fwd=miss/)
+
+  t.match(await statusOf(gateway, elsewhere), /hit; .*detail=memory/, 'outside the box nothing changed')
+  t.equal((await calls()) - before, 2)
+
+  t.match(await purge(gateway, 'all', true), { body: { scope: { all: true }, cells: 3_976, removed: 2 } })
+  const left = async () => !(await explain(gateway.opsUrl, '22.3,91.8')).gateway.memory
+  await seldom('the other cell has left memory', left)
+  t.match(await statusOf(gateway, elsewhere), /fwd=miss/)
 })
-
-t.test(
-  'after a soft purge an answer is stale and a reload starts; after a hard one it is a miss',
-  async t => {
-    await provider.steer({ fault: 'none' })
-    const gateway = plain
-    await gateway.get(dhaka)
-    await gateway.get(elsewhere)
-    const calls = async () => (await provider.state()).calls
-    const before = await calls()
-
-    t.strictSame(await purge(gateway, 'district/3026'), {
-      status: 200,
-      body: {
-        kind: 'soft',
-        of: 'district/3026',
-        place: { type: 'district', id: '3026', name: 'Dhaka' },
-        scope: { cell: '23.7,90.4' },
-        cells: 1,
-        removed: 0,
-        store: 'embedded',
-      },
-    })
-    const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
-    t.equal(await purgedAs(), 'soft', 'in force with the response')
-    t.match(await explain(gateway.opsUrl), {
-      shared: { entry: { state: 'stale', purged: 'soft' } },
-      gateway: { memory: { state: 'stale' } },
-    })
-    t.match(await statusOf(gateway), /fwd=stale/)
-    await seldom('the cell is reloaded', async () => (await purgedAs()) !== 'soft')
-    t.match(await statusOf(gateway), /hit; .*detail=memory/)
-    t.equal((await calls()) - before, 1)
-
-    t.match(await purge(gateway, '23.5,90,24,90.8', true), {
-      body: { kind: 'hard', scope: { box: { south: 23.5, north: 24 } }, cells: 54, removed: 1 },
-    })
-    await seldom('the cell has left memory', async () => !(await explain(gateway.opsUrl)).gateway.memory)
-    t.equal((await explain(gateway.opsUrl)).shared.entry, null)
-    t.match(await statusOf(gateway), /fwd=miss/)
-
-    t.match(await explain(gateway.opsUrl, '22.3,91.8'), {
-      shared: { entry: { state: 'fresh', purged: null } },
-      gateway: { memory: { state: 'fresh', purged: null } },
-    })
-    t.match(await statusOf(gateway, elsewhere), /hit; .*detail=memory/, 'outside the box nothing changed')
-    t.equal((await calls()) - before, 2)
-
-    t.match(await purge(gateway, 'all', true), { body: { scope: { all: true }, cells: 3_976, removed: 2 } })
-    const left = async () => !(await explain(gateway.opsUrl, '22.3,91.8')).gateway.memory
-    await seldom('the other cell has left memory', left)
-    t.match(await statusOf(gateway, elsewhere), /fwd=miss/)
-  },
-)
 
 t.test('an invalid target is 400 with one sentence, and purges nothing', async t => {
   await provider.steer({ fault: 'none' })
@@ -207,9 +194,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   for (const [query, error] of [
     ['', /^of is missing; allowed: /],
     ['?of=1,2&of=3,4', /^of is given more than once; allowed: /],
-    ['?of=all', /^the target is "all"; allowed: a point/],
     ['?of=53,9', /^the latitude 53 is outside the bounds of Bangladesh; allowed: 20 to 27$/],
-    ['?of=district/9', /^the district "9" was not found or is not published$/],
   ] as const) {
     const answer = await sendRequest(`${gateway.opsUrl}/cache/cell${query}`)
     t.match(answer, { status: 400, body: { error } }, query)
@@ -217,11 +202,8 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   for (const [body, error] of [
     ['', /^the body is missing; allowed: JSON such as/],
     ['{', /^the body can't be read; allowed: JSON such as/],
-    ['[]', /^the body is \[\]; allowed: JSON such as/],
     ['{"hard":true}', /^the body is \{"hard":true\}; allowed: /],
     ['{"scope":"all","soft":true}', /^the body is .*"soft":true\}; allowed: /],
-    ['{"scope":"all","hard":"no"}', /; allowed: /],
-    ['{"scope":"27,90,20,91"}', /^the box 27,90,20,91 has south 27 beyond north 20; allowed: /],
     ['{"scope":"union/1"}', /^the union "1" was not found or is not published$/],
   ] as const) {
     const answer = await post(gateway.opsUrl, body)
@@ -292,10 +274,9 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   }
   await settle(elsewhere)
 
-  const best: Record<string, number> = {}
+  const best = { soft: Number.POSITIVE_INFINITY, hard: Number.POSITIVE_INFINITY }
   for (const flags of [[], ['--hard']]) {
     const kind = flags.length > 0 ? 'hard' : 'soft'
-    const took: number[] = []
     for (let round = 0; round < 3; round += 1) {
       await settle()
       const before = Math.max(...(await Promise.all(gateways.map(fetchedAt))))
@@ -311,12 +292,10 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
       await Promise.all(
         gateways.map(each => until('it answers as purged', () => isPurged(each), undefined, lookEveryMs)),
       )
-      took.push(Math.round(workedMs() - ended))
+      best[kind] = Math.min(best[kind], workedMs() - ended)
     }
-    t.comment(`${kind} purge: both gateways answered as purged ${took.join(', ')} ms after the command's end`)
-    best[kind] = Math.min(...took)
   }
-  t.ok((best.soft ?? Number.NaN) <= 1_000 && (best.hard ?? Number.NaN) <= 1_000, JSON.stringify(best))
+  t.ok(best.soft <= 1_000 && best.hard <= 1_000, JSON.stringify(best))
   for (const gateway of gateways)
     t.match(await cacheStatus(gateway, elsewhere), /hit; .*detail=memory/, 'another cell is untouched')
 })

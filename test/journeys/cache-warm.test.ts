@@ -72,22 +72,18 @@ t.test('without a gateway and with one', async t => {
     })
     t.equal(await points(), 108)
     t.match(await warm(second), { code: 0, report: { loaded: 0, fresh: 54, weight: 0 } })
-    t.equal(await points(), 108)
     t.match(await read('/weather/coords/22.7/90.4'), /hit; .*detail=memory/)
-  })
-
-  await t.test('what the command loaded before it was started, it has', async t => {
-    t.match(await read('/weather/district/3026'), /hit; /)
+    t.match(await read('/weather/district/3026'), /hit; /, 'what the command loaded before')
     t.equal(await points(), 108)
   })
 
   await t.test('a second order is refused, an invalid one too, and the first can be stopped', async t => {
     for (const [body, error] of [
       [{ scope: 'all', tpo: 1 }, /^the body is .*; allowed: /],
-      [{ scope: 'nowhere' }, /^the target is "nowhere"/],
       [{ scope: 'all', top: 3 }, /are both given/],
     ] as const)
       t.match(await send('POST', body), { status: 400, body: { error } })
+    t.match(await runCommand(['cache', 'warm', '--top', '0'], env), { code: 2, stderr: /from 1 to 100000/ })
     t.match(await send('GET'), { body: { state: 'done', stoppedBy: null } }, 'of the order before')
     await provider.steer({ hold: true })
     t.match(await send('POST', { scope: third }), { status: 202, body: { toLoad: 54 } })
@@ -129,7 +125,7 @@ t.test('it leaves the reserve for cold cells, and stops where the budget is full
 })
 
 t.test('cells that fail are counted with the reason, and a provider that is down stops it', async t => {
-  const { env, provider, warm } = await setUp(t, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
+  const { provider, warm } = await setUp(t, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
   await provider.steer({ fault: 'internal-error', times: 1 })
   const { code, report } = await warm(box)
   t.equal(code, 1)
@@ -139,11 +135,6 @@ t.test('cells that fail are counted with the reason, and a provider that is down
     loaded: 0,
     failed: [{ code: 'provider_failing', cells: 10, message: /^the provider answered 500/ }],
   })
-  t.match(await runCommand(['cache', 'warm', 'all', '--top', '3'], env), {
-    code: 2,
-    stderr: /are both given/,
-  })
-  t.match(await runCommand(['cache', 'warm', '--top', '0'], env), { code: 2, stderr: /from 1 to 100000/ })
 })
 
 t.test('Ctrl-C ends it after the request under way, with the counts', async t => {

@@ -72,11 +72,8 @@ t.test('a forecast stays right until local midnight, not only for a quarter-hour
   const maxAge = async () => (await gateway.get('/forecast/district/3026')).headers['cache-control']
   t.equal(await maxAge(), 'private, max-age=1800')
   clock.set('2026-11-21T18:00:00Z')
-  t.equal(
-    await maxAge(),
-    `private, max-age=${19.5 * 3600 + 60}`,
-    'until the timeline turns stale, before the next midnight',
-  )
+  // Until the timeline turns stale, before the next midnight.
+  t.equal(await maxAge(), `private, max-age=${19.5 * 3600 + 60}`)
 })
 
 t.test('a body is right until its slice or its timeline ends, and says how old the weather is', async t => {

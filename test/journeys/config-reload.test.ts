@@ -3,15 +3,7 @@
 // is named. What each setting then does is in live-settings.test.ts, and a fleet whose settings differ in drill.test.ts.
 
 import { X509Certificate } from 'node:crypto'
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,8 +11,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { settings } from '../../src/config/tree.ts'
-import { effectOf } from '../../src/config/values.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { samplesIn } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -72,12 +62,12 @@ const configFile = async (t: Test, first: Settings = {}) => {
   }
   const write = (given: Settings): void => put(textOf(given))
   write({})
-  return { folder, file, textOf, put, write, base }
+  return { folder, file, put, write }
 }
 
 const start = async (t: Test, first: Settings = {}, pollEvery = '20ms') => {
-  const { folder, file, textOf, put, write, base } = await configFile(t, first)
-  const { child, urls, lines, exited } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
+  const { file, put, write } = await configFile(t, first)
+  const { child, urls, lines } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
     ABOHAWA_TEST_CONFIG__POLL_EVERY: pollEvery,
   })
   const metric = async (name: string): Promise<number> =>
@@ -88,48 +78,13 @@ const start = async (t: Test, first: Settings = {}, pollEvery = '20ms') => {
     const { detail } = (await response.json()) as { detail: { configuration: string } }
     return { status: response.status, detail }
   }
-  const logged = (msg: RegExp, from = 0) =>
-    lines
-      .slice(from)
-      .map(line => JSON.parse(line))
-      .filter(line => msg.test(line.msg))
+  const logged = (msg: RegExp) => lines.map(line => JSON.parse(line)).filter(line => msg.test(line.msg))
   const makeKey = async (tier: string): Promise<string> => {
     const of = ['--subscriber', 'Load', '--tier', tier, '--json', '--config', file]
     return (JSON.parse((await runCommand(['keys', 'create', ...of])).stdout) as { key: string }).key
   }
   const key = await makeKey('enterprise')
-  return {
-    ...{ folder, file, put, write, textOf, base, child, lines },
-    ...{ urls, metric, outcomes, ready, logged, key, makeKey, exited },
-  }
-}
-
-type Scene = Awaited<ReturnType<typeof start>>
-
-let shared: Promise<Scene> | undefined
-let scenes = 0
-/** The gateway of all tests that leave it as it was. Its file is in effect, and what is counted and logged is so from now on. */
-const onShared = async (): Promise<Scene> => {
-  shared ??= start(t)
-  const scene = await shared
-  const applied = await scene.outcomes('applied')
-  scenes += 1
-  // Each scene has another value, which shows that its file is in effect.
-  scene.base['provider.budget.perDay'] = 1_000_000 + scenes
-  scene.write({})
-  await eventually('the file is in effect', async () => (await scene.outcomes('applied')) === applied + 1)
-  const message = /^configuration (?:applied|refused)/
-  const begin = async () => {
-    const all = { applied: await scene.outcomes('applied'), refused: await scene.outcomes('refused') }
-    return scene.logged(message).length === all.applied + all.refused ? all : undefined
-  }
-  const before: Record<string, number> = await until('the log says so', begin)
-  const from = scene.lines.length
-  return {
-    ...scene,
-    outcomes: async outcome => (await scene.outcomes(outcome)) - (before[outcome] ?? 0),
-    logged: msg => scene.logged(msg, from),
-  }
+  return { file, put, write, child, urls, metric, outcomes, ready, logged, key, makeKey }
 }
 
 /** Consumers who ask again soon after they have an answer, until `stop`, which gives every answer that was not 200. */
@@ -140,20 +95,11 @@ const startConsumers = (t: Test, api: string, key: string) => {
   let asked = 0
   let isOver = false
   const endsAt = performance.now() + 200_000
-  const paths = [
-    '/weather/district/3026',
-    '/forecast/division/30',
-    '/weather/coords/23.8/90.4',
-    '/locations?type=division',
-  ]
-  const consume = async (n: number): Promise<void> => {
-    for (let i = n; !isOver && performance.now() < endsAt; i++) {
-      const path = paths[i % paths.length] ?? ''
+  const consume = async (path: string): Promise<void> => {
+    while (!isOver && performance.now() < endsAt) {
       try {
-        const { statusCode, body } = await request(`${api}/api/v1${path}`, {
-          dispatcher: agent,
-          headers: { 'x-api-key': key },
-        })
+        const options = { dispatcher: agent, headers: { 'x-api-key': key } }
+        const { statusCode, body } = await request(`${api}/api/v1${path}`, options)
         const text = await body.text()
         if (statusCode !== 200) failed.push(`${path}: ${statusCode} ${text}`)
       } catch (error) {
@@ -164,7 +110,8 @@ const startConsumers = (t: Test, api: string, key: string) => {
       await pause(4)
     }
   }
-  const consumers = [0, 1, 2, 3].map(consume)
+  const weather = ['/weather/district/3026', '/forecast/division/30', '/weather/coords/23.8/90.4']
+  const consumers = [...weather, '/locations?type=division'].map(consume)
   t.teardown(() => {
     isOver = true
   })
@@ -197,52 +144,26 @@ const others: Settings = {
   'log.access': true,
   'log.accessShare': 0.5,
 }
-// Shown by tests of their own, below.
-const apart = [
-  ...['server.tls.cert', 'server.tls.key'],
-  // In session-tickets.test.ts.
-  'server.tls.ticketKey',
-]
-
-t.test('every live setting is changed under load', async t => {
-  const live = settings.filter(setting => effectOf(setting) === 'live').map(({ path }) => path.join('.'))
-  t.strictSame(Object.keys(others).concat(apart).sort(), live.sort())
-})
-
 for (const by of ['file', 'SIGHUP'] as const)
-  t.test(`each live setting is changed by ${by} and back, and no request fails`, async t => {
-    // Both lead to the same reload, and SIGHUP reads the catalogue as well, so there it is a section at a time. By file a few
-    // that lie apart change together, since each reload reads the whole configuration.
-    const settings = Object.entries(others)
-    const count = Math.ceil(settings.length / 3)
-    const steps = Object.values(
-      Object.groupBy(settings, ([path], i) => (by === 'file' ? i % count : (path.split('.')[0] ?? ''))),
-    )
+  t.test(`all that is live is changed by ${by} and back, and no request fails`, async t => {
     const first = { 'quota.tiers': { enterprise: 1_000_000 } }
     const { write, child, urls, outcomes, key, metric } = await start(t, first, by === 'file' ? '20ms' : '1h')
     const consumers = startConsumers(t, urls.api ?? '', key)
     await until('consumers are served', () => consumers.asked() > 20)
-    let changes = 0
-    const change = async (given: Settings, what: string) => {
+    for (const [i, given] of [others, {}, others].entries()) {
       const before = consumers.asked()
       write(given)
       if (by === 'SIGHUP') child.kill('SIGHUP')
-      changes += 1
-      await eventually(`${what} is applied`, async () => (await outcomes('applied')) === changes)
-      await until('consumers have answers after it', () => consumers.asked() > before)
+      await eventually(`change ${i} is applied`, async () => (await outcomes('applied')) === i + 1)
+      await until('consumers have answers after it', () => consumers.asked() > before + 50)
     }
-    // The file names no other, so the step before goes back.
-    for (const step of steps.map(each => each ?? []))
-      await change(Object.fromEntries(step), step.map(([path]) => path).join(', '))
-    await change(others, 'everything at once')
     t.strictSame(await consumers.stop(), [])
     t.equal(await outcomes('refused'), 0)
     t.equal(await metric('abohawa_config_restart_needed'), 0)
-    t.ok(consumers.asked() > changes, `${consumers.asked()} requests, ${changes} changes`)
   })
 
 t.test('a broken file changes nothing, and log, metric and /readyz tell until it is mended', async t => {
-  const { file, put, write, child, urls, outcomes, ready, logged, metric, key } = await onShared()
+  const { file, put, write, urls, outcomes, ready, logged, metric, key } = await start(t)
   const consumers = startConsumers(t, urls.api ?? '', key)
   t.equal((await ready()).detail.configuration, 'in effect')
   const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
@@ -254,7 +175,6 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
       /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
     ],
     ['no file', () => rmSync(file), /the config file cannot be read: there is no such file/],
-    ['told again', () => child.kill('SIGHUP'), /there is no such file/],
     // One fault beside a live change: neither is applied.
     [
       'what it points to',
@@ -278,24 +198,6 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
   await eventually('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
   t.equal((await ready()).detail.configuration, 'in effect')
   t.strictSame(await consumers.stop(), [])
-})
-
-t.test('what needs a restart is named, and the rest of the file applied', async t => {
-  const { write, ready, logged, metric } = await onShared()
-  write({ 'server.port': 1, 'cache.memory': '1MiB', 'cache.staleFor': '2h' })
-  await eventually('they are counted', async () => (await metric('abohawa_config_restart_needed')) === 2)
-  await until('the log has both lines', () => logged(/^needs a restart|^configuration applied$/).length === 2)
-  t.match(logged(/^needs a restart/), [
-    {
-      level: 'warn',
-      msg: 'needs a restart: server.port, cache.memory',
-      settings: ['server.port', 'cache.memory'],
-    },
-  ])
-  t.match(logged(/^configuration applied$/), [{ changes: ['cache.staleFor: 12h → 2h'] }])
-  t.equal((await ready()).detail.configuration, 'in effect; needs a restart: server.port, cache.memory')
-  write({ 'cache.staleFor': '2h' })
-  await eventually('they are taken back', async () => (await metric('abohawa_config_restart_needed')) === 0)
 })
 
 const subjectOf = (url: string): Promise<string> =>
@@ -350,39 +252,23 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
   t.strictSame(await consumers.stop(), [])
 })
 
-t.test('a ConfigMap that is swapped is taken, and a secret that is rotated is named', async t => {
-  const { folder, textOf } = await configFile(t)
-  const mount = join(folder, 'mount')
-  for (const [name, given] of Object.entries({ one: {}, two: { 'cache.staleFor': '2h' } })) {
-    mkdirSync(join(mount, `..${name}`), { recursive: true })
-    const text = textOf({ 'store.path': join(folder, 'other.db'), ...given })
-    writeFileSync(join(mount, `..${name}`, 'gateway.yaml'), text)
-  }
-  symlinkSync('..one', join(mount, '..data'))
-  symlinkSync('..data/gateway.yaml', join(mount, 'gateway.yaml'))
+t.test('a secret that is rotated is named, and shown nowhere', async t => {
+  const { folder, file } = await configFile(t)
   const secret = join(folder, 'key')
   writeFileSync(secret, 'former-key\n')
-  const serve = ['serve', '--config', join(mount, 'gateway.yaml')]
-  const { lines } = await startCommand(t, serve, ['ops', 'api'], {
+  const { lines } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
     ABOHAWA_PROVIDER__API_KEY__FILE: secret,
     ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms',
   })
-  const changes = () =>
-    lines.filter(line => line.includes('configuration applied')).map(line => JSON.parse(line).changes)
-  symlinkSync('..two', join(mount, '..data_tmp'))
-  renameSync(join(mount, '..data_tmp'), join(mount, '..data'))
-  await until('the file behind the link is applied', () => changes().length === 1)
   writeFileSync(secret, 'present-key\n')
   await until('the secret needs a restart', () =>
     lines.some(line => line.includes('needs a restart: provider.apiKey')),
   )
-  t.strictSame(changes(), [['cache.staleFor: 12h → 2h']])
   t.notMatch(lines.join(), /(former|present)-key/)
 })
 
-// The last one on the shared gateway, which needs a restart from then on.
 t.test('a tier that is taken out or misspelt keeps its limit until the next start', async t => {
-  const { file, write, urls, key, ready, logged, metric, makeKey } = await onShared()
+  const { file, write, urls, key, ready, logged, metric, makeKey } = await start(t)
   const applied = () => logged(/^configuration applied$/)
   write({ 'quota.tiers': { gold: 5000, silver: 400 } })
   await until('there are such tiers', () => applied().length === 1)
@@ -412,14 +298,6 @@ t.test('a tier that is taken out or misspelt keeps its limit until the next star
     detail: '1 key is on gold, which quota.tiers does not have: a gateway that starts now answers it 500',
     fix: /^Put the tier back into quota\.tiers, or move the keys: .*keys set/,
   })
-  // A gateway that starts with this file shows what the warning says.
-  const second = await startCommand(t, ['serve', '--config', file], ['ops', 'api'])
-  const response = await fetch(`${second.urls.api}/api/v1/locations?type=division`, {
-    headers: { 'x-api-key': gold },
-  })
-  t.equal(response.status, 500)
-  second.child.kill('SIGTERM')
-  await second.exited
   write({ 'quota.tiers': { gold: 7000, silver: 500 } })
   await until('it is put back', async () => (await limitOf(gold))[1] === '7000')
   t.equal(await metric('abohawa_config_restart_needed'), 1, 'goldd may have keys by now')

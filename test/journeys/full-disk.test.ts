@@ -5,45 +5,28 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
+import { utcDayMs } from '../../src/common/calendar.ts'
 import { systemClock } from '../../src/common/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { createAdministration } from '../../src/keys/administration.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { issueKeys } from '../scenarios/keys.ts'
+import { processEnv, type Scope, startProcess } from '../scenarios/set-up.ts'
+import { type Running, runCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-type Teardown = { teardown(fn: () => unknown): void }
+// No provider runs; places need none.
+const envOf = (path: string) =>
+  processEnv('http://127.0.0.1:9', { ABOHAWA_STORE__PATH: path, ABOHAWA_LOG__LEVEL: 'info' })
 
-const envOf = (path: string) => ({
-  ABOHAWA_SERVER__PORT: '0',
-  ABOHAWA_SERVER__DRAIN_FOR: '0s',
-  ABOHAWA_OPS__PORT: '0',
-  ABOHAWA_STORE__PATH: path,
-  // No provider runs; places need none.
-  ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
-})
-
-const setUp = async (t: Teardown, keyCount: number) => {
+const setUp = async (t: Scope, keyCount: number) => {
   const disk = await smallDisk(t, 16_000_000)
   const path = join(disk.folder, 'store.db')
-  const store = openEmbeddedStore(path, systemClock)
-  const { quota } = loadConfig({ files: [], env: {} })
-  const administration = createAdministration({
-    ...{ store, tiers: quota.tiers, clock: systemClock },
-    calendar: createCalendar(quota.timeZone),
-  })
-  const keys = await Promise.all(
-    Array.from({ length: keyCount }, () => administration.createKey('Test', 'business')),
-  )
-  await store.close()
-  const start = (more: Record<string, string> = {}) =>
-    startCommand(t, ['serve'], ['api', 'ops'], { ...envOf(path), ...more })
-  return { disk, path, keys, start }
+  await openEmbeddedStore(path, systemClock).close()
+  const keys = await issueKeys(envOf(path), Array(keyCount).fill('business'))
+  return { disk, path, keys, start: () => startProcess(t, envOf(path)) }
 }
 
 type Keys = Awaited<ReturnType<typeof setUp>>['keys']
@@ -93,11 +76,8 @@ t.test('the disk of one gateway is full', { skip: withoutMounts }, async t => {
       // Only the first key is used, so that the others are new to a full disk.
       await useUnits(gateway, own.slice(0, 1), 10)
       const admitted = await exhaust(gateway, own, disk)
-      t.strictSame(
-        await useUnits(gateway, own.slice(1), 1),
-        all(`200 ${10_000 - admitted - 1}`).slice(1),
-        'exact',
-      )
+      const left = await useUnits(gateway, own.slice(1), 1)
+      t.strictSame(left, all(`200 ${10_000 - admitted - 1}`).slice(1), 'exact')
       await stop(gateway, signal)
       disk.free()
       gateway = await start()
@@ -158,9 +138,6 @@ t.test('several processes on one store whose disk is full', { skip: withoutMount
   const gateway = await startProcesses(t, processes, {
     ...envOf(storePath),
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ABOHAWA_CACHE__FRESHNESS: 'age',
-    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
-    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: String(budget),
     ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
@@ -257,8 +234,6 @@ t.test('a lock of another program delays no request, and costs no unit', async t
   await until('the units are counted', async () => /counted in the store/.test(await readyz()))
   const { days } = await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)
   t.match(days, [{ used: 22 }], 'nothing is lost')
-  t.match(
-    gateway.logged.find(line => line.outage === 'store'),
-    { reason: /another program holds its lock$/ },
-  )
+  const outage = gateway.logged.find(line => line.outage === 'store')
+  t.match(outage, { reason: /another program holds its lock$/ })
 })

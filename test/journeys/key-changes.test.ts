@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { quietZone } from '../scenarios/keys.ts'
+import { processEnv } from '../scenarios/set-up.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -14,18 +15,13 @@ const list = '/api/v1/locations?type=division'
 
 t.test('key changes take effect on both gateways within a second, the count of the day stays', async t => {
   const redis = await testRedis(t)
-  const env = {
+  const env = processEnv(provider.url, {
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
     // Long timeouts: a busy machine must not look like a Redis outage.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
     ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    ABOHAWA_LOG__ACCESS: 'false',
-  }
+  })
   const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
   const command = async (...args: readonly string[]) => {
     const { code, stdout, stderr } = await runCommand([...args, '--json'], env)

@@ -1,5 +1,5 @@
-// A key in a wrong place is revealed to nobody, in a URL plain or percent-encoded, in a header in whatever spelling: the test searches the whole output of a gateway
-// process and every response byte for pieces of the secret.
+// A key in a wrong place is revealed to nobody, in a URL plain or percent-encoded, in a header in whatever spelling: the whole output
+// of a gateway process and every response byte are searched for pieces of the secret.
 
 import { once } from 'node:events'
 import t from 'tap'

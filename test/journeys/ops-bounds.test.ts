@@ -9,6 +9,7 @@ import { openMeteo } from '../support/open-meteo.ts'
 import { refusedFor } from '../support/ops-requests.ts'
 import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { unusedOpsParts } from '../support/unused-ops-parts.ts'
@@ -21,17 +22,20 @@ const statusOn = async (socket: Socket): Promise<string> => {
 }
 
 t.test('of more connections than allowed the new ones are closed and counted, others in time', async t => {
+  const env = { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8', ABOHAWA_TEST_HEALTH__MAX_CONNECTIONS: '8' }
   const gateway = await startGateway(t, {
     providerUrl,
-    env: { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8', ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '2s' },
+    env: { ...env, ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '2s', ABOHAWA_HEALTH__PORT: '0' },
   })
-  const silent = Array.from({ length: 10 }, () => openSocket(gateway.opsUrl))
+  // The health listener has its own eight.
+  const urls = [gateway.opsUrl, gateway.healthUrl ?? '']
+  const silent = urls.flatMap(url => Array.from({ length: 10 }, () => openSocket(url)))
   const closed = silent.map(socket => once(socket, 'close'))
   for (const socket of silent) socket.resume()
   await Promise.all(closed)
-  t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 200)
-  t.equal(await refusedFor(gateway.opsUrl, 'connections'), 2)
-  t.equal(await refusedFor(gateway.opsUrl, 'timeout'), 8)
+  for (const url of urls) t.equal((await sendRaw(url, requestBytes('GET /livez', host))).status, 200)
+  t.equal(await refusedFor(gateway.opsUrl, 'connections'), 4)
+  t.equal(await refusedFor(gateway.opsUrl, 'timeout'), 16)
 })
 
 t.test('a head or a body that comes too slowly, or is too long, is refused with a sentence', async t => {
@@ -152,14 +156,7 @@ t.test('a reader that takes no answer is dropped, and a check that hangs holds n
 })
 
 t.test('answers that nobody reads cost little memory, and the probes go on', async t => {
-  const folder = t.testdir()
-  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_STORE__PATH: `${folder}/store.db`,
-    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
-  })
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], await singleGatewayEnv(t, providerUrl))
   const url = gateway.urls.ops ?? ''
   let bytes = 0
   const resident = async () => {

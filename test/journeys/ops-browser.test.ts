@@ -1,18 +1,15 @@
 // A real browser on the operator's machine, with a hostile page open: what it sends to the ops listener by itself.
 
-import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
-import { browser, withoutBrowser as skip } from '../support/browser.ts'
+import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
 import { refusedFor } from '../support/ops-requests.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
+const open = skip ? undefined : await startBrowser(t)
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 
 // Each way that a page has to send a request elsewhere. The forms and links go into frames, which load for themselves.
@@ -60,29 +57,13 @@ const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) =>
     0,
   )
 
-const browse = async (t: { teardown(fn: () => unknown): void }, url: string): Promise<void> => {
-  const profile = await mkdtemp(join(tmpdir(), 'abohawa-browser-'))
-  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--remote-debugging-port=0']
-  // A group of its own: Debian's command is a script, whose end leaves the browser running.
-  const options = { stdio: 'ignore', detached: true } as const
-  const child = spawn(browser ?? '', [...flags, `--user-data-dir=${profile}`, url], options)
-  t.teardown(async () => {
-    const ended = new Promise(resolve => child.once('exit', resolve))
-    if (child.pid === undefined) return
-    process.kill(-child.pid, 'SIGKILL')
-    await ended
-    // Its helpers end a little later than it does.
-    await rm(profile, { recursive: true, maxRetries: 10, retryDelay: 100 })
-  })
-}
-
 t.test('a page of another site reads, spends and purges nothing', { skip }, async t => {
   for (const env of [{}, { ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef' }])
     await t.test(Object.keys(env).join() || 'no token', async t => {
       const provider = await startScriptedProvider(t)
       const gateway = await startGateway(t, { providerUrl: provider.url, env })
       const site = await startHostileSite(t, gateway.opsUrl)
-      await browse(t, site.url)
+      await (await open?.({}, t))?.goto(site.url)
       await until('the page has tried everything', () => site.told.length > 0, 30_000)
       t.strictSame(JSON.parse(site.told.join('')), Array(5).fill('unreadable'))
       // Five by script, and the elements of the page.
@@ -97,7 +78,7 @@ t.test('an address that was entered and leads to the ops listener spends nothing
   const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const site = await startHostileSite(t, gateway.opsUrl)
-  await browse(t, `${site.url}/redirect`)
+  await (await open?.({}, t))?.goto(`${site.url}/redirect`)
   await until('it was refused', async () => (await refusals(gateway, 'browser')) > 0, 30_000)
   t.strictSame(provider.requests, [])
 })

@@ -25,8 +25,7 @@ const startGateway = async () => {
   const ops = urls.ops ?? ''
   const { body } = await sendRequest(`${ops}/keys`, { headers: { authorization } })
   const [{ id }] = body.keys
-  const operator = (headers: Record<string, string> = {}) =>
-    sendRequest(`${ops}/keys/${id}`, { headers: { authorization, ...headers } })
+  const operator = () => sendRequest(`${ops}/keys/${id}`, { headers: { authorization } })
   return { ops, id: id as string, operator }
 }
 
@@ -43,6 +42,7 @@ const sentenceFor = (method: string): string =>
 
 t.test('a stranger’s body never runs as the request of an operator', async t => {
   const { ops, id, operator } = gateway
+  const before = await refusedFor(ops, 'body')
   for (const method of bodiless)
     for (const [framing, bytes] of [
       ['chunked', head(`${method} /status`, 'transfer-encoding: chunked') + chunked(begun(id))],
@@ -50,34 +50,23 @@ t.test('a stranger’s body never runs as the request of an operator', async t =
     ] as const) {
       const stranger = await openRaw(t, ops)
       stranger.send(bytes + head('GET /livez'))
-      t.equal((await stranger.answer(method)).status, 400, `${method}, ${framing}`)
+      const refused = await stranger.answer(method)
+      t.equal(refused.status, 400, `${method}, ${framing}`)
+      if (method !== 'HEAD') t.equal(JSON.parse(refused.body).error, sentenceFor(method))
       t.strictSame(await stranger.answersToTheEnd(), [], 'nothing behind it is a request')
-      for (let i = 0; i < 3; i++) {
-        const { status, body } = await operator()
-        t.match({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
-      }
-      stranger.socket.destroy()
-      // So that each shows by itself what it does.
-      await sendRequest(`${ops}/keys/${id}/reinstate`, { method: 'POST', headers: { authorization } })
+      const { status, body } = await operator()
+      t.match({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
     }
+  t.equal((await refusedFor(ops, 'body')) - before, 2 * bodiless.length)
 })
 
-t.test('a body is refused where none belongs, and whole where one does', async t => {
+t.test('an empty body belongs everywhere, and another is taken whole where one belongs', async t => {
   const { ops, id, operator } = gateway
-  const before = await refusedFor(ops, 'body')
   for (const method of bodiless) {
-    const raw = await openRaw(t, ops)
-    raw.send(`${head(`${method} /keys`, `authorization: ${authorization}`, 'content-length: 1')}x`)
-    const { status, body } = await raw.answer(method)
-    t.equal(status, 400)
-    if (method !== 'HEAD') t.equal(JSON.parse(body).error, sentenceFor(method))
-    t.strictSame(await raw.answersToTheEnd(), [], 'the connection ends')
     const empty = await openRaw(t, ops)
     empty.send(head(`${method} /livez`, 'content-length: 0'))
     t.equal((await empty.answer(method)).status, method === 'GET' || method === 'HEAD' ? 200 : 405)
-    empty.socket.destroy()
   }
-  t.equal((await refusedFor(ops, 'body')) - before, bodiless.length)
 
   const raw = await openRaw(t, ops)
   const post = (path: string, more: readonly string[], body: string) => {
@@ -96,12 +85,9 @@ t.test('a body is refused where none belongs, and whole where one does', async t
   const trailed = chunked(limit(13)).replace(/\r\n$/, 'x: y\r\n\r\n')
   const trailer = [json, 'transfer-encoding: chunked', 'trailer: x']
   t.equal(await limitOf(post(path, trailer, trailed)), 13, 'trailers')
-  const hop = [json, 'content-length: 12', 'connection: x, keep-alive', 'x: y']
-  t.equal(await limitOf(post(path, hop, limit(14))), 14)
   t.match(await post(`/keys/${id}/revoke`, [], ''), { status: 200 }, 'no body, and no length')
   t.match(await post(`/keys/${id}/reinstate`, ['content-length: 0'], ''), { status: 200 })
-  t.match((await operator()).body, { id, status: 'active', limit: 14 })
-  t.equal((await operator({ connection: 'keep-alive' })).status, 200)
+  t.match((await operator()).body, { id, status: 'active', limit: 13 })
 })
 
 t.test('behind a body that is not taken the connection ends, and behind one that is, it goes on', async t => {
@@ -112,7 +98,6 @@ t.test('behind a body that is not taken the connection ends, and behind one that
     [400, 'text/csv', short, false],
     [400, 'application/json', '{', true],
     [413, 'application/json', long, false],
-    [400, 'text/csv', long, false],
   ] as const)
     for (const [framing, bytes] of [
       [`content-length: ${body.length}`, body],

@@ -7,11 +7,9 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { setPublished } from '../../src/catalogue/publication.ts'
-
 import { productCounts } from '../support/product-places.ts'
 import { samplesIn } from '../support/promtool.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
@@ -110,7 +108,6 @@ t.test('an unpublished place is gone everywhere without a restart', async t => {
   })
   const status = async (endpoint: string) => (await gateway.get(`/${endpoint}/upazila/302672`)).status
   const total = async (query: string) => (await gateway.get(`/locations?${query}`)).body.total
-  const child = (await gateway.get('/locations?type=union&upazila_id=302672&limit=1')).body.results[0]
   const before = await total('type=upazila')
 
   await setPublished(path, '302672', false)
@@ -118,8 +115,6 @@ t.test('an unpublished place is gone everywhere without a restart', async t => {
   for (const endpoint of ['locations', 'weather', 'forecast']) t.equal(await status(endpoint), 404, endpoint)
   t.equal(await total('type=upazila'), before - 1)
   t.equal(await total('type=union&upazila_id=302672'), 0, 'absent from filters as well')
-  const orphan = (await gateway.get(`/locations/union/${child.id}`)).body.location
-  t.equal(orphan.parent_en, child.parent_en, 'its children keep their own flag and still name it')
 
   await setPublished(path, '302672', true)
   await gateway.reloadCatalogue()

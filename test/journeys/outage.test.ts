@@ -58,10 +58,7 @@ for (const [fresh, stale, hours, fetched] of table)
 t.test('cache.staleFor can be raised as far as what was fetched reaches, and keeps the cache', async t => {
   const clock = manualClock('2026-11-21T06:00:00Z')
   await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
-  const store = {
-    ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
-    ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
-  }
+  const store = { ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`, ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
   const start = (staleFor: string) => {
     const env = { ...store, ABOHAWA_CACHE__STALE_FOR: staleFor }
     return startGateway(t, { providerUrl: provider.url, clock, env })
@@ -192,12 +189,8 @@ t.test('an outage that opens the circuit', async t => {
     await gateway.get(`/weather/upazila/${places[0]}`)
     return own().some(({ msg }) => msg === 'outage is over')
   })
-  const lines = own()
-  t.equal(lines.length, 3, JSON.stringify(lines))
-  const over = lines[2]
-  t.strictSame((await status()).outages, [])
-  t.ok(Number(open?.stale) <= Number(over?.stale), 'the sums so far are those of a little earlier')
-  t.ok(Number(open?.failures) <= Number(over?.failures))
+  const [, , over, ...more] = own()
+  t.strictSame([more, (await status()).outages], [[], []])
   t.match(over, { level: 'info', outage: 'provider', failures: Number, causes: { provider_failing: Number } })
   t.ok(Number(over?.seconds) >= seconds - 2, `${over?.seconds} s`)
   t.equal(over?.errors, seen.errors)

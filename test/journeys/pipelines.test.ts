@@ -30,11 +30,7 @@ const chunked = () => request('/locations', { method: 'POST', more: 'transfer-en
 t.test('garbage behind whole requests gets one 400 after all of their answers', async t => {
   for (const [bytes, status, sentence] of [
     [garbage, 400, 'the request is not valid HTTP'],
-    [
-      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`,
-      400,
-      /^the URL and headers are too large; allowed: 16 KiB/,
-    ],
+    [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, 400, /^the URL and headers are too large; allowed: 16/],
     ['CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n', 405, 'the method is CONNECT; allowed: GET, HEAD'],
   ] as const)
     for (const point of ['25.5/89.5', '24.5/89.5']) {
@@ -73,10 +69,8 @@ t.test('a body that turns bad belongs to its request, which is not answered twic
 t.test('nothing is answered behind a request with a body, or with an offer to upgrade', async t => {
   const raw = await open()
   raw.send(`${chunked()}5\r\nhello\r\n0\r\n\r\n${request()}`)
-  t.strictSame(
-    (await raw.answersToTheEnd()).map(({ status, headers }) => [status, headers.get('connection')]),
-    [[405, 'close']],
-  )
+  const [refused, ...behind] = await raw.answersToTheEnd()
+  t.strictSame([refused?.status, refused?.headers.get('connection'), behind], [405, 'close', []])
   // Node's parser loses what follows an offer on the connection.
   for (const each of [gateway, secure])
     for (const key of ['none', keyOf(each)])

@@ -34,43 +34,32 @@ const busy = 'no weather can be given for this place right now: '
 const once = 1
 const withRetries = 3
 const unusable = "the weather provider's answer was not usable"
-// fault, calls for one request, the end of the sentence, seconds to wait
-const faults: [string, number, string, number?][] = [
+const cutOff = "the weather provider's answer was cut off"
+const usedUp = "the gateway's share of the weather provider is used up"
+// faults, calls for one request, the end of the sentence, seconds to wait
+const faults: [names: string, calls: number, sentence: string, retryAfter?: number][] = [
   ['bad-request', once, 'the weather provider has none for this grid cell'],
   ['too-much-data', once, 'the weather provider refused the size of our request'],
-  ['unauthorized', once, 'the weather provider does not accept this gateway'],
-  ['unknown-key', once, 'the weather provider does not accept this gateway'],
-  ['forbidden', once, 'the weather provider does not accept this gateway'],
-  ['not-found', once, 'the weather provider does not accept this gateway'],
+  ['unauthorized unknown-key forbidden not-found', once, 'the weather provider does not accept this gateway'],
   // 06:05:30 UTC: the minute ends in 30 s, the hour in 54.5 min, the UTC day in almost 18 h; plus the margin.
-  ['minutely-limit', once, "the gateway's share of the weather provider is used up", 32],
-  ['hourly-limit', once, "the gateway's share of the weather provider is used up", 3_272],
-  ['daily-limit', once, "the gateway's share of the weather provider is used up", 64_472],
+  ['minutely-limit', once, usedUp, 32],
+  ['hourly-limit', once, usedUp, 3_272],
+  ['daily-limit', once, usedUp, 64_472],
   ['concurrent-limit', withRetries, 'the weather provider is busy'],
-  ['internal-error', withRetries, 'the weather provider is failing'],
-  ['bad-gateway', withRetries, 'the weather provider is failing'],
-  ['gateway-timeout', withRetries, 'the weather provider is failing'],
+  ['internal-error bad-gateway gateway-timeout', withRetries, 'the weather provider is failing'],
   ['overloaded', once, 'the weather provider is overloaded'],
-  ['empty', withRetries, "the weather provider's answer was cut off"],
-  ['cut-off', withRetries, "the weather provider's answer was cut off"],
-  ['streaming-error', withRetries, "the weather provider's answer was cut off"],
-  ['header-only', once, "the weather provider's answer was not usable"],
+  ['empty cut-off streaming-error', withRetries, cutOff],
   ['reset', withRetries, 'the connection to the weather provider broke'],
-  ['hang', once, 'the weather provider did not answer in time'],
-  ['stall', once, 'the weather provider did not answer in time'],
-  ['wrong-count', once, unusable],
-  ['wrong-offset', once, unusable],
-  ['missing-section', once, unusable],
-  ['missing-variable', once, unusable],
-  ['short-array', once, unusable],
-  ['all-null', once, unusable],
-  ['irregular-times', once, unusable],
+  ['hang stall', once, 'the weather provider did not answer in time'],
+  ['header-only wrong-count wrong-offset missing-section', once, unusable],
+  ['missing-variable short-array all-null irregular-times', once, unusable],
 ]
 
 // The gateway's own first backoff of a failed cell: 20 to 30 s.
 const firstBackoff = [20, 30] as const
 
-for (const [fault, calls, sentence, retryAfter] of faults)
+const each = faults.flatMap(([names, ...rest]) => names.split(' ').map(name => [name, ...rest] as const))
+for (const [fault, calls, sentence, retryAfter] of each)
   t.test(`${fault}: a cold cell is 500 after ${calls} call(s), and a warm one is served on`, async t => {
     const gateway = await setUp(t)
     const [warm, cold] = ['/weather/coords/25/89', '/weather/coords/21/90']
@@ -118,10 +107,9 @@ t.test('a batch is refused for one point: the others are served, the bad one alo
 
 t.test('a retry that helps is not noticed by the consumer', async t => {
   const gateway = await setUp(t)
-  for (const fault of ['internal-error', 'reset', 'cut-off', 'bad-gateway']) {
+  for (const [i, fault] of ['internal-error', 'reset', 'cut-off', 'bad-gateway'].entries()) {
     await provider.steer({ fault, times: 1 })
-    const longitude = 88 + faults.findIndex(([name]) => name === fault) / 10
-    t.equal((await gateway.get(`/weather/coords/26.5/${longitude}`)).status, 200, fault)
+    t.equal((await gateway.get(`/weather/coords/26.5/88.${i}`)).status, 200, fault)
   }
 })
 
@@ -138,69 +126,52 @@ t.test('our key goes to the provider in a header and shows nowhere', async t => 
   t.notMatch(refused.text + JSON.stringify(wrong.logged), /provider-secret/)
 })
 
-// A provider that lies or floods. All lies are in test/provider/open-meteo/decode-lies.test.ts.
+// A provider that lies or floods. All lies are in test/provider/open-meteo/decode.test.ts.
 
-/** Returns the damaged form of an honest response. */
-type Spoil = (answer: string) => string | Buffer
-let spoil: Spoil = answer => answer
-const lying = await startHostileProvider(t, provider.url, {
-  lying: async ({ response, honest }) => response.end(spoil(await honest())),
-})
-const lied = await startGateway(t, {
-  providerUrl: lying.url('lying'),
-  clock,
-  env: {
-    ABOHAWA_TEST_PROVIDER__RETRIES: '0',
-    ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
-    ABOHAWA_TEST_CACHE__RETRY_AFTER: '10ms',
-    ABOHAWA_TEST_CACHE__RETRY_AFTER_AT_MOST: '10ms',
-  },
-})
-const refusedAs = async (reason: string): Promise<number> =>
-  (await lied.metric(`abohawa_provider_refused_answers_total{reason="${reason}"}`)) ?? 0
-
-const all =
-  (pattern: RegExp, by: string): Spoil =>
+type Damage = (answer: string) => string | Buffer
+const put =
+  (pattern: RegExp, by: string): Damage =>
   answer =>
     answer.replaceAll(pattern, by)
-const lies: [string, Spoil, string][] = [
-  ['a temperature of 8191.9', all(/("temperature_2m":\[)[^,]+/g, '$18191.9'), 'out_of_range'],
-  ['a weather code of 0.5', all(/("weather_code":\[)[^,]+/g, '$10.5'), 'out_of_range'],
-  ['weather of another place', all(/"latitude":[^,]+/g, '"latitude":51.5'), 'wrong_place'],
-  ['weather in other units', all(/°C/g, '°F'), 'wrong_unit'],
-  ['weather in Greenwich’s time', all(/"utc_offset_seconds":21600/g, '"utc_offset_seconds":0'), 'wrong_time'],
-  ['a list without end', () => `[${'0,'.repeat(100_000)}0]`, 'too_many_elements'],
-  ['lists in each other', () => `[${'['.repeat(1_000_000)}`, 'too_deep'],
-  ['more bytes than requested', () => Buffer.alloc(2_000_000, ' '), 'too_large'],
-  ['zipped bytes that are not said to be', answer => gzipSync(answer), 'damaged'],
+const damages: [what: string, damage: Damage, reason: string, sentence: string][] = [
+  ['a temperature of 8191.9', put(/("temperature_2m":\[)[^,]+/g, '$18191.9'), 'out_of_range', unusable],
+  ['weather of another place', put(/"latitude":[^,]+/g, '"latitude":51.5'), 'wrong_place', unusable],
+  ['more bytes than requested', () => Buffer.alloc(2_000_000, ' '), 'too_large', unusable],
+  ['zipped bytes that are not said to be', answer => gzipSync(answer), 'damaged', cutOff],
 ]
 
-let longitude = 88
-for (const [what, lie, reason] of lies)
-  t.test(`${what}: nobody gets it, it is counted, and the older weather is served on`, async t => {
+t.test('nobody gets an answer that lies; it is counted, and the older weather is served on', async t => {
+  let damage: Damage = answer => answer
+  const lying = await startHostileProvider(t, provider.url, {
+    lying: async ({ response, honest }) => response.end(damage(await honest())),
+  })
+  const { get, metric, opsUrl } = await startGateway(t, {
+    providerUrl: lying.url('lying'),
+    clock,
+    env: {
+      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+      ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
+      ABOHAWA_TEST_CACHE__RETRY_AFTER: '10ms',
+      ABOHAWA_TEST_CACHE__RETRY_AFTER_AT_MOST: '10ms',
+    },
+  })
+  for (const [i, [what, lie, reason, sentence]] of damages.entries()) {
+    const counted = () => metric(`abohawa_provider_refused_answers_total{reason="${reason}"}`)
     clock.set(at)
     await provider.steer({ now: at, fault: 'none' })
-    spoil = answer => answer
-    longitude = Math.round((longitude + 0.2) * 10) / 10
-    const [warm, cold] = [`/weather/coords/23/${longitude}`, `/weather/coords/24/${longitude}`]
-    const before = await lied.get(warm)
-    t.equal(before.status, 200)
-    const counted = await refusedAs(reason)
+    damage = answer => answer
+    const [warm, cold] = [`/weather/coords/23/88.${2 * i}`, `/weather/coords/24/88.${2 * i}`]
+    const before = await get(warm)
+    t.equal(before.status, 200, what)
 
-    spoil = lie
-    const answer = await lied.get(cold)
-    t.equal(answer.status, 500)
-    t.match(
-      answer.body.error,
-      reason === 'damaged' ? `${busy}the weather provider's answer was cut off` : busy + unusable,
-    )
-    t.equal(await refusedAs(reason), counted + 1)
-
+    damage = lie
+    t.match(await get(cold), { status: 500, body: { error: busy + sentence } })
+    t.equal(await counted(), 1)
     clock.advance(2 * 3_600_000)
-    t.match((await lied.get(warm)).headers['cache-status'], /fwd=stale/)
-    await until(`the refresh is refused as ${reason}`, async () => (await refusedAs(reason)) >= counted + 2)
+    t.match((await get(warm)).headers['cache-status'], /fwd=stale/)
+    await until(`the refresh is refused as ${reason}`, async () => ((await counted()) ?? 0) >= 2)
     clock.set(at)
-    t.strictSame((await lied.get(warm)).body, before.body, 'as it was')
-    t.equal((await sendRequest(`${lied.opsUrl}/readyz`)).status, 200)
-    spoil = answer => answer
-  })
+    t.strictSame((await get(warm)).body, before.body, 'as it was')
+    t.equal((await sendRequest(`${opsUrl}/readyz`)).status, 200)
+  }
+})

@@ -69,6 +69,7 @@ t.test('the document names the scheme and host of each request, and keeps none o
   ]
   t.strictSame([...one.urls, ...other.urls], ['http://a.example:81', 'http://[::1]:8'])
   t.not(one.etag, other.etag)
+  t.match(await sendRequest(`${proxied.apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
   const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
   t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
   const raw = await openRaw(t, gateway.apiUrl)
@@ -112,9 +113,7 @@ t.test('the page and its files are open and strict; what lies beside them needs 
   for (const [language, lang] of [
     ['bn-BD,bn;q=0.9,en;q=0.8', 'bn'],
     ['fr', 'en'],
-    ['en-US,en', 'en'],
     // Longer than what is read.
-    ['bn,'.padEnd(256, 'x'), 'bn'],
     ['bn,'.padEnd(257, 'x'), 'en'],
   ] as const)
     t.equal((await fetchRaw('/docs', { 'accept-language': language })).headers['content-language'], lang)
@@ -145,23 +144,6 @@ t.test('no request for the reference counts, with a key or without', async t => 
     `http_server_request_duration_seconds_count{endpoint="reference",status="${status}"}`
   t.ok(((await gateway.metric(series(200))) ?? 0) > 8)
   t.equal(await gateway.metric(series(429)), 0, 'a series that nothing has met yet')
-})
-
-t.test('a stranger gets no more of a connection than with a wrong key', async t => {
-  const raw = await openRaw(t, gateway.apiUrl)
-  raw.send('GET /docs/icon.svg HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200))
-  const answers = await raw.answersToTheEnd()
-  t.equal(answers.length, 100)
-  t.ok(answers.every(({ status }) => status === 200))
-  t.equal(answers.at(-1)?.headers.get('connection'), 'close')
-})
-
-t.test('where HTTPS is required the reference needs it too', async t => {
-  const env = { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
-  const { apiUrl } = await startGateway(t, { providerUrl: provider.url, env })
-  t.match(await sendRequest(`${apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
-  const headers = { 'x-forwarded-proto': 'https' }
-  t.equal((await sendRequest(`${apiUrl}/docs`, { headers })).status, 200)
 })
 
 t.test('a request is sent with the typed key, and nothing keeps the key', { skip }, async t => {
@@ -217,15 +199,13 @@ t.test('a request is sent with the typed key, and nothing keeps the key', { skip
   t.ok(page.complaints.every(each => /401 \(Unauthorized\)/.test(each)))
 })
 
-t.test('the page is read without a script too', { skip }, async t => {
-  const page = await open?.({ javaScriptEnabled: false }, t)
-  await page?.goto(`${gateway.apiUrl}/docs?lang=en`)
-  const text = (await page?.locator('main').innerText()) ?? ''
-  for (const word of ['temperature_2m', 'quota_exhausted', 'retry-after', 'getWeather'.slice(3)])
-    t.ok(text.includes(word), word)
-})
-
 t.test('each language is a link away, and in Bengali nothing but names is English', { skip }, async t => {
+  // The page is whole without a script too.
+  const bare = await open?.({ javaScriptEnabled: false }, t)
+  await bare?.goto(`${gateway.apiUrl}/docs?lang=en`)
+  const text = (await bare?.locator('main').innerText()) ?? ''
+  for (const word of ['temperature_2m', 'quota_exhausted', 'retry-after']) t.ok(text.includes(word), word)
+
   const page = await open?.({ locale: 'bn-BD' }, t)
   if (!page) return
   await page.goto(`${gateway.apiUrl}/docs`)

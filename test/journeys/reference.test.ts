@@ -20,10 +20,7 @@ type Operation = {
 }
 const document = JSON.parse(committed) as {
   paths: Record<string, { get: Operation }>
-  components: {
-    schemas: Record<string, { properties: Record<string, object> }>
-    headers: Record<string, { required?: boolean }>
-  }
+  components: { schemas: Record<string, { properties: Record<string, object> }> }
 }
 const operations = Object.values(document.paths).map(({ get }) => get)
 
@@ -38,19 +35,12 @@ t.test('a linter has nothing against it', async t => {
 
 t.test('a response that is not as documented is found', async t => {
   const url = '/api/v1/locations/division/30'
-  const headers = {
-    'x-ratelimit-limit': '1',
-    'x-ratelimit-remaining': '1',
-    'x-ratelimit-reset': '1',
-    'x-request-id': 'a',
-    'cache-control': 'no-store',
-    etag: '"a"',
-  }
+  const figures = { 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '1' }
+  const ofError = { ...figures, 'x-request-id': 'a', 'cache-control': 'no-store' }
+  const headers = { ...ofError, etag: '"a"' }
   const body = document.paths['/api/v1/locations/{type}/{id}']?.get.responses[200]?.content[
     'application/json'
   ]?.example as { location: object }
-  const { etag: _etag, ...ofError } = headers
-  const { 'x-request-id': _, ...fewer } = headers
   const given = (status: number, content: unknown, more: Record<string, string> = {}) => {
     const bytes = Buffer.from(JSON.stringify(content))
     const own = { ...(status === 200 ? headers : ofError), ...more }
@@ -60,17 +50,15 @@ t.test('a response that is not as documented is found', async t => {
   t.equal(given(404, { error: 'x', code: 'place_not_found' }), '')
   for (const [found, wanted] of [
     [given(200, { location: { ...body.location, extra: 1 } }), /additional properties/],
-    [given(200, { location: { ...body.location, website: undefined } }), /required property 'website'/],
     [given(200, { location: { ...body.location, population: '1' } }), /population must be integer/],
     [given(200, body, { 'x-new': '1' }), /has the header x-new/],
     [given(404, { error: 'x', code: 'place_lost' }), /the code place_lost, which is not documented/],
-    [given(404, { error: 'x' }), /required property 'code'/],
     [given(503, { error: 'x', code: 'x_y' }), /is not documented/],
     [given(401, { error: 'x', code: 'key_missing' }), /lacks the header www-authenticate/],
   ] as const)
     t.match(found, wanted)
-  const head = { method: 'HEAD', url, status: 200, headers: fewer, bytes: Buffer.alloc(0) }
-  t.match(deviations(head), [/lacks the header x-request-id/])
+  const head = { method: 'HEAD', url, status: 200, headers: figures, bytes: Buffer.alloc(0) }
+  t.match(deviations(head).join(), /lacks the header x-request-id/)
 })
 
 t.test('the document allows further fields, and has the ranges of the values', t => {
@@ -81,8 +69,6 @@ t.test('the document allows further fields, and has the ranges of the values', t
   t.match(Hourly?.properties.precipitation_probability, {
     items: { type: ['integer', 'null'], minimum: 0, maximum: 100 },
   })
-  for (const name of ['etag', 'retry-after', 'www-authenticate', 'allow', 'cache-status', 'last-modified'])
-    t.equal(document.components.headers[name]?.required, true, name)
   t.end()
 })
 

@@ -3,7 +3,6 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { statusLines } from '../../src/cli/operate/status-text.ts'
@@ -34,9 +33,11 @@ const start = async (t: Test, env: Record<string, string> = {}) => {
   return { clock, gateway, ops, status, step }
 }
 
-t.test('keys near their limit are known after a restart, and so are those with most requests', async t => {
-  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+t.test('top keys and demand are known after a restart, and the shared tier serves', async t => {
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_TEST_CACHE__WARM_FOR: '5s' }
   const { gateway, status } = await start(t, env)
+  for (const place of ['3026', '2015', '3033'])
+    t.equal((await gateway.get(`/weather/district/${place}`)).status, 200)
   const free = { key: gateway.keys.free ?? '' }
   for (let i = 0; i < 80; i++) await gateway.get('/locations?type=division', free)
   const near = [{ keyId: gateway.keyIds.free, subscriber: 'Test', tier: 'free', used: 80, limit: 100 }]
@@ -47,9 +48,18 @@ t.test('keys near their limit are known after a restart, and so are those with m
   const after = await next.status()
   t.strictSame(after.keysNearLimit, near)
   t.match(after.top?.keys, [{ keyId: gateway.keyIds.free, requests: 80 }])
-  t.equal(after.keysNearLimit?.length, 1)
+  t.equal(after.cache?.entries, 3, 'the shared tier had them')
+  t.ok(Date.parse(after.provider?.firstErrorAt ?? '') > Date.parse(after.at), 'nobody asked here yet')
   await next.gateway.get('/locations?type=division', free)
   t.match((await next.status()).keysNearLimit, [{ used: 81 }], 'once, as it is counted since')
+  await orderPurge(next.gateway.opsUrl, 'district/3026', true)
+  await next.gateway.close()
+
+  const third = await start(t, env)
+  const missed = await third.status()
+  t.match(missed, { cache: { entries: 2, wantedCells: 3 } })
+  t.equal(missed.provider?.firstErrorAt, missed.at)
+  t.ok((await third.gateway.metric(timeLeft)) ?? 0, 'two are cached')
 })
 
 t.test('the figures are those of what was sent', async t => {
@@ -62,6 +72,7 @@ t.test('the figures are those of what was sent', async t => {
     cache: { entries: 0, counts: { fresh: 0, stale: 0, failed: 0 } },
     store: { kind: 'embedded', isUp: true, fault: null },
     config: { fault: null, needsRestart: [], differs: [] },
+    certificate: null,
     keysNearLimit: [],
     top: { places: [], keys: [] },
   })
@@ -137,9 +148,8 @@ t.test('a cell in demand that no tier holds makes the first error now', async t 
 
   await provider.steer({ fault: 'internal-error' })
   await purge('district/3026')
-  t.strictSame(await isNow(), now, 'one of three is purged')
   t.equal((await gateway.get('/weather/district/3026')).status, 500)
-  t.strictSame(await isNow(), now, 'and could not be loaded')
+  t.strictSame(await isNow(), now, 'one of three is purged, and could not be loaded')
   await provider.steer({ fault: 'none' })
   clock.advance(10 * 60_000)
   await until('it is served again', async () => (await gateway.get('/weather/district/3026')).status === 200)
@@ -150,33 +160,9 @@ t.test('a cell in demand that no tier holds makes the first error now', async t 
   t.strictSame(await isNow(), now, 'a cell that was never cached')
   t.ok(((await left()) ?? 0) > 3600, 'which does not hide what runs out')
   await provider.steer({ fault: 'none' })
-  clock.advance(10 * 60_000)
-  await until('it is served too', async () => (await gateway.get('/weather/district/6091')).status === 200)
   await purge('all')
   t.strictSame(await isNow(), now, 'everything is purged')
   t.equal(await left(), 0)
-})
-
-t.test('after a restart the demand of before counts, and the shared tier serves', async t => {
-  const path = join(t.testdir(), 'store.db')
-  const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_TEST_CACHE__WARM_FOR: '5s' }
-  const first = await start(t, env)
-  for (const place of ['3026', '2015', '3033'])
-    t.equal((await first.gateway.get(`/weather/district/${place}`)).status, 200)
-  await first.gateway.close()
-
-  const second = await start(t, env)
-  const report = await second.status()
-  t.equal(report.cache?.entries, 3, 'the shared tier had them')
-  t.ok(Date.parse(report.provider?.firstErrorAt ?? '') > Date.parse(report.at), 'nobody asked here yet')
-  await orderPurge(second.gateway.opsUrl, 'district/3026', true)
-  await second.gateway.close()
-
-  const third = await start(t, env)
-  const missed = await third.status()
-  t.match(missed, { cache: { entries: 2, wantedCells: 3 } })
-  t.equal(missed.provider?.firstErrorAt, missed.at)
-  t.ok((await third.gateway.metric(timeLeft)) ?? 0, 'two are cached')
 })
 
 t.test('cells are fresh, stale or failed, and the first error is known beforehand', async t => {
@@ -222,8 +208,6 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
 })
 
 t.test('the certificate that is served has its days left', async t => {
-  const { status: plain } = await start(t)
-  t.equal((await plain()).certificate, null, 'plain HTTP has none')
   const [cert, key] = ['crt', 'key'].map(end => join(import.meta.dirname, `../fixtures/localhost.${end}`))
   const { clock, status } = await start(t, {
     ABOHAWA_SERVER__TLS__CERT: cert ?? '',
@@ -231,22 +215,17 @@ t.test('the certificate that is served has its days left', async t => {
   })
   const end = new X509Certificate(readFileSync(cert ?? '')).validToDate.getTime()
   const calendar = createCalendar('Asia/Dhaka')
-  const shown = async () =>
-    statusLines(await status(), null, calendar).find(({ text }) => text.startsWith('  certificate'))
   t.equal((await status()).certificate?.expiresAt, new Date(end).toISOString())
   for (const [leftMs, sentence, tone] of [
     [20 * utcDayMs, 'expires in 20 days', undefined],
     [12 * utcDayMs, 'expires in 12 days', 'warn'],
-    [utcDayMs, 'expires in 24 h', 'bad'],
     [-3 * 3_600_000, 'expired 3 h ago', 'bad'],
   ] as const) {
     clock.set(end - leftMs)
-    const line = await shown()
+    const line = statusLines(await status(), null, calendar).find(({ text }) => /^ {2}certificate/.test(text))
     t.match(line?.text, new RegExp(`^  certificate +${sentence}$`))
     t.equal(line?.tone, tone, sentence)
   }
-  const without = statusLines(await plain(), null, calendar)
-  t.notOk(without.some(({ text }) => text.includes('certificate')))
 })
 
 t.test('a refresh loads one cell whatever is cached, and says how that went', async t => {
@@ -269,13 +248,7 @@ t.test('a refresh loads one cell whatever is cached, and says how that went', as
   })
   await provider.steer({ fault: 'none' })
 
-  for (const [of, error] of [
-    ['', /^of is missing; allowed: /],
-    ['?of=dhaka', /^the target is "dhaka"; allowed: /],
-    ['?of=all', /^the target is "all"; allowed: /],
-    ['?of=53,9', /^the latitude 53 is outside/],
-  ] as const)
-    t.match(await refresh(of), { status: 400, body: { error } }, of)
+  t.match(await refresh('?of=all'), { status: 400, body: { error: /^the target is "all"; allowed: / } })
 })
 
 t.test('a search finds places of all levels, in both languages', async t => {
@@ -290,59 +263,42 @@ t.test('a search finds places of all levels, in both languages', async t => {
   t.strictSame(await found('q=xyxyxyxy'), [])
   for (const [query, sentence] of [
     ['', /^q is missing; allowed: 1 to 100 characters/],
-    ['q=', /^q is ""; allowed/],
-    ['q=a&q=b', /^q is given more than once/],
     [`q=${'a'.repeat(101)}`, /^q is "a+…"; allowed/],
-    ['q=a&limit=0', /^limit is "0"; allowed: a whole number from 1 to 50/],
-    ['q=a&limit=51', /^limit is "51"/],
-    ['q=a&limit=x', /^limit is "x"/],
+    ['q=a&limit=51', /^limit is "51"; allowed: a whole number from 1 to 50/],
   ] as const)
     t.match(await ops(`/search?${query}`), { status: 400, body: { error: sentence } }, query)
 })
-
-/** Reads a stream of events over a socket of its own. */
-const listenTo = (t: Test, opsUrl: string) => {
-  const { hostname, port } = new URL(opsUrl)
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => {})
-  t.teardown(() => socket.destroy())
-  let text = ''
-  let isOver = false
-  socket.setEncoding('utf8').on('data', part => {
-    text += part
-  })
-  socket.on('close', () => {
-    isOver = true
-  })
-  socket.write(`GET /events HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`)
-  const events = (name: string) =>
-    [...text.matchAll(new RegExp(`^event: ${name}\\ndata: (.*)\\n\\n`, 'gm'))].map(([, data = '']) =>
-      JSON.parse(data),
-    )
-  return { events, isOver: () => isOver }
-}
 
 t.test('a stream tells the status every second, the cells that changed, and the end', async t => {
   const { gateway, clock, status } = await start(t, {
     ABOHAWA_SERVER__DRAIN_FOR: '3s',
     ABOHAWA_CATALOGUE__PATH: wholeCatalogue,
   })
-  const stream = listenTo(t, gateway.opsUrl)
-  await until('there are all cells', () => stream.events('cells').length > 0)
+  let text = ''
+  const { body } = await fetch(`${gateway.opsUrl}/events`)
+  const write = (part: string) => {
+    text += part
+  }
+  const read = body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write }))
+  const events = (name: string) =>
+    [...text.matchAll(new RegExp(`^event: ${name}\\ndata: (.*)\\n\\n`, 'gm'))].map(([, data = '']) =>
+      JSON.parse(data),
+    )
+  await until('there are all cells', () => events('cells').length > 0)
   const { at: _, history, ...report } = await status()
-  const [first] = stream.events('status')
+  const [first] = events('status')
   t.strictSame(Object.keys(first).sort(), [...Object.keys(report), 'at', 'point'].sort())
   t.equal(first.point.requestsPerSecond, null)
-  t.ok(stream.events('cells')[0].cells.length > 1_000)
+  t.ok(events('cells')[0].cells.length > 1_000)
   await gateway.get(dhaka)
-  const changed = await until('the loaded cell is told', () => stream.events('cells')[1])
+  const changed = await until('the loaded cell is told', () => events('cells')[1])
   t.match(changed.cells, [{ id: '23.7,90.4', state: 'fresh', demand: 1 }])
   clock.advance(10_000)
-  await until('the next point is told', () => stream.events('status').at(-1).point.requestsPerSecond === 0.1)
+  await until('the next point is told', () => events('status').at(-1).point.requestsPerSecond === 0.1)
 
   const closing = gateway.close()
-  await until('the stream ends', stream.isOver)
-  t.match(stream.events('status').at(-1), { instances: [{ phase: 'draining' }] })
+  await read
+  t.match(events('status').at(-1), { instances: [{ phase: 'draining' }] })
   const late = await sendRequest(`${gateway.opsUrl}/events`)
   t.match(late, { status: 503, body: { error: /^the gateway is stopping/ } })
   await closing

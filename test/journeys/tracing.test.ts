@@ -12,34 +12,20 @@ import t, { type Test } from 'tap'
 import { createLog } from '../../src/telemetry/log.ts'
 import { startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { createFreeKey } from '../support/single-gateway.ts'
+import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 type Attributes = { key: string; value: { stringValue?: string; intValue?: number | string } }[]
-type Span = {
-  name: string
-  kind: number
-  traceId: string
-  spanId: string
-  parentSpanId?: string
-  startTimeUnixNano: string
-  endTimeUnixNano: string
-  attributes: Attributes
-}
-type Export = {
-  resourceSpans: { resource: { attributes: Attributes }; scopeSpans: { spans: Span[] }[] }[]
-}
+type Span = Record<
+  'name' | 'traceId' | 'spanId' | 'parentSpanId' | 'startTimeUnixNano' | 'endTimeUnixNano',
+  string
+> & { kind: number; attributes: Attributes }
+type Export = { resourceSpans: { resource: { attributes: Attributes }; scopeSpans: { spans: Span[] }[] }[] }
 
 const provider = await startProviderHere(t, undefined, null)
 // The gateways of this file follow one another on one store, with one key.
-const settings = {
-  ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-  ABOHAWA_SERVER__PORT: '0',
-  ABOHAWA_SERVER__DRAIN_FOR: '0s',
-  ABOHAWA_OPS__PORT: '0',
-  ABOHAWA_PROVIDER__BASE_URL: provider.url,
-}
+const settings = { ...(await singleGatewayEnv(t, provider.url)), ABOHAWA_OPS__PORT: '0' }
 const key = await createFreeKey(settings)
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerSpan = '00f067aa0ba902b7'
@@ -64,9 +50,9 @@ const startReceiver = async (t: Test) => {
     types,
     exports,
     spans: () =>
-      exports.flatMap(({ resourceSpans }) =>
-        resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
-      ),
+      exports
+        .flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans))
+        .flatMap(({ spans }) => spans),
   }
 }
 
@@ -162,15 +148,11 @@ t.test('what the caller has not sampled is not exported, and the rest at the end
   t.notOk(receiver.spans().some(span => span.traceId === traceId))
 })
 
-t.test('without the variables nothing of OpenTelemetry is loaded', async t => {
+t.test('without the variables nothing of it is loaded, nor where they switch it off', async t => {
   const gateway = await serve(t, {})
   t.equal((await gateway.get('/weather/coords/22.1/90.1')).status, 200)
-  gateway.child.kill('SIGTERM')
-  t.equal(await gateway.exited, 0)
   t.equal(gateway.loaded(), '')
-})
 
-t.test('nor where they switch it off, or ask for what there is not', async t => {
   const loaded: string[] = []
   const hooks = registerHooks({
     load: (url, context, next) => {
@@ -193,14 +175,8 @@ t.test('nor where they switch it off, or ask for what there is not', async t => 
     t.equal(lines.length, reason === undefined ? 0 : 1)
     if (reason) t.match(lines[0], reason)
   }
-  t.ok(
-    loaded.some(url => url.endsWith('/tracing.ts')),
-    'the modules are seen',
-  )
-  t.strictSame(
-    loaded.filter(url => url.includes('@opentelemetry')),
-    [],
-  )
+  t.match(loaded.join(), '/tracing.ts', 'the modules are seen')
+  t.notMatch(loaded.join(), '@opentelemetry')
 })
 
 t.test('a collector that is away costs nothing but its spans', async t => {

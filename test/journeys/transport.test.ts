@@ -84,12 +84,14 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
 })
 
 t.test('who is not trusted can’t claim HTTPS, and without a proxy the header changes nothing', async t => {
-  const env = { ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' }
-  const behind = await startGateway(t, { providerUrl: provider.url, env })
-  const alone = await startGateway(t, { providerUrl: provider.url })
-  const statusOf = async (gateway: typeof alone, proto: string) =>
-    (await gateway.get('/locations?type=division', { headers: { 'x-forwarded-proto': proto } })).status
-  t.strictSame([await statusOf(behind, 'https'), await statusOf(alone, 'http')], [400, 200])
+  for (const [env, proto, status] of [
+    [{ ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' }, 'https', 400],
+    [{}, 'http', 200],
+  ] as const) {
+    const { get } = await startGateway(t, { providerUrl: provider.url, env })
+    const headers = { 'x-forwarded-proto': proto }
+    t.equal((await get('/locations?type=division', { headers })).status, status)
+  }
 })
 
 t.test('TLS that ends here and TLS that ends at a proxy are each judged by themselves', async t => {
@@ -146,6 +148,14 @@ t.test('plain HTTP on the port of TLS gets one 400 that says so, whatever its me
   }
   t.equal((await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used ?? 0, 0)
   await noneIsLeft(gateway)
+
+  // A thousand that read no answer leave nothing behind.
+  for (let round = 0; round < 10; round++) {
+    const sockets = Array.from({ length: 100 }, () => openSocket(gateway.apiUrl).pause())
+    for (const socket of sockets) socket.write('GET / HTTP/1.1\r\n\r\n', () => socket.resume())
+    await until('this hundred is closed', () => sockets.every(({ closed }) => closed))
+  }
+  await noneIsLeft(gateway)
 })
 
 t.test('a connection whose handshake does not come is closed after the request timeout', async t => {
@@ -154,15 +164,5 @@ t.test('a connection whose handshake does not come is closed after the request t
   // Too little for a request and for a handshake.
   for (const socket of sockets) socket.write('GE')
   await until('they are closed', () => sockets.every(({ destroyed }) => destroyed))
-  await noneIsLeft(gateway)
-})
-
-t.test('a thousand plain requests that read no answer leave nothing behind', async t => {
-  const gateway = await startTlsGateway(t, provider)
-  for (let round = 0; round < 10; round++) {
-    const sockets = Array.from({ length: 100 }, () => openSocket(gateway.apiUrl).pause())
-    for (const socket of sockets) socket.write('GET / HTTP/1.1\r\n\r\n', () => socket.resume())
-    await until('this hundred is closed', () => sockets.every(({ closed }) => closed))
-  }
   await noneIsLeft(gateway)
 })

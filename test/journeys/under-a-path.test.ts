@@ -51,18 +51,6 @@ t.test('the pages of a list lead to each other', async t => {
   t.equal(new Set(ids).size, 64)
 })
 
-t.test('what leads to the reference leads there', async t => {
-  const proxy = await startProxy(t, gateway.apiUrl)
-  for (const [from, to] of Object.entries({
-    '': 'docs',
-    'docs/': 'docs',
-    'openapi.json': 'api/v1/openapi.json',
-  })) {
-    const { status, url } = await fetch(proxy + from)
-    t.match({ status, url }, { status: 200, url: proxy + to }, from)
-  }
-})
-
 t.test('the reference is whole, sends a request, and its programs name the path', { skip }, async t => {
   const proxy = await startProxy(t, gateway.apiUrl)
   const page = await open?.({}, t)

@@ -11,6 +11,7 @@ import { openStore } from '../../src/stores/open-store.ts'
 import { forAll } from '../scenarios/set-up.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { quiet } from '../support/redis-store.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const keys = 5_000
@@ -82,10 +83,7 @@ for (const [kind, open, skip] of [
 ] as const)
   t.test(`on ${kind} it costs the same with ${keys} keys as with few`, { skip }, async t => {
     const { env, stepsOf } = await open(t)
-    const store = await openStore(readConfig({ files: [], env }).config, systemClock, {
-      redisAway: () => {},
-      redisBack: () => {},
-    })
+    const store = await openStore(readConfig({ files: [], env }).config, systemClock, quiet)
     t.teardown(() => store.close())
     await store.ensureSubscriber(sampleSubscriber)
     const filled = await stepsOf(() =>

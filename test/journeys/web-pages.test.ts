@@ -67,16 +67,6 @@ t.test('a page on a configured origin reads answers, figures and errors', { skip
   t.match(await fetchThere('/nowhere', key), { status: 404, seen: { 'x-ratelimit-remaining': '97' } })
 })
 
-t.test('another page is refused by the browser, and costs nothing', { skip }, async t => {
-  const { gateway, page } = await start(t, 'https://app.example.org')
-  const key = gateway.keys.free ?? ''
-  const answer = await page?.evaluate(
-    ask(`${gateway.apiUrl}/api/v1/locations?type=district`, { 'x-api-key': key }),
-  )
-  t.match(answer, { refused: /Failed to fetch/ })
-  t.equal((await gateway.get('/locations?type=division', { key })).headers['x-ratelimit-remaining'], '99')
-})
-
 t.test('requests that are no HTTP of ours are readable too, and 100 preflights end a connection', async t => {
   const { gateway } = await start(t, origin)
   const raw = await openRaw(t, gateway.apiUrl)

@@ -4,16 +4,14 @@ import t, { type Test } from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { createKey } from '../../src/keys/key-form.ts'
-import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
-import { calendar } from './meters.ts'
+import { calendar, storeInMemory } from './meters.ts'
 
 const setUp = (t: Test) => {
   const clock = manualClock('2026-11-21T12:00:00Z')
-  const store = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => store.close())
+  const store = storeInMemory(t, clock)
   return {
     clock,
     store,

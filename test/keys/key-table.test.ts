@@ -6,9 +6,8 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { randomBase62 } from '../../src/keys/key-form.ts'
 import { createKeyTable, shardCount, shardOf } from '../../src/keys/meter.ts'
-import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { meterOn } from './meters.ts'
+import { meterOn, storeInMemory } from './meters.ts'
 
 type Entry = { keyId: string; next: Entry | undefined }
 const entryOf = (keyId: string): Entry => ({ keyId, next: undefined })
@@ -73,8 +72,7 @@ const isInTableOfTexts = new Function('text', 'return %IsInternalizedString(text
 
 t.test('the id of a counted key does not get into the table of texts of V8', async t => {
   const clock = manualClock('2026-11-21T12:00:00Z')
-  const store = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => store.close())
+  const store = storeInMemory(t, clock)
   // The embedded store's own Maps are not the point.
   const commit: typeof store.commit = async ({ entries }) =>
     entries.map(({ units }) => ({ granted: units, used: units, before: 0 }))

@@ -10,7 +10,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
-import { calendar, meterOn } from './meters.ts'
+import { calendar, meterOn, storeInMemory } from './meters.ts'
 import { type Fate, unreliable } from './unreliable-store.ts'
 
 // Several meters on one store, each an instance, with their requests and decisions.
@@ -516,8 +516,7 @@ t.test('units admitted locally are reported on close, or else listed as lost', a
 
 t.test('a day is dropped from the store once, an hour after its end, and again when that failed', async t => {
   const clock = manualClock('2026-11-21T18:59:59Z')
-  const real = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => real.close())
+  const real = storeInMemory(t, clock)
   const dropped: string[] = []
   let fails = true
   const store = {
@@ -546,8 +545,7 @@ t.test('a day is dropped from the store once, an hour after its end, and again w
 
 t.test('very many counts are listed and forgotten some at a time', async t => {
   const clock = manualClock('2026-11-21T12:00:00Z')
-  const store = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => store.close())
+  const store = storeInMemory(t, clock)
   const meter = meterOn(store, clock)
   const [keys, day] = [5_000, clock.now()]
   const consume = (keyId: string) => meter.consume({ keyId, limit: 9 }, day)
@@ -643,8 +641,7 @@ const watchWalks = (t: Test) => {
 for (const isBack of [true, false])
   t.test(`on close very many counts are ${isBack ? 'reported' : 'listed as lost'} in parts`, async t => {
     const clock = manualClock('2026-11-21T12:00:00Z')
-    const real = openEmbeddedStore(':memory:', clock)
-    t.teardown(() => real.close())
+    const real = storeInMemory(t, clock)
     let isAway = true
     let reported = 0
     const lost: LostUnits[] = []

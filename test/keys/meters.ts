@@ -15,6 +15,7 @@ import {
 import { type Count, promised } from '../../src/keys/outage.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
@@ -41,6 +42,13 @@ export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given =
       ...given.observer,
     },
   })
+
+/** An embedded store in memory that ends with its test. */
+export const storeInMemory = (t: Pick<Test, 'teardown'>, clock: Clock) => {
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  return store
+}
 
 /** The day of meters on a Redis, which lasts longer than any test. */
 const day = '2026-11-21'

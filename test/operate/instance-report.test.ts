@@ -46,15 +46,13 @@ const invalid: [name: keyof InstanceReport, values: unknown[]][] = [
   ['memoryBytes', [-5, 0.5, 'much']],
   ['seenAt', [-1, {}, 9e15]],
 ]
-for (const [name, values] of invalid)
-  t.test(`an invalid ${name} is unknown, and the rest is taken`, async t => {
-    for (const value of values)
-      t.strictSame(
-        readReport(JSON.stringify({ ...report, [name]: value })),
-        { ...report, [name]: null },
-        JSON.stringify(value),
-      )
-  })
+t.test('an invalid field is unknown, and the rest is taken', async t => {
+  for (const [name, values] of invalid)
+    for (const value of values) {
+      const read = readReport(JSON.stringify({ ...report, [name]: value }))
+      t.strictSame(read, { ...report, [name]: null }, `${name}: ${JSON.stringify(value)}`)
+    }
+})
 
 t.test('what is no report is an unknown instance', async t => {
   const texts = ['', '{}', 'x', '[]', 'null', '7', '"ready"', '{"phase":', '\0', '{"__proto__":{"pid":1}}']

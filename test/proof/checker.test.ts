@@ -52,7 +52,12 @@ const renewed = (afterMs: number, what: 'certificate' | 'name', value: string): 
   return { afterMs, kind: 'renewed', what, value }
 }
 const purged = (afterMs: number): At => ({ afterMs, kind: 'purged', gateway: 0, hard: true })
-const twoSaid = [provider(0, 7), provider(1, 8)]
+const [said, seen] = [provider(0, 7), weather(1, 2, 7)]
+const twoSaid = [said, provider(1, 8)]
+const withHeaders = (afterMs: number, headers: Record<string, string>): At =>
+  weather(afterMs, 2, 7, { headers })
+const ofPlenty = (afterMs: number, remaining: number, headers: Record<string, string> = {}): At =>
+  weather(afterMs, remaining, 7, { key: 'plenty', headers })
 const stored = (afterMs: number, wind: number): At =>
   weather(afterMs, 2, wind, { headers: { 'cache-status': 'abohawa; fwd=miss; stored; ttl=9' } })
 const sharedAt = (afterMs: number, wind: number): At =>
@@ -69,42 +74,27 @@ const cases: readonly Case[] = [
     [away(0), exhausted(1)],
     [counted(1, 2, { status: 500, body: '{"error":"e","code":"internal_error"}' })],
   ],
-  [
-    2,
-    [provider(0, 7), weather(1, 2, 7)],
-    [provider(0, 7), weather(1, 2, 7, { path: '/weather/district/3026?lang=en' })],
-  ],
+  [2, [said, seen], [said, weather(1, 2, 7, { path: '/weather/district/3026?lang=en' })]],
   [
     2,
     [named(1, 'Dhaka')],
     [counted(1, 2, { headers: { link: '<?type=division&limit=1&offset=2>; rel="next"' } })],
   ],
-  [
-    2,
-    [counted(1, 2), counted(2, 1), counted(3, 0), exhausted(4)],
-    [...spent, exhausted(4, { headers: { 'retry-after': '9' } })],
-  ],
+  [2, [...spent, exhausted(4)], [...spent, exhausted(4, { headers: { 'retry-after': '9' } })]],
   [
     2,
     [counted(1, 2, { method: 'HEAD', body: '' })],
     [counted(1, 2, { method: 'POST', status: 405, body: '{"error":"e","code":"method_not_allowed"}' })],
   ],
-  [3, [provider(0, 7), weather(1, 2, 7)], [provider(0, 7), weather(1, 2, 8)]],
-  [3, [provider(0, 7), weather(14 * minute, 2, 7)], [provider(-150 * minute, 7), weather(1, 2, 7)]],
+  [3, [said, seen], [said, weather(1, 2, 8)]],
+  [3, [said, weather(14 * minute, 2, 7)], [provider(-150 * minute, 7), seen]],
   [
     3,
-    [provider(0, 7), weather(5 * minute, 2, 7)],
-    [
-      provider(0, 7),
-      weather(5 * minute, 2, 7, { headers: { 'last-modified': 'Sun, 01 Jun 2031 06:04:00 GMT' } }),
-    ],
+    [said, weather(5 * minute, 2, 7)],
+    [said, withHeaders(5 * minute, { 'last-modified': 'Sun, 01 Jun 2031 06:04:00 GMT' })],
   ],
-  [4, [provider(0, 7), weather(16 * minute, 2, 7)], [provider(0, 7), weather(-1, 2, 7)]],
-  [
-    4,
-    [provider(0, 7), weather(1, 2, 7)],
-    [provider(0, 7), weather(1, 2, 7, { headers: { 'cache-control': 'private, max-age=99' } })],
-  ],
+  [4, [said, weather(16 * minute, 2, 7)], [said, weather(-1, 2, 7)]],
+  [4, [said, seen], [said, withHeaders(1, { 'cache-control': 'private, max-age=99' })]],
   [
     5,
     [counted(1, 2), counted(2, 1)],
@@ -115,11 +105,7 @@ const cases: readonly Case[] = [
     [counted(1, 2), counted(2, 1, { status: 304, body: '', ifNoneMatch: 'W/"places"' })],
     [counted(1, 2), counted(2, 1, { status: 304, body: '', ifNoneMatch: 'W/"others"' })],
   ],
-  [
-    6,
-    [away(0), counted(1, 2), counted(2, 1), counted(3, 0), exhausted(4)],
-    [away(0), counted(1, 2), counted(2, 1), counted(3, 0), counted(4, 0), exhausted(5)],
-  ],
+  [6, [away(0), ...spent, exhausted(4)], [away(0), ...spent, counted(4, 0), exhausted(5)]],
   [
     // What a gateway admitted is missing where it lost Redis before it could report that again.
     6,
@@ -177,20 +163,11 @@ const cases: readonly Case[] = [
   [
     13,
     [
-      provider(0, 7),
-      phase(1, 'judged'),
-      weather(2, 2, 7, { key: 'plenty' }),
-      weather(3, 1, 7, {
-        key: 'plenty',
-        headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-9', 'cache-control': 'private, max-age=0' },
-      }),
+      ...[said, phase(1, 'judged'), ofPlenty(2, 2)],
+      ofPlenty(3, 1, { 'cache-status': 'abohawa; fwd=stale; ttl=-9', 'cache-control': 'private, max-age=0' }),
       ready(4, 'counted in the store'),
     ],
-    [
-      provider(0, 7),
-      phase(1, 'judged'),
-      weather(2, 2, 7, { key: 'plenty', headers: { 'cache-status': 'abohawa; fwd=stale; ttl=-60' } }),
-    ],
+    [said, phase(1, 'judged'), ofPlenty(2, 2, { 'cache-status': 'abohawa; fwd=stale; ttl=-60' })],
   ],
   [
     13,
@@ -199,15 +176,15 @@ const cases: readonly Case[] = [
   ],
   [
     14,
-    [provider(0, 7), weather(1, 2, 7), provider(minute, 8), weather(2 * minute, 1, 8)],
-    [provider(0, 7), provider(minute, 8), weather(2 * minute, 2, 8), weather(3 * minute, 1, 7)],
+    [said, seen, provider(minute, 8), weather(2 * minute, 1, 8)],
+    [said, provider(minute, 8), weather(2 * minute, 2, 8), weather(3 * minute, 1, 7)],
   ],
   // What gateways share does not go back either.
   [14, [...twoSaid, stored(2, 7), sharedAt(3, 7)], [...twoSaid, stored(2, 8), sharedAt(3, 7)]],
   [
     15,
-    [provider(0, 7), purged(1), provider(minute, 8), weather(2 * minute, 2, 8)],
-    [provider(0, 7), purged(1), weather(2 * minute, 2, 7)],
+    [said, purged(1), provider(minute, 8), weather(2 * minute, 2, 8)],
+    [said, purged(1), weather(2 * minute, 2, 7)],
   ],
   [
     16,
@@ -216,8 +193,8 @@ const cases: readonly Case[] = [
   ],
   [
     16,
-    [provider(0, 7), renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
-    [provider(0, 7), named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
+    [said, renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
+    [said, named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
   ],
 ]
 

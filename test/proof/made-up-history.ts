@@ -3,6 +3,7 @@
 
 import type { Answer, GatewayEvent, History, HistoryEvent, Moment } from '../../proof/history.ts'
 import type { Schedule } from '../../proof/steps.ts'
+import { currentUnits, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
 /** Noon in Dhaka. */
 export const noon: number = Date.UTC(2031, 5, 1, 6)
@@ -53,23 +54,16 @@ export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): 
   return { afterMs, kind: 'gateway', gateway, run: 0, what, skewMs: 0 }
 }
 
-const wordsOf = (text: string): string[] => text.trim().split(/\s+/)
 const names = {
-  current:
-    wordsOf(`temperature_2m relative_humidity_2m apparent_temperature is_day precipitation rain showers snowfall
-    weather_code cloud_cover pressure_msl surface_pressure wind_speed_10m wind_direction_10m wind_gusts_10m`),
-  hourly:
-    wordsOf(`temperature_2m relative_humidity_2m apparent_temperature precipitation_probability precipitation
-    weather_code cloud_cover wind_speed_10m wind_direction_10m wind_gusts_10m is_day`),
-  daily: wordsOf('weather_code temperature_2m_max temperature_2m_min precipitation_probability_max'),
+  current: Object.keys(currentUnits),
+  hourly: hourlyVariables,
+  daily: dailyVariables,
 }
-const units: Readonly<Record<string, string>> = JSON.parse(`{
-  "time": "iso8601", "interval": "seconds", "temperature_2m": "°C", "relative_humidity_2m": "%", "apparent_temperature": "°C",
-  "is_day": "", "precipitation": "mm", "rain": "mm", "showers": "mm", "snowfall": "cm", "weather_code": "wmo code",
-  "cloud_cover": "%", "pressure_msl": "hPa", "surface_pressure": "hPa", "wind_speed_10m": "km/h", "wind_direction_10m": "°",
-  "wind_gusts_10m": "km/h", "precipitation_probability": "%", "temperature_2m_max": "°C", "temperature_2m_min": "°C",
-  "precipitation_probability_max": "%"
-}`)
+const units: Readonly<Record<string, string>> = {
+  ...{ time: 'iso8601', interval: 'seconds', ...currentUnits },
+  ...{ temperature_2m_max: '°C', temperature_2m_min: '°C' },
+  ...{ precipitation_probability: '%', precipitation_probability_max: '%' },
+}
 const unitsOf = (of: readonly string[]) => Object.fromEntries(of.map(name => [name, units[name]]))
 const localFrom = (steps: number, stepMs: number, length: number): string[] =>
   Array.from({ length: steps }, (_, i) =>

@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
+import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import type { Budget, Purpose } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -11,12 +12,6 @@ import { budgetOn } from './budget-set-up.ts'
 
 const unit = 3
 const start = Date.parse('2026-11-21T12:00:00Z')
-
-// Pseudo-random numbers, the same in every run.
-const numbersFrom = (seed: number) => (): number => {
-  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
-  return seed / 2 ** 32
-}
 
 const createCounter = (clock: ManualClock, skewMs: number) => {
   const used = new Map<string, number>()
@@ -56,7 +51,7 @@ type Day = { skewMs: number; longestMs: number; gateways: number; reserve?: numb
 const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2_000 }: Day) => {
   const clock = manualClock(start)
   const store = openEmbeddedStore(':memory:', clock)
-  const next = numbersFrom(skewMs + longestMs + gateways)
+  const next = createRandom(skewMs + longestMs + gateways, 'day')
   const counter = createCounter(clock, skewMs)
   const events = createEvents(clock)
   const seen = { refused: 0, coldRequested: 0, coldGranted: 0 }

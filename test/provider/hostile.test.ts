@@ -9,9 +9,9 @@ import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
-import type { LoadRequest, Outcome } from '../support/load-cells.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { until } from '../support/until.ts'
+import type { LoadRequest, Outcome } from './load-cells.ts'
 
 // Node itself does not start with half of it.
 const maxMiB = 768
@@ -122,7 +122,7 @@ const loadRequest: LoadRequest = {
   points,
   totalTimeoutMs,
 }
-const script = join(import.meta.dirname, '../support/load-cells.ts')
+const script = join(import.meta.dirname, 'load-cells.ts')
 const child = spawn(
   'prlimit',
   [`--data=${maxMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)],

@@ -2,14 +2,11 @@
 // headers and runs. What passes here depends on the type in protocol.ts alone.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { namespaceOf } from '../../src/cache/entry-codec.ts'
 import { dayNumber, hourMs, minuteMs } from '../../src/common/calendar.ts'
-import { buildOperatorRoutes } from '../../src/operate/listener/operator-routes.ts'
 import type { ProviderOptions } from '../../src/provider/client.ts'
 import { garbled, ProviderError } from '../../src/provider/errors.ts'
-import { createPassthrough } from '../../src/provider/passthrough.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -18,7 +15,6 @@ import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { unusedOpsParts } from '../support/unused-ops-parts.ts'
 import { workedMs } from '../support/work-time.ts'
 import { budgetOn } from './budget-set-up.ts'
 import { cellsFrom, providerAt } from './provider-set-up.ts'
@@ -204,41 +200,4 @@ t.test('model runs are requested and parsed by the protocol', async t => {
   await watch.poll()
   t.equal(seen[0]?.url, '/made-by/clouds')
   t.match(watch.newest(), { availableAt: Date.parse('2026-11-21T05:30Z'), intervalMs: 3 * hourMs })
-})
-
-t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
-  const { call, provider, breaker, clock, budget, seen, answers, used } = await setUp(t)
-  const ops = await buildOperatorRoutes(
-    {
-      passthrough: createPassthrough(() => 10_000, {
-        call,
-        inTurn: provider.inTurn,
-        protocol: plainText,
-        breaker,
-        budget,
-        clock,
-        observer: { request: () => {} },
-      }),
-      ...unusedOpsParts,
-      observer: { refused: () => {} },
-    },
-    () => 1,
-  )
-  t.teardown(() => ops.close())
-  await ops.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = ops.server.address() as AddressInfo
-  const send = async (path: string) => {
-    const answer = await fetch(`http://127.0.0.1:${port}/provider${path}`)
-    return [answer.status, await answer.text()] as const
-  }
-
-  t.strictSame(await send('/at/22,90?hours=2&password=mine'), [200, '22,90 = 27.5\n'])
-  t.equal(seen[0]?.url, '/at/22,90?hours=2')
-  t.equal(seen[0]?.headers.authorization, 'Plain secret-1')
-  t.strictSame(used(), [2 * weightPerCell])
-  answers.push(answering(402, '60000'))
-  t.equal((await send('/at/22,90'))[0], 402)
-  t.strictSame(used(), [2 * weightPerCell], 'what the limits refuse costs nothing, whatever the status is')
-  t.match(await send('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
-  t.match(await send('/at/22,90?latitude=1'), [400, /allowed: hours"/])
 })

@@ -53,6 +53,7 @@ type Given = {
 export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given = {}) => {
   const { protocol = openMeteo, clock = manualClock(), recentConsumers = [] } = given
   const requests: [outcome: string, points: number][] = []
+  const refused: string[] = []
   const call = createProviderCall({ ...callOptions(url), ...given.network }, { protocol, clock })
   const breaker = createBreaker(
     { after: 1_000, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000, ...given.guard },
@@ -73,7 +74,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
       clock,
       observer: {
         request: (outcome, points) => requests.push([outcome, points]),
-        refused: () => {},
+        refused: why => refused.push(why),
         loaded: () => {},
         shareUsedUp: () => {},
       },
@@ -83,7 +84,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
     provider.close()
     await call.close()
   })
-  return { provider, requests, clock, call, breaker }
+  return { provider, requests, refused, clock, call, breaker }
 }
 
 /** `ok`, or the code of the error, of each load. */

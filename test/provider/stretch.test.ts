@@ -2,17 +2,13 @@
 
 import t from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'
+import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { priceOf, stretchAt } from '../../src/provider/spending-windows.ts'
 
 type Day = Parameters<typeof priceOf>[0] & { demandPerDay: number }
 const stretchOf = ({ demandPerDay, ...day }: Day): number => stretchAt(priceOf(day), demandPerDay)
 
-// Pseudo-random numbers, the same in every run.
-const numbersFrom = (seed: number) => (): number => {
-  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
-  return seed / 2 ** 32
-}
-const next = numbersFrom(7)
+const next = createRandom(7, 'days')
 const anyDay = (): Day => {
   const limit = 100 + next() * 20_000
   return {

@@ -2,8 +2,8 @@
 // cluster. redis-outage.ts puts load on them.
 
 import { usageTag } from '../../src/stores/redis/key-names.ts'
-import { startDurableRedis } from '../support/durable-redis.ts'
 import { startCluster } from '../support/redis-cluster.ts'
+import { startDurableRedis } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import type { Env, Scope } from './set-up.ts'
 

@@ -116,6 +116,8 @@ export const measureRedisOutage = async (
     return miscounted === 0
   }
   await foundWithin(20_000, isRight, 250)
+  const afterFault = answers.filter(({ at, key }) => at >= beganAt + 1_000 && key === plenty.key)
+  const failed = afterFault.filter(({ status }) => status !== 200).length
   const during = answers.filter(({ at }) => at >= beganAt + 1_000 && at < countsAgainAt)
   return {
     normalP99: p99(answers.filter(({ at }) => at < beganAt - 100)),
@@ -123,9 +125,7 @@ export const measureRedisOutage = async (
     recoveryMs,
     admitted: admitted(scarce.key),
     limit,
-    failed: answers.filter(
-      ({ at, key, status }) => at >= beganAt + 1_000 && key === plenty.key && status !== 200,
-    ).length,
+    failed,
     bySecond,
     beganAtSecond: (beganAt - firstAt) / 1_000,
     backAtSecond: (backAt - firstAt) / 1_000,

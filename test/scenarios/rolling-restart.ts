@@ -66,11 +66,8 @@ export const restartUnderLoad = async (
     }),
   )
   running.child.kill('SIGALRM')
-  await until(
-    'all are restarted',
-    () => running.lines.some(line => line.includes('"processes restarted"')),
-    180_000,
-  )
+  const areRestarted = () => running.lines.some(line => line.includes('"processes restarted"'))
+  await until('all are restarted', areRestarted, 180_000)
   isOver = true
   await sending
   running.child.kill('SIGTERM')

@@ -3,17 +3,18 @@
 import t, { type Test } from 'tap'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import type { RedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { quiet } from '../support/redis-store.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
+import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { instanceOn, messagesArrive } from '../support/usage-instance.ts'
-import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
@@ -100,6 +101,18 @@ t.test('a start in another mode ends with a sentence', async t => {
   await t.rejects(start({ mode: 'cluster', url: `redis://${at}`, nodes: [at] }), { message: away })
 })
 
+t.test('the number of the format is written with the first record, and a later one is refused', async t => {
+  const { store, prefix } = await open(t)
+  await store.ensureSubscriber(sampleSubscriber)
+  const name = `${prefix}format`
+  const { admin } = await cluster.masterOf(name)
+  t.equal(await admin.get(name), '1')
+  await admin.set(name, '2')
+  const options = { ...timeouts, commandTimeoutMs: patientMs, url, mode: 'cluster', prefix } as const
+  const message = /a store of format 2 of a newer version/
+  await t.rejects(openRedisStore(options, quiet), { name: 'InputError', message })
+})
+
 t.test('a command finds that no gateway has used the cluster, names it, and ends', async t => {
   const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
     ABOHAWA_REDIS__URL: cluster.url,
@@ -136,46 +149,24 @@ t.test('slots that move are followed without an error or a lost count', async t 
   t.ok(counted.size === 40)
 })
 
-t.test('a node that hangs fails a command in time, and its replica takes over', async t => {
-  const events: string[] = []
-  const { store, prefix } = await open(t, { events, ...hurried })
-  const master = await cluster.masterOf(`${prefix}bytes:{cell}`)
-  await store.writeBytes('cell', Buffer.from('x'), later)
-  master.signal('SIGSTOP')
-  const from = workedMs()
-  await t.rejects(store.readBytes('cell'), { name: 'StoreError' })
-  t.ok(workedMs() - from < 1_500, `it failed after ${workedMs() - from} ms`)
-  const slowest = await slowestUntilItWorks(store)
-  t.comment(`a master that hangs: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`)
-  await until('its return is reported', async () => events.at(-1) === 'back')
-  t.match(events[0], /^away: 127\.0\.0\.1:/)
-  t.match(inTurn(events), wentAndCameBack)
-  t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
-  master.signal('SIGCONT')
-  await until('it is a replica now', async () =>
-    (await master.admin.info('replication')).includes('link_status:up'),
-  )
-})
+for (const how of ['hangs', 'is killed'] as const)
+  t.test(`a master that ${how} makes commands fail in time until its replica has taken over`, async t => {
+    const events: string[] = []
+    const { store, prefix } = await open(t, { events, ...hurried })
+    const master = await cluster.masterOf(`${prefix}bytes:{cell}`)
+    const fail = () => (how === 'hangs' ? master.signal('SIGSTOP') : master.kill())
+    await checkFailover(t, { store, events }, fail)
+    t.match(events[0], /^away: 127\.0\.0\.1:/)
+    if (how === 'is killed') return
+    master.signal('SIGCONT')
+    await until('it is a replica now', async () =>
+      (await master.admin.info('replication')).includes('link_status:up'),
+    )
+  })
 
-t.test('a master that is killed makes commands fail at once until its replica has taken over', async t => {
-  const events: string[] = []
-  const { store, prefix } = await open(t, { events, ...hurried })
-  await store.writeBytes('cell', Buffer.from('x'), later)
-  await messagesArrive(store)
-  await (await cluster.masterOf(`${prefix}bytes:{cell}`)).kill()
-  const from = workedMs()
-  const slowest = await slowestUntilItWorks(store)
-  t.comment(`a killed master: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`)
-  t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
-  await until('its return is reported', async () => events.at(-1) === 'back')
-  t.match(events[0], /^away: 127\.0\.0\.1:/)
-  t.match(inTurn(events), wentAndCameBack)
-  await store.ping()
-  await messagesArrive(store)
-  t.match(inTurn(events), wentAndCameBack, 'and nothing else')
-  for (const { admin } of cluster.nodes)
-    if (admin.status === 'ready')
-      t.strictSame(await refusals(admin), [], 'the documented user was refused nothing')
+t.test('the documented user was refused nothing', async t => {
+  const running = cluster.nodes.filter(({ admin }) => admin.status === 'ready')
+  for (const { admin } of running) t.strictSame(await refusals(admin), [])
 })
 
 t.test('masters alone', async t => {

@@ -34,16 +34,9 @@ const otherTypes: Record<string, Put> = {
 }
 /** A row for each type but the record's own. */
 const ofOtherTypes = <Row>(own: string, row: (what: string, put: Put) => Row): Row[] =>
-  Object.entries(otherTypes).flatMap(([what, put]) =>
-    what === own
-      ? []
-      : [
-          row(what, async (raw, key) => {
-            await raw.del(key)
-            await put(raw, key)
-          }),
-        ],
-  )
+  Object.entries(otherTypes)
+    .filter(([what]) => what !== own)
+    .map(([what, put]) => row(what, (raw, key) => raw.del(key).then(() => put(raw, key))))
 
 const { day } = anEntry
 const keyIds = ['first', 'bad', 'last']
@@ -74,14 +67,12 @@ type Damage = {
   readonly isOfAll?: boolean
   readonly refusals?: number
 }
-const count =
+const putIn =
+  (name: 'live' | 'sums') =>
   (text: string) =>
-  ({ raw, live }: Hashes) =>
-    raw.hset(live, 'bad', text)
-const sum =
-  (text: string) =>
-  ({ raw, sums }: Hashes) =>
-    raw.hset(sums, 'bad', text)
+  ({ raw, [name]: hash }: Hashes) =>
+    raw.hset(hash, 'bad', text)
+const [count, sum] = [putIn('live'), putIn('sums')]
 const manyInstances = Array.from({ length: 2_500 }, (_, i) => ` f${i}:1:0`).join('')
 const damages: Damage[] = [
   ...noCounts.flatMap((text): Damage[] => [
@@ -102,10 +93,7 @@ const damages: Damage[] = [
   { what: 'sums of megabytes', put: sum('21:50 '.repeat(400_000)), refusals: 0 },
   {
     what: 'neither count nor sums: what the instance admitted is known',
-    put: async hashes => {
-      await count('x')(hashes)
-      await sum('21:x')(hashes)
-    },
+    put: hashes => Promise.all([count('x')(hashes), sum('21:x')(hashes)]),
     before: 0,
     reported: 30,
   },
@@ -205,70 +193,44 @@ t.test('whatever a count holds, others are counted exactly and it stays within i
 })
 
 type OfKey = [what: string, put: (raw: Redis, prefix: string) => unknown, fault: RegExp]
-const keyField = (name: string, text: string) => (raw: Redis, prefix: string) =>
-  raw.hset(`${prefix}key:bad`, name, text)
+const field =
+  (name: string, text: string, record = 'key:bad') =>
+  (raw: Redis, prefix: string) =>
+    raw.hset(`${prefix}${record}`, name, text)
+const without =
+  (...[record, name]: [record: string, name?: string]) =>
+  (raw: Redis, prefix: string) =>
+    name === undefined ? raw.del(`${prefix}${record}`) : raw.hdel(`${prefix}${record}`, name)
+const everyOther = (what: string, record: string, own: string, fault: RegExp) =>
+  ofOtherTypes(
+    own,
+    (type, put): OfKey => [`${what} as ${type}`, (raw, prefix) => put(raw, prefix + record), fault],
+  )
 const manyFields = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [i, 'x']))
+const pointer = 'key-of:hash-of-bad'
+const noLimit = /its limit is ".+"; allowed: nothing, or a whole/
+const noInstant = /its revokedAt is ".+"; allowed: nothing, or an instant/
+const [missing, ofAnotherType] = [/it is missing/, /it is of another type/]
 const ofKeys: OfKey[] = [
   ...['abc', '-5', '0', '1.5', '1e3', '9'.repeat(400)].map(
-    (text): OfKey => [
-      `limit ${text}`,
-      keyField('limit', text),
-      /its limit is ".+"; allowed: nothing, or a whole/,
-    ],
+    (text): OfKey => [`limit ${text}`, field('limit', text), noLimit],
   ),
   ...['x', '-1', '8640000000000001'].map(
-    (text): OfKey => [
-      `revokedAt ${text}`,
-      keyField('revokedAt', text),
-      /its revokedAt is ".+"; allowed: nothing, or an instant/,
-    ],
+    (text): OfKey => [`revokedAt ${text}`, field('revokedAt', text), noInstant],
   ),
-  [
-    'no tier',
-    (raw, prefix) => raw.hdel(`${prefix}key:bad`, 'tier'),
-    /its tier is ""; allowed: 1 to 400 char/,
-  ],
-  ['a long tier', keyField('tier', 'x'.repeat(401)), /its tier is "x{60}…"/],
-  ['megabytes', keyField('tier', 'x'.repeat(2_000_000)), /it has 2\d+ char/],
+  ['no tier', without('key:bad', 'tier'), /its tier is ""; allowed: 1 to 400 char/],
+  ['a long tier', field('tier', 'x'.repeat(401)), /its tier is "x{60}…"/],
+  ['megabytes', field('tier', 'x'.repeat(2_000_000)), /it has 2\d+ char/],
   ['too many fields', (raw, prefix) => raw.hset(`${prefix}key:bad`, manyFields), /it has 10\d+ fields/],
-  ['a missing record', (raw, prefix) => raw.del(`${prefix}key:bad`), /it is missing/],
-  [
-    'a pointer of megabytes',
-    (raw, prefix) => raw.set(`${prefix}key-of:hash-of-bad`, 'x'.repeat(1_000_000)),
-    /no id/,
-  ],
-  ...ofOtherTypes(
-    'a hash',
-    (what, put): OfKey => [
-      `a key as ${what}`,
-      (raw, prefix) => put(raw, `${prefix}key:bad`),
-      /it is of another type/,
-    ],
-  ),
-  ...ofOtherTypes(
-    'a text',
-    (what, put): OfKey => [
-      `a pointer as ${what}`,
-      (raw, prefix) => put(raw, `${prefix}key-of:hash-of-bad`),
-      /it is no id/,
-    ],
-  ),
+  ['a missing record', without('key:bad'), missing],
+  ['a pointer of megabytes', (raw, prefix) => raw.set(prefix + pointer, 'x'.repeat(1_000_000)), /no id/],
+  ...everyOther('a key', 'key:bad', 'a hash', ofAnotherType),
+  ...everyOther('a pointer', pointer, 'a text', /it is no id/),
 ]
 const ofSubscribers: OfKey[] = [
-  ['a missing subscriber', (raw, prefix) => raw.del(`${prefix}subscriber:sub_a`), /it is missing/],
-  [
-    'a revocation of the subscriber',
-    (raw, prefix) => raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon'),
-    /its revokedAt is "soon"/,
-  ],
-  ...ofOtherTypes(
-    'a hash',
-    (what, put): OfKey => [
-      `a subscriber as ${what}`,
-      (raw, prefix) => put(raw, `${prefix}subscriber:sub_a`),
-      /it is of another type/,
-    ],
-  ),
+  ['a missing subscriber', without('subscriber:sub_a'), missing],
+  ['a revocation of it', field('revokedAt', 'soon', 'subscriber:sub_a'), /its revokedAt is "soon"/],
+  ...everyOther('a subscriber', 'subscriber:sub_a', 'a hash', ofAnotherType),
 ]
 
 for (const [record, rows] of Object.entries({ key: ofKeys, subscriber: ofSubscribers }))

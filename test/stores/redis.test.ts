@@ -173,20 +173,6 @@ t.test('a change record numbered up to a day ahead is read, and one beyond that 
   t.equal(await raw.zcard(`${prefix}notices:keys`), 2)
 })
 
-t.test('of very many change records the oldest are dropped, and readers behind them know', async t => {
-  const { store } = await open(t)
-  const later = Date.now() + 60_000
-  const append = (count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)))
-  const first = Math.min(...(await append(500)))
-  t.match(await store.changeRecordsAfter('keys', first), { complete: true })
-  const last = Math.max(...(await append(600)))
-  const { records, complete } = await store.changeRecordsAfter('keys', first)
-  t.strictSame([records.length, complete], [1_000, false])
-  t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
-  t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
-})
-
 t.test('a heartbeat tells how many different settings the instances alive run with', async t => {
   const { store, prefix, raw } = await open(t)
   const beat = async (instance: string, settings: string | null) => {

@@ -1,10 +1,10 @@
 // The number of a store's format: a store of a newer version is refused before anything is changed, and one without a number
-// gets it. On a file, on Redis and on a cluster.
+// gets it. On a file and on Redis; on a cluster in redis-cluster.test.ts.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Cluster, Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
@@ -12,8 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
-import { startCluster } from '../support/redis-cluster.ts'
-import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { testRedis } from '../support/redis-server.ts'
 import { patient, quiet, redisStores } from '../support/redis-store.ts'
 
 t.test('a file of a newer version is refused by name, and not a byte of it changes', async t => {
@@ -105,22 +104,4 @@ t.test('Redis: one without a number gets it with the first record', async t => {
   await raw.set(`${prefix}format`, '7')
   await again.heartbeat(heartbeatOf('one'))
   t.equal(await raw.get(`${prefix}format`), '7', 'a gateway that still runs leaves a later number alone')
-})
-
-t.test('a cluster: the same', { skip: withoutOwnRedis }, async t => {
-  const cluster = await startCluster(0)
-  t.teardown(cluster.stop)
-  const raw = new Cluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  t.teardown(() => raw.disconnect())
-  const options = { ...patient, url: cluster.url, mode: 'cluster' as const, prefix: 'x:' }
-  const store = await openRedisStore(options, quiet)
-  await store.ensureSubscriber(sampleSubscriber)
-  await store.close()
-  t.equal(await raw.get('x:format'), '1')
-  const again = await openRedisStore(options, quiet)
-  t.match(await again.listSubscribers(), [{ name: 'Padma' }])
-  await again.close()
-  await raw.set('x:format', '2')
-  const message = /a store of format 2 of a newer version/
-  await t.rejects(openRedisStore(options, quiet), { name: 'InputError', message })
 })

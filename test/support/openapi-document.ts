@@ -115,10 +115,9 @@ export const documentText = async (t: Teardown): Promise<string> => {
 }
 
 if (import.meta.main) {
-  const undo: (() => unknown)[] = []
-  try {
-    writeFileSync(documentFile, await documentText({ teardown: fn => void undo.unshift(fn) }))
-  } finally {
-    for (const fn of undo) await fn()
-  }
+  await using started = new AsyncDisposableStack()
+  writeFileSync(
+    documentFile,
+    await documentText({ teardown: fn => started.defer(async () => void (await fn())) }),
+  )
 }

@@ -5,7 +5,6 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parse } from 'yaml'
 
 /** For tests that evaluate alert rules: false, or why they are skipped. */
 export const withoutPromtool: string | false =
@@ -23,12 +22,6 @@ export type Scrape = {
   /** The gateway's clock at it, ms since the epoch, where a test moved it; else so many minutes after the start. */
   readonly now?: number
 }
-
-/** What an operator gets with an alert, before its templates are filled in. */
-export const annotationsOf = (alert: string): { summary: string; next: string; runbook_url: string } =>
-  parse(readFileSync(rulesFile, 'utf8'))
-    .groups.flatMap(({ rules }: { rules: object[] }) => rules)
-    .find((rule: { alert: string }) => rule.alert === alert).annotations
 
 type Test = { ok(found: unknown, message: string): unknown }
 

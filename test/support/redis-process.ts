@@ -83,6 +83,15 @@ export const startRedisProcess = async (setting: Setting = {}): Promise<RedisPro
   }
 }
 
+/** One that keeps a file, as operators run it; frozen it keeps its connections without responding. Ends with the test. */
+export const startDurableRedis = async (t: { teardown(fn: () => unknown): void }) => {
+  const redis = await startRedisProcess({ args: ['--appendonly', 'yes', '--appendfsync', 'everysec'] })
+  const { address, signal, stop } = redis
+  t.teardown(stop)
+  const [freeze, thaw] = [() => signal('SIGSTOP'), () => signal('SIGCONT')]
+  return { ...redis, url: `redis://${address}`, freeze, thaw }
+}
+
 // Below the ports that a system hands out itself (from 32,768 on Linux, 49,152 elsewhere): between this check and the moment
 // when a server of the test binds the port, no other server on port 0 and no client of a test can come by it.
 const firstPort = 10_000

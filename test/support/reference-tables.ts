@@ -90,13 +90,8 @@ export const pagesWithTables = async (t: Teardown): Promise<Readonly<Record<stri
 }
 
 if (import.meta.main) {
-  const undo: (() => unknown)[] = []
-  try {
-    for (const [path, text] of Object.entries(
-      await pagesWithTables({ teardown: fn => void undo.unshift(fn) }),
-    ))
-      writeFileSync(join(import.meta.dirname, '../..', path), text)
-  } finally {
-    for (const fn of undo) await fn()
-  }
+  await using started = new AsyncDisposableStack()
+  const pages = await pagesWithTables({ teardown: fn => started.defer(async () => void (await fn())) })
+  for (const [path, text] of Object.entries(pages))
+    writeFileSync(join(import.meta.dirname, '../..', path), text)
 }

@@ -7,9 +7,6 @@ import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/weather
 
 type Value = number | null
 type Current = { time: string; interval: number } & Record<keyof typeof currentUnits, Value>
-type Hourly = { time: string[] } & Record<keyof typeof hourlyUnits, Value[]>
-type Daily = { time: string[] } & Record<keyof typeof dailyUnits, Value[]>
-
 /** The current quarter-hour at `now`, or undefined when the timeline does not cover it. */
 export const currentAt = (timeline: Timeline, now: number, calendar: Calendar): Current | undefined => {
   const { start, length } = timeline.quarterHours
@@ -23,25 +20,15 @@ export const currentAt = (timeline: Timeline, now: number, calendar: Calendar): 
 }
 
 /** `count` hours from the current local hour on, or undefined when the timeline does not cover them all. */
-export const hoursFrom = (
-  timeline: Timeline,
-  now: number,
-  calendar: Calendar,
-  count: number,
-): Hourly | undefined => {
+export const hoursFrom = (timeline: Timeline, now: number, calendar: Calendar, count: number) => {
   const { start } = timeline.hours
-  const from = Math.floor((now - start) / hourMs)
   const timeOf = (step: number) => calendar.localMinute(start + step * hourMs)
+  const from = Math.floor((now - start) / hourMs)
   return cut(timeline.values, timeline.hours, hourlyUnits, from, count, timeOf)
 }
 
 /** `count` days from the local day of `now` on, or undefined when the timeline does not cover them all. */
-export const daysFrom = (
-  timeline: Timeline,
-  now: number,
-  calendar: Calendar,
-  count: number,
-): Daily | undefined => {
+export const daysFrom = (timeline: Timeline, now: number, calendar: Calendar, count: number) => {
   const { start } = timeline.days
   const from = dayNumber(calendar.dayOf(now)) - start
   return cut(timeline.values, timeline.days, dailyUnits, from, count, step => dayOfNumber(start + step))

@@ -50,34 +50,17 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     })
   const key = keyRecord('key_1')
 
-  keysTest('a key is found by its hash, with its subscriber, and by its id', [key], async (t, store) => {
-    t.strictSame(await store.findByHash(key.hash), { key, subscriber: padma, validUntil: null })
-    t.strictSame(await store.findKey('key_1'), key)
-    t.equal(await store.findByHash('another'), undefined)
-    t.equal(await store.findKey('another'), undefined)
-  })
-
   test('lists are in the order of creation, and keys are listed in parts too', async (t, store) => {
     await store.ensureSubscriber(subscriber('sub_b', 'Meghna', 2_000))
     await store.ensureSubscriber(padma)
     for (const number of [2, 1, 4, 3, 5])
       await store.addKey(keyRecord(`key_${number}`, { createdAt: number, subscriberId: 'sub_b' }))
     t.strictSame(idsOf(await store.listSubscribers()), ['sub_a', 'sub_b'])
-    for (const [range, ids] of [
-      [[], ['key_1', 'key_2', 'key_3', 'key_4', 'key_5']],
-      [
-        [0, 2],
-        ['key_1', 'key_2'],
-      ],
-      [
-        [2, 2],
-        ['key_3', 'key_4'],
-      ],
-      [[4, 2], ['key_5']],
-      [[5, 2], []],
-      [[3], ['key_4', 'key_5']],
-    ] as const)
-      t.strictSame(idsOf(await store.listKeys(...range)), ids)
+    const ids = ['key_1', 'key_2', 'key_3', 'key_4', 'key_5']
+    t.strictSame(idsOf(await store.listKeys()), ids)
+    t.strictSame(idsOf(await store.listKeys(3)), ids.slice(3))
+    for (const from of [0, 2, 4, 5])
+      t.strictSame(idsOf(await store.listKeys(from, 2)), ids.slice(from, from + 2), `two from ${from}`)
     t.equal(await store.countKeys(), 5)
   })
 
@@ -110,7 +93,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   keysTest('a key is kept with all that it has, and found by it', [whole], async (t, store) => {
     t.strictSame(await store.findKey('key_1'), whole)
     t.strictSame(await store.listKeys(), [whole])
+    t.strictSame(await store.findByHash(whole.hash), { key: whole, subscriber: padma, validUntil: null })
     t.match(await store.findByHash('old'), { key: whole, validUntil: 2_000 })
+    for (const nobody of [await store.findByHash('another'), await store.findKey('another')])
+      t.equal(nobody, undefined)
     t.strictSame(await store.findByExternalId('নদী/1'), whole)
     for (const other of ['নদী/2', '']) t.equal(await store.findByExternalId(other), undefined)
   })

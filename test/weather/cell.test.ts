@@ -20,7 +20,7 @@ const beside = (value: number, direction: 1 | -1): number => {
   return new Float64Array(bits.buffer)[0] ?? Number.NaN
 }
 
-t.test('a cell is named by its centre, in the shortest decimals', t => {
+t.test('a cell is named by its centre, in the shortest decimals', async t => {
   t.strictSame(tenth.cellOf(23.8103, 90.4125), { id: '23.8,90.4', latitude: 23.8, longitude: 90.4 })
   t.strictSame(tenth.cellOf(20, 93), { id: '20,93', latitude: 20, longitude: 93 })
   t.equal(createGrid(0.05).cellOf(23.8103, 90.4125).id, '23.8,90.4')
@@ -29,19 +29,17 @@ t.test('a cell is named by its centre, in the shortest decimals', t => {
   t.strictSame(tenth.cellOf(-0, -0), tenth.cellOf(0, 0), 'minus zero and zero are one cell')
   t.ok(Object.is(tenth.cellOf(-0.01, -0.01).latitude, 0))
   t.equal(tenth.cellOf(-23.8103, -90.4125).id, '-23.8,-90.4', 'the four quarters of the world are alike')
-  t.end()
 })
 
-t.test('a cell is one object, and stays equal when more cells are requested than are memoised', t => {
+t.test('a cell is one object, and stays equal when more cells are requested than are memoised', async t => {
   const grid = createGrid(0.01)
   const first = grid.cellOf(23.81, 90.41)
   t.equal(grid.cellOf(23.8101, 90.4099), first)
   grid.cellsIn({ south: 20, west: 88, north: 22, east: 90 })
   t.strictSame(grid.cellOf(23.81, 90.41), first)
-  t.end()
 })
 
-t.test('a name from outside changes no cell, whatever it says', t => {
+t.test('a name from outside changes no cell, whatever it says', async t => {
   for (const perDegree of [1, 10, 100]) {
     const [grid, untouched] = [createGrid(1 / perDegree, box), createGrid(1 / perDegree, box)]
     const [dhaka, corner] = [untouched.cellOf(23.71, 90.41), untouched.cellOf(box.south, box.east)]
@@ -58,15 +56,12 @@ t.test('a name from outside changes no cell, whatever it says', t => {
     t.equal(grid.cellNamed(dhaka.id), grid.cellOf(23.71, 90.41), 'a right name is found, once')
     t.strictSame(grid.cellNamed(corner.id), corner, 'a cell on the edge of the area is in it')
   }
-  t.end()
 })
 
-t.test('every place of the catalogue lies in its cell, and in the same one as the centre', t => {
+t.test('every place of the catalogue lies in its cell, and in the same one as the centre', async t => {
   const file = new URL('../../locations.json', import.meta.url)
-  const places = JSON.parse(readFileSync(file, 'utf8')).locations as {
-    latitude: number
-    longitude: number
-  }[]
+  type Place = { latitude: number; longitude: number }
+  const places = JSON.parse(readFileSync(file, 'utf8')).locations as Place[]
   t.ok(places.length > 5_000, `${places.length} places`)
   for (const perDegree of allGrids) {
     const grid = createGrid(1 / perDegree)
@@ -79,10 +74,9 @@ t.test('every place of the catalogue lies in its cell, and in the same one as th
       if (grid.cellOf(cell.latitude, cell.longitude).id !== cell.id) t.fail(`${cell.id} is not in itself`)
     }
   }
-  t.end()
 })
 
-t.test('a hair on either side of any edge lies in the two cells that share it', t => {
+t.test('a hair on either side of any edge lies in the two cells that share it', async t => {
   const wrong: string[] = []
   for (const perDegree of allGrids) {
     let edges = 0
@@ -96,10 +90,9 @@ t.test('a hair on either side of any edge lies in the two cells that share it', 
     t.equal(edges, 180 * perDegree, `${edges} edges at 1/${perDegree}°`)
   }
   t.strictSame(wrong.slice(0, 5), [])
-  t.end()
 })
 
-t.test('an edge written in decimals belongs to the cell north and east of it, on every such grid', t => {
+t.test('an edge written in decimals belongs to the cell north and east of it, on every grid', async t => {
   const wrong: string[] = []
   for (const perDegree of decimalEdges) {
     const grid = createGrid(1 / perDegree)
@@ -114,18 +107,13 @@ t.test('an edge written in decimals belongs to the cell north and east of it, on
   t.equal(tenth.cellOf(23.85, 90.35).id, '23.9,90.4')
   t.equal(tenth.cellOf(-0.05, -0.05).id, '0,0')
   t.equal(tenth.cellOf(-0.0500001, 0).id, '-0.1,0')
-  t.end()
 })
 
-t.test('the corners and edges of the country belong to whole cells', t => {
-  const corners = [
-    [box.south, box.west],
-    [box.south, box.east],
-    [box.north, box.west],
-    [box.north, box.east],
-  ] as const
+t.test('the corners and edges of the country belong to whole cells', async t => {
   const ids = (perDegree: number) =>
-    corners.map(([latitude, longitude]) => createGrid(1 / perDegree).cellOf(latitude, longitude).id)
+    [box.south, box.north].flatMap(latitude =>
+      [box.west, box.east].map(longitude => createGrid(1 / perDegree).cellOf(latitude, longitude).id),
+    )
   for (const perDegree of [4, 10, 20, 30])
     t.strictSame(ids(perDegree), ['20,87.5', '20,93', '27,87.5', '27,93'])
   t.strictSame(ids(3), ['20,87.6667', '20,93', '27,87.6667', '27,93'])
@@ -139,16 +127,9 @@ t.test('the corners and edges of the country belong to whole cells', t => {
     ]
     if (String(edges) !== String([south, north, west, east])) t.fail(`${edges} after ${along}°`)
   }
-  t.end()
 })
 
-t.test('the same number written otherwise names the same cell', t => {
-  for (const written of ['23.8', '23.80', '23.800000000000001', '23.7999999999999999', '+23.8', '238e-1'])
-    t.equal(tenth.cellOf(Number(written), 90.4).id, '23.8,90.4', written)
-  t.end()
-})
-
-t.test('the country has as many cells as rows and columns counted by hand, each with its own name', t => {
+t.test('the country has as many cells as rows and columns say, each with its own name', async t => {
   // Rows from 20 to 27 degrees, and columns from 87.5 to 93.
   for (const [perDegree, rows, columns] of [
     [10, 71, 56],
@@ -171,5 +152,4 @@ t.test('the country has as many cells as rows and columns counted by hand, each 
     )
     t.equal(ids.size, rows * columns, `1/${perDegree}°`)
   }
-  t.end()
 })

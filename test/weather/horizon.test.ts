@@ -4,17 +4,16 @@ import t from 'tap'
 import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { horizonFor, pastDays, pastQuarterHours, reachOf, stepsWithin } from '../../src/weather/horizon.ts'
 
-t.test('the horizon grows with the time an entry may be served and with the hours of a response', t => {
+t.test('the horizon grows with the time an entry may be served and with the hours of a response', async t => {
   t.strictSame(horizonFor(13 * hourMs, 48), { quarterHours: 54, days: 9 })
   t.strictSame(horizonFor(24 * hourMs, 48), { quarterHours: 98, days: 9 })
   t.strictSame(horizonFor(48 * hourMs, 48), { quarterHours: 194, days: 10 })
   t.strictSame(horizonFor(48 * hourMs, 168), { quarterHours: 194, days: 11 })
   t.strictSame(horizonFor(1, 1), { quarterHours: 6, days: 9 })
   t.strictSame(horizonFor(97 * hourMs, 168), { quarterHours: 390, days: 13 }, 'no day that weighs more')
-  t.end()
 })
 
-t.test('a timeline reaches as long as it was fetched for, and little longer', t => {
+t.test('a timeline reaches as long as it was fetched for, and little longer', async t => {
   const calendar = createCalendar('Asia/Dhaka')
   for (const [hours, hourly] of [
     [1, 1],
@@ -38,5 +37,4 @@ t.test('a timeline reaches as long as it was fetched for, and little longer', t 
       const reach = (reachOf(spans, hourly) - fetchedAt) / hourMs
       t.ok(reach >= hours && reach < hours + 2, `${hours} h, ${hourly} hours: ${reach} h`)
     }
-  t.end()
 })

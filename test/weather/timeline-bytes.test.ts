@@ -70,7 +70,7 @@ const answersOf = (timeline: Timeline) => ({
   days: [0, 1, 2].map(i => daysFrom(timeline, now + i * utcDayMs, calendar, 7)),
 })
 
-t.test('simulated weather comes back value for value, metadata with it, in a ninth of its room', t => {
+t.test('simulated weather comes back value for value, metadata with it, in a ninth of its room', async t => {
   for (const timeline of weather) {
     const bytes = encode(timeline)
     const back = decode(bytes)
@@ -79,10 +79,9 @@ t.test('simulated weather comes back value for value, metadata with it, in a nin
     const room = timeline.values.byteLength
     t.ok(bytes.length < room / 9, `${bytes.length} of ${room} bytes`)
   }
-  t.end()
 })
 
-t.test('metadata come back as they were given, and values in a buffer no larger than they are', t => {
+t.test('metadata come back as they were given, and values in a buffer no larger than they are', async t => {
   for (const given of [
     { generation: 0, run: null },
     { generation: 1, run: 0 },
@@ -94,10 +93,9 @@ t.test('metadata come back as they were given, and values in a buffer no larger 
     t.match(readHead(bytes, ofSample), { fetchedAt: sampleTimeline().fetchedAt, metadata: given })
     t.equal(back?.timeline.values.buffer.byteLength, back?.timeline.values.byteLength)
   }
-  t.end()
 })
 
-t.test('numbers of every size, with up to three decimals and with gaps, come back', t => {
+t.test('numbers of every size, with up to three decimals and with gaps, come back', async t => {
   const seeded = seededNumbers(7)
   const spans = { start: now, length: 37 }
   const midnight = { start: Date.parse('2026-11-20T18:00Z') }
@@ -133,10 +131,9 @@ t.test('numbers of every size, with up to three decimals and with gaps, come bac
     const of = { ...expected, lengths }
     t.strictSame(decode(encode(timeline, of), of)?.timeline, timeline)
   }
-  t.end()
 })
 
-t.test('numbers with more decimals are answered from the bytes as from memory', t => {
+t.test('numbers with more decimals are answered from the bytes as from memory', async t => {
   const timeline = sampleTimeline()
   const seeded = seededNumbers(11)
   timeline.values.forEach((_, i) => {
@@ -152,12 +149,11 @@ t.test('numbers with more decimals are answered from the bytes as from memory', 
     hoursFrom(back, timeline.fetchedAt, calendar, 48),
     hoursFrom(timeline, timeline.fetchedAt, calendar, 48),
   )
-  t.end()
 })
 
 const bytes = encode(weather[0] as Timeline)
 
-t.test('bytes turned over, replaced, swapped, blanked or cut off anywhere are absent', t => {
+t.test('bytes turned over, replaced, swapped, blanked or cut off anywhere are absent', async t => {
   const wasRead: string[] = []
   const damage = (at: number, what: string, spoil: (copy: Buffer) => Buffer) => {
     const spoilt = spoil(Buffer.from(bytes))
@@ -182,10 +178,9 @@ t.test('bytes turned over, replaced, swapped, blanked or cut off anywhere are ab
   }
   t.strictSame(wasRead, [])
   t.ok(decode(bytes), 'and the whole is there')
-  t.end()
 })
 
-t.test('bytes of every other version are absent, and of anything else too', t => {
+t.test('bytes of every other version are absent, and of anything else too', async t => {
   for (let version = 0; version < 256; version++) {
     const other = Buffer.from(bytes)
     other[0] = version
@@ -194,10 +189,9 @@ t.test('bytes of every other version are absent, and of anything else too', t =>
   t.equal(bytes[0], 3)
   t.equal(decode(Buffer.from('{"not":"ours"}'.repeat(20))), undefined)
   t.equal(decode(Buffer.alloc(5_000, bytes[0])), undefined)
-  t.end()
 })
 
-t.test('timelines of other lengths than the reader has say theirs, and are read by all', t => {
+t.test('timelines of other lengths than the reader has say theirs, and are read by all', async t => {
   for (const horizon of [
     { quarterHours: 60, days: 9 },
     { quarterHours: 61, days: 10 },
@@ -230,7 +224,6 @@ t.test('timelines of other lengths than the reader has say theirs, and are read 
     forged.writeUInt16LE(value, at)
     t.match(refusal(sealed(forged)), reason, `${value} at ${at}`)
   }
-  t.end()
 })
 
 // From here on the bytes are crafted: every checksum is correct.
@@ -238,17 +231,16 @@ t.test('timelines of other lengths than the reader has say theirs, and are read 
 const columns = plainColumns(expected.lengths)
 const body = compressed(columns)
 
-t.test('bytes that somebody else put together as they are described are read, under their key alone', t => {
+t.test('bytes put together as they are described are read, under their key alone', async t => {
   for (const other of ['q:23.8,90.4', 'p:23.7,90.4', 'q:23.7,90.40', '', 'q:'])
     t.equal(refusal(bytes, { key: other }), 'key', other)
   const found = decode(sealedBytes(key, {}, body))
   t.strictSame(found?.metadata, { generation: 0, run: null })
   t.equal(found?.timeline.fetchedAt, plainHead.fetchedAt)
   t.ok(found?.timeline.values.every(value => value === 0))
-  t.end()
 })
 
-t.test('columns of another length are refused, longer or shorter, and take no room by what they say', t => {
+t.test('columns of another length are refused, and take no room by what they say', async t => {
   const { quarterHours, hours, days } = expected.lengths
   for (const lengths of [
     { quarterHours: quarterHours + 1, hours, days },
@@ -259,12 +251,11 @@ t.test('columns of another length are refused, longer or shorter, and take no ro
     t.equal(refusal(sealedBytes(key, {}, compressed(plainColumns(lengths)))), 'length')
   t.equal(refusal(sealedBytes(key, {}, compressed(Buffer.alloc(200_000, 1)))), 'too_large')
   t.equal(refusal(sealedBytes(key, {}, Buffer.alloc(30_000))), 'too_large', 'before anything is unpacked')
-  t.end()
 })
 
 const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1, 1e300, -1e300]
 
-t.test('an instant that can not be is refused, and clocks of a fleet may differ by five minutes', t => {
+t.test('an instant that can not be is refused, and clocks of a fleet may differ by five minutes', async t => {
   const { lengths } = expected
   const heads: [string, object][] = [
     ...['fetchedAt', 'generation', 'quarterHours', 'hours', 'days', 'run'].flatMap(name =>
@@ -290,10 +281,9 @@ t.test('an instant that can not be is refused, and clocks of a fleet may differ 
   for (const [what, head] of heads) t.equal(refusal(sealedBytes(key, head, body)), 'instant', what)
   const ahead = { fetchedAt: now + 5 * minuteMs, run: now + 10 * minuteMs }
   t.ok(decode(sealedBytes(key, ahead, body)))
-  t.end()
 })
 
-t.test('columns that are never written so are refused', t => {
+t.test('columns that are never written so are refused', async t => {
   const altered = (at: number, ...values: number[]): Buffer => {
     const copy = Buffer.from(columns)
     copy.set(values, at)
@@ -312,10 +302,9 @@ t.test('columns that are never written so are refused', t => {
   ]
   for (const [i, packed] of never.entries())
     t.equal(refusal(sealedBytes(key, {}, packed)), 'malformed', `case ${i}`)
-  t.end()
 })
 
-t.test('a series without any value is refused, as the provider’s is', t => {
+t.test('a series without any value is refused, as the provider’s is', async t => {
   const { quarterHours, hours, days } = expected.lengths
   const starts = [0, 15 * (1 + quarterHours), 15 * (1 + quarterHours) + 11 * (1 + hours), columns.length]
   const counts = [15, 11, 4]
@@ -331,10 +320,9 @@ t.test('a series without any value is refused, as the provider’s is', t => {
     copy[(starts[i + 1] ?? 0) - 1] = 1
     t.ok(decode(sealedBytes(key, {}, compressed(copy))), `series ${i} with one value`)
   }
-  t.end()
 })
 
-t.test('what is compressed otherwise, cut off or has more behind it is refused', t => {
+t.test('what is compressed otherwise, cut off or has more behind it is refused', async t => {
   for (const [other, reason] of [
     [Buffer.concat([body, Buffer.alloc(1)]), 'length'],
     [Buffer.concat([body, body]), 'length'],
@@ -346,7 +334,6 @@ t.test('what is compressed otherwise, cut off or has more behind it is refused',
   ] as const)
     t.equal(refusal(sealedBytes(key, {}, other)), reason)
   t.equal(refusal(sealedBytes(key, { version: 2 }, body)), 'version')
-  t.end()
 })
 
 const seed = 20_261_121
@@ -371,7 +358,7 @@ const mutated = (
   return copy
 }
 
-t.test('a mutated entry is refused or the original, never another weather, and reading never throws', t => {
+t.test('a mutated entry is refused or the original, and reading never throws', async t => {
   const original = decode(bytes)
   fc.assert(
     fc.property(changes, list => {
@@ -383,10 +370,9 @@ t.test('a mutated entry is refused or the original, never another weather, and r
     }),
     { seed, numRuns: 3_000 },
   )
-  t.end()
 })
 
-t.test('a mutated entry with a recomputed checksum has numbers within bounds and the expected lengths', t => {
+t.test('a mutated entry with a right checksum has possible numbers and the expected lengths', async t => {
   let read = 0
   const outcomes = new Map<string, number>()
   fc.assert(
@@ -409,7 +395,6 @@ t.test('a mutated entry with a recomputed checksum has numbers within bounds and
   )
   t.comment(JSON.stringify(Object.fromEntries(outcomes)))
   t.ok(read > 10 && outcomes.size > 4, `${read} could be read, ${outcomes.size} outcomes`)
-  t.end()
 })
 
 /** A number as encoded in a column. */

@@ -12,7 +12,7 @@ const calendar = createCalendar('Asia/Dhaka')
 const timeline = sampleTimeline()
 const at = (iso: string) => Date.parse(iso)
 
-t.test('current is the current quarter-hour, from its first to its last millisecond', t => {
+t.test('current is the current quarter-hour, from its first to its last millisecond', async t => {
   for (const [instant, time, temperature_2m] of [
     ['2026-11-21T06:00:00Z', '2026-11-21T12:00', 100],
     ['2026-11-21T06:14:59.999Z', '2026-11-21T12:00', 100],
@@ -20,28 +20,25 @@ t.test('current is the current quarter-hour, from its first to its last millisec
     ['2026-11-21T18:00:00Z', '2026-11-22T00:00', 100.48],
   ] as const)
     t.match(currentAt(timeline, at(instant), calendar), { time, interval: 900, temperature_2m })
-  t.end()
 })
 
-t.test('hours begin with the current local hour and cross midnight', t => {
+t.test('hours begin with the current local hour and cross midnight', async t => {
   const hours = hoursFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 3)
   t.strictSame(hours?.time, ['2026-11-21T23:00', '2026-11-22T00:00', '2026-11-22T01:00'])
   t.strictSame(hours?.temperature_2m, [200.23, 200.24, 200.25])
   t.strictSame(hours?.is_day, [210.23, 210.24, 210.25])
-  t.end()
 })
 
-t.test('days begin with the local day of the request, also when the timeline began a day earlier', t => {
+t.test('days begin with the local day of the request, also in a timeline of the day before', async t => {
   const days = daysFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 2)
   t.strictSame(days?.time, ['2026-11-21', '2026-11-22'])
   const later = daysFrom(timeline, at('2026-11-21T18:00:00Z'), calendar, 7)
   t.equal(later?.time[0], '2026-11-22')
   t.equal(later?.time.length, 7)
   t.equal(later?.weather_code[0], 300.01)
-  t.end()
 })
 
-t.test('a slice outside of the timeline is undefined, never a shorter or another one', t => {
+t.test('a slice outside of the timeline is undefined, never a shorter or another one', async t => {
   t.equal(currentAt(timeline, at('2026-11-21T05:59:59Z'), calendar), undefined)
   t.ok(currentAt(timeline, at('2026-11-21T20:59:59Z'), calendar))
   t.equal(currentAt(timeline, at('2026-11-21T21:00:00Z'), calendar), undefined)
@@ -49,10 +46,9 @@ t.test('a slice outside of the timeline is undefined, never a shorter or another
   t.equal(daysFrom(timeline, at('2026-11-23T18:00Z'), calendar, 7), undefined)
   t.equal(hoursFrom(timeline, at('2026-11-28T18:00Z'), calendar, 48), undefined)
   t.equal(hoursFrom(timeline, at('2026-11-20T17:59Z'), calendar, 1), undefined)
-  t.end()
 })
 
-t.test('a missing value is null, and decimals come back as the provider wrote them', t => {
+t.test('a missing value is null, and decimals come back as the provider wrote them', async t => {
   const column = timeline.values
   const written = [24.6, 1013.2, 0.05, -12.34, 0, -0]
   for (const value of written) {
@@ -63,10 +59,9 @@ t.test('a missing value is null, and decimals come back as the provider wrote th
   column[1] = Number.NaN
   t.equal(currentAt(timeline, at('2026-11-21T06:15Z'), calendar)?.temperature_2m, null)
   column[1] = 100.01
-  t.end()
 })
 
-t.test('the computed size of a timeline is its real size', t => {
+t.test('the computed size of a timeline is its real size', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const taken = () => {
@@ -84,5 +79,4 @@ t.test('the computed size of a timeline is its real size', t => {
   const { values } = kept[0] as typeof timeline
   t.equal(values.length, 102 * 15 + 240 * 11 + 10 * 4)
   t.equal(values.buffer.byteLength, values.length * 4)
-  t.end()
 })

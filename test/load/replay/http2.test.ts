@@ -89,8 +89,6 @@ t.test('a session that ends fails its requests, and the next ones have another',
 
   const gone = await sendSome('http://127.0.0.1:1', arriving([0]), { http: '2' })
   await gone.ended
-  t.strictSame(
-    gone.failures.map(([reason]) => reason),
-    ['refused'],
-  )
+  const reasons = gone.failures.map(([reason]) => reason)
+  t.strictSame(reasons, ['refused'])
 })

@@ -57,11 +57,8 @@ t.test('thresholds are judged by what was recorded', async t => {
     ['rate>10', false],
   ]
   const judged = expected.map(([text]) => thresholdOf(text).judge(recorder, 10))
-  t.strictSame(
-    judged.map(({ threshold, passed }) => [threshold, passed]),
-    expected,
-    JSON.stringify(judged),
-  )
+  const verdicts = judged.map(({ threshold, passed }) => [threshold, passed])
+  t.strictSame(verdicts, expected, JSON.stringify(judged))
   const measured = (text: string) => judged.find(({ threshold }) => threshold === text)?.measured
   t.equal(measured('forecast.p50<1s'), 'no answer')
   t.match(measured('p99<9m'), /^no answer after \d+ ms$/)

@@ -37,11 +37,8 @@ t.test('every request that was due has a line', async t => {
   ])
   t.equal(several?.code, 0, `${several?.stderr}`)
   const all = linesIn(gunzipSync(readFileSync(packed)))
-  t.strictSame(
-    all.map(each => each.due),
-    due,
-    'in ms from the begin of the run, also of what is sent by another worker',
-  )
+  const instants = all.map(each => each.due)
+  t.strictSame(instants, due, 'in ms from the begin of the run, also of what is sent by another worker')
   for (const each of all) {
     t.ok(each.sent !== undefined && each.sent >= each.due && each.end >= each.sent, JSON.stringify(each))
     t.match(each, { method: 'GET', path: '/api/v1/weather/district/3026', key: 'key-0001' })
@@ -66,11 +63,8 @@ t.test('every request that was due has a line', async t => {
 t.test('a file that takes nothing ends with 1 after the report; mistakes end before a request', async t => {
   const target = await startTarget(t)
   const line = ['replay', traffic, '--target', target.url, '--key', key, '--requests']
-  const [full, same, output] = await runCommands([
-    [...line, '/dev/full'],
-    [...line, traffic],
-    [...line, '-'],
-  ])
+  const files = ['/dev/full', traffic, '-']
+  const [full, same, output] = await runCommands(files.map(file => [...line, file]))
   t.equal(full?.code, 1)
   t.match(full?.stdout, /40 due, 40 sent, 40 answered/)
   t.match(full?.stderr, /--requests: .*no space left/)

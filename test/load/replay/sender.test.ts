@@ -25,10 +25,8 @@ t.test('while the target stalls, requests stay due, and their latency counts fro
   target.release()
   await ended
   t.equal(answers.length, 10)
-  t.strictSame(
-    answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b),
-    every(5, 10),
-  )
+  const dues = answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b)
+  t.strictSame(dues, every(5, 10))
   for (const { dueAt, sentAt, endedAt } of answers) {
     t.ok(sentAt >= dueAt && endedAt >= sentAt, `${dueAt}: sent at ${sentAt}, ended at ${endedAt}`)
     t.ok(endedAt >= 70, 'none was answered during the stall')
@@ -134,10 +132,8 @@ t.test('a conditional request has the ETag last seen of its path and encoding, t
   ]
   const { ended, recorder } = await sendSome(target.url, requests, { connections: 1 })
   await ended
-  t.strictSame(
-    target.received.map(({ headers }) => headers['if-none-match']),
-    [undefined, '"1"', '"2"', undefined, undefined],
-  )
+  const etags = target.received.map(({ headers }) => headers['if-none-match'])
+  t.strictSame(etags, [undefined, '"1"', '"2"', undefined, undefined])
   t.strictSame(recorder.counts.statuses, { 200: 4, 304: 1 })
 })
 
@@ -171,9 +167,8 @@ t.test('an open loop opens some connections before it uses one again, and uses t
   const target = await startTarget(t)
   const few = await sendSome(target.url, arriving(every(15, 16)), { connections: 4 })
   await few.ended
-  const uses = [0, 1, 2, 3].map(
-    number => target.received.filter(({ connection }) => connection === number).length,
-  )
+  const usesOf = (number: number) => target.received.filter(({ connection }) => connection === number).length
+  const uses = [0, 1, 2, 3].map(usesOf)
   // On a busy machine some wait, and then the first to be free takes one more.
   t.ok(Math.min(...uses) >= 2, `${uses}`)
 

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { rehearsalText } from '../../../src/cli/load/rehearse-text.ts'
 import { comparePage } from '../../../src/load/report/compare-page.ts'
 import { differences } from '../../../src/load/report/comparison.ts'
 import type { ReplayResult } from '../../../src/load/report/result.ts'
@@ -76,16 +77,13 @@ t.test('requests are those that ran, whatever the files have', async t => {
 })
 
 t.test('what makes figures void comes before all else', async t => {
-  const bad = drawnReplay(
-    {},
-    {
-      interrupted: true,
-      generator: { ...run.generator, saturated: true, reason: 'its busiest core was 99 % used' },
-      thresholds: [{ threshold: 'p99<20ms', measured: '96 ms', passed: false }],
-      bodies: { checked: 100, faults: [{ path: '/api/v1/x', fault: 'no field "current"', count: 3 }] },
-    },
-  )
-  const text = textOf(reportPage([bad]))
+  const bad = {
+    interrupted: true,
+    generator: { ...run.generator, saturated: true, reason: 'its busiest core was 99 % used' },
+    thresholds: [{ threshold: 'p99<20ms', measured: '96 ms', passed: false }],
+    bodies: { checked: 100, faults: [{ path: '/api/v1/x', fault: 'no field "current"', count: 3 }] },
+  }
+  const text = textOf(reportPage([drawnReplay({}, bad)]))
   const order = [
     'These are the figures of the load generator',
     'its busiest core was 99 % used',
@@ -96,9 +94,11 @@ t.test('what makes figures void comes before all else', async t => {
     'Of 100 bodies that were checked, 3 do not keep the contract.',
     'What the provider was sent is not known.',
   ].map(each => text.indexOf(each))
-  const inOrder = order.toSorted((a, b) => a - b)
   t.notOk(order.includes(-1))
-  t.strictSame(order, inOrder)
+  t.strictSame(
+    order,
+    order.toSorted((a, b) => a - b),
+  )
 })
 
 t.test('several settings: a row each, the paretoOptimal marked, each run whole', async t => {
@@ -124,41 +124,32 @@ t.test('several settings: a row each, the paretoOptimal marked, each run whole',
 
 t.test('text from outside stands in it as text', async t => {
   const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\u001b[31m&amp;'
-  const html = reportPage([
-    drawnRehearsal(
-      {},
-      {
-        command: hostile,
-        traffic: { ...run.traffic, files: [hostile], sha256: hostile },
-        settings: [{ path: hostile, value: hostile, default: hostile }],
-        machine: { ...run.machine, cpu: hostile },
-        thresholds: [{ threshold: hostile, measured: hostile, passed: true }],
-        latencies: [{ ...run.latency, endpoint: hostile, outcome: hostile }],
-        statuses: { [hostile]: 3 },
-        outcomes: { hit: 1, [hostile]: 3 },
-        totals: { ...run.totals, failed: { [hostile]: 1 } },
-        generator: { ...run.generator, reason: hostile, saturated: true },
-        bodies: { checked: 3, faults: [{ path: hostile, fault: hostile, count: 2 }] },
-      },
-    ),
-  ])
+  const written = {
+    ...{ command: hostile, statuses: { [hostile]: 3 }, outcomes: { hit: 1, [hostile]: 3 } },
+    traffic: { ...run.traffic, files: [hostile], sha256: hostile },
+    settings: [{ path: hostile, value: hostile, default: hostile }],
+    machine: { ...run.machine, cpu: hostile },
+    thresholds: [{ threshold: hostile, measured: hostile, passed: true }],
+    latencies: [{ ...run.latency, endpoint: hostile, outcome: hostile }],
+    totals: { ...run.totals, failed: { [hostile]: 1 } },
+    generator: { ...run.generator, reason: hostile, saturated: true },
+    bodies: { checked: 3, faults: [{ path: hostile, fault: hostile, count: 2 }] },
+  }
+  const html = reportPage([drawnRehearsal({}, written)])
   t.equal(html.match(/<script/g)?.length, 3)
   t.notMatch(html, /<img|\u202e|\p{Cc}(?<!\n)/u)
   t.match(html, '&lt;script&gt;')
 })
 
 t.test('runs of nothing, of one step and of many steps have a page', async t => {
-  for (const run of [
+  for (const each of [
     drawnRehearsal({ requests: 0 }),
     drawnReplay({ requests: 1 }),
-    drawnReplay({}, { steps: [], histogram: run0().histogram }),
-    drawnRehearsal({}, { traffic: { ...drawnRehearsal().traffic, from: null } }),
-  ]) {
-    const html = reportPage([run])
-    t.notMatch(textOf(html), /NaN|undefined|Infinity|null/)
-  }
+    drawnReplay({}, { steps: [], histogram: drawnRehearsal({ requests: 10 }).histogram }),
+    drawnRehearsal({}, { traffic: { ...run.traffic, from: null } }),
+  ])
+    t.notMatch(textOf(reportPage([each])), /NaN|undefined|Infinity|null/)
 })
-const run0 = () => drawnRehearsal({ requests: 10 })
 
 t.test('a comparison has both sides, verdicts and how they were found', async t => {
   const [a, b] = [drawnRehearsal({}, { settings: [] }), drawnRehearsal({ seed: 2, slow: 1.4 })]
@@ -177,4 +168,30 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
   ])
     t.ok(text.includes(each), each)
   t.notMatch(text, /NaN|undefined|Infinity/)
+})
+
+// The shares of hits, stale answers and misses are of the answers with weather: lists of places and failures are not among them.
+t.test('a rehearsal has one stale share and one age, in its text, page and comparison', async t => {
+  const outcomes = { hit: 500, stale: 155, miss: 345, none: 1_000 }
+  const result = drawnRehearsal({}, { outcomes, age: { p50: 172, p95: 3_599, max: 5_399 } })
+  const rehearsed = { name: '', result, days: [], providerRefused: 0, plans: [] }
+  const text = rehearsalText([rehearsed], { 'own key': 1, substitute: 0, nothing: 0 })
+  t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
+  const beside = textOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
+  t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)
+  t.match(textOf(reportPage([result])), /hit 500 50% miss 345 34\.5% stale 155 15\.5%/)
+  const stale = differences([result], [result]).find(({ metric }) => metric === 'stale')
+  t.match(stale, { a: { value: 0.155 } })
+})
+
+t.test('a setting that fails is marked for no share of the rest', async t => {
+  const of = (value: string) => [{ path: 'cache.freshFor', value, default: '1h' }]
+  const good = drawnRehearsal({}, { outcomes: { hit: 800, miss: 200 }, settings: of('1h') })
+  const weightless = { requests: 1, weight: 0, windows: [] }
+  const failures = { outcomes: { hit: 90, miss: 10 }, statuses: { 200: 100, 503: 900 } }
+  const failing = drawnRehearsal({ seed: 2 }, { ...failures, settings: of('2h') })
+  const weight = good.provider?.weight ?? 0
+  const page = textOf(reportPage([good, { ...failing, provider: { ...weightless, weight: weight + 1 } }]))
+  t.match(page, / 1h ★ 80% /)
+  t.notMatch(page, /2h ★/)
 })

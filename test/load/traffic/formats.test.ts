@@ -82,10 +82,8 @@ t.test('nginx and Apache: common, combined, with a host before and durations beh
     { at: at('2026-11-21T06:00:01.750Z'), method: 'GET', path: '/%E0%A6', status: 200, bytes: 5, ms: 250 },
     { at: at('2026-11-21T06:00:03Z'), method: 'GET', path: '/x', status: 200, bytes: 5, ms: 250 },
   ])
-  t.strictSame(
-    faults.map(({ line }) => line),
-    [7, 8],
-  )
+  const lines = faults.map(({ line }) => line)
+  t.strictSame(lines, [7, 8])
   t.equal(summary.skippedLines, 2)
 })
 
@@ -98,13 +96,11 @@ t.test('the format of deploy/nginx, whose paths are decoded', async t => {
     ].join('\n'),
   )
   t.equal(format, 'nginx')
-  t.strictSame(
-    requests.map(({ path, status, ms }) => ({ path, status, ms })),
-    [
-      { path: '/api/v1/weather/district/3026', status: 200, ms: 5 },
-      { path: '/a%20200%2050%25', status: 404, ms: 0 },
-    ],
-  )
+  const read = requests.map(({ path, status, ms }) => ({ path, status, ms }))
+  t.strictSame(read, [
+    { path: '/api/v1/weather/district/3026', status: 200, ms: 5 },
+    { path: '/a%20200%2050%25', status: 404, ms: 0 },
+  ])
   t.equal(requests[0]?.at, at('2026-11-21T05:59:59.995Z'))
 })
 
@@ -171,20 +167,15 @@ t.test('of a HAR, what a browser served itself, blocked or sent to other hosts i
   ]
   const har = JSON.stringify({ log: { entries } })
   const usual = await readText(t, har)
-  t.strictSame(
-    usual.requests.map(({ path }) => path),
-    ['/api/v1/weather/district/3026', '/api/v1/locations'],
-    'the host of the first request to the API',
-  )
+  const paths = usual.requests.map(({ path }) => path)
+  t.strictSame(paths, ['/api/v1/weather/district/3026', '/api/v1/locations'], 'of the first host of the API')
   t.match(usual.summary, { leftOut: { cached: 5, blocked: 1, otherHosts: 2 } })
   t.equal(usual.host, 'api.example')
   t.notMatch(JSON.stringify(usual.requests), 'tracker')
 
   const chosen = await readText(t, har, undefined, 'api.example:8443')
-  t.strictSame(
-    chosen.requests.map(({ path }) => path),
-    ['/other'],
-  )
+  const ofPort = chosen.requests.map(({ path }) => path)
+  t.strictSame(ofPort, ['/other'])
   t.match(chosen.summary, { leftOut: { cached: 5, blocked: 1, otherHosts: 3 } })
 
   const others = JSON.stringify({ log: { entries: [of('https://a.example/x'), of('https://b.example/y')] } })
@@ -236,14 +227,12 @@ t.test('figures that are no duration are not taken for one, and impossible ones 
   const read = requests.map(({ ms = -1 }) => ms).sort((a, b) => a - b)
   t.strictSame(read, [-1, -1, 5, 6, 12, 250])
   t.ok(requests.every(request => Math.abs(request.at - at('2026-11-26T06:00:00Z')) < 1_000))
-  t.strictSame(
-    faults.map(({ line, reason }) => [line, reason]),
-    [
-      [7, 'the duration is 1795672999123 ms, expected less than a day'],
-      [8, 'the duration is 86400000 ms, expected less than a day'],
-      [9, 'the duration is 86400000 ms, expected less than a day'],
-    ],
-  )
+  const reasons = faults.map(({ line, reason }) => [line, reason])
+  t.strictSame(reasons, [
+    [7, 'the duration is 1795672999123 ms, expected less than a day'],
+    [8, 'the duration is 86400000 ms, expected less than a day'],
+    [9, 'the duration is 86400000 ms, expected less than a day'],
+  ])
 })
 
 t.test('an instant beyond 2000 to 2099 and a duration of a day are faults in every format', async t => {
@@ -294,18 +283,8 @@ t.test('the requests of a second are spread evenly over it, though others stand 
   const log = [line(0, '/a'), line(1, '/e'), line(0, '/b'), line(2, '/g'), line(0, '/c'), line(1, '/f')]
   const begin = at('2026-11-21T06:00:00Z')
   const { requests, summary } = await readText(t, [...log, line(0, '/d')].join('\n'))
-  t.strictSame(
-    requests.map(request => [request.path, request.at - begin]),
-    [
-      ['/a', 0],
-      ['/c', 250],
-      ['/b', 500],
-      ['/d', 750],
-      ['/e', 1_000],
-      ['/f', 1_500],
-      ['/g', 2_000],
-    ],
-  )
+  const order = requests.map(request => `${request.path} ${request.at - begin}`)
+  t.strictSame(order, ['/a 0', '/c 250', '/b 500', '/d 750', '/e 1000', '/f 1500', '/g 2000'])
   t.equal(summary.late, 0)
 })
 
@@ -348,10 +327,8 @@ t.test('secrets of other sites become pseudonyms, wherever in a path they are na
   const { requests } = await readText(t, [...targets, ...harmless].map(line).join('\n'))
   const read = requests.map(({ path }) => path)
   t.equal(read.length, targets.length + harmless.length)
-  t.strictSame(
-    read.filter(path => path.includes(secret)),
-    [],
-  )
+  const leaked = read.filter(path => path.includes(secret))
+  t.strictSame(leaked, [])
   t.match(read[0], /^\/w\?appid=anon_[0-9a-f]{12}&q=Dhaka$/)
   t.match(read[9], /^\/w;jsessionid=anon_[0-9a-f]{12}\/x\?q=Dhaka$/)
   t.strictSame(read.slice(targets.length), harmless)
@@ -421,10 +398,8 @@ t.test('goreplay: the last nanosecond of a millisecond and its first are of that
   const instants = ['1795240800003999999', '1795240800004000000', '1795240800000999999']
   const file = instants.map((ns, i) => `1 a${i} ${ns} 0\nGET /z HTTP/1.1\r\n\r\n${monkeys}`).join('')
   const { requests } = await readText(t, file)
-  t.strictSame(
-    requests.map(request => request.at - 1_795_240_800_000),
-    [0, 3, 4],
-  )
+  const offsets = requests.map(request => request.at - 1_795_240_800_000)
+  t.strictSame(offsets, [0, 3, 4])
 })
 
 t.test('a format is named where it can not be found', async t => {

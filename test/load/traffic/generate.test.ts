@@ -111,12 +111,9 @@ t.test('a day has a morning peak, an evening above noon, and a trough at night, 
   t.ok([18, 19, 20].includes(hourOf(most(12, 24))), `the evening peak is at ${hourOf(most(12, 24))}`)
   t.ok([1, 2, 3].includes(hourOf(Math.min(...hours))), `the trough is at ${hourOf(Math.min(...hours))}`)
   t.ok(most(0, 12) > 6 * Math.min(...hours) && most(12, 24) > 1.4 * (hours[14] as number))
-})
-
-t.test('the hours are those of the clock, wherever the traffic begins', async t => {
-  const hours = hoursOf(generated({ ...many, start: start + 18 * hourMs, durationMs: 12 * hourMs }))
-  t.ok((hours[19] as number) > 6 * (hours[3] as number), `${hours}`)
-  t.equal(hours[12], 0)
+  // They are those of the clock, wherever the traffic begins.
+  const later = hoursOf(generated({ ...many, start: start + 18 * hourMs, durationMs: 12 * hourMs }))
+  t.ok((later[19] as number) > 6 * (later[3] as number) && later[12] === 0, `${later}`)
 })
 
 t.test('other shapes: flat, ramp, spike', async t => {
@@ -152,10 +149,8 @@ t.test('places are requested by population: Zipf, with Dhaka first', async t => 
 t.test('keys are used by Zipf', async t => {
   const counts = countsOf(generated({ ...many, keys: 100, bad: 0 }).map(({ key }) => key))
   t.equal(counts.length, 100)
-  t.strictSame(
-    counts.slice(0, 3).map(([key]) => key),
-    ['key-0001', 'key-0002', 'key-0003'],
-  )
+  const first = counts.slice(0, 3).map(([key]) => key)
+  t.strictSame(first, ['key-0001', 'key-0002', 'key-0003'])
   isAbout(t, 'the slope', slopeOf(counts.slice(0, 50).map(([, count]) => count)), -0.8, 0.05)
   t.equal(generated({ keys: 1 }).find(({ key }) => key)?.key, 'key-0001')
   t.ok(generated({ keys: 100_000, rate: 0.01 }).some(({ key }) => key?.length === 'key-000001'.length))

@@ -101,16 +101,11 @@ t.test('gaps are found, and shortened for all that follow', async t => {
   const requests = [0, 10, 500, 510, 2_000].map(at => request(at * 1_000))
   const found = createGaps()
   t.strictSame(await all(found.pass(batchesOf(requests))), requests)
-  t.match(found.found(), {
-    count: 2,
-    cutMs: 0,
-    longest: [{ from: start + 510_000, ms: 1_490_000 }, { ms: 490_000 }],
-  })
+  const longest = [{ from: start + 510_000, ms: 1_490_000 }, { ms: 490_000 }]
+  t.match(found.found(), { count: 2, cutMs: 0, longest })
   const cut = createGaps(60_000)
-  t.strictSame(
-    (await all(cut.pass(batchesOf(requests)))).map(({ at }) => (at - start) / 1_000),
-    [0, 10, 70, 80, 140],
-  )
+  const instants = (await all(cut.pass(batchesOf(requests)))).map(({ at }) => (at - start) / 1_000)
+  t.strictSame(instants, [0, 10, 70, 80, 140])
   t.match(cut.found(), { count: 2, cutMs: (430 + 1_430) * 1_000 })
 })
 

@@ -4,7 +4,7 @@
 import t from 'tap'
 import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
-import { trySetting } from './simulate-on.ts'
+import { traceOf, trySetting } from './simulate-on.ts'
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
 const plain = `cache.freshSpread=0 cache.refreshAheadFor=0s ${noBudget}`
@@ -165,4 +165,25 @@ t.test('twice the same traffic gives the same figures', async t => {
     'cache.freshness=age cache.freshFor=5m provider.budget.perDay=300 provider.budget.perMinute=12'
   const run = () => trySetting(settings, requests, { instances: 2, latencyMs: 300 })
   t.strictSame(await run(), await run())
+})
+
+t.test('requests far out of place are put in their place, with all that belongs to them', async t => {
+  const request = (ms: number, place: string): TrafficRequest => {
+    return { ...at(ms, `/api/v1/weather/district/${place}`), key: `k${ms}${place}`, accepts: place }
+  }
+  const requests = [request(3_000, 'c'), request(1_000, 'a'), request(2_000, 'b'), request(1_000, 'd')]
+  const trace = await traceOf(requests)
+  const rows = Array.from(trace.at, (at, i) => [
+    at - begin,
+    trace.paths[trace.path[i] ?? 0]?.at(-1),
+    trace.encodings[trace.encoding[i] ?? 0],
+    trace.keys[trace.key[i] ?? 0],
+  ])
+  t.strictSame(rows, [
+    [1_000, 'a', 'a', 'k1000a'],
+    [1_000, 'd', 'd', 'k1000d'],
+    [2_000, 'b', 'b', 'k2000b'],
+    [3_000, 'c', 'c', 'k3000c'],
+  ])
+  t.ok(trace.at.buffer instanceof SharedArrayBuffer)
 })

@@ -6,24 +6,12 @@ import { extend, newestOf, stacked } from '../../../src/operate/dashboard/page/h
 type Values = (number | null)[]
 
 const endsAt = '2026-11-21T06:00:00.000Z'
-const historyOf = (values: Values) => ({
-  stepSeconds: 10,
-  endsAt,
-  requestsPerSecond: [...values],
-  errorsPerSecond: [...values],
-  hitShare: { memory: [...values], shared: [...values], provider: [...values] },
-  p50: [...values],
-  p90: [...values],
-  p99: [...values],
+const each = <Value>(value: () => Value) => ({
+  ...{ requestsPerSecond: value(), errorsPerSecond: value(), p50: value(), p90: value(), p99: value() },
+  hitShare: { memory: value(), shared: value(), provider: value() },
 })
-const pointOf = (value: number | null) => ({
-  requestsPerSecond: value,
-  errorsPerSecond: value,
-  hitShare: { memory: value, shared: value, provider: value },
-  p50: value,
-  p90: value,
-  p99: value,
-})
+const historyOf = (values: Values) => ({ stepSeconds: 10, endsAt, ...each(() => [...values]) })
+const pointOf = (value: number | null) => each(() => value)
 
 t.test('a point replaces the newest within its step, and moves the hour on after it', t => {
   const cases: [secondsLater: number, wanted: Values, endsAt: string][] = [

@@ -19,20 +19,14 @@ t.test('the weight counts points, variables of all sections, models and days', a
     ['', 1],
     ['latitude=1&longitude=2', 1],
     ['latitude=1&longitude=2&apikey=x', 1],
-    ['latitude=1,2,3&longitude=1,2,3', 3],
     ['latitude=1&latitude=2,3&longitude=1,2,3', 3],
     ['latitude=1&longitude=1,2,3', 3],
     ['latitude=1&longitude=1&elevation=1,2,3,4', 4],
     ['latitude=1,,&longitude=1', 3],
     ['latitude=1&longitude=1&timezone=a,b,c', 1],
-    [`latitude=1&current=${names(15)}&hourly=${names(15)}&daily=${names(4)}`, 3.4],
-    [`latitude=1&hourly=${names(15)}&hourly=${names(15)}`, 3],
-    [`latitude=1&minutely_15=${names(20)}`, 2],
     [`latitude=1&hourly=${names(10)}&models=a,b,c`, 3],
     [`latitude=1,2&hourly=${names(10)}&models=a&models=b`, 4],
     [`latitude=1&hourly=${names(34)}&forecast_days=16`, 3.886],
-    [`latitude=1&hourly=${names(10)}&past_days=92&forecast_days=16`, 7.714],
-    [`latitude=1&hourly=${names(10)}&past_days=21`, 2],
     [`latitude=1&hourly=${names(20)}&forecast_days=0`, 2],
     [`latitude=1&hourly=${names(10)}&forecast_days=1&forecast_hours=672`, 2],
     [`latitude=1&hourly=${names(10)}&forecast_days=1&past_hours=648`, 2],
@@ -83,16 +77,7 @@ t.test('all APIs and files are let through, and the page of a model run alone we
     t.equal(forwarded(`/v1/${api}?latitude=1&longitude=2&hourly=${names(20)}`).weight, 2, api)
   for (const file of ['ecmwf_ifs/static/other.json', 'ecmwf_ifs/2026/01/31/0000Z.om'])
     t.equal(forwarded(`/data/${file}`).weight, 1, file)
-  for (const path of [
-    '/v2/forecast',
-    '/v1/a/b',
-    '/v1/',
-    '/data',
-    '/data/',
-    '/data/.git/x',
-    '/data/a/../b',
-    '/',
-  ])
+  for (const path of ['/v2/forecast', '/v1/a/b', '/v1/', '/data/', '/data/.git/x', '/data/a/../b'])
     t.throws(() => forwarded(`${path}?latitude=1&longitude=2`), /is not let through; allowed: /, path)
 })
 

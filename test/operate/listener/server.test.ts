@@ -92,14 +92,3 @@ t.test('a fault in the body of a request that waits for its answer is its answer
     t.equal(pending.length, 2 - fields.length, 'one that waits to be asked for its body is not begun')
   }
 })
-
-t.test('nothing behind a refused body runs', async t => {
-  const { raw, refused, pending } = await start(t)
-  raw.send(`${head('GET /1', 'content-length: 5')}hello${head('POST /2')}`)
-  t.strictSame(
-    (await raw.answersToTheEnd()).map(({ status }) => status),
-    [400],
-  )
-  t.strictSame(refused, ['body', 'unread_body'])
-  t.equal(pending.length, 0)
-})

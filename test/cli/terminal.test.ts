@@ -1,0 +1,24 @@
+// What commands write on the terminal: tables with one line for each row, and how long is left.
+
+import t from 'tap'
+import { leftText, tableOf } from '../../src/cli/terminal.ts'
+
+t.test('a cell has at most 500 characters and a sign of more, and its row stays one line', async t => {
+  const [, short = '', long = ''] = tableOf(['name'], [['x'.repeat(500)], ['x'.repeat(501)]]).split('\n')
+  t.equal(short, 'x'.repeat(500))
+  t.equal(long, `${'x'.repeat(500)}…`)
+  t.equal(tableOf(['name'], [['a\nb\u001b[31m']]).split('\n').length, 2)
+})
+
+t.test('what is left is told when enough is done to tell', async t => {
+  for (const [share, seconds, text] of [
+    [0, 3, ''],
+    [1 / 2_640, 3, ''],
+    [0.05, 3, ''],
+    [0.05, 30, ', 9 min 30 s left'],
+    [0.1, 2, ', 18 s left'],
+    [0.5, 0.5, ', 1 s left'],
+    [1.1, 20, ', 0 s left'],
+  ] as const)
+    t.equal(leftText(share, seconds), text, `${share} after ${seconds} s`)
+})
