@@ -239,15 +239,21 @@ export interface FleetStore {
    * Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it.
    * @param above a number of a log that was lost, which the new number exceeds, unless it is more than a day ahead of the store
    */
-  appendChangeRecord(topic: string, text: string, keepUntil: number, above?: number): Promise<number>
+  appendChangeRecord(topic: ChangeTopic, text: string, keepUntil: number, above?: number): Promise<number>
   /**
    * The change records with a greater number, in order; after 0 all that there are. `complete` is false when some may be
    * missing: the record with the given number has expired, was dropped because there were many since, or was lost.
    */
-  changeRecordsAfter(topic: string, number: number): Promise<{ records: ChangeRecord[]; complete: boolean }>
+  changeRecordsAfter(
+    topic: ChangeTopic,
+    number: number,
+  ): Promise<{ records: ChangeRecord[]; complete: boolean }>
 }
 
-/** An entry of the purge log or the key-change log. */
+/** The log of changes to keys, and that of purges. */
+export type ChangeTopic = 'keys' | 'purges'
+
+/** An entry of such a log. */
 export type ChangeRecord = { readonly number: number; readonly text: string }
 
 /** All that was ever charged to a window and given back again, in whole thousandths of the provider's weight. Neither ever falls. */
