@@ -6,7 +6,7 @@ import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { budgetSettingsIn, protocolIn } from '../provider/account.ts'
 import { milliSpent, windowsAround, withAside } from '../provider/spending-windows.ts'
-import type { Closure, SpendingStore } from '../stores/store.ts'
+import type { Closure, SpendingStore } from '../stores/spending-store.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
 export type BudgetReport = {

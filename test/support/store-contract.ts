@@ -4,12 +4,11 @@ import type { Test } from 'tap'
 import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { roomOf } from '../../src/stores/fair-share.ts'
 import { longestId } from '../../src/stores/records.ts'
+import type { Spending, Spent } from '../../src/stores/spending-store.ts'
 import {
   type ChangeTopic,
   type KeyChange,
   type KeyRecord,
-  type Spending,
-  type Spent,
   type Store,
   StoreError,
   type Subscriber,
@@ -642,11 +641,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await after(second), { records: [{ number: third, text: 'two' }], complete: true })
     t.strictSame(await after(third), { records: [], complete: true })
     t.strictSame(await after(0, 'keys'), { records: [], complete: true })
-    t.strictSame(
-      await after(7, 'keys'),
-      { records: [], complete: false },
-      'the one with that number is gone',
-    )
+    t.strictSame(await after(7, 'keys'), { records: [], complete: false }, 'the one with that number is gone')
     t.equal((await after(third + 1_000)).complete, false, 'a number that was never given')
   })
 

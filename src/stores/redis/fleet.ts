@@ -1,6 +1,5 @@
 // The state of the fleet in Redis: heartbeats, names in demand, and logs of change records. All of it is bounded. Invalid
-// records are deleted without an error, because live instances write them again. Longer than 300 lines, because each Lua script
-// stands beside its method.
+// records are deleted without an error, because live instances write them again.
 
 import { utcDayMs } from '../../common/calendar.ts'
 import { clockToleranceMs } from '../../common/clock.ts'

@@ -6,7 +6,7 @@ import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { roomOf } from '../fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown } from '../records.ts'
-import type { Closure, SpendingStore, SpendingWindow } from '../store.ts'
+import type { Closure, SpendingStore, SpendingWindow } from '../spending-store.ts'
 import { type EmbeddedParts, inTransaction, wholeSql } from './attempt.ts'
 
 const schema = `
