@@ -204,13 +204,12 @@ export const startGateway = async (
     },
   )
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const places = () => catalogue.current
   const running = { timelines, runs }
-  const cache = createCacheAdmin(config, { store, catalogue: places, clock, running })
+  const cache = createCacheAdmin(config, { store, catalogue, clock, running })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
   const { cellDegrees } = config.cache
-  const survey = createCellSurvey({ timelines, catalogue: places, grid, cellDegrees, clock })
+  const survey = createCellSurvey({ timelines, catalogue, grid, cellDegrees, clock })
   // What /metrics, /readyz and /status read.
   const parts = {
     api,

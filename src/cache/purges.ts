@@ -6,6 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as z from 'zod'
 import { utcDayMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Box, Cell, CellId } from '../weather/cell.ts'
 import { keyFor } from './entry-codec.ts'
@@ -169,4 +170,45 @@ export const followPurges = async (
   purges.restart()
   // Others may have begun it at the same time, and purged since.
   return readPurges(store, purges)
+}
+
+export type PurgeObserver = {
+  onPurge(kind: PurgeOrder['kind'], scope: PurgeOrder['scope']): void
+  /** The log has lost purges that this instance has not read: all that is cached counts as stale. */
+  onPurgesMissed(): void
+}
+
+/**
+ * Follows the log in a running gateway: one read at a time, so that no purge is reported twice, and a new one for each caller, so
+ * that it finds what the caller ordered. Never rejects: the store reports its outages through its own observer.
+ * @param apply puts purges in force for what is cached
+ */
+export const createPurgeReader = ({
+  store,
+  purges,
+  clock,
+  apply,
+  observer,
+}: {
+  readonly store: Parameters<typeof followPurges>[0]
+  readonly purges: Purges
+  readonly clock: Clock
+  readonly apply: (added: readonly Purge[], isWhole: boolean) => void
+  readonly observer: PurgeObserver
+}): (() => Promise<void>) => {
+  const readOnce = async (): Promise<void> => {
+    // The first read finds purges from before the start: they are in force, but not reported.
+    const isFirst = purges.generation === 0
+    const read = await followPurges(store, purges, clock.now())
+    if (!read) return
+    apply(read.added, read.isWhole)
+    if (isFirst) return
+    for (const { kind, scope } of read.added) observer.onPurge(kind, scope)
+    if (!read.isWhole) observer.onPurgesMissed()
+  }
+  let reads = Promise.resolve()
+  return () => {
+    reads = reads.then(readOnce).catch(() => {})
+    return reads
+  }
 }

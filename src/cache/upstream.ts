@@ -35,19 +35,15 @@ import {
   type Run,
 } from './freshness.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
-import { createPurges, followPurges, type PurgeOrder } from './purges.ts'
+import { createPurgeReader, createPurges, type PurgeObserver } from './purges.ts'
 import { type CacheObserver, createReadThrough } from './read-through.ts'
 import { createProbe, createRefreshAhead } from './refresh-ahead.ts'
 import { type Codec, createMemoryTier, createSharedTier, type SharedTierObserver } from './tiers.ts'
 
 export type UpstreamObserver = AccountObserver &
   CacheObserver &
-  SharedTierObserver & {
-    onHeartbeat(fleet: Fleet): void
-    onPurge(kind: PurgeOrder['kind'], scope: PurgeOrder['scope']): void
-    /** The log has lost purges that this instance has not read: all that is cached counts as stale. */
-    onPurgesMissed(): void
-  }
+  SharedTierObserver &
+  PurgeObserver & { onHeartbeat(fleet: Fleet): void }
 
 export type UpstreamParts = Pick<AccountParts, 'clock' | 'instances'> & {
   readonly store: Store
@@ -232,23 +228,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     if (cell) await cache.warm(cell)
   }
 
-  // The first read finds purges from before the start: they are in force, but not reported.
-  const readPurgesOnce = async (): Promise<void> => {
-    const isFirst = purges.generation === 0
-    const read = await followPurges(store, purges, clock.now())
-    if (!read) return
-    cache.purged(read.added, read.isWhole)
-    if (isFirst) return
-    for (const { kind, scope } of read.added) observer.onPurge(kind, scope)
-    if (!read.isWhole) observer.onPurgesMissed()
-  }
-  // One read at a time, so that no purge is reported twice, and a new one for each caller, so that it finds what the caller
-  // ordered. The store reports its outages through its own observer.
-  let purgeReads = Promise.resolve()
-  const readPurges = (): Promise<void> => {
-    purgeReads = purgeReads.then(readPurgesOnce).catch(() => {})
-    return purgeReads
-  }
+  const readPurges = createPurgeReader({ store, purges, clock, apply: cache.purged, observer })
 
   const probe = createProbe({
     isDue: breaker.isProbeDue,

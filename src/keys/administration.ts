@@ -1,6 +1,6 @@
 // Administers keys and subscribers: create, list, change, rotate, revoke, reinstate, read usage. Notifies the running
 // gateways of each change. Unknown names are InputErrors. The command line and the ops listener use it; it knows no terminal
-// and no HTTP. Longer than 300 lines, because it has one function for each command.
+// and no HTTP.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayNumber, daysUpTo, isoOf, type LocalDay } from '../common/calendar.ts'
@@ -19,7 +19,14 @@ import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
-import { isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
+import {
+  type CountedSubscriber,
+  type KeyUsage,
+  type ListedKey,
+  type ListedSubscriber,
+  listedKey,
+  listedSubscriber,
+} from './listed-key.ts'
 import { cellsLoaded } from './usage-detail.ts'
 
 export {
@@ -29,23 +36,12 @@ export {
   type KeyRequest,
   limitIn,
 } from './key-creation.ts'
-export type { KeyUsage, ListedKey } from './listed-key.ts'
+export type { KeyUsage, ListedKey, ListedSubscriber } from './listed-key.ts'
 
 /** The key that replaces another one under the same id; the former key works until `formerKeyUntil`. */
 export type RotatedKey = Pick<IssuedKey, 'id' | 'key' | 'subscriber' | 'tier' | 'limit'> & {
   formerKeyUntil: string
 }
-
-export type ListedSubscriber = {
-  id: string
-  name: string
-  status: 'active' | 'revoked'
-  createdAt: string
-  revokedAt: string | null
-}
-
-/** With the number of its keys, which takes a pass over all keys. */
-export type CountedSubscriber = ListedSubscriber & { keys: number }
 
 /** The usage of one of many keys: only the days with a count, newest first, and their sum. */
 export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 'tier' | 'limit'> & {
@@ -94,7 +90,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   /** Some days at a time, back to the latest one with a count. */
   const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
     const today = calendar.dayOf(clock.now())
-    // An import may have brought counts of days before the key was created here, as far as they are kept.
+    // An import may have brought counts of earlier days, as far as they are kept.
     const age = createdAt === 0 ? maxDays : dayNumber(today) - dayNumber(calendar.dayOf(createdAt)) + 1
     const days = daysUpTo(today, Math.min(maxDays, Math.max(1, age)))
     for (let from = 0; from < days.length; from += daysRead) {
@@ -295,16 +291,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   }
 }
 
-const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
-  id: subscriber.id,
-  name: subscriber.name,
-  status: subscriber.revokedAt === null ? 'active' : 'revoked',
-  createdAt: isoOf(subscriber.createdAt),
-  revokedAt: isoOrNull(subscriber.revokedAt),
-})
-
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
-
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'
 /** The number of days whose counts are read, and of days and of keys that are read at a time. */

@@ -1,4 +1,4 @@
-// A key as lists show it: its record joined with its subscriber, without a hash.
+// A key as lists show it: its record joined with its subscriber, without a hash; and a subscriber.
 
 import type { LocalDay } from '../common/calendar.ts'
 import { isoOf } from '../common/calendar.ts'
@@ -26,6 +26,17 @@ export type ListedKey = {
 
 /** `lastUsedOn` is the last local day with a count, null where none is kept; `usedToday` is the count of today. */
 export type KeyUsage = { lastUsedOn: LocalDay | null; usedToday: number }
+
+export type ListedSubscriber = {
+  id: string
+  name: string
+  status: 'active' | 'revoked'
+  createdAt: string
+  revokedAt: string | null
+}
+
+/** With the number of its keys, which takes a pass over all keys. */
+export type CountedSubscriber = ListedSubscriber & { keys: number }
 
 /** @param subscriber undefined where its record is missing or damaged */
 export const listedKey = (
@@ -55,4 +66,13 @@ const statusOf = (key: KeyRecord, subscriber: Subscriber | undefined, now: numbe
   if (subscriber.revokedAt !== null) return 'subscriber revoked'
   return key.expiresAt !== null && key.expiresAt <= now ? 'expired' : 'active'
 }
+
+export const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
+  id: subscriber.id,
+  name: subscriber.name,
+  status: subscriber.revokedAt === null ? 'active' : 'revoked',
+  createdAt: isoOf(subscriber.createdAt),
+  revokedAt: isoOrNull(subscriber.revokedAt),
+})
+
 export const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -6,7 +6,7 @@ import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { budgetSettingsIn, protocolIn } from '../provider/account.ts'
 import { milliSpent, windowsAround, withAside } from '../provider/spending-windows.ts'
-import type { Closure, SpendingStore } from '../stores/store.ts'
+import type { Closure, SpendingStore } from '../stores/spending-store.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
 export type BudgetReport = {
@@ -49,7 +49,7 @@ export const createBudgetAdmin = (
   const settings = budgetSettingsIn(config)
   const { provider: account, limits, reserve } = settings
   const unit = milliSpent(protocolIn(config).weightPerCell)
-  const told = (closure: Closure | null) => ({
+  const closureReport = (closure: Closure | null) => ({
     closedUntil: closure && isoOf(closure.until),
     reason: closure?.reason || null,
   })
@@ -79,7 +79,7 @@ export const createBudgetAdmin = (
       return {
         at: isoOf(now),
         account,
-        ...told(closure),
+        ...closureReport(closure),
         reopenedAt: reopenedAt === 0 ? null : isoOf(reopenedAt),
         windows: windows.map(({ span, limit, aside = 0, endsAt }, i) => {
           const { charged, refunded } = spent[i] ?? nothing
@@ -98,7 +98,7 @@ export const createBudgetAdmin = (
     },
     reopen: async () => {
       const { closure, reopenedAt } = await store.reopen(account, clock.now())
-      return { at: isoOf(reopenedAt), account, ...told(closure) }
+      return { at: isoOf(reopenedAt), account, ...closureReport(closure) }
     },
   }
 }

@@ -25,10 +25,10 @@ export type CacheAdmin = {
   explain(of: string): Promise<CellReport>
   /**
    * Purges a point, a place, a box or all, over the fleet.
-   * @param isHard removes the entries; else they are stale, and served until they are reloaded
+   * `hard` removes the entries; else they are stale, and served until they are reloaded.
    * @throws InputError, StoreError
    */
-  purge(of: string, isHard: boolean): Promise<PurgeReport>
+  purge(order: { readonly scope: string; readonly hard: boolean }): Promise<PurgeReport>
   /**
    * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
    * `lastFailure`. @throws InputError
@@ -38,7 +38,7 @@ export type CacheAdmin = {
 
 export type CacheAdminParts = {
   readonly store: Store
-  readonly catalogue: () => Catalogue | Promise<Catalogue>
+  readonly catalogue: { readonly current: Catalogue }
   readonly clock: Clock
   /** The parts of a running gateway; absent in the CLI. */
   readonly running?: {
@@ -51,12 +51,12 @@ export type CacheAdminParts = {
 const maxPlaces = 500
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
-  const { store, clock, running } = parts
+  const { store, catalogue, clock, running } = parts
   const namespace = cacheNamespaceIn(config)
   const { hourlyHours } = config.weather
   const calendar = createCalendar(config.quota.timeZone)
   const grid = createGrid(config.cache.cellDegrees)
-  const area = async () => ({ catalogue: await parts.catalogue(), grid })
+  const area = () => ({ catalogue: catalogue.current, grid })
 
   const readShared = async (
     cell: CellId,
@@ -86,14 +86,11 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     }
   }
 
-  const locate = async (of: string) => {
-    const pointOrPlace = pointOrPlaceIn(of)
-    return cellOfTarget(pointOrPlace, await area())
-  }
+  const locate = (of: string) => cellOfTarget(pointOrPlaceIn(of), area())
   const explain = async (of: string): Promise<CellReport> => {
-    const { cell, place } = await locate(of)
+    const { cell, place } = locate(of)
     const explained = await running?.timelines.explain(cell)
-    const places = running ? placesIn(cell, await parts.catalogue()) : null
+    const places = running ? placesIn(cell) : null
     return {
       of,
       place: placeOf(place),
@@ -111,8 +108,8 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     const timeline = running?.timelines.timelineOf(cell)
     return timeline ? slicesOf(timeline, clock.now()) : null
   }
-  const placesIn = (cell: Cell, catalogue: Catalogue): NonNullable<CellReport['places']> =>
-    Array.from(catalogue.all())
+  const placesIn = (cell: Cell): NonNullable<CellReport['places']> =>
+    Array.from(catalogue.current.all())
       .filter(({ latitude, longitude }) => grid.cellOf(latitude, longitude).id === cell.id)
       .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
       .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
@@ -120,14 +117,14 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   return {
     explain,
     refresh: async of => {
-      const { cell } = await locate(of)
+      const { cell } = locate(of)
       await running?.timelines.reload(cell)
       return explain(of)
     },
-    purge: async (of, isHard) => {
+    purge: async ({ scope: of, hard }) => {
       const target = targetIn(of)
-      const { scope, cells, place } = scopeOf(target, await area())
-      const kind = isHard ? 'hard' : 'soft'
+      const { scope, cells, place } = scopeOf(target, area())
+      const kind = hard ? 'hard' : 'soft'
       const base = { namespace, cells, now: clock.now() }
       const { removed } = await orderPurge(store, base, { kind, scope })
       // In force here with the response; the other instances read it within a second.

@@ -12,7 +12,7 @@ import type { CellStatus, CellsReport, SearchReport, StatusReport } from './list
 
 export type CellSurveyParts = {
   readonly timelines: Pick<Timelines, 'overview' | 'mostRequested'>
-  readonly catalogue: () => Catalogue
+  readonly catalogue: { readonly current: Catalogue }
   readonly grid: Grid
   readonly cellDegrees: number
   readonly clock: Clock
@@ -45,7 +45,7 @@ export const createCellSurvey = ({
   let named: ReadonlyMap<string, Named> = new Map()
   /** Each cell with the place that names it; computed anew when the catalogue changes. */
   const cellsNow = (): typeof named => {
-    const current = catalogue()
+    const { current } = catalogue
     if (current !== from) {
       const found = new Map<string, Named>()
       for (const place of current.all()) {
@@ -87,7 +87,7 @@ export const createCellSurvey = ({
         })
         .slice(0, maxPlaces),
     search: (q, limit) => {
-      const current = catalogue()
+      const { current } = catalogue
       const found = locationTypes.flatMap(type => {
         const { results, approximate } = current.list({ type, q, limit: maxMatched, offset: 0 })
         return results.map(place => ({ place, rank: rankOf(place, fold(q), approximate) }))

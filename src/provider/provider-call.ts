@@ -1,6 +1,6 @@
 // One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError of the response; for
 // operators, streams any response as it comes. Owns the connection pool, its timeouts, and the bounds of bodies. The protocol
-// interprets responses; the client decides on retries. Longer than 300 lines, because a call ends in many ways.
+// interprets responses; the client decides on retries.
 
 import { pipeline, type Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
@@ -20,10 +20,7 @@ export type ProviderCallOptions = {
   readonly timeoutMs: number
   /** Between two chunks of the body. */
   readonly bodyTimeoutMs: number
-  /**
-   * For the whole call, including the caller's work on each chunk: a slow body, or a slow reader, must not hold one of the
-   * few connections for ever.
-   */
+  /** For the whole call, with the caller's work on each chunk: nothing slow must hold one of the few connections for ever. */
   readonly totalTimeoutMs: number
   readonly maxConcurrent: number
 }
@@ -110,13 +107,9 @@ export const createProviderCall = (
     let interimResponses = 0
     const onInfo = (): void => {
       interimResponses += 1
-      if (interimResponses > maxInterimResponses)
-        ending.abort(
-          garbled(
-            'too_many_interim_responses',
-            `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`,
-          ),
-        )
+      if (interimResponses <= maxInterimResponses) return
+      const sentence = `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`
+      ending.abort(garbled('too_many_interim_responses', sentence))
     }
     pool ??= openPool()
     return (await pool).compose(validateBeforeSend(isValid)).request({
@@ -183,17 +176,13 @@ export const createProviderCall = (
   return {
     bytes,
     text: request => textOf(bytes(request)),
-    close: async () => {
-      await (await pool)?.close()
-    },
+    close: async () => void (await (await pool)?.close()),
     stream,
   }
 }
 
-/**
- * An interceptor that calls `isValid` once there is a connection, in the same turn of the event loop that writes the request to it:
- * the process may be suspended for hours between the reservation of weight and that. If it is false, nothing is sent.
- */
+// Calls `isValid` once there is a connection, in the same turn of the event loop that writes the request to it: the process may be
+// suspended for hours between the reservation of weight and that. If it is false, nothing is sent.
 const validateBeforeSend =
   (isValid: () => boolean): Dispatcher.DispatcherComposeInterceptor =>
   dispatch =>
@@ -266,19 +255,19 @@ export async function* unzipped(
       'wrong_encoding',
       `the provider's body has the content-encoding ${excerptOf(name)}, expected gzip or none`,
     )
-  // Errors of either stream reach the reader of the pipeline's end.
-  else
+  else {
+    const gunzip = shortLived(createGunzip({ chunkSize: unzipAtOnce }))
+    // Errors of either stream reach the reader of the pipeline's end.
     yield* bounded(
-      pipeline(compressed, shortLived(createGunzip({ chunkSize: unzipAtOnce })), () => {}),
+      pipeline(compressed, gunzip, () => {}),
       maxBytes,
     )
+  }
 }
 
-/**
- * A stream of zlib belongs to something outside of V8, which therefore takes it for alive until old objects are collected, and with it
- * the memory that it writes to. So that is released at the end, after which zlib writes no more. Node has no name for it that it
- * promises to keep; without it, more is collected.
- */
+// A stream of zlib belongs to something outside of V8, which therefore takes it for alive until old objects are collected, and with it
+// the memory that it writes to. So that is released at the end, after which zlib writes no more. Node has no name for it that it
+// promises to keep; without it, more is collected.
 const shortLived = (gunzip: Gunzip): Gunzip =>
   gunzip.once('end', () => {
     ;(gunzip as { _outBuffer?: unknown })._outBuffer = undefined
@@ -300,13 +289,11 @@ async function* bounded(body: AsyncIterable<Uint8Array>, maxBytes: number): Asyn
   }
 }
 
-/** The text of an error response; empty if it can't be read, because the status is enough. */
+/** The text of an error response, as far as it can be read: the status is enough. */
 export const errorTextOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> => {
   const read: Uint8Array[] = []
   try {
     for await (const chunk of chunks) read.push(chunk)
-  } catch {
-    // The status is enough.
-  }
+  } catch {}
   return Buffer.concat(read).toString()
 }

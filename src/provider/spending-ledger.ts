@@ -7,7 +7,7 @@ import { minuteMs, utcDayMs } from '../common/calendar.ts'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import { roomOf } from '../stores/fair-share.ts'
-import type { Closure, SpendingClaim, SpendingReply, SpendingStore, Spent } from '../stores/store.ts'
+import type { Closure, SpendingClaim, SpendingReply, SpendingStore, Spent } from '../stores/spending-store.ts'
 import type { LimitedWindow } from './spending-windows.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */

@@ -1,10 +1,9 @@
 // The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
 // change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
-// test suite covers both. A store that can't answer throws StoreError and never guesses. Longer than 300 lines, because it is
-// the whole contract.
+// test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts.
 
 import { AbohawaError } from '../common/errors.ts'
-import type { ShareBounds } from './fair-share.ts'
+import type { SpendingStore } from './spending-store.ts'
 
 /** The holder of keys. Instants are ms since the epoch; `revokedAt` is null while active. */
 export type Subscriber = {
@@ -239,86 +238,22 @@ export interface FleetStore {
    * Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it.
    * @param above a number of a log that was lost, which the new number exceeds, unless it is more than a day ahead of the store
    */
-  appendChangeRecord(topic: string, text: string, keepUntil: number, above?: number): Promise<number>
+  appendChangeRecord(topic: ChangeTopic, text: string, keepUntil: number, above?: number): Promise<number>
   /**
    * The change records with a greater number, in order; after 0 all that there are. `complete` is false when some may be
    * missing: the record with the given number has expired, was dropped because there were many since, or was lost.
    */
-  changeRecordsAfter(topic: string, number: number): Promise<{ records: ChangeRecord[]; complete: boolean }>
+  changeRecordsAfter(
+    topic: ChangeTopic,
+    number: number,
+  ): Promise<{ records: ChangeRecord[]; complete: boolean }>
 }
 
-/** An entry of the purge log or the key-change log. */
+/** The log of changes to keys, and that of purges. */
+export type ChangeTopic = 'keys' | 'purges'
+
+/** An entry of such a log. */
 export type ChangeRecord = { readonly number: number; readonly text: string }
-
-/** All that was ever charged to a window and given back again, in whole thousandths of the provider's weight. Neither ever falls. */
-export type Spent = { readonly charged: number; readonly refunded: number }
-
-/** A rate-limit window of the provider, and what the caller knows of it. */
-export type SpendingWindow = {
-  /** Such as `minute:29384012`. */
-  readonly name: string
-  /** Null for a window that nothing is granted from now. */
-  readonly limit: number | null
-  /** When the window's counts may be deleted, ms since the epoch. */
-  readonly keepUntil: number
-  /** What the store had when it last said so: one that has less has lost it, and takes it over. */
-  readonly known: Spent
-  /** What the store does not have yet. */
-  readonly added: Spent
-  /** The bounds of one consumer in it; the limit alone where absent. */
-  readonly shares?: ShareBounds | undefined
-}
-
-/** The units that one consumer requests; with 0 it only counts as present. */
-export type SpendingClaim = { readonly consumer: string; readonly wanted: number }
-
-/** The provider reported a limit: no request before `until`. All instants in ms since the epoch, by the clock of who closed. */
-export type Closure = { readonly until: number; readonly at: number; readonly reason: string }
-
-export type Spending = {
-  /** A short name of the account at the provider; each account has its own counts. */
-  readonly provider: string
-  readonly windows: readonly SpendingWindow[]
-  /** For no consumer in particular. */
-  readonly wanted: number
-  /** Granted after that, in their order; no consumer has two. */
-  readonly claims: readonly SpendingClaim[]
-  /** The parts of what is given back that are the consumers', by the window's position. */
-  readonly returns: readonly { readonly consumer: string; readonly window: number; readonly by: number }[]
-  readonly unit: number
-  /** The instant of the request, ms since the epoch. */
-  readonly now: number
-  /** The closure that the caller knows of, which the store takes over. */
-  readonly closure: Closure | null
-  /** The last reopening that the caller knows; null when it knows nothing of the provider yet. */
-  readonly reopenedAt: number | null
-}
-
-/** `heldIn`: the positions of the windows that have no room for one more unit of the claim's consumer. */
-type GrantedClaim = { readonly granted: number; readonly heldIn: readonly number[] }
-
-/** What the store has after a step, in the order of the windows. `reopenedAt` is 0 when there was no reopening of late. */
-export type SpendingReply = {
-  readonly granted: number
-  readonly claims: readonly GrantedClaim[]
-  readonly spent: readonly Spent[]
-  /** The closure in force; null when open. */
-  readonly closure: Closure | null
-  readonly reopenedAt: number
-}
-
-export interface SpendingStore {
-  /**
-   * The one step of the provider's budget, atomic over everyone who shares the store. Takes over what the caller knows and
-   * adds what it reports. Then grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and to each
-   * claim what `roomOf` of fair-share.ts leaves it in every window, and charges it to all of them. Grants nothing while the
-   * provider is closed. A closure from before the last reopening, from a clock that was set back since, or of an impossible length
-   * has no effect.
-   */
-  spend(spending: Spending): Promise<SpendingReply>
-  /** Ends the closure for everyone. Returns the closure that it ended, and when it was reopened: later than any time before. */
-  reopen(provider: string, now: number): Promise<Pick<SpendingReply, 'closure' | 'reopenedAt'>>
-}
 
 /** In bytes; `maxBytes` is 0 where there is no limit. */
 export type StoreSize = { readonly usedBytes: number; readonly maxBytes: number }

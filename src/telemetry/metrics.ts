@@ -217,7 +217,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     reserveUsed: (inUse: boolean) => {
       reserveInUse = inUse
     },
-    redisRequest: (outcome: string, ms: number) => timeRedis(outcome, '', ms / 1000),
+    redisRequest: timeRedis,
     providerRequest: (outcome: string, points: number, ms: number) => {
       timeCall(outcome, '', ms / 1000)
       countPoints(points)

@@ -48,7 +48,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
         'messages of other gateways do not arrive, their counts are read every second',
       )
     },
-    redisRequest: metrics.redisRequest,
+    redisRequest: (outcome, ms) => metrics.redisRequest(outcome, '', ms / 1000),
     storeExposed: path =>
       log.warn(
         { path },

@@ -11,6 +11,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { standInsOf } from '../../src/load/what-if/instance.ts'
 import { createSampleWeather } from '../../src/load/what-if/sample-weather.ts'
+import type { ChangeTopic } from '../../src/stores/store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { usualHorizon } from '../../src/weather/horizon.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -62,7 +63,7 @@ const setUp = async (t: Test) => {
     const upstream = openUpstream(config, {
       store: {
         ...store,
-        changeRecordsAfter: async (topic: string, number: number) => {
+        changeRecordsAfter: async (topic: ChangeTopic, number: number) => {
           if (connection.isCut) throw new Error('the gateway stands still')
           counts.reads += 1
           return store.changeRecordsAfter(topic, number)

@@ -168,7 +168,7 @@ t.test('invalid change records are skipped, and later ones are still read', asyn
   const keepUntil = clock.now() + 1_000
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
     await store.appendChangeRecord('purges', text, keepUntil)
-  await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
+  await store.appendChangeRecord('keys', '{"kind":"hard","scope":{"all":true}}', keepUntil)
   const purges = createPurges()
   t.match(await readPurges(store, purges), { added: [] })
   t.equal(purges.generation, 4)

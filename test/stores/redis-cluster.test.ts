@@ -69,7 +69,7 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
           store.writeBytes(name, Buffer.from(name), later),
           store.readBytes(name),
           store.acquireLease(name, 'one', 1_000),
-          store.appendChangeRecord(`topic${i}`, 'x', later),
+          store.appendChangeRecord(i % 2 ? 'keys' : 'purges', 'x', later),
           store.deleteBytes([name, `${name}-other`]),
         ])
       }),

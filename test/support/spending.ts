@@ -6,7 +6,7 @@ import type {
   SpendingReply,
   SpendingStore,
   SpendingWindow,
-} from '../../src/stores/store.ts'
+} from '../../src/stores/spending-store.ts'
 
 const none = { charged: 0, refunded: 0 }
 

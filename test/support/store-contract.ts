@@ -4,11 +4,11 @@ import type { Test } from 'tap'
 import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { roomOf } from '../../src/stores/fair-share.ts'
 import { longestId } from '../../src/stores/records.ts'
+import type { Spending, Spent } from '../../src/stores/spending-store.ts'
 import {
+  type ChangeTopic,
   type KeyChange,
   type KeyRecord,
-  type Spending,
-  type Spent,
   type Store,
   StoreError,
   type Subscriber,
@@ -619,19 +619,15 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     ]
     const [first = 0, second = 0, third = 0] = numbers
     t.ok(first >= 1 && second > first && third > second)
-    const after = (number = 0, topic = 'purges') => store.changeRecordsAfter(topic, number)
+    const after = (number = 0, topic: ChangeTopic = 'purges') => store.changeRecordsAfter(topic, number)
     t.strictSame(
       (await after()).records.map(({ text }) => text),
       ['one', 'two', 'two'],
     )
     t.strictSame(await after(second), { records: [{ number: third, text: 'two' }], complete: true })
     t.strictSame(await after(third), { records: [], complete: true })
-    t.strictSame(await after(0, 'other'), { records: [], complete: true })
-    t.strictSame(
-      await after(7, 'other'),
-      { records: [], complete: false },
-      'the one with that number is gone',
-    )
+    t.strictSame(await after(0, 'keys'), { records: [], complete: true })
+    t.strictSame(await after(7, 'keys'), { records: [], complete: false }, 'the one with that number is gone')
     t.equal((await after(third + 1_000)).complete, false, 'a number that was never given')
   })
 

@@ -18,8 +18,8 @@ import {
 import { componentsOf, jsonSchemaOf } from './json-schema.ts'
 import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
 import { sampleOrigin, samplesOf } from './samples.ts'
-import { bodies, named } from './schemas.ts'
-import { described, summed, type Text } from './texts.ts'
+import { bodies } from './schemas.ts'
+import { described, named, summed, type Text } from './texts.ts'
 
 /** Real answers. */
 type Examples = {

@@ -218,8 +218,8 @@ const saturationText = (report: Report, traffic: ReplayResult['traffic']) => {
     thresholds,
     traffic,
     steps: steps.map(({ rate, verdict, result }) => {
-      const { totals, statuses, outcomes, latency, thresholds: judged, generator } = result
-      return { rate, verdict, totals, statuses, outcomes, latency, thresholds: judged, generator }
+      const { totals, statuses, outcomes, latency, thresholds: checked, generator } = result
+      return { rate, verdict, totals, statuses, outcomes, latency, thresholds: checked, generator }
     }),
   }
   const heads = ['rate', 'answered', 'p50', 'p99', 'errors', '']

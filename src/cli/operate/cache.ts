@@ -54,7 +54,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       asUsage(() => targetIn(of))
       const config = terminal.config()
       await using store = await openCommandStore(config, terminal.clock)
-      const report = await (await cacheAdminOf(terminal, config, store)).purge(of, hard)
+      const report = await (await cacheAdminOf(terminal, config, store)).purge({ scope: of, hard })
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
     },
@@ -133,7 +133,8 @@ const readCellReport = async () => (await import('../../operate/listener/cell-re
 const cacheAdminOf = async ({ clock }: Terminal, config: Config, store: Store): Promise<CacheAdmin> => {
   const { createCacheAdmin } = await import('../../operate/cache-admin.ts')
   const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
-  return createCacheAdmin(config, { store, catalogue: () => readCatalogue(config.catalogue.path), clock })
+  const current = await readCatalogue(config.catalogue.path)
+  return createCacheAdmin(config, { store, catalogue: { current }, clock })
 }
 
 const purgeText = (report: PurgeReport, where: string): string => {

@@ -36,7 +36,7 @@ export const thresholdOf = (text: string): Threshold => {
   const [, name = '', sign = '', digits = '', given = ''] =
     /^([a-z0-9.]+)(<=|>=|<|>)(\d+(?:\.\d+)?)(us|µs|ms|s|m|%)?$/.exec(text.replaceAll(/\s/g, '')) ?? refused()
   const number = Number(digits)
-  const judged = (unit: Unit, measure: Measure, bound = number): Threshold => ({
+  const threshold = (unit: Unit, measure: Measure, bound = number): Threshold => ({
     text: text.trim(),
     isOfRate: unit === '/s',
     judge: (recorder, seconds) => {
@@ -59,18 +59,18 @@ export const thresholdOf = (text: string): Threshold => {
     if (factor === undefined) return refused()
     const scope = scopeOf(within) ?? refused()
     const percent = figure === 'max' ? 100 : figure === 'mean' ? 'mean' : Number(figure.slice(1))
-    return judged('ms', recorder => recorder.latency(percent, scope), number * factor)
+    return threshold('ms', recorder => recorder.latency(percent, scope), number * factor)
   }
   if (given === '%' && number > 100)
     throw new InputError(`the threshold ${quoted(text)} is a share of more than 100 %; allowed: 0 % to 100 %`)
   if (name === 'rate' && given === '')
-    return judged('/s', ({ counts }, seconds) =>
+    return threshold('/s', ({ counts }, seconds) =>
       seconds > 0 ? { value: counts.answered / seconds, isAnswered: true } : null,
     )
   const [, status] = /^status\.([1-5]\d\d|[1-5]xx)$/.exec(name) ?? []
   const countedBy = status === undefined ? shares.get(name) : withStatus(status)
   if (!countedBy || (given !== '%' && given !== '')) return refused()
-  return judged(given, ({ counts }) => {
+  return threshold(given, ({ counts }) => {
     const [count, of] = countedBy(counts)
     return of === 0 ? null : { value: given === '' ? count : (count / of) * 100, isAnswered: true }
   })

@@ -17,12 +17,12 @@ export const skip = (detail: string): Finding => ({ status: 'skip', detail, fix:
 
 const fromBest: readonly Status[] = ['skip', 'ok', 'warn', 'fail']
 
-/** The check of some findings: the worst of them count, and what is well is told where nothing is worse. */
+/** The check of some findings: the worst of them count, and what is well is shown where nothing is worse. */
 export const checkOf = (name: string, found: readonly Finding[]): Check => {
   const worst = fromBest.findLast(each => found.some(({ status }) => status === each)) ?? 'skip'
-  const told = worst === 'ok' ? found : found.filter(({ status }) => status === worst)
-  const fixes = new Set(told.flatMap(({ fix }) => fix ?? []))
-  const detail = told.map(each => each.detail).join('; ')
+  const shown = worst === 'ok' ? found : found.filter(({ status }) => status === worst)
+  const fixes = new Set(shown.flatMap(({ fix }) => fix ?? []))
+  const detail = shown.map(each => each.detail).join('; ')
   return { name, status: worst, detail, fix: fixes.size === 0 ? null : [...fixes].join(' ') }
 }
 

@@ -1,13 +1,13 @@
 // The one place that decides whether a request to the ops or the health listener is admitted: the name it was sent to, the
-// page it was sent from, and the token, which is compared in a time that does not depend on it and kept as a hash alone. It distinguishes a tool of the operator from a web page that the operator's
-// browser has open. What a request asks for is not checked here.
+// page it was sent from, the token, which is compared in a time that does not depend on it and kept as a hash alone, and then the route
+// and its method. It distinguishes a tool of the operator from a web page that the operator's browser has open.
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'
 import { quoted } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
-import type { Route } from './routes.ts'
+import type { Route, Routes } from './routes.ts'
 
 export type AdmissionOptions = {
   /** Of the settings, for sentences. */
@@ -20,13 +20,18 @@ export type AdmissionOptions = {
   readonly token: string | null
 }
 
-/** Why a request is not admitted, or undefined. @param route of its path, undefined if there is none */
-export type Admit = (request: IncomingMessage, route: Route | undefined) => Refusal | undefined
+/** The route of a request that is admitted. @throws Refusal */
+export type Admit = (request: IncomingMessage) => Route
 
-export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOptions): Admit => {
+/** @param paths there are, as text */
+export const createAdmit = (
+  { section, host, allowedHosts, token }: AdmissionOptions,
+  { fixed, matching }: Routes,
+  paths: string,
+): Admit => {
   const names = new Set(['localhost', host, ...allowedHosts].map(canonical))
   const tokenFault = token === null ? undefined : createTokenFault(token)
-  return (request, route) => {
+  const accessFault = (request: IncomingMessage, route: Route | undefined): Refusal | undefined => {
     // Every value, as often as it was sent.
     const { host: hosts = [], authorization = [] } = request.headersDistinct
     const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
@@ -35,6 +40,17 @@ export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOpt
     // An unknown path needs the token too: it may be there one day.
     if (tokenFault) return route?.public ? undefined : tokenFault(authorization)
     return route?.spends ? browserFault(request) : undefined
+  }
+  return request => {
+    const { url = '', method = '' } = request
+    const [path = ''] = url.split('?', 1)
+    const route = fixed.get(path) ?? matching.find(([pattern]) => pattern.test(path))?.[1]
+    const fault = accessFault(request, route)
+    if (fault) throw fault
+    if (!route) throw new Refusal(404, 'path', `there is nothing here; try ${paths}`)
+    if (route.methods.includes(method)) return route
+    const allow = route.methods.join(', ')
+    throw new Refusal(405, 'method', `the method is ${method}; allowed: ${allow}`, { allow })
   }
 }
 

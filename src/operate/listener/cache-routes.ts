@@ -34,7 +34,7 @@ export const registerCache = (app: FastifyInstance, cache: CacheAdmin & CacheWar
   app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
     cache.refresh(targetIn('/cache/refresh', of)),
   )
-  post(app, '/cache/purge', purging, ({ scope, hard }) => cache.purge(scope, hard))
+  post(app, '/cache/purge', purging, cache.purge)
 
   post(app, '/cache/warm', warming, async ({ scope: of, top, dryRun }, reply) => {
     if (dryRun) return cache.planWarm({ of, top })

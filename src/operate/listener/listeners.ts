@@ -3,11 +3,11 @@
 // without a token. Which requests are admitted stands in admission.ts, which paths there are in routes.ts, the bounds in server.ts.
 
 import type { FastifyInstance } from 'fastify'
-import { type AdmissionOptions, createAdmit } from './admission.ts'
+import { type AdmissionOptions, type Admit, createAdmit } from './admission.ts'
 import type { OperatorParts } from './operator-routes.ts'
 import type { Probes } from './probes.ts'
 import type { RefusalObserver } from './refusal.ts'
-import { type Routes, routeFault, routeOfHealth, routeOfOps } from './routes.ts'
+import { healthRoutes, opsRoutes } from './routes.ts'
 import { type BoundedServer, createBoundedServer, type Handle, type ServerBounds } from './server.ts'
 
 export type OpsParts = OperatorParts & { readonly probes: Probes }
@@ -30,7 +30,8 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): B
     (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () =>
       maxStreamsAmong(options.maxConnections),
     )
-  const handle = answering({ ...options, section: 'ops' }, routeOfOps, paths, probes, async (...pair) => {
+  const admit = createAdmit({ ...options, section: 'ops' }, opsRoutes, paths)
+  const handle = answering(admit, probes, async (...pair) => {
     rest ??= openRest()
     ;(await rest).routing(...pair)
   })
@@ -53,30 +54,24 @@ export const buildHealth = (
   { host, allowedHosts, ...bounds }: Pick<AdmissionOptions, 'host' | 'allowedHosts'> & Bounds,
 ): BoundedServer => {
   const admission = { section: 'health', host, allowedHosts, token: null } as const
-  const handle = answering(admission, routeOfHealth, '/livez, /readyz or /metrics', probes, async () => {})
+  const admit = createAdmit(admission, healthRoutes, '/livez, /readyz or /metrics')
+  const handle = answering(admit, probes, async () => {})
   return createBoundedServer(handle, observer, { ...bounds, answerWithinMs })
 }
 
-/** Refuses, answers a probe, or passes on. @param paths there are, as text */
-const answering = (
-  admission: AdmissionOptions,
-  routeOf: Routes,
-  paths: string,
-  probes: Probes,
-  passOn: (...pair: Parameters<FastifyInstance['routing']>) => Promise<void>,
-): Handle => {
-  const admit = createAdmit(admission)
-  return async (request, response, withoutDeadline) => {
-    const { url = '', method = '' } = request
-    const [path = ''] = url.split('?', 1)
-    const route = routeOf(path)
-    const refusal = admit(request, route) ?? routeFault(method, route, paths)
-    if (refusal) throw refusal
-    if (route?.probe) return probes.answer(route.probe, response)
-    if (route?.streams) withoutDeadline()
+/** Refuses, answers a probe, or passes on. */
+const answering =
+  (
+    admit: Admit,
+    probes: Probes,
+    passOn: (...pair: Parameters<FastifyInstance['routing']>) => Promise<void>,
+  ): Handle =>
+  async (request, response, withoutDeadline) => {
+    const { probe, streams } = admit(request)
+    if (probe) return probes.answer(probe, response)
+    if (streams) withoutDeadline()
     await passOn(request, response)
   }
-}
 
 // Each holds a connection for as long as its page is open, and probes need some too.
 const maxStreams = 8

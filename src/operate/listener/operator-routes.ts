@@ -11,6 +11,7 @@ import { registerCache } from './cache-routes.ts'
 import { type OpsKeys, registerKeys } from './key-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
 import { answerError, Refusal, type RefusalObserver } from './refusal.ts'
+import { takeJsonOnly } from './request-input.ts'
 import { longestBodyBytes } from './server.ts'
 import { type OpsStatus, registerStatus } from './status-routes.ts'
 
@@ -38,13 +39,7 @@ export const buildOperatorRoutes = async (
     frameworkErrors: (_error, { raw: { url = '' } }, reply) =>
       fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
-  // JSON has to say that it is.
-  app.removeContentTypeParser('text/plain')
-  // Most clients name the type of a body of JSON that they leave empty: it is none.
-  const parseJson = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
-    body === '' ? done(null, undefined) : parseJson(request, String(body), done),
-  )
+  takeJsonOnly(app)
   registerCache(app, cache)
   registerKeys(app, keys)
   registerStatus(app, status, maxStreams)

@@ -8,6 +8,16 @@ import { quoted, safeText } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
 import { longestBodyBytes } from './server.ts'
 
+/** Takes bodies of JSON alone, which have to say that they are. */
+export const takeJsonOnly = (app: FastifyInstance): void => {
+  app.removeContentTypeParser('text/plain')
+  // Most clients name the type of a body of JSON that they leave empty: it is none.
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
+    body === '' ? done(null, undefined) : parseJson(request, String(body), done),
+  )
+}
+
 /** The form of a body, and what is allowed as text. */
 export type BodyForm<Body> = { readonly schema: z.ZodType<Body>; readonly allowed: string }
 

@@ -1,9 +1,8 @@
-// The paths of the ops listener and the health listener, which methods each takes, and whether it needs the token. Checked before any
-// handler is loaded, so a path that is not here has no handler either.
+// The paths of the ops listener and the health listener, which methods each takes, and whether it needs the token. admission.ts
+// looks them up before any handler is loaded, so a path that is not here has no handler either.
 
 import { assets } from '../dashboard/dashboard.ts'
 import { type ProbePath, probePaths } from './probes.ts'
-import { Refusal } from './refusal.ts'
 
 export type Route = {
   readonly methods: readonly string[]
@@ -22,16 +21,21 @@ export type Route = {
   readonly streams?: true
 }
 
-export type Routes = (path: string) => Route | undefined
+/** By their paths, and by what their paths match. */
+export type Routes = {
+  readonly fixed: ReadonlyMap<string, Route>
+  readonly matching: readonly (readonly [path: RegExp, route: Route])[]
+}
 
 const reads = ['GET', 'HEAD']
 
-const healthRoutes: ReadonlyMap<string, Route> = new Map(
-  probePaths.map(path => [path, { methods: reads, public: true, probe: path }]),
-)
+export const healthRoutes: Routes = {
+  fixed: new Map(probePaths.map(path => [path, { methods: reads, public: true, probe: path }])),
+  matching: [],
+}
 
-const opsRoutes: ReadonlyMap<string, Route> = new Map([
-  ...healthRoutes,
+const opsPaths: Routes['fixed'] = new Map([
+  ...healthRoutes.fixed,
   ...assets.map(({ path }): [path: string, route: Route] => [path, { methods: reads, public: true }]),
   ['/cache/cell', { methods: reads }],
   ['/cache/purge', { methods: ['POST'] }],
@@ -43,28 +47,16 @@ const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ['/events', { methods: ['GET'], streams: true }],
 ])
 
-/** Which paths there are below it is the protocol's. */
-const providerRoute: Route = { methods: reads, spends: true }
-
 const administers = true
-const keyRoutes: readonly [path: RegExp, route: Route][] = [
-  [/^\/keys$/, { methods: [...reads, 'POST'], administers }],
-  [/^\/(?:keys|subscribers)\/[^/]+$/, { methods: reads, administers }],
-  [/^\/keys\/[^/]+\/(?:rotate|revoke|reinstate|tier|limit|expire)$/, { methods: ['POST'], administers }],
-  [/^\/subscribers\/[^/]+\/(?:revoke|reinstate)$/, { methods: ['POST'], administers }],
-  [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage)$/, { methods: reads, administers }],
-]
-
-export const routeOfOps: Routes = path =>
-  opsRoutes.get(path) ??
-  (path.startsWith('/provider/') ? providerRoute : keyRoutes.find(([pattern]) => pattern.test(path))?.[1])
-
-export const routeOfHealth: Routes = path => healthRoutes.get(path)
-
-/** @param paths what there is, as text */
-export const routeFault = (method: string, route: Route | undefined, paths: string): Refusal | undefined => {
-  if (!route) return new Refusal(404, 'path', `there is nothing here; try ${paths}`)
-  if (route.methods.includes(method)) return undefined
-  const allow = route.methods.join(', ')
-  return new Refusal(405, 'method', `the method is ${method}; allowed: ${allow}`, { allow })
+export const opsRoutes: Routes = {
+  fixed: opsPaths,
+  matching: [
+    // Which paths there are below it is the protocol's.
+    [/^\/provider\//, { methods: reads, spends: true }],
+    [/^\/keys$/, { methods: [...reads, 'POST'], administers }],
+    [/^\/(?:keys|subscribers)\/[^/]+$/, { methods: reads, administers }],
+    [/^\/keys\/[^/]+\/(?:rotate|revoke|reinstate|tier|limit|expire)$/, { methods: ['POST'], administers }],
+    [/^\/subscribers\/[^/]+\/(?:revoke|reinstate)$/, { methods: ['POST'], administers }],
+    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage)$/, { methods: reads, administers }],
+  ],
 }

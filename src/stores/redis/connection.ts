@@ -2,7 +2,6 @@
 // unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
 
 import { type AbstractConnector, type Cluster, Redis, ReplyError } from 'ioredis'
-import { AbohawaError, messageOf } from '../../common/errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { StoreSize } from '../store.ts'
 import { connectCluster, FailFastCluster, openCluster, watchCluster } from './cluster.ts'
@@ -94,13 +93,6 @@ const memoryIn = (info: RedisInfo): StoreSize => {
   const used = info.get('used_memory')
   if (used === undefined) throw new Error('INFO has no used_memory')
   return { usedBytes: Number(used), maxBytes: Number(info.get('maxmemory') ?? 0) }
-}
-
-/** @param failed what a request was rejected with; undefined when it was not */
-export const outcomeOf = (failed: unknown): RedisOutcome => {
-  if (failed === undefined) return 'ok'
-  if (failed instanceof ReplyError || failed instanceof AbohawaError) return 'reply'
-  return messageOf(failed) === 'Command timed out' ? 'timeout' : 'connection'
 }
 
 /** A connection for subscriptions: to the server, or to any master of a cluster; undefined while there is none. */

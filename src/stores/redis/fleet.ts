@@ -1,6 +1,5 @@
 // The state of the fleet in Redis: heartbeats, names in demand, and logs of change records. All of it is bounded. Invalid
-// records are deleted without an error, because live instances write them again. Longer than 300 lines, because each Lua script
-// stands beside its method.
+// records are deleted without an error, because live instances write them again.
 
 import { utcDayMs } from '../../common/calendar.ts'
 import { clockToleranceMs } from '../../common/clock.ts'
@@ -15,7 +14,6 @@ import {
   type RecordKind,
   shown,
   wholeFrom,
-  wholeIn,
 } from '../records.ts'
 import { type ChangeRecord, type FleetStore, StoreError } from '../store.ts'
 import type { RedisParts } from './connection.ts'
@@ -263,19 +261,19 @@ export const redisFleet = ({ redis, names, observer }: RedisParts): FleetStore =
       const length = Buffer.byteLength(text)
       if (length > longestChangeRecord)
         throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
-      const name = names.changeRecords(topic)
-      const [number, gone] = await runAppend(name, text, keepUntil, maxChangeRecords, above)
-      refuseSome('change_records', name, Number(gone), notOurs)
-      return wholeFrom(number)
+      const name = names.changeRecords[topic]
+      const [number = 0, gone = 0] = await runAppend(name, text, keepUntil, maxChangeRecords, above)
+      refuseSome('change_records', name, gone, notOurs)
+      return number
     },
     changeRecordsAfter: async (topic, number) => {
-      const name = names.changeRecords(topic)
+      const name = names.changeRecords[topic]
       // The text begins with the number and a blank.
       const longest = longestChangeRecord + 20
       const [gone, ...found] = await readChangeRecords(name, number, maxChangeRecords, longest)
       refuseSome('change_records', name, Number(gone), notOurs)
       const records = Array.from({ length: found.length / 2 }, (_, i) => ({
-        number: wholeIn(String(found[2 * i])) ?? 0,
+        number: Number(found[2 * i]),
         text: String(found[2 * i + 1]).replace(/^\d+ /, ''),
       }))
       return splitAt(number, records)

@@ -56,13 +56,13 @@ export const redisKeyNames = (prefix: string) => {
     bytes: (name: string) => named('bytes', `{${name}}`),
     lease: (name: string) => named('flight', `{${name}}`),
 
-    /** The live instances, the hashes of their settings, the names in demand, and the change records of a topic. */
+    /** The live instances, the hashes of their settings, the names in demand, and the change records of each topic. */
     instances: named('instances'),
     settings: named('settings'),
     /** The report of a live instance on itself. */
     instance: (id: string) => named('instance', id),
     wanted: (topic: string) => named('wanted', topic),
-    changeRecords: (topic: string) => named('notices', topic),
+    changeRecords: { keys: named('notices', 'keys'), purges: named('notices', 'purges') },
 
     /** The spending at a provider in a window; the closure of the provider, and its last reopening. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),

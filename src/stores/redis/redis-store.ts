@@ -3,7 +3,7 @@
 // queues while Redis is unavailable. Key names are in key-names.ts.
 
 import { ReplyError } from 'ioredis'
-import { AbohawaError, InputError } from '../../common/errors.ts'
+import { AbohawaError, InputError, messageOf } from '../../common/errors.ts'
 import { type RecordObserver, shown, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
 import { newerFormat, storeFormat } from '../store-format.ts'
@@ -13,10 +13,10 @@ import {
   isOfStore,
   listenerOn,
   memoryOf,
-  outcomeOf,
   ping,
   type RedisClient,
   type RedisObserver,
+  type RedisOutcome,
 } from './connection.ts'
 import { redisFleet } from './fleet.ts'
 import { type RedisKeyNames, redisKeyNames } from './key-names.ts'
@@ -160,4 +160,11 @@ export const openRedisStore = async (
     heartbeat: async beat => (await Promise.all([steps.heartbeat(beat), markFormat(redis, names)]))[0],
     close,
   }
+}
+
+/** @param failed what a request was rejected with; undefined when it was not */
+const outcomeOf = (failed: unknown): RedisOutcome => {
+  if (failed === undefined) return 'ok'
+  if (failed instanceof ReplyError || failed instanceof AbohawaError) return 'reply'
+  return messageOf(failed) === 'Command timed out' ? 'timeout' : 'connection'
 }

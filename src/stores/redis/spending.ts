@@ -5,7 +5,7 @@
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from '../records.ts'
-import type { Closure, SpendingStore } from '../store.ts'
+import type { Closure, SpendingStore } from '../spending-store.ts'
 import type { RedisParts } from './connection.ts'
 import { recordsLua, scriptOn } from './records.ts'
 

@@ -17,6 +17,8 @@ export type EmbeddedParts = {
   readonly db: DatabaseSync
   readonly clock: Clock
   readonly attempt: Attempt
+  /** Goes on where the first run of a step failed: runs it again while another program holds the lock. */
+  readonly retry: <Value>(step: () => Value, error: unknown) => Promise<Value>
   /** For what an operator waits for, and nothing repeats. */
   readonly patiently: Attempt
   readonly observer: RecordObserver
@@ -32,13 +34,14 @@ const waitPatientlyMs = 5_000
 const longestPauseMs = 16
 
 /** @param path of the file, for error messages */
-export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'patiently'> => {
+export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'retry' | 'patiently'> => {
   const faultOf = (cause: unknown): unknown =>
     cause instanceof AbohawaError
       ? cause
       : new StoreError(`the embedded store ${path} failed: ${sqliteReason(cause)}`, { cause })
   // A step that meets the lock is run again as a whole, which changes nothing twice.
-  const again = async <Value>(step: () => Value, ms: number): Promise<Value> => {
+  const retryFor = async <Value>(ms: number, step: () => Value, error: unknown): Promise<Value> => {
+    if (!isLocked(error)) throw faultOf(error)
     const until = performance.now() + ms
     for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       await pause(pauseMs)
@@ -54,12 +57,15 @@ export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'patie
     async step => {
       try {
         return step()
-      } catch (cause) {
-        if (!isLocked(cause)) throw faultOf(cause)
+      } catch (error) {
+        return retryFor(ms, step, error)
       }
-      return again(step, ms)
     }
-  return { attempt: attemptFor(waitMs), patiently: attemptFor(waitPatientlyMs) }
+  return {
+    attempt: attemptFor(waitMs),
+    retry: (step, error) => retryFor(waitMs, step, error),
+    patiently: attemptFor(waitPatientlyMs),
+  }
 }
 
 /** Whether another program holds the lock of the file. */
@@ -91,10 +97,13 @@ export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value
     db.exec('COMMIT')
     return value
   } catch (error) {
-    // Some failures end the transaction themselves.
-    if (db.isTransaction) db.exec('ROLLBACK')
+    rollBack(db)
     throw error
   }
+}
+/** Some failures end the transaction themselves. */
+export const rollBack = (db: DatabaseSync): void => {
+  if (db.isTransaction) db.exec('ROLLBACK')
 }
 
 /** Runs a step that writes nothing to the file, while no other process may write to it. A full disk is no obstacle. */
@@ -103,6 +112,6 @@ export const underLock = <Value>(db: DatabaseSync, step: () => Value): Value => 
   try {
     return step()
   } finally {
-    if (db.isTransaction) db.exec('ROLLBACK')
+    rollBack(db)
   }
 }

@@ -17,8 +17,8 @@ export type ReservedCount = {
 }
 
 export type Reserve = {
-  /** Whether there is no count. Reads a few bytes. */
-  isEmpty(): boolean
+  /** The descriptor of the file, whose first byte is 0 while there is no count. */
+  readonly file: number
   /** All counts, those of other processes too, without `damaged` slots. Later counts overwrite them. */
   read(): { counts: ReservedCount[]; damaged: number }
   /** The count of a key and day as it stands in the file. */
@@ -64,8 +64,6 @@ export const openReserve = (storePath: string): Reserve => {
       done += writeSync(file, bytes, done, bytes.length - done, at + done)
   }
   const clearedTimes = (): bigint => bytesAt(slotsBytes, clearedBytes).readBigUInt64LE()
-  const firstByte = Buffer.alloc(1)
-  const isEmpty = (): boolean => readSync(file, firstByte, 0, 1, 0) === 0 || firstByte[0] === 0
   const countAt = (slot: number): ReservedCount | undefined =>
     countIn(bytesAt(slot * slotBytes, slotBytes).toString('utf8'))
   /** Learns the slots that other processes took since the last time. */
@@ -82,7 +80,7 @@ export const openReserve = (storePath: string): Reserve => {
   }
 
   return {
-    isEmpty,
+    file,
     read: () => {
       catchUp()
       const all = [...slots.values()].map(countAt)
@@ -90,7 +88,6 @@ export const openReserve = (storePath: string): Reserve => {
       return { counts, damaged: all.length - counts.length }
     },
     find: (keyId, day) => {
-      if (isEmpty()) return undefined
       catchUp()
       const slot = slots.get(nameOf(keyId, day))
       const count = slot === undefined ? undefined : countAt(slot)

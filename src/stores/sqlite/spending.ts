@@ -6,7 +6,7 @@ import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { roomOf } from '../fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown } from '../records.ts'
-import type { Closure, SpendingStore, SpendingWindow } from '../store.ts'
+import type { Closure, SpendingStore, SpendingWindow } from '../spending-store.ts'
 import { type EmbeddedParts, inTransaction, wholeSql } from './attempt.ts'
 
 const schema = `
@@ -90,7 +90,7 @@ export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedP
     (statements.usedBy.get(provider, name, consumer)?.used as number | null | undefined) ?? undefined
 
   return {
-    spend: ({ provider, windows, wanted, claims, returns, unit, now, closure: told, reopenedAt: known }) =>
+    spend: ({ provider, windows, wanted, claims, returns, unit, now, closure: given, reopenedAt: known }) =>
       attempt(() =>
         inTransaction(db, () => {
           statements.sweep.run(now)
@@ -102,8 +102,8 @@ export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedP
             closure = null
             reopenedAt = known
           }
-          const isLonger = !isOutdated && told !== null && told.until > (closure?.until ?? 0)
-          if (isLonger) closure = { ...told, reason: safeText(told.reason, longestReason) }
+          const isLonger = !isOutdated && given !== null && given.until > (closure?.until ?? 0)
+          if (isLonger) closure = { ...given, reason: safeText(given.reason, longestReason) }
           if (isLost || isLonger) putClosure(provider, closure, reopenedAt)
 
           const putBy = ({ name, keepUntil }: SpendingWindow, consumer: string, used: number) =>

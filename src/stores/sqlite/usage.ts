@@ -1,14 +1,13 @@
 // Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
-// the connection ends the only process that could report them again. An unreadable count restarts at the units that this
-// process knows to be admitted. While the file can't be written, counts go to the reserve, and back once it can. A count is the
-// whole sum of its day, so writing it back twice does no harm. The reserve belongs to all processes on the file: it is read
-// again and changed only under the file's write lock, so that none counts from what another one has outdated.
+// the connection ends the only process that could report them again. While the file can't be written, counts go to the reserve,
+// and back once it can: whole sums of a day, so twice does no harm. All processes on the file read and change it under the write lock.
 
+import { readSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../../common/errors.ts'
 import { maxCounted, shown } from '../records.ts'
-import { OvertakenError, type UsageGrant, type UsageStore } from '../store.ts'
-import { type EmbeddedParts, inTransaction, isLocked, isUnwritten, underLock, wholeSql } from './attempt.ts'
+import { OvertakenError, type UsageBatch, type UsageGrant, type UsageStore } from '../store.ts'
+import { type EmbeddedParts, isLocked, isUnwritten, rollBack, underLock, wholeSql } from './attempt.ts'
 import { openReserve, type Reserve, type ReservedCount } from './reserve.ts'
 
 const schema = `
@@ -39,11 +38,14 @@ export const embeddedUsage = ({
   path,
   clock,
   attempt,
+  retry,
   patiently,
   observer,
 }: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
   db.exec(schema)
   const statements = {
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
     find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
     put: db.prepare(
       `INSERT INTO usage VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_id, day) DO UPDATE SET used = ?3`,
@@ -79,8 +81,8 @@ export const embeddedUsage = ({
     if (days.size > daysRemembered) days.delete([...days.keys()].sort()[0] ?? '')
     return admitted
   }
-  /** Undefined when the row is not a valid count. */
-  const countInFile = (keyId: string, day: string): number | undefined => {
+  /** Undefined when the row is not a valid count: the count restarts at the units that this process knows to be admitted. */
+  const readInFile = (keyId: string, day: string): number | undefined => {
     // Rows are arrays here, which the types do not express.
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
@@ -94,6 +96,11 @@ export const embeddedUsage = ({
   let isWaiting = false
   let timer: NodeJS.Timeout | undefined
 
+  const firstByte = Buffer.alloc(1)
+  /** Whether the reserve has counts, of other processes too. Looked up with every count: a read of one byte. */
+  const hasReserved = (): boolean =>
+    reserve !== undefined && readSync(reserve.file, firstByte, 0, 1, 0) === 1 && firstByte[0] !== 0
+
   const pauseRetries = (): void => {
     isWaiting = true
     clearTimeout(timer)
@@ -104,7 +111,7 @@ export const embeddedUsage = ({
   /** The counts that the file lacks, or has lower. */
   const missing = (counts: readonly ReservedCount[]): ReservedCount[] =>
     counts.filter(
-      ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (countInFile(keyId, day) ?? 0) < used,
+      ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (readInFile(keyId, day) ?? 0) < used,
     )
   // Only what is in the file for good is cleared. What can't be is found there again, and then lacks nothing.
   const clearWritten = (from: Reserve): void => {
@@ -116,15 +123,21 @@ export const embeddedUsage = ({
       // The counts that were just written stay: their callers must not count them again.
     }
   }
-  /** Raises the file to the reserve, and runs a step in the same transaction, so that another process can't interleave. */
-  const afterWritingBack = <Value>(step: () => Value): Value => {
+  /** Raises the file to the reserve, and counts in the same transaction, so that another process can't interleave. */
+  const countInFile = <Value>(count: Counting<Value>): Value => {
     let written: readonly ReservedCount[] | undefined
-    const value = inTransaction(db, () => {
-      written = reserve?.isEmpty() === false ? reserve.read().counts : undefined
-      for (const { keyId, day, used, keepUntil } of missing(written ?? []))
+    let value: Value
+    statements.begin.run()
+    try {
+      written = hasReserved() ? reserve?.read().counts : undefined
+      for (const { keyId, day, used, keepUntil } of written ? missing(written) : [])
         statements.raise.run(keyId, day, used, keepUntil)
-      return step()
-    })
+      value = count(putRow, true)
+      statements.commit.run()
+    } catch (error) {
+      rollBack(db)
+      throw error
+    }
     if (reserve && written) clearWritten(reserve)
     if (isInUse || written?.length) observer.reserveWrittenBack(written?.length ?? 0)
     isInUse = false
@@ -143,9 +156,9 @@ export const embeddedUsage = ({
   const countAnywhere = <Value>(count: Counting<Value>): Value => {
     let reason: unknown
     // Another process may have written the reserve back.
-    if (!isWaiting || reserve?.isEmpty() !== false)
+    if (!isWaiting || !hasReserved())
       try {
-        return afterWritingBack(() => count(putRow, true))
+        return countInFile(count)
       } catch (error) {
         if (!isUnwritten(error) || !reserve) throw error
         reason = error
@@ -156,9 +169,9 @@ export const embeddedUsage = ({
     return underLock(db, () => countInReserve(count, reason))
   }
   const writeBackIfPossible = (): void => {
-    if (!reserve || reserve.isEmpty()) return
+    if (!hasReserved()) return
     try {
-      afterWritingBack(() => {})
+      countInFile(() => {})
     } catch (error) {
       // The next count writes it back, or the next start.
       if (!isUnwritten(error) && !isLocked(error)) throw error
@@ -185,7 +198,7 @@ export const embeddedUsage = ({
 
   const countOf = (keyId: string, day: string): number | undefined => {
     const kept = reserve?.find(keyId, day)?.used
-    const inFile = countInFile(keyId, day)
+    const inFile = readInFile(keyId, day)
     return kept === undefined ? inFile : Math.max(kept, inFile ?? 0)
   }
   const admittedByAll = (keyId: string, day: string): number =>
@@ -198,6 +211,35 @@ export const embeddedUsage = ({
       fault: `its count of ${day} can't be read`,
     })
 
+  const commit = ({ instance, sequence, day, keepUntil, entries }: UsageBatch): UsageGrant[] => {
+    const last = sequences.get(instance) ?? 0
+    if (last >= sequence) throw new OvertakenError(last)
+    const admittedHere = admittedOf(instance, day)
+    let damaged: string[] = []
+    const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
+      damaged = []
+      return entries.map(({ keyId, units, limit, admitted, confirmed }) => {
+        const found = isInFile ? readInFile(keyId, day) : countOf(keyId, day)
+        const before = found ?? admittedByAll(keyId, day)
+        if (found === undefined) damaged.push(keyId)
+        // Units that the count has lost are counted again.
+        const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
+        const corrected = Math.max(0, before + admitted - mine)
+        const granted = Math.max(0, Math.min(units, limit - corrected))
+        const used = corrected + granted
+        if (used !== found) put({ keyId, day, used, keepUntil })
+        return { granted, used, before }
+      })
+    }
+    const results = countAnywhere(count)
+    sequences.set(instance, sequence)
+    for (const keyId of damaged) refuse(keyId, day)
+    entries.forEach(({ keyId, admitted }, i) => {
+      admittedHere.set(keyId, admitted + (results[i]?.granted ?? 0))
+    })
+    return results
+  }
+
   return {
     closeUsage: () => {
       try {
@@ -208,41 +250,20 @@ export const embeddedUsage = ({
       }
     },
     partitionOf: () => 0,
-    commit: ({ instance, sequence, day, keepUntil, entries }) =>
-      attempt(() => {
-        const last = sequences.get(instance) ?? 0
-        if (last >= sequence) throw new OvertakenError(last)
-        const admittedHere = admittedOf(instance, day)
-        let damaged: string[] = []
-        const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
-          damaged = []
-          return entries.map(({ keyId, units, limit, admitted, confirmed }) => {
-            const found = isInFile ? countInFile(keyId, day) : countOf(keyId, day)
-            const before = found ?? admittedByAll(keyId, day)
-            if (found === undefined) damaged.push(keyId)
-            // Units that the count has lost are counted again.
-            const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
-            const corrected = Math.max(0, before + admitted - mine)
-            const granted = Math.max(0, Math.min(units, limit - corrected))
-            const used = corrected + granted
-            if (used !== found) put({ keyId, day, used, keepUntil })
-            return { granted, used, before }
-          })
-        }
-        const results = countAnywhere(count)
-        sequences.set(instance, sequence)
-        for (const keyId of damaged) refuse(keyId, day)
-        entries.forEach(({ keyId, admitted }, i) => {
-          admittedHere.set(keyId, admitted + (results[i]?.granted ?? 0))
-        })
-        return results
-      }),
+    // What `attempt` does, here because each request waits for it.
+    commit: async batch => {
+      try {
+        return commit(batch)
+      } catch (error) {
+        return retry(() => commit(batch), error)
+      }
+    },
     usedOn: (keyId, days) =>
       attempt(() => {
         const sorted = days.toSorted()
         const found = statements.findAll.all(keyId, sorted[0] ?? '', sorted.at(-1) ?? '')
         const rows = new Map(found.map(({ day, used }) => [day, used]))
-        const kept = reserve?.isEmpty() === false ? reserve : undefined
+        const kept = hasReserved() ? reserve : undefined
         return days.map(day => {
           const inFile = rows.get(day)
           const inReserve = kept?.find(keyId, day)?.used
