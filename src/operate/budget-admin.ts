@@ -17,7 +17,6 @@ export type BudgetReport = {
   /** Why it is closed, where that is known. */
   readonly reason: string | null
   readonly reopenedAt: string | null
-  /** One for each limit. */
   readonly windows: readonly {
     readonly name: 'minute' | 'hour' | 'day'
     /** Less what is set aside. */

@@ -40,7 +40,6 @@ export type CacheAdminParts = {
   readonly store: Store
   readonly catalogue: () => Catalogue | Promise<Catalogue>
   readonly clock: Clock
-  /** The parts of a running gateway; absent in the CLI. */
   readonly running?: {
     readonly timelines: Timelines
     readonly runs: RunWatch | undefined

@@ -23,7 +23,6 @@ export type InstanceReport = {
   readonly memoryBytes: number | null
   /** The code of the outage of the provider that the instance sees; null where it sees none. */
   readonly providerOutage: string | null
-  /** When the report was written. */
   readonly seenAt: number | null
 }
 

@@ -11,7 +11,6 @@ import { type InstanceReport, type Phase, writeReport } from './instance-report.
 
 const outageCountsForMs = 15 * minuteMs
 
-/** The report of this instance on itself. */
 export type SelfReport = () => InstanceReport
 
 export const createSelfReport = ({
@@ -52,5 +51,4 @@ export const createSelfReport = ({
   })
 }
 
-/** The same as the text of a heartbeat. */
 export const reportText = (self: SelfReport): string => writeReport(self())

@@ -54,9 +54,7 @@ export type StatusParts = {
 }
 
 export type Status = {
-  /** Everything, with the history. */
   report(): Promise<GatewayStatus>
-  /** Without the history, and with its newest point. */
   live(): Promise<LiveStatus>
 }
 

@@ -35,7 +35,6 @@ export const createKeyDifferences = (
       const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
       return { ...created, tier, limit: now }
     },
-    /** Sentences for the end of the run; empty where nothing differs. */
     text: (): string => {
       if (count === 0) return ''
       const more = count > listed.length ? [`and ${counted(count - listed.length)} more`] : []

@@ -32,7 +32,6 @@ export type SendOptions = {
   allowRemote?: boolean
   ca?: string
   insecure?: boolean
-  /** Of `replay` alone. */
   asFastAs?: number
 }
 
@@ -59,7 +58,6 @@ export const optionWith = <Value>(
   usual?: string,
 ): Option => new Option(flags, description).argParser(parse).default(value, usual)
 
-/** @param thresholds further examples, for the help */
 export const addSendOptions = (command: Command, thresholds: string): Command =>
   command
     .argument('<files...>', 'traffic files; - is standard input')
@@ -158,7 +156,6 @@ export const prepareSending = async (terminal: Terminal, files: readonly string[
       timeoutMs: timeout,
       command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
     },
-    /** Of Ctrl-C, and of the end of the terminal. */
     signal: stopping.signal,
     /** @throws InputError */
     checkTarget: () => checkReachable(target, http),

@@ -55,7 +55,6 @@ export const readFiles = async (
         yield batch
       }
     },
-    /** When the last request was taken. */
     end: (): TrafficSummary => {
       terminal.progress('')
       faults.end()
@@ -109,7 +108,6 @@ const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => 
   return parts.filter(part => part !== '').join(', ') || undefined
 }
 
-/** For commands whose result does not say it. */
 export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: TrafficSummary): void => {
   const text = leftOutText(summary)
   if (text !== undefined) terminal.remark(`Left out: ${text}.`)

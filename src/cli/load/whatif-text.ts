@@ -8,7 +8,6 @@ import { servedShare } from '../../load/what-if/tally.ts'
 import { caseNameText, paretoNote, remarksOn, type WhatIfResult } from '../../load/what-if/what-if.ts'
 import { counted, factsText, percentText, tableOf } from '../terminal.ts'
 
-/** As on the page. */
 const { duration: ageText } = createFigures('en', 'UTC')
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`

@@ -14,7 +14,6 @@ type Tone = keyof typeof styles | undefined
 
 export type StatusLine = { readonly text: string; readonly tone?: Tone }
 
-/** The line with the colour of its tone, for terminals. */
 export const paint = ({ text, tone }: StatusLine): string =>
   tone === undefined ? text : styleText(styles[tone], text, { validateStream: false })
 

@@ -13,7 +13,6 @@ export type CaseRun = {
   readonly figures: Promise<(CaseFigures | undefined)[]>
   /** The requests that went through, of how many in all cases. */
   progress(): { readonly done: number; readonly all: number }
-  /** Ends what is under way and begins nothing more. */
   stop(): void
 }
 

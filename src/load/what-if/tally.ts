@@ -70,7 +70,6 @@ export const createTally = (
       counts.requests += 1
       step().requests += 1
     },
-    /** An answer with weather. */
     onRead: (outcome: 'hit' | 'stale' | 'miss', source: string, ageMs: number): void => {
       const one = step()
       if (outcome === 'hit') {
@@ -84,7 +83,6 @@ export const createTally = (
       const age = Math.min(maxAge, Math.max(0, Math.floor(ageMs / 1000)))
       ages[age] = (ages[age] as number) + 1
     },
-    /** A request for weather that got none. */
     failed: (): void => {
       counts.failed += 1
       step().failed += 1
@@ -113,7 +111,6 @@ export const createTally = (
         sharedEntries,
       }
     },
-    /** Forgets what was counted. */
     reset: (): void => {
       from = now()
       counts = newCounts()

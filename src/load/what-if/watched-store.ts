@@ -6,7 +6,6 @@ import type { Store } from '../../stores/store.ts'
 
 export type WatchedStore = {
   readonly store: Store
-  /** How many steps were taken. */
   steps(): number
   /** Whether a load is under way: a lease is held. */
   isBusy(): boolean

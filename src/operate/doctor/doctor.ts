@@ -26,7 +26,6 @@ import { redisChecks } from './redis.ts'
 
 export type DoctorOptions = {
   readonly clock: Clock
-  /** Whether one point may be loaded from the provider. */
   readonly spend: boolean
   /** Where consumers reach the gateway, such as `https://weather.example`. */
   readonly url: string | undefined

@@ -48,7 +48,6 @@ export const createEventStreams = (
   let isTicking = false
   let sent: ReadonlyMap<string, StreamedCell> = new Map()
 
-  /** Writes unless the reader is behind. */
   const send = (stream: Stream, text: string): boolean => {
     const { response } = stream
     if (!response.writableNeedDrain) {
@@ -128,7 +127,6 @@ export const createEventStreams = (
   }
 }
 
-/** An event of server-sent events; its JSON has no line break. */
 const eventOf = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
 // Age grows and demand decays all the time, which a reader can work out.

@@ -26,7 +26,6 @@ type DetailedParts = {
   readonly upstream: Pick<Upstream, 'account' | 'timelines'>
   readonly self: SelfReport
   readonly certificate: Pick<CertificateWatch, 'detail'>
-  /** Whether the API serves one. */
   readonly servesTls: boolean
 }
 
@@ -106,6 +105,5 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
   }
 }
 
-/** Those that hold, in their order. */
 const listed = (between: string, ...parts: readonly (string | false | undefined)[]): string =>
   parts.filter(part => part !== undefined && part !== false).join(between)

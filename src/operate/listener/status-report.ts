@@ -179,7 +179,6 @@ export type InstanceStatus = StatusReport['instances'][number]
 export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
 type KnownByGateway = 'outages' | 'provider' | 'cache' | 'config' | 'top' | 'history'
-/** The report of a running gateway. */
 export type GatewayStatus = Omit<StatusReport, KnownByGateway> & {
   [Part in KnownByGateway]: NonNullable<StatusReport[Part]>
 }

@@ -88,10 +88,7 @@ const tableOf = ({ title, x, y, lines, points }) => {
 /** @param {Chart['y']} y @param {number | null | undefined} value */
 const textOf = (y, value) => (value === null || value === undefined ? '–' : y.write(value))
 
-/**
- * The figure of a chart. It is drawn when it has a width, and again in the colours of another theme: `redraw`.
- * @param {Chart} chart
- */
+/** The figure of a chart. It is drawn when it has a width, and again in the colours of another theme: `redraw`. @param {Chart} chart */
 export const figureOf = chart => {
   const { title, note, x, y, lines, points } = chart
   const remark = made('small', '', note ?? '')

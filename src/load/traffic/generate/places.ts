@@ -22,9 +22,7 @@ const strengthAt = ({ from, to }: Storm, instant: number): number => {
 }
 
 export type PopularPlaces = {
-  /** The requests that storms add at an instant, in proportion to the usual ones. */
   addedAt(instant: number): number
-  /** Draws the place of a request. */
   placeAt(instant: number): Location
 }
 

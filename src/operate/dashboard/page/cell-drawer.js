@@ -11,7 +11,6 @@ import { order, read } from './listener.js'
 
 const readEveryMs = 2_000
 
-/** How many are shown before somebody wants all of them. */
 const placesAtFirst = 10
 
 /**

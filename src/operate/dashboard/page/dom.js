@@ -26,10 +26,7 @@ export const drawn = (tag, attributes = {}, ...children) => {
   return made
 }
 
-/**
- * @param {Element} target
- * @param {Record<string, string | number | boolean | null | undefined>} attributes
- */
+/** @param {Element} target @param {Record<string, string | number | boolean | null | undefined>} attributes */
 const setAttributes = (target, attributes) => {
   for (const [name, value] of Object.entries(attributes))
     if (value !== null && value !== undefined && value !== false)
@@ -47,11 +44,7 @@ export const byId = id => {
   return /** @type {Found} */ (/** @type {unknown} */ (found))
 }
 
-/**
- * Sets the text only where it changes, so that what has not changed is not laid out again.
- * @param {Element} target
- * @param {string} text
- */
+/** Sets the text only where it changes, so that what has not changed is not laid out again. @param {Element} target @param {string} text */
 export const setText = (target, text) => {
   if (target.textContent !== text) target.textContent = text
 }

@@ -359,10 +359,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
 /** @typedef {keyof typeof texts} TextName */
 /** @typedef {(name: TextName, ...values: string[]) => string} Texts */
 
-/**
- * @param {import('../../../common/page/figures.js').Language} language
- * @returns {Texts}
- */
+/** @param {import('../../../common/page/figures.js').Language} language @returns {Texts} */
 export const textsIn = language => {
   const index = language === 'en' ? 0 : 1
   return (name, ...values) => texts[name][index].replaceAll(/\{(\d)\}/g, (_, i) => values[Number(i)] ?? '')
