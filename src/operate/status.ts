@@ -22,7 +22,7 @@ import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import { type DayUsage, maxKeysNear, topKeys } from './day-usage.ts'
-import { type InstanceReport, readReport } from './instance-report.ts'
+import { type InstanceReport, readReport, type SelfReport } from './instance-report.ts'
 import type {
   GatewayStatus,
   InstanceStatus,
@@ -30,7 +30,6 @@ import type {
   LiveStatus,
   StatusReport,
 } from './listener/status-report.ts'
-import type { SelfReport } from './self-report.ts'
 
 export type StatusParts = {
   readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>

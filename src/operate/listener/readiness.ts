@@ -11,7 +11,7 @@ import type { FleetSettings } from '../../telemetry/fleet-settings.ts'
 import type { StoreFaults } from '../../telemetry/observers.ts'
 import type { Outages } from '../../telemetry/outages.ts'
 import type { StoreFileWatch } from '../../telemetry/store-file-watch.ts'
-import type { SelfReport } from '../self-report.ts'
+import type { SelfReport } from '../instance-report.ts'
 
 type DetailedParts = {
   readonly store: Pick<Store, 'kind' | 'ping'>

@@ -2,6 +2,7 @@
 // What is drawn is decided in report.js.
 
 import uPlot from 'uplot'
+import { colourOf } from '../../../common/page/preferences.js'
 
 /** @typedef {(value: number) => string} Write */
 /** @typedef {(number | null | undefined)[]} Values */
@@ -37,16 +38,6 @@ const made = (name, className, ...children) => {
   if (className) element.className = className
   element.append(...children)
   return element
-}
-
-/** The computed colour of the stylesheet in the current theme. @param {string} name */
-const colourOf = name => {
-  const probe = made('span', '')
-  probe.style.color = `var(${name})`
-  document.body.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
 }
 
 /** A piece of a line for the legend. @param {{ colour: string, dash: number[] }} look */
