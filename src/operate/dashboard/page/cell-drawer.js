@@ -13,6 +13,8 @@ const readEveryMs = 2_000
 
 const placesAtFirst = 10
 
+const stateTones = { fresh: 'good', stale: 'warn', expired: 'bad' }
+
 /**
  * @param {object} parts
  * @param {() => Words} parts.words
@@ -171,7 +173,7 @@ const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces,
       ? factList([
           entry.state !== undefined && [
             text('state'),
-            element('span', { class: `state ${entry.state}` }, text(entry.state)),
+            element('span', { class: `state ${stateTones[entry.state]}` }, text(entry.state)),
           ],
           [text('fetched'), instant(entry.fetchedAt)],
           [text('run'), instant(entry.run)],
