@@ -52,14 +52,9 @@ export type StatusParts = {
   readonly clock: Clock
 }
 
-export type Status = {
-  report(): Promise<GatewayStatus>
-  live(): Promise<LiveStatus>
-}
-
 const keepNamesForMs = 60_000
 
-export const createStatus = (parts: StatusParts): Status => {
+export const createStatus = (parts: StatusParts) => {
   const { upstream, store, catalogue, reload, survey, self, history, forecast, clock } = parts
   const { timelines, loads, account } = upstream
   const { budget, breaker, lastRequests, runs } = account
@@ -187,8 +182,8 @@ export const createStatus = (parts: StatusParts): Status => {
   }
 
   return {
-    report: async () => ({ ...(await collected()), history: historyOf(history) }),
-    live: async () => ({ ...(await collected()), point: history.newest() }),
+    report: async (): Promise<GatewayStatus> => ({ ...(await collected()), history: historyOf(history) }),
+    live: async (): Promise<LiveStatus> => ({ ...(await collected()), point: history.newest() }),
   }
 }
 

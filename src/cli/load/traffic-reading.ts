@@ -5,7 +5,7 @@ import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { printDuration } from '../../config/units.ts'
 import { standardInput } from '../../load/traffic/file-bytes.ts'
-import { type Gaps, reportedGapMs } from '../../load/traffic/gaps.ts'
+import { type GapsFound, reportedGapMs } from '../../load/traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { interruption } from '../interruption.ts'
@@ -112,8 +112,6 @@ export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: Traff
   const text = leftOutText(summary)
   if (text !== undefined) terminal.remark(`Left out: ${text}.`)
 }
-
-type GapsFound = ReturnType<Gaps['found']>
 
 /** What was found of the files beside their requests. @param longestGap to which gaps were shortened */
 export const factsOfReading = (

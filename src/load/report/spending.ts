@@ -75,4 +75,4 @@ export const createSpending = () => {
 }
 
 // Sums of thirds and tenths.
-const rounded = (weight: number): number => Math.round(weight * 1000) / 1000
+export const rounded = (weight: number): number => Math.round(weight * 1000) / 1000

@@ -2,7 +2,7 @@
 // is counted is simulate.ts's. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
 import type { WholeDays } from '../report/plans.ts'
-import { createSpending } from '../report/spending.ts'
+import { createSpending, rounded } from '../report/spending.ts'
 
 type Sample = {
   readonly stretch: number
@@ -158,6 +158,3 @@ export const createTally = (
     },
   }
 }
-
-// Sums of thirds and tenths.
-const rounded = (weight: number): number => Math.round(weight * 1000) / 1000

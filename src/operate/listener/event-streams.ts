@@ -14,11 +14,6 @@ export type StreamedStatus = {
   isDraining(): boolean
 }
 
-export type EventStreams = {
-  /** Takes over the response; false where there are too many streams already. */
-  add(response: ServerResponse): boolean
-}
-
 export type EventStreamsOptions = {
   readonly most: () => number
   readonly statusEveryMs?: number | undefined
@@ -41,7 +36,7 @@ type Stream = {
 export const createEventStreams = (
   status: StreamedStatus,
   { most, statusEveryMs = 1_000, stalledForMs = 10_000 }: EventStreamsOptions,
-): EventStreams => {
+) => {
   const streams = new Set<Stream>()
   let timer: NodeJS.Timeout | undefined
   let ticks = 0
@@ -105,7 +100,8 @@ export const createEventStreams = (
   }
 
   return {
-    add: response => {
+    /** Takes over the response; false where there are too many streams already. */
+    add: (response: ServerResponse): boolean => {
       if (streams.size >= most()) return false
       const stream: Stream = { response, stalledSince: undefined, needsAllCells: true }
       response.once('close', () => remove(stream))

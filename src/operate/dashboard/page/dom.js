@@ -1,11 +1,8 @@
 // Makes and finds elements. Text is always set as text, never as markup.
 
-/**
- * @param {string} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes] null, undefined and false leave one out
- * @param {...(Node | string | null | undefined | false)} children
- * @returns {HTMLElement}
- */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes null, undefined and false leave one out */
+
+/** @param {string} tag @param {Attributes} [attributes] @param {...(Node | string | null | undefined | false)} children */
 export const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag)
   setAttributes(made, attributes)
@@ -13,12 +10,7 @@ export const element = (tag, attributes = {}, ...children) => {
   return made
 }
 
-/**
- * @param {string} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
- * @param {...SVGElement} children
- * @returns {SVGElement}
- */
+/** @param {string} tag @param {Attributes} [attributes] @param {...SVGElement} children @returns {SVGElement} */
 export const drawn = (tag, attributes = {}, ...children) => {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag)
   setAttributes(made, attributes)
