@@ -68,11 +68,9 @@ export const runTarget = async (
         await session.run(given)
       } catch (error) {
         if (error instanceof Fault) return error
-        // A case that cannot be completed is no fault by itself: the check of the process says why.
+        // A case that can't be completed is no fault by itself: the check of the process says why.
         await pause(diesWithinMs)
-        return system.gateway().isAlive()
-          ? new Fault('the case can not be carried through', error)
-          : undefined
+        return system.gateway().isAlive() ? new Fault("the case can't be carried through", error) : undefined
       }
     }
     const runBatch = async (batch: readonly unknown[]): Promise<Fault | undefined> => {

@@ -44,7 +44,7 @@ export type Target<Case = unknown> = {
 
 /** A target on a running system. */
 export type Session<Case = unknown> = {
-  /** What cannot be tested here, in sentences. */
+  /** What can't be tested here, in sentences. */
   readonly notes?: readonly string[]
   /** @throws Fault */
   run(given: Case): Promise<void>

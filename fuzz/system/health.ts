@@ -35,8 +35,8 @@ export const checkHealth = async (system: System): Promise<void> => {
     const metrics = await fetched(`${gateway.opsUrl}/metrics`)
     const lines = metrics.text.split('\n').filter(line => line !== '')
     const isRight = metrics.statusCode === 200 && lines.length >= 10
-    demand(isRight, 'metrics can not be read', `${metrics.statusCode}, ${lines.length} lines`)
-    for (const line of lines) demand(metricLine.test(line), 'metrics can not be read', line)
+    demand(isRight, "metrics can't be read", `${metrics.statusCode}, ${lines.length} lines`)
+    for (const line of lines) demand(metricLine.test(line), "metrics can't be read", line)
     const bytes = gateway.residentBytes()
     demand(
       bytes <= maxResidentBytes,

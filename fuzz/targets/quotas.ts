@@ -196,7 +196,7 @@ const openAdministration = async ({ env }: System) => {
   return { administration: await opened, close }
 }
 
-/** The kinds of records that do not exist, which cannot be damaged. Some are written only every few seconds. */
+/** The kinds of records that do not exist, which can't be damaged. Some are written only every few seconds. */
 const missingKinds = async (system: System): Promise<string[]> => {
   await loadCells(system.gateway(), system.keys[0].key, freshCells(system, 1))
   let missing: readonly RecordKind[] = recordKinds
