@@ -83,8 +83,7 @@ export const configuration: Target<ConfigCase> = {
     const checkProcess = async (also: 'check' | 'start', isRefused: boolean): Promise<void> => {
       const args = [product, ...(also === 'check' ? ['config', 'check'] : ['serve'])]
       const ended = await runLimited(args, system.env, checkedWithinMs, '"listener":"api"')
-      const { stderr } = ended
-      const code = ended.isEnough ? 0 : ended.code
+      const { stderr, code } = ended
       demandInTime(!ended.isLate, `a ${also} does not end`, stderr)
       const isForeseen = code === 0 || code === 1
       demand(isForeseen, `a ${also} fails in another way than with a sentence`, `${code}: ${stderr}`)

@@ -9,7 +9,7 @@ import { chance, indexAt, itemAt, pick, several, share, upTo, weighted, words } 
 const separator = '\n🐵🙈🙉\n'
 const line = (more: string): string =>
   `{"level":"info","time":"2026-11-21T06:00:00.000Z","msg":"answered",${more}}\n`
-export const seeds = {
+const seeds = {
   'access-log': line(
     '"method":"GET","url":"/api/v1/weather/district/3026","ms":1.5,"status":200,"keyId":"key_1","share":0.5',
   ).repeat(2),
@@ -65,7 +65,7 @@ export const countedTexts: Arbitrary<{ readonly format: LineFormat; readonly tex
 
 const blows = ['\r\n', ' ', separator, ...words('\\" " [ {"a": ? 1 9. \\ \u0000 \u001b[2J é ,')]
 const values = words('null -1 1e999 "x" [null] {"toString":null} 0 1e308 "9999-12-31T23:59:59Z" true []')
-export type Edit = (text: string) => string
+type Edit = (text: string) => string
 const placeIn = /:(?=["[{\d-])("[^"]*"|\[|\{|[\d.]+)|\d+(?:\.\d+)?/g
 
 /** One change of a text: of a value, a part that is repeated, cut or doubled. */
@@ -127,7 +127,7 @@ const histograms: Arbitrary<() => string> = fc
 
 const figures = words('1e15 1e308 1e999 -1 5e-324 1e10 9007199254740993 null "1"')
 /** One change of a result's text. */
-export const reportEdits: Arbitrary<Edit> = fc.oneof<Arbitrary<Edit>[]>(
+const reportEdits: Arbitrary<Edit> = fc.oneof<Arbitrary<Edit>[]>(
   histograms.map(make => text => text.replace(/"histogram":"[^"]*"/, () => `"histogram":"${make()}"`)),
   fc.tuple(share, pick(...figures)).map(([place, figure]) => text => {
     const name = itemAt([...text.matchAll(/"([a-zA-Z0-9]+)":[\d.]+/g)], place)?.[1] ?? 'at'
