@@ -153,12 +153,13 @@ t.test('a file is checked as a table when its name says so', async t => {
 t.test('a text that is spoilt anywhere has faults, or an error that is meant for people', async t => {
   const { text } = await sample(t)
   let refused = 0
+  const isMeant = (error: unknown) => error instanceof InputError && error.message.length < 10_000
   fc.assert(
     fc.property(edits, edit => {
       try {
-        for (const fault of inspectSnapshot(edit(text)).faults) faultLine(fault)
+        refused += Math.min(1, inspectSnapshot(edit(text)).faults.map(faultLine).length)
       } catch (error) {
-        if (!(error instanceof InputError) || error.message.length > 10_000) throw error
+        if (!isMeant(error)) throw error
         refused += 1
       }
     }),
