@@ -15,7 +15,7 @@ import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 type Env = Readonly<Record<string, string>>
 
 /** An HTTP server in the provider's place. */
-export type StandIn = { readonly url: string; close(): Promise<void> }
+type StandIn = { readonly url: string; close(): Promise<void> }
 
 export type SystemSetting = {
   readonly env?: Env

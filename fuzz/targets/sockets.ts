@@ -93,8 +93,9 @@ export const runConnection = async (url: string, key: string, given: Connection)
   if (!statuses || !isWhole || (answers.length === before.length && isReset)) return
   const isRight = statuses.includes(answers[before.length]?.status ?? 0)
   const detail = `${shown || 'none'} in place of ${statuses.join(' or ')}`
-  if (!isRight)
-    throw new Fault('another status than HTTP and the contract demand', detail, answers.some(isLate))
+  // On a busy machine a request may take longer to come than the gateway waits, which then may close.
+  const isSlow = answers.length === before.length || answers.some(isLate)
+  if (!isRight) throw new Fault('another status than HTTP and the contract demand', detail, isSlow)
 }
 
 const connections = 3

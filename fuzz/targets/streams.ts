@@ -1,16 +1,12 @@
-// Target: the API over TLS. Steps of HTTP/1.1, handshakes that are cut anywhere, and HTTP/2 frames in and out of order. Every
-// complete valid request is answered as the contract says, everything else gets an error of the contract or a close, and the process
-// stays well.
+// Target: the API over TLS. Steps of HTTP/1.1, and HTTP/2 frames in and out of order. Every complete valid request is answered as
+// the contract says, everything else gets an error of the contract or a close, and the process stays well.
 
 import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
-import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import fc, { type Arbitrary } from 'fast-check'
 import { frame, frames, getFrame, localCertificate } from '../../test/support/http2-client.ts'
 import { demandInTime, Fault } from '../fault.ts'
 import { checkContent, isLate } from '../http/answer-rules.ts'
-import { cuttings } from '../http/conversation.ts'
 import { noHeaderTable, readStreams } from '../http/http2-reader.ts'
 import { bytesWithKey, keyPlaceholder } from '../http/request-text.ts'
 import {
@@ -34,8 +30,6 @@ type Frames = {
   readonly pieces: readonly string[]
   /** How many streams must be answered; undefined where none need be. */
   readonly answers?: number
-  /** After so many bytes of the client, nothing of it arrives any more. */
-  readonly cutAfter?: number
   /** The client ends its side, and waits for the server to do so too. */
   readonly waitsForEnd?: boolean
 }
@@ -147,39 +141,19 @@ const mixed = ([kind, make]: [string, Make]): Arbitrary<StreamCase> =>
     })
 const cases: Arbitrary<StreamCase> = weighted<StreamCase>(
   [
-    15,
-    fc.record({ kind: fc.constant('a cut handshake'), pieces: valid, cutAfter: fc.nat(2_500), waitsForEnd }),
-  ],
-  [
     20,
     fc.record({
       kind: fc.constant('HTTP/1.1' as const),
-      connection: fc.record({ before: fc.constant([]), last: anyStep, cutting: cuttings }),
+      connection: fc.record({
+        before: fc.constant([]),
+        last: anyStep,
+        cutting: fc.constant({ cuts: [], pauseMs: 0 }),
+      }),
     }),
   ],
   [5, valid.map(pieces => ({ kind: 'valid requests', pieces, answers: pieces.length - 1 }))],
   [60, fc.oneof(...Object.entries(hostile).map(mixed))],
 )
-
-/** The client's side of a connection, which ends unseen after so many bytes. */
-const cutBelow = (host: string, port: number, cutAfter: number): Duplex => {
-  const socket = connectTcp(port, host)
-  let left = cutAfter
-  const duplex = new Duplex({
-    read: () => {},
-    write: (chunk: Buffer, _encoding, done) => {
-      const some = chunk.subarray(0, left)
-      left -= some.length
-      if (some.length > 0) socket.write(some)
-      done()
-    },
-    final: done => void socket.end(done),
-    destroy: (_error, done) => done(socket.destroy() && null),
-  })
-  socket.on('data', chunk => duplex.push(chunk)).on('error', () => {})
-  socket.on('close', () => duplex.destroy())
-  return duplex
-}
 
 const patienceMs = 10_000
 // For what need not be answered.
@@ -187,11 +161,10 @@ const quietMs = 60
 
 /** @throws Fault */
 const run = async (url: string, validKey: string, given: Frames): Promise<void> => {
-  const { kind, pieces, answers, cutAfter } = given
+  const { kind, pieces, answers } = given
   const { hostname: host, port } = new URL(url)
-  const to =
-    cutAfter === undefined ? { host, port: Number(port) } : { socket: cutBelow(host, Number(port), cutAfter) }
-  const socket = connectTls({ ...to, rejectUnauthorized: false, ALPNProtocols: ['h2'] })
+  const to = { host, port: Number(port), rejectUnauthorized: false, ALPNProtocols: ['h2'] }
+  const socket = connectTls(to)
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const parts: Buffer[] = []
   const came = () =>
@@ -242,7 +215,7 @@ export const streams: Target<StreamCase> = {
   print: given =>
     'connection' in given
       ? `HTTP/1.1, ${given.connection.last?.ending}: ${given.connection.last?.text}`
-      : `${given.kind}, cut after ${given.cutAfter ?? 'nothing'}: ${given.pieces.join('|')}`,
+      : `${given.kind}: ${given.pieces.join('|')}`,
   open: async ({ key, gateway }) => ({
     run: given =>
       'connection' in given
