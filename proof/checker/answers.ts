@@ -3,21 +3,21 @@
 
 import type { Answer } from '../history.ts'
 import { shapeFault } from './contract.ts'
-import { describe, type Facts, headerOf, second } from './facts.ts'
+import { type Facts, headerOf, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 export const answered: Rule = ({ answers, lives }, report) => {
   for (const answer of answers) {
     report.saw()
     if (answer.status !== 0) continue
-    const ended = lives.some(
+    const hasEnded = lives.some(
       ({ gateway, run, what, seq }) =>
         gateway === answer.gateway &&
         run === answer.run &&
         (what === 'killed' || what === 'stopping') &&
         seq < answer.seq,
     )
-    if (!ended) report.broken(answer.seq, `${describe(answer)}: ${answer.failure}`)
+    if (!hasEnded) report.broken(answer, answer.failure ?? 'no answer')
   }
 }
 
@@ -29,20 +29,17 @@ export const withinContract: Rule = (facts, report) => {
     if (answer.status === 0) continue
     report.saw()
     const fault = faultOf(answer) ?? headerFault(facts, answer)
-    if (fault) report.broken(answer.seq, `${describe(answer)}: ${fault}`)
+    if (fault) report.broken(answer, fault)
   }
 }
 
 const faultOf = (answer: Answer): string | undefined => {
   const { status, headers } = answer
   if (!statuses.has(status)) return 'a status that the contract does not have'
-  const [limit, remaining, reset] = [
-    headerOf(answer, 'limit'),
-    headerOf(answer, 'remaining'),
-    headerOf(answer, 'reset'),
-  ]
-  if (![limit, remaining, reset].every(value => Number.isInteger(value) && value >= 0))
-    return `no whole numbers in the headers of the quota: ${limit}, ${remaining}, ${reset}`
+  const quota = (['limit', 'remaining', 'reset'] as const).map(name => headerOf(answer, name))
+  if (!quota.every(value => Number.isInteger(value) && value >= 0))
+    return `no whole numbers in the headers of the quota: ${quota}`
+  const [limit = 0, remaining = 0] = quota
   if (remaining > limit) return `${remaining} remain of ${limit}`
   if (status === 401 && (limit !== 0 || remaining !== 0)) return '401 with a quota'
   if (status === 401 && !headers['www-authenticate']?.startsWith('ApiKey ')) return '401 without a challenge'
@@ -90,14 +87,13 @@ const headerFault = (facts: Facts, answer: Answer): string | undefined => {
 }
 
 /** A refusal says how long it is until the quota begins again. */
-const waitFault = (facts: Facts, { headers, sent, at, ...answer }: Answer): string | undefined => {
-  const reset = headerOf({ headers, sent, at, ...answer }, 'reset')
-  const wait = Number(headers['retry-after'])
-  const [most, least] = [reset - sent.at / second, reset - at / second]
+const waitFault = (facts: Facts, answer: Answer): string | undefined => {
+  const reset = headerOf(answer, 'reset')
+  const wait = Number(answer.headers['retry-after'])
+  const [most, least] = [reset - answer.sent.at / second, reset - answer.at / second]
   const tolerance = facts.skewSpan / second + 2
-  return wait > most + tolerance || wait < least - tolerance
-    ? `retry-after is ${wait} s, and the day ends in ${least.toFixed(1)} s`
-    : undefined
+  if (wait <= most + tolerance && wait >= least - tolerance) return undefined
+  return `retry-after is ${wait} s, and the day ends in ${least.toFixed(1)} s`
 }
 
 /** A list leads to the pages beside it, relative to its own URL. */
