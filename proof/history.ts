@@ -112,12 +112,14 @@ export type History = {
 }
 
 type Without<Event, Names extends string> = Event extends unknown ? Omit<Event, Names> : never
+/** An event before its moment is known. */
+export type Happened = Without<HistoryEvent, keyof Moment>
 
 export type Recorder = {
   readonly events: HistoryEvent[]
   /** The moment of what happens now. */
   moment(): Moment
-  add(event: Without<HistoryEvent, 'seq' | 'at' | 'ms'>): void
+  add(event: Happened): void
 }
 
 export const createRecorder = (now: () => number): Recorder => {

@@ -1,9 +1,10 @@
 // A process that takes one seed after the other from the one that started it: `node lane-process.ts <folder> [<sabotage>]`. It
 // runs a seed, judges its history, keeps one that broke a promise, and shrinks it. A planted fault is in place before any
-// file of the product is loaded.
+// file of the product is loaded. lanes.ts is the other end.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { serveCalls } from './fleet/calls.ts'
 import type { Lane } from './fleet/lane.ts'
 import type { Verdict } from './promises.ts'
 import type { Schedule, StoreKind } from './steps.ts'
@@ -25,8 +26,6 @@ export type Judged = {
   readonly kept?: string
   readonly smallest?: { readonly file: string; readonly steps: number }
 }
-
-export type Message = { readonly ready: true } | Judged | { readonly failed: string; readonly seed: number }
 
 // Half of what a gateway waits for Redis.
 const stalledAtMostMs = 150
@@ -102,21 +101,7 @@ const main = async (): Promise<void> => {
     return { ...judged, kept, smallest: { file, steps: smallest.steps.length } }
   }
 
-  process.on('message', (order: Order | 'end') => {
-    if (order === 'end') end()
-    else
-      take(order).then(send, (error: unknown) => {
-        send({
-          failed: error instanceof Error ? (error.stack ?? error.message) : String(error),
-          seed: order.seed,
-        })
-      })
-  })
-  send({ ready: true })
-}
-
-const send = (message: Message): void => {
-  if (process.connected) process.send?.(message)
+  serveCalls(take)
 }
 
 await main()
