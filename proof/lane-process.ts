@@ -9,8 +9,8 @@ import type { Lane } from './fleet/lane.ts'
 import type { Verdict } from './promises.ts'
 import type { Schedule, StoreKind } from './steps.ts'
 
-/** What it is sent: a seed, and whether to shrink what breaks a promise. */
-export type Order = { readonly seed: number; readonly shrink: boolean }
+/** What it is sent: a seed, and whether to shrink what breaks a promise, and to print its history. */
+export type Order = { readonly seed: number; readonly shrink: boolean; readonly isPrinted: boolean }
 
 export type Judged = {
   readonly seed: number
@@ -25,6 +25,7 @@ export type Judged = {
   /** The file of a history that broke a promise, and that of the smallest schedule that does. */
   readonly kept?: string
   readonly smallest?: { readonly file: string; readonly steps: number }
+  readonly printed?: string
 }
 
 // Half of what a gateway waits for Redis.
@@ -50,13 +51,15 @@ for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, end)
 
 const main = async (): Promise<void> => {
   if (sabotage) (await import('./sabotage/plant.ts')).plant(sabotage)
-  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }] = await Promise.all([
-    import('./fleet/lane.ts'),
-    import('./run.ts'),
-    import('./schedule.ts'),
-    import('./checker/judge.ts'),
-    import('./shrink.ts'),
-  ])
+  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }, { historyText }] =
+    await Promise.all([
+      import('./fleet/lane.ts'),
+      import('./run.ts'),
+      import('./schedule.ts'),
+      import('./checker/judge.ts'),
+      import('./shrink.ts'),
+      import('./print.ts'),
+    ])
   if (isEnding) return
   opening = openLane(sabotage)
   const lane = await opening
@@ -73,7 +76,7 @@ const main = async (): Promise<void> => {
     }
   }
 
-  const take = async ({ seed, shrink: isShrunk }: Order): Promise<Judged> => {
+  const take = async ({ seed, shrink: isShrunk, isPrinted }: Order): Promise<Judged> => {
     const begun = performance.now()
     const { history, verdict, isDisturbed } = await run(scheduleOf(seed), attemptsAtMost)
     const judged = {
@@ -85,6 +88,7 @@ const main = async (): Promise<void> => {
       requests: history.events.filter(({ kind }) => kind === 'answer').length,
       steps: history.schedule.steps.length,
       ...(isDisturbed && { stalledMs: history.stalledMs }),
+      ...(isPrinted && { printed: historyText(history) }),
     }
     const [first] = verdict.violations
     if (!first || sabotage) return judged

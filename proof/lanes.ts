@@ -13,6 +13,8 @@ export type LaneOptions = {
   /** The next seed; undefined when there is none any more. */
   readonly next: () => number | undefined
   readonly shrink: () => boolean
+  /** Whether each history is wanted as text. */
+  readonly isPrinted?: boolean
   readonly onJudged: (judged: Judged) => void
   /** A seed that could not be judged. */
   readonly onFailed: (seed: number, why: string) => void
@@ -28,12 +30,13 @@ export const runLanes = async (options: LaneOptions): Promise<void> => {
 }
 
 const runLane = async (options: LaneOptions): Promise<void> => {
-  const { folder, sabotage, next, shrink, onJudged, onFailed } = options
+  const { folder, sabotage, next, shrink, isPrinted = false, onJudged, onFailed } = options
   let lane: Called<Order> | undefined
   for (let seed = next(); seed !== undefined; seed = next()) {
     try {
       lane ??= forkCalled(script, [folder, ...(sabotage ? [sabotage] : [])])
-      onJudged((await within(patienceMs, lane.call({ seed, shrink: shrink() }))) as Judged)
+      const order: Order = { seed, shrink: shrink(), isPrinted }
+      onJudged((await within(patienceMs, lane.call(order))) as Judged)
     } catch (error) {
       onFailed(seed, (error as Error).message)
       if (lane) await within(endsWithinMs, lane.end()).catch(lane.kill)

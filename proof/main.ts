@@ -35,8 +35,10 @@ const prove = async (options: Options): Promise<Summary> => {
       const isOver = 'ms' in until ? passedMs() >= until.ms : seed - first >= until.seeds
       return isOver ? undefined : seed++
     },
-    shrink: () => broken() < shrunkAtMost,
-    onJudged: one => {
+    isPrinted: options.verbose,
+    shrink: () => !options.verbose && broken() < shrunkAtMost,
+    onJudged: ({ printed = '', ...one }) => {
+      process.stdout.write(printed)
       judged.push(one)
       show()
     },
@@ -46,31 +48,10 @@ const prove = async (options: Options): Promise<Summary> => {
   return summaryOf({ seconds: passedMs() / 1_000, judged, failed })
 }
 
-const printHistory = async (seed: number): Promise<number> => {
-  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { historyText }] = await Promise.all([
-    import('./fleet/lane.ts'),
-    import('./run.ts'),
-    import('./schedule.ts'),
-    import('./checker/judge.ts'),
-    import('./print.ts'),
-  ])
-  const lane = await openLane()
-  try {
-    const history = await runSchedule(lane, scheduleOf(seed))
-    const { violations } = judge(history)
-    process.stdout.write(historyText(history))
-    for (const { promise, detail } of violations) process.stdout.write(`broken: ${promise}, ${detail}\n`)
-    return violations.length > 0 ? 1 : 0
-  } finally {
-    await lane.close()
-  }
-}
-
 const run = async (options: Options): Promise<number> => {
   const name = options.sabotage ? 'sabotage' : 'proof'
   // Checked first, because a run takes an hour.
   if (options.report !== undefined) await readMarkedPart(options.report, name)
-  if (options.verbose) return printHistory(options.first)
   if (options.sabotage) {
     const { findSabotages } = await import('./sabotage/find.ts')
     const found = await findSabotages(options)
@@ -80,7 +61,7 @@ const run = async (options: Options): Promise<number> => {
   }
   const summary = await prove(options)
   const [head, table] = [headOf(summary), tableOf(summary)]
-  const text = `${head}\n\n${table}\n\n${faultsText(summary)}`
+  const text = options.verbose ? faultsText(summary) : `${head}\n\n${table}\n\n${faultsText(summary)}`
   process.stdout.write(options.json ? `${JSON.stringify(summary)}\n` : text)
   if (options.report !== undefined) {
     const seeds = `seeds ${options.first} to ${options.first + summary.seeds - 1}, ${options.lanes} processes at once`

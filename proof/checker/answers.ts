@@ -2,7 +2,7 @@
 // contract.ts.
 
 import type { Answer } from '../history.ts'
-import { shapeFault } from './contract.ts'
+import { partsOf, shapeFault } from './contract.ts'
 import { type Facts, headerOf, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
@@ -99,7 +99,7 @@ const waitFault = (facts: Facts, answer: Answer): string | undefined => {
 /** A list leads to the pages beside it, relative to its own URL. */
 const linkFault = ({ headers, path, body, method }: Answer): string | undefined => {
   if (method === 'HEAD') return undefined
-  const query = new URLSearchParams(path.split('?', 2)[1])
+  const { query } = partsOf(path)
   const { total } = JSON.parse(body) as { total: number }
   const [limit, offset] = [Number(query.get('limit') ?? 50), Number(query.get('offset') ?? 0)]
   const wanted = [
@@ -118,13 +118,12 @@ const isInstant = (text: unknown): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.
 
 /** What a request with a good key and enough quota gets, if its weather can be had. */
 const rightFor = (path: string): 200 | 400 | 404 => {
-  const [, endpoint, type, id, more] = /^\/(\w+)(?:\/(\w+)\/([^/?]+)(?:\/([^/?]+))?)?/.exec(path) ?? []
-  const query = new URLSearchParams(path.split('?', 2)[1])
-  if (endpoint === 'locations' && type === undefined) return types.has(query.get('type') ?? '') ? 200 : 400
+  const { endpoint, type, id, more, query } = partsOf(path)
+  if (endpoint === 'locations' && type === '') return types.has(query.get('type') ?? '') ? 200 : 400
   if (endpoint !== 'weather' && endpoint !== 'forecast' && endpoint !== 'locations') return 404
   if (endpoint === 'weather' && type === 'coords')
     return between(Number(id), 20, 27) && between(Number(more), 87.5, 93) ? 200 : 400
-  if (!types.has(type ?? '')) return 400
+  if (!types.has(type)) return 400
   if (endpoint === 'forecast' && !between(Number(query.get('days') ?? 7), 1, 7)) return 400
   return id === '999999' ? 404 : 200
 }

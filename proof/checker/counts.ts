@@ -56,24 +56,18 @@ const emptiesOf = ({ steps }: Facts) => steps.filter(({ step }) => step.do === '
  * reported them again, or others need not wait for that any more.
  */
 const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
-  const empties = emptiesOf(facts)
+  const empties = new Set(emptiesOf(facts).map(({ seq }) => seq))
   return admitted.filter(answer => {
-    const { gateway, seq: admittedAt } = answer
-    const troubles = facts.troubles(gateway)
-    const isAdmittedElsewhere = (since: number): boolean =>
-      admitted.some(other => other.gateway !== gateway && other.seq > since)
-    return empties.some(({ seq }) => {
-      const emptied = troubles.find(({ from }) => from.seq === seq)
-      return (
-        admittedAt < seq &&
-        emptied !== undefined &&
-        (troubles.some(
-          ({ from }) => from.seq > seq && isSoonAfter(emptied, from) && isAdmittedElsewhere(from.seq),
-        ) ||
-          facts.schedule.skews.some(
-            (_, other) => other !== gateway && isOutrun(facts, answer, emptied, other),
-          ))
-      )
+    const troubles = facts.troubles(answer.gateway)
+    const isElsewhere = ({ gateway }: Answer): boolean => gateway !== answer.gateway
+    return troubles.some(emptied => {
+      const { seq } = emptied.from
+      if (!empties.has(seq) || answer.seq > seq) return false
+      const isCutOff = ({ from }: Trouble): boolean =>
+        from.seq > seq &&
+        isSoonAfter(emptied, from) &&
+        admitted.some(other => isElsewhere(other) && other.seq > from.seq)
+      return troubles.some(isCutOff) || isOutrun(facts, answer, emptied, isElsewhere)
     })
   }).length
 }
@@ -107,8 +101,14 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number =>
         start !== undefined &&
         facts.troubles(other).some(({ from }) => from.seq < start.seq)
       if (isNewcomer || !isOwnAway) return isNewcomer
+      const isLateBack = facts
+        .troubles(gateway)
+        .some(
+          trouble =>
+            trouble.from.seq < seq && isOutrun(facts, answer, trouble, each => each.gateway === other),
+        )
       return (
-        isLateBack(facts, answer, other) ||
+        isLateBack ||
         // Redis was ever whole for one of the two only.
         (!facts.isTroubled(other, sent.seq, seq) &&
           facts.troubles(gateway).length !== facts.troubles(other).length)
@@ -120,10 +120,15 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number =>
  * Whether another gateway admitted again when it need not wait any more for the one that admitted this, while that may still have been
  * connecting: connections take the machine's time, which is short where the clock is moved.
  */
-const isOutrun = (facts: Facts, admitted: Answer, { to }: Trouble, other: number): boolean =>
+const isOutrun = (
+  facts: Facts,
+  admitted: Answer,
+  { to }: Trouble,
+  isOther: (answer: Answer) => boolean,
+): boolean =>
   facts.answers.some(
     answer =>
-      answer.gateway === other &&
+      isOther(answer) &&
       answer.key === admitted.key &&
       headerOf(answer, 'reset') === headerOf(admitted, 'reset') &&
       isAdmitted(answer) &&
@@ -131,12 +136,6 @@ const isOutrun = (facts: Facts, admitted: Answer, { to }: Trouble, other: number
       answer.at - to.at > reconcilesForMs &&
       answer.ms - to.ms < backAfterRealMs,
   )
-
-/** The same for units that were admitted since Redis was not whole. */
-const isLateBack = (facts: Facts, admitted: Answer, other: number): boolean =>
-  facts
-    .troubles(admitted.gateway)
-    .some(trouble => trouble.from.seq < admitted.seq && isOutrun(facts, admitted, trouble, other))
 
 export const withinLimit: Rule = (facts, report) => {
   for (const { key, reset, answers } of daysOf(facts)) {
