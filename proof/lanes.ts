@@ -23,7 +23,7 @@ export type LaneOptions = {
 const script = new URL('lane-process.ts', import.meta.url)
 // A seed takes seconds, and shrinking its history minutes; the end of a process ends its Redis.
 const patienceMs = 300_000
-const endsWithinMs = 20_000
+const endsWithinMs = 60_000
 
 export const runLanes = async (options: LaneOptions): Promise<void> => {
   await Promise.all(Array.from({ length: options.lanes }, () => runLane(options)))

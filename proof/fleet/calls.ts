@@ -59,9 +59,8 @@ export const forkCalled = <Call>(script: URL, args: readonly string[]): Called<C
 /** In the process that is called. */
 export const serveCalls = <Call>(take: (call: Call) => Promise<unknown>): void => {
   process.on('message', ({ id, call }: Numbered<Call>) => {
-    const reply = (sent: Reply): void => {
-      if (process.connected) process.send?.(sent)
-    }
+    // Nobody reads it any more where the other process has just ended.
+    const reply = (sent: Reply): void => void (process.connected && process.send?.(sent, () => {}))
     take(call).then(
       value => reply({ id, value }),
       (error: unknown) => reply({ id, error: (error instanceof Error && error.stack) || String(error) }),
