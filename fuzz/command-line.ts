@@ -20,8 +20,7 @@ export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-const usualSeed = 1
-const usualSeconds = 60
+const [usualSeed, usualSeconds] = [1, 60]
 
 export const usage = `Usage: npm run -s fuzz -- [options]
 
@@ -33,7 +32,7 @@ every case what is promised (docs/reliability.md). Needs redis-server on the pat
   --only <target,…>      ${targetNames.join(', ')}; all by default
   --case <path>          these cases alone, such as 3:0:1; a fault ends with the command; needs one target
   --json                 the results as JSON on standard output
-  --report <file>        rewrites the table of what was tried in this page; that of one target is apart
+  --report <file>        rewrites the table of what was tried in this page
   --help                 this text
 
 Exit code: 0 nothing found, 1 faults found, 2 usage error.

@@ -1,9 +1,10 @@
 // `npm run fuzz`: attacks the product with generated cases and reports what broke. Runs the targets one after the other,
 // each against its own system. Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
+import { readMarkedPart } from '../test/support/marked-part.ts'
 import { readCommandLine, UsageError, usage, type Wish } from './command-line.ts'
 import { type Ran, runTarget } from './run-target.ts'
-import { checkReport, jsonOf, textOf, writeReport } from './summary.ts'
+import { jsonOf, partName, textOf, writeReport } from './summary.ts'
 import { memoryLimitText } from './system/gateway-process.ts'
 import { closeAll } from './system/system.ts'
 import { targets } from './targets/all.ts'
@@ -13,7 +14,7 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
 const fuzz = async ({ seed, seconds, only, path, json, report }: Wish): Promise<number> => {
   // Checked first, because a run takes minutes.
-  if (report !== undefined) await checkReport(report, only)
+  if (report !== undefined) await readMarkedPart(report, partName)
   const chosen = targets.filter(({ name }) => only.includes(name))
   say(`seed ${seed}; ${memoryLimitText}`)
   const shares = chosen.reduce((sum, { share }) => sum + share, 0)

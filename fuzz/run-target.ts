@@ -8,20 +8,11 @@ import { checkHealth } from './system/health.ts'
 import { startSystem } from './system/system.ts'
 import type { Target } from './target.ts'
 
-export type Plan = {
-  readonly seed: number
-  readonly seconds: number
-  /** Runs this batch alone: fast-check's path to it. */
-  readonly path?: string
-}
+/** `path`: fast-check's path to the one batch that is to be run. */
+export type Plan = { readonly seed: number; readonly seconds: number; readonly path?: string }
 
-/** What broke a rule: the smallest batch that was found. */
-export type Found = {
-  readonly rule: string
-  readonly detail: string
-  readonly kind: string
-  readonly printed: string
-  /** Fast-check's path to the batch; undefined for what broke at the end. */
+/** What broke a rule: the smallest batch that was found. `path` is undefined for what broke at the end. */
+type Found = Readonly<Record<'rule' | 'detail' | 'kind' | 'printed', string>> & {
   readonly path: string | undefined
 }
 
@@ -32,14 +23,19 @@ export type Ran = {
   readonly found: Found | undefined
   /** How many cases of each kind. */
   readonly kinds: ReadonlyMap<string, number>
-  /** What could not be tested, in sentences. */
-  readonly notes: readonly string[]
 }
 
 const maxShrinkMs = 15_000
 // The gateway buffers the lines of its access log for a quarter of a second.
 const logWrittenWithinMs = 400
 const diesWithinMs = 300
+
+const faultIn = (running: Promise<void>): Promise<Fault | undefined> =>
+  running.then(
+    () => undefined,
+    (error: unknown) =>
+      error instanceof Fault ? error : new Fault("the case can't be carried through", error),
+  )
 
 /** @throws Error when the system does not start */
 export const runTarget = async (
@@ -50,37 +46,23 @@ export const runTarget = async (
   const system = await startSystem(target.setting)
   try {
     let session = await target.open(system)
-    const notes = new Set(session.notes)
     // From here on the gateway has the weather of the good request.
     await checkHealth(system)
     const kinds = new Map<string, number>()
     const started = performance.now()
     let deadline = started + seconds * 1_000
-    let cases = 0
+    let [cases, batches, searchedMs] = [0, 0, 0]
     let first: Fault | undefined
-    let searchedMs = 0
     /** The case that broke a rule, or all of a batch that did so together. */
     let culprits: readonly unknown[] = []
     let smallest: readonly unknown[] = []
 
-    const faultOf = async (given: unknown): Promise<Fault | undefined> => {
-      try {
-        await session.run(given)
-      } catch (error) {
-        if (error instanceof Fault) return error
-        // A case that cannot be completed is no fault by itself: the check of the process says why.
-        await pause(diesWithinMs)
-        return system.gateway().isAlive()
-          ? new Fault('the case can not be carried through', error)
-          : undefined
-      }
-    }
     const runBatch = async (batch: readonly unknown[]): Promise<Fault | undefined> => {
       const found: { readonly fault: Fault; readonly given: unknown }[] = []
       const left = batch.values()
       const worker = async (): Promise<void> => {
         for (const given of left) {
-          const fault = await faultOf(given)
+          const fault = await faultIn(session.run(given))
           if (fault) found.push({ fault, given })
           if (first) continue
           cases += 1
@@ -89,11 +71,9 @@ export const runTarget = async (
         }
       }
       await Promise.all(Array.from({ length: target.atOnce }, worker))
+      if (found.length > 0) await pause(diesWithinMs)
       if (first?.rule.includes('log')) await pause(logWrittenWithinMs)
-      const health = await checkHealth(system).then(
-        () => undefined,
-        (error: Fault) => error,
-      )
+      const health = await faultIn(checkHealth(system))
       // What a case met while its process ended says nothing about the case.
       const [broke] = system.gateway().isAlive() ? found : []
       const fault = broke?.fault ?? health
@@ -101,14 +81,12 @@ export const runTarget = async (
         await session.close?.()
         if (health) await system.restart()
         session = await target.open(system)
-        for (const note of session.notes ?? []) notes.add(note)
         culprits = broke ? [broke.given] : batch
       }
       return fault
     }
 
     const examples = (target.first ?? []).map((given): [unknown[]] => [[given]])
-    let batches = 0
     const property = fc.asyncProperty(target.batches, async batch => {
       const isOver =
         path === undefined ? batches > examples.length && performance.now() > deadline : batches > 0
@@ -136,10 +114,7 @@ export const runTarget = async (
     })
     if (!first) searchedMs = performance.now() - started
     await session.close?.()
-    const atEnd = await system.stop().then(
-      () => undefined,
-      (error: Fault) => error,
-    )
+    const atEnd = await faultIn(system.gateway().stop())
     const fault = errorInstance instanceof Fault ? errorInstance : atEnd
     const found = fault && {
       rule: fault.rule,
@@ -148,7 +123,7 @@ export const runTarget = async (
       printed: cut(smallest.map(given => target.print(given)).join(' | '), 600),
       path: counterexamplePath ?? undefined,
     }
-    return { target, cases, seconds: searchedMs / 1_000, found, kinds, notes: [...notes] }
+    return { target, cases, seconds: searchedMs / 1_000, found, kinds }
   } finally {
     await system.close()
   }

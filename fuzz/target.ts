@@ -6,18 +6,11 @@ import type { System, SystemSetting } from './system/system.ts'
 
 export const targetNames = [
   'sockets',
-  'pipelines',
-  'operators',
+  'streams',
   'parameters',
   'provider',
-  'entries',
-  'quotas',
-  'quotas-sentinel',
-  'quotas-cluster',
   'configuration',
   'traffic',
-  'streams',
-  'readers',
 ] as const
 export type TargetName = (typeof targetNames)[number]
 
@@ -44,8 +37,6 @@ export type Target<Case = unknown> = {
 
 /** A target on a running system. */
 export type Session<Case = unknown> = {
-  /** What cannot be tested here, in sentences. */
-  readonly notes?: readonly string[]
   /** @throws Fault */
   run(given: Case): Promise<void>
   close?(): Promise<void>
@@ -66,8 +57,6 @@ export const batchesOf = <Case>(
 
 /** A place in whatever there is, from 0 up to but not including 1: it fits texts and lists of any length. */
 export const share: Arbitrary<number> = fc.nat(2 ** 20 - 1).map(part => part / 2 ** 20)
-export const shares = (most: number): Arbitrary<number[]> =>
-  fc.array(share, { minLength: 1, maxLength: most })
 
 export const indexAt = (length: number, place = 0): number =>
   Math.max(0, Math.min(length - 1, Math.floor(place * length)))

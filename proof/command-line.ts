@@ -54,60 +54,51 @@ Example:
   npm run proof -- --minutes 3 --first 1000
 `
 
+const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const
+const options = {
+  ...{
+    hours: text,
+    minutes: text,
+    seeds: text,
+    first: text,
+    seed: text,
+    lanes: text,
+    keep: text,
+    report: text,
+  },
+  ...{ verbose: flag, sabotage: flag, json: flag, help: flag },
+}
+
 /** The options of the run; undefined for --help. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Options | undefined => {
   const values = parse(args)
   if (values.help) return undefined
+  const { hours, minutes, verbose = false, sabotage = false, json = false, report, keep = usualKeep } = values
   const lengths = (['hours', 'minutes', 'seeds', 'seed'] as const).filter(name => values[name] !== undefined)
   if (lengths.length > 1) throw new UsageError(`--${lengths.join(' and --')} are given; allowed: one of them`)
-  if (values.verbose && values.seed === undefined) throw new UsageError('--verbose needs --seed <number>')
-  if (values.sabotage && (values.hours ?? values.minutes) !== undefined)
+  if (verbose && values.seed === undefined) throw new UsageError('--verbose needs --seed <number>')
+  if (sabotage && (hours ?? minutes) !== undefined)
     throw new UsageError('--sabotage goes by seeds; allowed: --seeds <number>')
-  const whole = (name: 'hours' | 'minutes' | 'seeds', usual: number): number =>
-    wholeNumberOf(name, values[name], usual, 1, 1_000_000)
-  const seed =
-    values.seed === undefined ? undefined : wholeNumberOf('seed', values.seed, usualFirst, 0, mostSeed)
+  const whole = (name: keyof typeof values, usual: number, least = 1, most = 1_000_000): number =>
+    wholeNumberOf(name, values[name] as string | undefined, usual, least, most)
+  const isOne = values.seed !== undefined
+  const untilOf = (): Options['until'] => {
+    if (isOne) return { seeds: 1 }
+    if (values.seeds !== undefined || sabotage) return { seeds: whole('seeds', usualSabotageSeeds) }
+    const usualMs = whole('hours', usualHours) * 3_600_000
+    return { ms: minutes === undefined ? usualMs : whole('minutes', 1) * 60_000 }
+  }
   return {
-    until:
-      seed !== undefined
-        ? { seeds: 1 }
-        : values.seeds !== undefined || values.sabotage
-          ? { seeds: whole('seeds', usualSabotageSeeds) }
-          : {
-              ms:
-                values.minutes === undefined
-                  ? whole('hours', usualHours) * 3_600_000
-                  : whole('minutes', 1) * 60_000,
-            },
-    first: seed ?? wholeNumberOf('first', values.first, usualFirst, 0, mostSeed),
-    lanes: wholeNumberOf('lanes', values.lanes, seed === undefined ? usualLanes : 1, 1, 64),
-    sabotage: values.sabotage === true,
-    verbose: values.verbose === true,
-    json: values.json === true,
-    report: values.report,
-    keep: values.keep ?? usualKeep,
+    until: untilOf(),
+    first: whole(isOne ? 'seed' : 'first', usualFirst, 0, mostSeed),
+    lanes: whole('lanes', isOne ? 1 : usualLanes, 1, 64),
+    ...{ sabotage, verbose, json, report, keep },
   }
 }
 
 const parse = (args: readonly string[]) => {
   try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        hours: { type: 'string' },
-        minutes: { type: 'string' },
-        seeds: { type: 'string' },
-        first: { type: 'string' },
-        seed: { type: 'string' },
-        lanes: { type: 'string' },
-        keep: { type: 'string' },
-        report: { type: 'string' },
-        verbose: { type: 'boolean' },
-        sabotage: { type: 'boolean' },
-        json: { type: 'boolean' },
-        help: { type: 'boolean' },
-      },
-    }).values
+    return parseArgs({ args: [...args], options }).values
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

@@ -30,11 +30,7 @@ const mostInTurn = 10
 export const load = ({ random, gateways, issued }: State, most = 36): Step => {
   const inTurn = random.chance(0.2)
   const count = inTurn ? mostInTurn : random.between(8, most)
-  return {
-    do: 'load',
-    requests: requestsOf(random, count, gateways, issued),
-    ...(inTurn && { inTurn }),
-  }
+  return { do: 'load', requests: requestsOf(random, count, gateways, issued), ...(inTurn && { inTurn }) }
 }
 
 /** Most of it with one key. */
@@ -87,11 +83,10 @@ const storeLink: Event = state =>
   })
 
 const storeFault: Event = state =>
-  begin(state, 'store', id => ({
-    do: 'store',
-    id,
-    fault: state.random.pick<StoreFault>(['read-only', 'full', 'frozen']),
-  }))
+  begin(state, 'store', id => {
+    const fault = state.random.pick<StoreFault>(['read-only', 'full', 'frozen'])
+    return { do: 'store', id, fault }
+  })
 
 export const fullDisk: Event = state => begin(state, 'store', id => ({ do: 'store', id, fault: 'full' }))
 
@@ -125,74 +120,54 @@ const providerLink: Event = state =>
   begin(state, 'provider-link', id => ({ do: 'provider-link', id, fault: linkFault(state) }))
 
 const providerModes = [
-  'internal-error',
-  'bad-gateway',
-  'overloaded',
-  'reset',
-  'hang',
-  'stall',
-  'empty',
-  'cut-off',
-  'streaming-error',
-  'header-only',
-  'wrong-count',
-  'wrong-offset',
-  'missing-section',
-  'missing-variable',
-  'short-array',
-  'irregular-times',
-  'all-null',
-  'gaps',
-  'concurrent-limit',
-  'minutely-limit',
-  'hourly-limit',
-] as const
+  ...['internal-error', 'bad-gateway', 'overloaded', 'reset', 'hang', 'stall', 'empty', 'cut-off'],
+  ...['streaming-error', 'header-only', 'wrong-count', 'wrong-offset', 'missing-section', 'missing-variable'],
+  ...['short-array', 'irregular-times', 'all-null', 'gaps'],
+  ...['concurrent-limit', 'minutely-limit', 'hourly-limit'],
+]
 
 const providerFault: Event = state =>
-  begin(state, 'provider', id => ({
-    do: 'provider',
-    id,
-    fault: state.random.pick<ProviderFault>([
-      { mode: state.random.pick(providerModes) },
-      { mode: state.random.pick(providerModes) },
-      { latencyMs: state.random.between(10, 400) },
-    ]),
-  }))
-
-/** A gateway that runs, but never the last one. */
-const oneOf = ({ random, alive }: State): number | undefined =>
-  alive.size < 2 ? undefined : random.pick([...alive])
-
-const stop: Event = state => {
-  const gateway = oneOf(state)
-  if (gateway === undefined) return []
-  state.alive.delete(gateway)
-  return [{ do: 'stop', gateway }]
-}
+  begin(state, 'provider', id => {
+    const { random } = state
+    const fault = random.pick<ProviderFault>([
+      { mode: random.pick(providerModes) },
+      { mode: random.pick(providerModes) },
+      { latencyMs: random.between(10, 400) },
+    ])
+    return { do: 'provider', id, fault }
+  })
 
 const killedUnder = ({ random, gateways, issued }: State, most: number) => ({
   requests: requestsOf(random, random.between(6, most), gateways, issued),
   afterMs: random.between(0, 15),
 })
 
-const kill: Event = state => {
-  const gateway = oneOf(state)
-  if (gateway === undefined) return []
+/** Of a gateway that runs, but never of the last one. */
+const ofOne =
+  (stepsOf: (state: State, gateway: number) => Step[]): Event =>
+  state =>
+    state.alive.size < 2 ? [] : stepsOf(state, state.random.pick([...state.alive]))
+
+const stop = ofOne(({ alive }, gateway) => {
+  alive.delete(gateway)
+  return [{ do: 'stop', gateway }]
+})
+
+const kill = ofOne((state, gateway) => {
   state.alive.delete(gateway)
   return [{ do: 'kill', gateway, ...(state.random.chance(0.6) && { under: killedUnder(state, 24) }) }]
-}
+})
+
+const rolling = ofOne((state, gateway) => [
+  ...[{ do: 'stop', gateway } as const, load(state, 16)],
+  { do: 'start', gateway, skewMs: state.skewOf() },
+])
 
 const start: Event = state => {
   const gateway = Array.from({ length: state.gateways }, (_, i) => i).find(i => !state.alive.has(i))
   if (gateway === undefined) return []
   state.alive.add(gateway)
   return [{ do: 'start', gateway, skewMs: state.skewOf() }]
-}
-
-const rolling: Event = state => {
-  const gateway = oneOf(state)
-  if (gateway === undefined) return []
-  return [{ do: 'stop', gateway }, load(state, 16), { do: 'start', gateway, skewMs: state.skewOf() }]
 }
 
 const changeKey: Event = state => {
@@ -216,20 +191,18 @@ const changeKey: Event = state => {
   return [loadOf(state, key, 12), change, after, loadOf(state, key, 12)]
 }
 
-const configure: Event = ({ random }) => [
-  {
-    do: 'configure',
-    settings: random.pick<Settings>([
-      { 'quota.tiers.starter': String(random.between(20, 90)) },
-      { 'quota.tiers.free': String(random.between(10, 40)) },
-      { 'cache.freshFor': random.pick(['5m', '20m', '1h']) },
-      { 'cache.staleFor': random.pick(['30m', '3h']) },
-      { 'provider.budget.perMinute': random.pick(['20', '45', '']) },
-      { 'provider.budget.perHour': random.pick(['180', '900', '']) },
-      { 'cache.freshFor': 'soon' },
-    ]),
-  },
-]
+const configure: Event = ({ random }) => {
+  const settings = random.pick<Settings>([
+    { 'quota.tiers.starter': String(random.between(20, 90)) },
+    { 'quota.tiers.free': String(random.between(10, 40)) },
+    { 'cache.freshFor': random.pick(['5m', '20m', '1h']) },
+    { 'cache.staleFor': random.pick(['30m', '3h']) },
+    { 'provider.budget.perMinute': random.pick(['20', '45', '']) },
+    { 'provider.budget.perHour': random.pick(['180', '900', '']) },
+    { 'cache.freshFor': 'soon' },
+  ])
+  return [{ do: 'configure', settings }]
+}
 
 /** Of the catalogue, or of the certificate where there is one. */
 export const changeFiles: Event = state =>

@@ -63,46 +63,24 @@ export type KeyEvent = Moment & {
   readonly until?: number
 }
 
-type Configured = Moment & {
-  readonly kind: 'configured'
-  readonly gateway: number
-  readonly settings: Settings
-  readonly outcome: string
-}
+type Configured = Moment &
+  Readonly<{ kind: 'configured'; gateway: number; settings: Settings; outcome: string }>
 
 /** Every gateway has a new file now: the fingerprint of a certificate, or the name of the place that is renamed. */
-type Renewed = Moment & {
-  readonly kind: 'renewed'
-  readonly what: 'certificate' | 'name'
-  readonly value: string
-}
+type Renewed = Moment & Readonly<{ kind: 'renewed'; what: 'certificate' | 'name'; value: string }>
 
 /** The entries of all cells were purged by this gateway; `hard`: as if they had never been there. */
-type Purged = Moment & { readonly kind: 'purged'; readonly gateway: number; readonly hard: boolean }
+type Purged = Moment & Readonly<{ kind: 'purged'; gateway: number; hard: boolean }>
 
-type StepTaken = Moment & { readonly kind: 'step'; readonly step: Step }
+type StepTaken = Moment & Readonly<{ kind: 'step'; step: Step }>
 
 /** `end`: all faults have ended. `judged`: the promised time has passed as well. */
-type Phase = Moment & { readonly kind: 'phase'; readonly phase: 'end' | 'judged' }
+type Phase = Moment & Readonly<{ kind: 'phase'; phase: 'end' | 'judged' }>
 
-type Ready = Moment & {
-  readonly kind: 'ready'
-  readonly gateway: number
-  readonly status: number
-  readonly body: string
-}
+type Ready = Moment & Readonly<{ kind: 'ready'; gateway: number; status: number; body: string }>
 
-export type HistoryEvent =
-  | Answer
-  | SaidByProvider
-  | GatewayEvent
-  | KeyEvent
-  | Configured
-  | Renewed
-  | Purged
-  | StepTaken
-  | Phase
-  | Ready
+type Change = KeyEvent | Configured | Renewed | Purged
+export type HistoryEvent = Answer | SaidByProvider | GatewayEvent | Change | StepTaken | Phase | Ready
 
 export type History = {
   readonly schedule: Schedule
@@ -112,12 +90,14 @@ export type History = {
 }
 
 type Without<Event, Names extends string> = Event extends unknown ? Omit<Event, Names> : never
+/** An event before its moment is known. */
+export type Happened = Without<HistoryEvent, keyof Moment>
 
 export type Recorder = {
   readonly events: HistoryEvent[]
   /** The moment of what happens now. */
   moment(): Moment
-  add(event: Without<HistoryEvent, 'seq' | 'at' | 'ms'>): void
+  add(event: Happened): void
 }
 
 export const createRecorder = (now: () => number): Recorder => {

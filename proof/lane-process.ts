@@ -1,15 +1,16 @@
 // A process that takes one seed after the other from the one that started it: `node lane-process.ts <folder> [<sabotage>]`. It
 // runs a seed, judges its history, keeps one that broke a promise, and shrinks it. A planted fault is in place before any
-// file of the product is loaded.
+// file of the product is loaded. lanes.ts is the other end.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { serveCalls } from './fleet/calls.ts'
 import type { Lane } from './fleet/lane.ts'
 import type { Verdict } from './promises.ts'
 import type { Schedule, StoreKind } from './steps.ts'
 
-/** What it is sent: a seed, and whether to shrink what breaks a promise. */
-export type Order = { readonly seed: number; readonly shrink: boolean }
+/** What it is sent: a seed, and whether to shrink what breaks a promise, and to print its history. */
+export type Order = { readonly seed: number; readonly shrink: boolean; readonly isPrinted: boolean }
 
 export type Judged = {
   readonly seed: number
@@ -24,9 +25,8 @@ export type Judged = {
   /** The file of a history that broke a promise, and that of the smallest schedule that does. */
   readonly kept?: string
   readonly smallest?: { readonly file: string; readonly steps: number }
+  readonly printed?: string
 }
-
-export type Message = { readonly ready: true } | Judged | { readonly failed: string; readonly seed: number }
 
 // Half of what a gateway waits for Redis.
 const stalledAtMostMs = 150
@@ -51,13 +51,15 @@ for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, end)
 
 const main = async (): Promise<void> => {
   if (sabotage) (await import('./sabotage/plant.ts')).plant(sabotage)
-  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }] = await Promise.all([
-    import('./fleet/lane.ts'),
-    import('./run.ts'),
-    import('./schedule.ts'),
-    import('./checker/judge.ts'),
-    import('./shrink.ts'),
-  ])
+  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }, { historyText }] =
+    await Promise.all([
+      import('./fleet/lane.ts'),
+      import('./run.ts'),
+      import('./schedule.ts'),
+      import('./checker/judge.ts'),
+      import('./shrink.ts'),
+      import('./print.ts'),
+    ])
   if (isEnding) return
   opening = openLane(sabotage)
   const lane = await opening
@@ -74,7 +76,7 @@ const main = async (): Promise<void> => {
     }
   }
 
-  const take = async ({ seed, shrink: isShrunk }: Order): Promise<Judged> => {
+  const take = async ({ seed, shrink: isShrunk, isPrinted }: Order): Promise<Judged> => {
     const begun = performance.now()
     const { history, verdict, isDisturbed } = await run(scheduleOf(seed), attemptsAtMost)
     const judged = {
@@ -86,6 +88,7 @@ const main = async (): Promise<void> => {
       requests: history.events.filter(({ kind }) => kind === 'answer').length,
       steps: history.schedule.steps.length,
       ...(isDisturbed && { stalledMs: history.stalledMs }),
+      ...(isPrinted && { printed: historyText(history) }),
     }
     const [first] = verdict.violations
     if (!first || sabotage) return judged
@@ -102,21 +105,7 @@ const main = async (): Promise<void> => {
     return { ...judged, kept, smallest: { file, steps: smallest.steps.length } }
   }
 
-  process.on('message', (order: Order | 'end') => {
-    if (order === 'end') end()
-    else
-      take(order).then(send, (error: unknown) => {
-        send({
-          failed: error instanceof Error ? (error.stack ?? error.message) : String(error),
-          seed: order.seed,
-        })
-      })
-  })
-  send({ ready: true })
-}
-
-const send = (message: Message): void => {
-  if (process.connected) process.send?.(message)
+  serveCalls(take)
 }
 
 await main()

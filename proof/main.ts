@@ -2,75 +2,56 @@
 // code: 0 all held, 1 one was broken, 2 usage error.
 
 import { UsageError } from '../fuzz/command-line.ts'
-import { measuredWith, readMarkedPart, writeMarkedPart } from '../fuzz/marked-part.ts'
+import { measuredWith, readMarkedPart, writeMarkedPart } from '../test/support/marked-part.ts'
 import { type Options, readCommandLine, usage } from './command-line.ts'
+import type { Judged } from './lane-process.ts'
 import { runLanes } from './lanes.ts'
-import { addTo, asJson, createTally, faultsText, hasFailed, headOf, type Tally, tableOf } from './tally.ts'
+import { faultsText, hasBroken, headOf, type Summary, summaryOf, tableOf } from './tally.ts'
 
 const onTerminalEveryMs = 200
 const elsewhereEveryMs = 10_000
 const shrunkAtMost = 5
 
-const prove = async (options: Options): Promise<Tally> => {
-  const tally = createTally()
+const prove = async (options: Options): Promise<Summary> => {
+  const { first, until } = options
+  const judged: Judged[] = []
+  const failed: { seed: number; why: string }[] = []
   const begun = performance.now()
-  let seed = options.first
-  let shownAt = begun
-  const next = (): number | undefined => {
-    const isOver =
-      'ms' in options.until
-        ? performance.now() - begun >= options.until.ms
-        : seed - options.first >= options.until.seeds
-    return isOver ? undefined : seed++
-  }
+  const passedMs = (): number => performance.now() - begun
+  const broken = (): number => judged.filter(hasBroken).length
+  let seed = first
+  let shownAt = 0
   const show = (): void => {
     const { isTTY } = process.stderr
-    if (performance.now() - shownAt < (isTTY ? onTerminalEveryMs : elsewhereEveryMs)) return
-    shownAt = performance.now()
-    const text = `seed ${seed - 1}: ${tally.seeds} histories, ${tally.faulty.length} broke a promise, ${Math.round((shownAt - begun) / 1_000)} s`
+    if (passedMs() - shownAt < (isTTY ? onTerminalEveryMs : elsewhereEveryMs)) return
+    shownAt = passedMs()
+    const text = `seed ${seed - 1}: ${judged.length} histories, ${broken()} broke a promise, ${Math.round(shownAt / 1_000)} s`
     process.stderr.write(isTTY ? `\r\x1b[K${text}` : `${text}\n`)
   }
   await runLanes({
     lanes: options.lanes,
     folder: options.keep,
-    next,
-    shrink: () => tally.faulty.length < shrunkAtMost,
-    onJudged: judged => {
-      addTo(tally, judged)
+    next: () => {
+      const isOver = 'ms' in until ? passedMs() >= until.ms : seed - first >= until.seeds
+      return isOver ? undefined : seed++
+    },
+    isPrinted: options.verbose,
+    shrink: () => !options.verbose && broken() < shrunkAtMost,
+    onJudged: ({ printed = '', ...one }) => {
+      process.stdout.write(printed)
+      judged.push(one)
       show()
     },
-    onFailed: (failed, why) => void tally.failed.push({ seed: failed, why }),
+    onFailed: (one, why) => void failed.push({ seed: one, why }),
   })
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
-  tally.seconds = (performance.now() - begun) / 1_000
-  return tally
-}
-
-const printHistory = async (seed: number): Promise<number> => {
-  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { historyText }] = await Promise.all([
-    import('./fleet/lane.ts'),
-    import('./run.ts'),
-    import('./schedule.ts'),
-    import('./checker/judge.ts'),
-    import('./print.ts'),
-  ])
-  const lane = await openLane()
-  try {
-    const history = await runSchedule(lane, scheduleOf(seed))
-    const { violations } = judge(history)
-    process.stdout.write(historyText(history))
-    for (const { promise, detail } of violations) process.stdout.write(`broken: ${promise}, ${detail}\n`)
-    return violations.length > 0 ? 1 : 0
-  } finally {
-    await lane.close()
-  }
+  return summaryOf({ seconds: passedMs() / 1_000, judged, failed })
 }
 
 const run = async (options: Options): Promise<number> => {
   const name = options.sabotage ? 'sabotage' : 'proof'
   // Checked first, because a run takes an hour.
   if (options.report !== undefined) await readMarkedPart(options.report, name)
-  if (options.verbose) return printHistory(options.first)
   if (options.sabotage) {
     const { findSabotages } = await import('./sabotage/find.ts')
     const found = await findSabotages(options)
@@ -78,19 +59,15 @@ const run = async (options: Options): Promise<number> => {
     if (options.report !== undefined) await writeMarkedPart(options.report, name, `\n${found.text}\n`)
     return found.results.every(({ foundIn }) => foundIn > 0) ? 0 : 1
   }
-  const tally = await prove(options)
-  process.stdout.write(
-    options.json ? `${asJson(tally)}\n` : `${headOf(tally)}\n\n${tableOf(tally)}\n\n${faultsText(tally)}`,
-  )
+  const summary = await prove(options)
+  const [head, table] = [headOf(summary), tableOf(summary)]
+  const text = options.verbose ? faultsText(summary) : `${head}\n\n${table}\n\n${faultsText(summary)}`
+  process.stdout.write(options.json ? `${JSON.stringify(summary)}\n` : text)
   if (options.report !== undefined) {
-    const seeds = `seeds ${options.first} to ${options.first + tally.seeds - 1}, ${options.lanes} processes at once`
-    await writeMarkedPart(
-      options.report,
-      name,
-      `\n${headOf(tally)}\n\n${measuredWith(seeds)}\n\n${tableOf(tally)}\n`,
-    )
+    const seeds = `seeds ${options.first} to ${options.first + summary.seeds - 1}, ${options.lanes} processes at once`
+    await writeMarkedPart(options.report, name, `\n${head}\n\n${measuredWith(seeds)}\n\n${table}\n`)
   }
-  return hasFailed(tally) ? 1 : 0
+  return summary.faulty.length + summary.failed.length > 0 ? 1 : 0
 }
 
 // Each lane ends what it started when nobody sends it anything any more.

@@ -47,70 +47,60 @@ export type StoreFault = 'read-only' | 'full' | 'frozen'
 export type ProviderFault = { readonly mode: string } | { readonly latencyMs: number }
 
 export type Step =
-  | { readonly do: 'load'; readonly requests: readonly PlannedRequest[]; readonly inTurn?: true }
+  | Readonly<{ do: 'load'; requests: readonly PlannedRequest[]; inTurn?: true }>
   /** At least so long by the machine's time, too, by which connections come back. */
-  | { readonly do: 'move'; readonly ms: number; readonly realMs?: number }
+  | Readonly<{ do: 'move'; ms: number; realMs?: number }>
   /** To so long before the next midnight in the key's zone. */
-  | { readonly do: 'to-midnight'; readonly beforeMs: number }
+  | Readonly<{ do: 'to-midnight'; beforeMs: number }>
   /** The link between gateways and Redis. */
-  | {
-      readonly do: 'link'
-      readonly id: string
-      readonly gateways: readonly number[]
-      readonly fault: LinkFault
-    }
-  | { readonly do: 'provider-link'; readonly id: string; readonly fault: LinkFault }
-  | { readonly do: 'store'; readonly id: string; readonly fault: StoreFault }
-  | { readonly do: 'provider'; readonly id: string; readonly fault: ProviderFault }
+  | Readonly<{ do: 'link'; id: string; gateways: readonly number[]; fault: LinkFault }>
+  | Readonly<{ do: 'provider-link'; id: string; fault: LinkFault }>
+  | Readonly<{ do: 'store'; id: string; fault: StoreFault }>
+  | Readonly<{ do: 'provider'; id: string; fault: ProviderFault }>
   /** The end of a fault. */
-  | { readonly do: 'heal'; readonly id: string }
+  | Readonly<{ do: 'heal'; id: string }>
   /** Redis comes back without anything but keys and subscribers. */
-  | { readonly do: 'empty' }
+  | Readonly<{ do: 'empty' }>
   /** Redis is killed and comes back with what it had. */
-  | { readonly do: 'restart-store' }
+  | Readonly<{ do: 'restart-store' }>
   /** A replica takes over from a master, in order or because it is killed, while requests come; it comes back. */
-  | { readonly do: 'fail-over'; readonly kill: boolean; readonly under: readonly PlannedRequest[] }
+  | Readonly<{ do: 'fail-over'; kill: boolean; under: readonly PlannedRequest[] }>
   /** One place has another name in the catalogue's file, and gateways read it. */
-  | { readonly do: 'catalogue'; readonly name: string }
+  | Readonly<{ do: 'catalogue'; name: string }>
   /** Another certificate is put in place, and gateways read it. */
-  | { readonly do: 'certificate' }
+  | Readonly<{ do: 'certificate' }>
   /** Connections for messages are ended. */
-  | { readonly do: 'drop-messages' }
-  | { readonly do: 'stop'; readonly gateway: number }
+  | Readonly<{ do: 'drop-messages' }>
+  | Readonly<{ do: 'stop'; gateway: number }>
   /** The process dies at once; with `under`, so long after a load began, when some of it may be answered. */
-  | {
-      readonly do: 'kill'
-      readonly gateway: number
-      readonly under?: { readonly requests: readonly PlannedRequest[]; readonly afterMs: number }
-    }
+  | Readonly<{
+      do: 'kill'
+      gateway: number
+      under?: { readonly requests: readonly PlannedRequest[]; readonly afterMs: number }
+    }>
   /**
    * Its process stands still while the clock moves on: for so long, from the begin of a load or so long after it, and until what
    * is sent to others meanwhile has its answers.
    */
-  | {
-      readonly do: 'suspend'
-      readonly gateway: number
-      readonly afterMs?: number
-      readonly ms: number
-      readonly moveMs: number
-      readonly under: readonly PlannedRequest[]
-      readonly meanwhile?: readonly PlannedRequest[]
-    }
-  | { readonly do: 'start'; readonly gateway: number; readonly skewMs: number }
-  | {
-      readonly do: 'issue'
-      readonly key: string
-      readonly tier: string
-      /** Whole seconds; without it the key never expires. */
-      readonly expiresAfterMs?: number
-    }
+  | Readonly<{
+      do: 'suspend'
+      gateway: number
+      afterMs?: number
+      ms: number
+      moveMs: number
+      under: readonly PlannedRequest[]
+      meanwhile?: readonly PlannedRequest[]
+    }>
+  | Readonly<{ do: 'start'; gateway: number; skewMs: number }>
+  /** It expires after so many whole seconds, or never. */
+  | Readonly<{ do: 'issue'; key: string; tier: string; expiresAfterMs?: number }>
   /** The key gets another secret, and the former one stays valid for so long. */
-  | { readonly do: 'rotate'; readonly key: string; readonly overlapMs: number }
-  | { readonly do: 'revoke'; readonly key: string }
-  | { readonly do: 'tier'; readonly key: string; readonly tier: string }
-  | { readonly do: 'configure'; readonly settings: Settings }
-  | { readonly do: 'purge'; readonly gateway: number; readonly kind: 'soft' | 'hard' }
-  | { readonly do: 'run'; readonly fault: 'late' | 'withdrawn' | 'none' }
+  | Readonly<{ do: 'rotate'; key: string; overlapMs: number }>
+  | Readonly<{ do: 'revoke'; key: string }>
+  | Readonly<{ do: 'tier'; key: string; tier: string }>
+  | Readonly<{ do: 'configure'; settings: Settings }>
+  | Readonly<{ do: 'purge'; gateway: number; kind: 'soft' | 'hard' }>
+  | Readonly<{ do: 'run'; fault: 'late' | 'withdrawn' | 'none' }>
 
 /** What consumers speak to the gateways. */
 export type Protocol = 'http' | 'https' | 'http2'

@@ -84,7 +84,7 @@ const hasArrays = ({ interval, times }: Section): boolean => interval === undefi
 
 const faults = {
   none: {},
-  'bad-request': refuse(400, "Data corrupted at path ''. Cannot read the request."),
+  'bad-request': refuse(400, "Data corrupted at path ''. Can't read the request."),
   'too-much-data': limitFaults.tooMuchData,
   unauthorized: limitFaults.keyMissing,
   'unknown-key': limitFaults.keyUnknown,

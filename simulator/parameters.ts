@@ -106,7 +106,7 @@ export const refused = (reason: string): Refusal => new Refusal(400, reason)
 export const cut = (text: string): string => shortened(text, 60)
 
 const corrupted = (name: string, wanted: string, text: string): Refusal =>
-  refused(`Data corrupted at path '${name}'. Cannot read ${wanted} from '${cut(text)}'.`)
+  refused(`Data corrupted at path '${name}'. Can't read ${wanted} from '${cut(text)}'.`)
 
 // "forecast_days" → "Forecast days"
 const sentenceName = (name: string): string =>

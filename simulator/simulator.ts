@@ -1,5 +1,5 @@
 // A simulated weather provider on a port of this machine: speaks the real provider's protocol with seeded weather, so that
-// a client cannot tell the difference, and is controlled over HTTP by /control. A product of its own that knows nothing of
+// a client can't tell the difference, and is controlled over HTTP by /control. A product of its own that knows nothing of
 // the gateway. This file has the routes; other files have their handlers.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -46,7 +46,7 @@ export type Simulator = {
 // A thousand coordinates in a query string need far more than Node's 16 kB.
 const maxHeaderSize = 256 * 1024
 
-/** @throws InputError when the address cannot be listened on */
+/** @throws InputError when the address can't be listened on */
 export const startSimulator = async (options: SimulatorOptions = {}): Promise<Simulator> => {
   const { host = '127.0.0.1', port = 0, seed = 1, clock = systemClock, runs = 'ecmwf' } = options
   const steering = new Steering(clock, options.latencyMs ?? 0)
@@ -97,9 +97,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   })
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
   server.on('error', error => {
-    reject(
-      new InputError(`The provider cannot listen on ${host}:${port}: ${error.message}`, { cause: error }),
-    )
+    reject(new InputError(`The provider can't listen on ${host}:${port}: ${error.message}`, { cause: error }))
   })
   server.listen(port, host, resolve)
   await listening

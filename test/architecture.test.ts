@@ -196,14 +196,13 @@ const projectFiles = globSync('{src,simulator,test,bench,fuzz,proof}/**/*.ts', {
 // Support files that any benchmark may use; everything else shared with the tests is a scenario.
 const supportOfBenchmarks = [
   'http2-client',
+  'marked-part',
   'process',
   'program-path',
   'provider-process',
   'redis-server',
   'until',
-]
-  .map(name => `test/support/${name}.ts`)
-  .concat('fuzz/marked-part.ts')
+].map(name => `test/support/${name}.ts`)
 const mayImport: Record<string, (imported: string) => boolean> = {
   src: imported => /^(src|simulator)\//.test(imported),
   simulator: imported => /^(src|simulator)\//.test(imported),

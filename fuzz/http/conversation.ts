@@ -1,11 +1,11 @@
 // One connection to a listener, over TCP or TLS: sends bytes in chunks at given offsets, with pauses, and ends in one of several
 // ways; parses what comes back strictly until the connection is over. Timeouts are bounds and never decide what is sent.
 
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import fc, { type Arbitrary } from 'fast-check'
-import { demand, demandInTime, Fault } from '../fault.ts'
+import { demand, Fault } from '../fault.ts'
 import { share } from '../target.ts'
 import { bytesWithKey, requestText } from './request-text.ts'
 import { type Answer, createResponseReader, type IsHead } from './response-reader.ts'
@@ -23,14 +23,6 @@ export const cuttings: Arbitrary<Cutting> = fc.record({
   cuts: fc.oneof(fc.constant([]), fc.array(share, { minLength: 1, maxLength: 20 })),
   pauseMs: fc.constantFrom(0, 0, 1, 2),
 })
-
-export type Transcript = {
-  readonly answers: readonly Answer[]
-  /** What is wrong with the bytes or the end of the connection. */
-  readonly fault: Fault | undefined
-  /** Whether the connection was reset; responses in flight are lost then. */
-  readonly isReset: boolean
-}
 
 export type Talk = {
   /** The base address of the listener; `https:` for TLS. */
@@ -50,18 +42,31 @@ const longestQuietMs = 700
 const patienceMs = 10_000
 const late = 'no answer, or no end'
 
-export const converse = async ({
-  url,
-  bytes,
-  cutting = { cuts: [], pauseMs: 0 },
-  ending = 'answers',
-  isHead = () => false,
-  expected = 1,
-}: Talk): Promise<Transcript> => {
-  const socket = await connected(url)
+/** `fault`: what is wrong with the bytes or the end. `isReset`: responses in flight are lost then. */
+type Transcript = {
+  readonly answers: readonly Answer[]
+  readonly fault: Fault | undefined
+  readonly isReset: boolean
+}
+
+export const converse = async (talk: Talk): Promise<Transcript> => {
+  const { url, bytes, cutting, ending = 'answers', isHead = () => false, expected = 1 } = talk
+  const { hostname: host, port, protocol } = new URL(url)
+  const at = { host, port: Number(port), noDelay: true, allowHalfOpen: true }
+  const isTls = protocol === 'https:'
+  const socket = isTls
+    ? connectTls({ ...at, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
+    : connect(at)
+  await new Promise((resolve, reject) =>
+    socket.once(isTls ? 'secureConnect' : 'connect', resolve).once('error', reject),
+  )
   const reader = createResponseReader(isHead)
   let [received, isClosed, isReset] = [0, false, false]
   let wake = (): void => {}
+  const closed = (): void => {
+    isClosed = true
+    wake()
+  }
   socket.on('data', (chunk: Buffer) => {
     received += 1
     reader.push(chunk)
@@ -69,14 +74,9 @@ export const converse = async ({
   })
   socket.on('error', () => {
     isReset = true
-    isClosed = true
-    wake()
+    closed()
   })
-  for (const event of ['end', 'close'])
-    socket.once(event, () => {
-      isClosed = true
-      wake()
-    })
+  socket.once('end', closed).once('close', closed)
   /** Waits until the condition holds or the other side closes; false after the deadline. */
   const until = async (holds: () => boolean, withinMs: number): Promise<boolean> => {
     const deadline = performance.now() + withinMs
@@ -99,15 +99,16 @@ export const converse = async ({
     return (await until(() => received > before, ms)) && !isClosed
   }
 
-  const places = cutting.cuts.map(place => Math.floor(place * bytes.length)).sort((one, other) => one - other)
-  for (const [i, to] of [...places, bytes.length].entries()) {
-    const from = places[i - 1] ?? 0
+  const places = (cutting?.cuts ?? []).map(place => Math.floor(place * bytes.length))
+  let from = 0
+  for (const to of [...places.sort((one, other) => one - other), bytes.length]) {
     if (isClosed || to === from) continue
-    if (from > 0 && cutting.pauseMs > 0) await pause(cutting.pauseMs)
+    if (from > 0 && cutting?.pauseMs) await pause(cutting.pauseMs)
     if (socket.writable) socket.write(bytes.subarray(from, to))
+    from = to
   }
   if (ending === 'reset') {
-    if (url.startsWith('https:')) socket.destroy()
+    if (isTls) socket.destroy()
     else socket.resetAndDestroy()
     return { answers: [], fault: undefined, isReset: true }
   }
@@ -135,52 +136,11 @@ export const converse = async ({
   return { answers, fault: faultOf(), isReset }
 }
 
-const connected = async (url: string): Promise<Socket> => {
-  const { hostname: host, port, protocol } = new URL(url)
-  const at = { host, port: Number(port), noDelay: true, allowHalfOpen: true }
-  const isTls = protocol === 'https:'
-  const socket = isTls
-    ? connectTls({ ...at, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
-    : connect(at)
-  await new Promise((resolve, reject) =>
-    socket.once(isTls ? 'secureConnect' : 'connect', resolve).once('error', reject),
-  )
-  return socket
-}
-
 /** The answers to one GET for each target, sent at once on one connection. @throws Fault when one is missing */
 export const get = async (url: string, key: string, targets: readonly string[]): Promise<Answer[]> => {
   const bytes = bytesWithKey(targets.map(target => requestText({ target })).join(''), key)
   const { answers, fault } = await converse({ url, bytes, expected: targets.length })
   if (fault) throw fault
-  demand(
-    answers.length === targets.length,
-    'a request without an answer',
-    `${answers.length} of ${targets.length}`,
-  )
+  demand(answers.length === targets.length, 'a request without an answer', answers.length)
   return [...answers]
-}
-
-/** Sends requests for one target again and again until stopped; the returned function stops it. @throws Fault for a long wait */
-export const watchOthers = (
-  url: string,
-  key: string,
-  target: string,
-  withinMs: number,
-): (() => Promise<void>) => {
-  let [longestMs, isOver] = [0, false]
-  const watching = (async () => {
-    while (!isOver) {
-      const started = performance.now()
-      await get(url, key, [target]).catch(() => {
-        isOver = true
-      })
-      longestMs = Math.max(longestMs, performance.now() - started)
-    }
-  })()
-  return async () => {
-    isOver = true
-    await watching
-    demandInTime(longestMs <= withinMs, 'others wait', `${Math.round(longestMs)} ms`)
-  }
 }

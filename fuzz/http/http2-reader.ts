@@ -36,17 +36,14 @@ export const readStreams = (received: Buffer): ReadonlyMap<number, Http2Stream> 
 // RFC 7541: the statuses of the static table, from its place 8 on, and the codes of the digits, padded with ones.
 const indexed = [200, 204, 206, 304, 400, 404, 500]
 const firstIndex = 8
-const codeOf = (digit: number): string =>
-  digit < 3 ? digit.toString(2).padStart(5, '0') : (22 + digit).toString(2).padStart(6, '0')
-const bitsOf = (status: number): string => [...String(status)].map(digit => codeOf(Number(digit))).join('')
+const codeOf = (digit: string): string =>
+  Number(digit) < 3
+    ? Number(digit).toString(2).padStart(5, '0')
+    : (22 + Number(digit)).toString(2).padStart(6, '0')
 const inHuffman = new Map(
-  Array.from({ length: 500 }, (_, i) => 100 + i).map(status => {
-    const bits = bitsOf(status)
-    const padded = bits.padEnd(Math.ceil(bits.length / 8) * 8, '1')
-    return [
-      Buffer.from((padded.match(/.{8}/g) ?? []).map(byte => Number.parseInt(byte, 2))).toString('hex'),
-      status,
-    ]
+  Array.from({ length: 500 }, (_, i) => {
+    const bits = [...String(100 + i)].map(codeOf).join('')
+    return [Number.parseInt(bits.padEnd(Math.ceil(bits.length / 8) * 8, '1'), 2), 100 + i]
   }),
 )
 
@@ -60,5 +57,7 @@ const statusOf = (block: Buffer): number | undefined => {
   if (name < firstIndex || name >= firstIndex + indexed.length) return undefined
   const length = block[at + 1] ?? 0
   const value = block.subarray(at + 2, at + 2 + (length & 0x7f))
-  return (length & 0x80) === 0 ? Number(value.toString('latin1')) : inHuffman.get(value.toString('hex'))
+  return (length & 0x80) === 0
+    ? Number(value.toString('latin1'))
+    : inHuffman.get(Number.parseInt(value.toString('hex'), 16))
 }

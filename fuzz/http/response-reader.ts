@@ -10,16 +10,6 @@ export type Answer = {
   readonly body: Buffer
 }
 
-export type ResponseReader = {
-  /** Final responses so far, without those of class 1xx. */
-  readonly answers: readonly Answer[]
-  /** What is wrong with the bytes, once something is. */
-  readonly fault: string | undefined
-  /** Whether a response has begun and is not complete. */
-  readonly isInside: boolean
-  push(bytes: Buffer): void
-}
-
 /** Whether the next response has no body because the request was HEAD; undefined when that is unknown. */
 export type IsHead = (answer: number) => boolean | undefined
 
@@ -28,7 +18,7 @@ const statusLine = /^HTTP\/1\.1 ([1-5]\d\d) [\x20-\x7e]*$/
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?[ \t]*$/
 const anAnswer = 'HTTP/1.1 '
 
-export const createResponseReader = (isHead: IsHead): ResponseReader => {
+export const createResponseReader = (isHead: IsHead) => {
   const answers: Answer[] = []
   let rest: Buffer = Buffer.alloc(0)
   let fault: string | undefined
@@ -62,14 +52,17 @@ export const createResponseReader = (isHead: IsHead): ResponseReader => {
   }
 
   return {
+    /** Final responses so far, without those of class 1xx. */
     answers,
+    /** What is wrong with the bytes, once something is. */
     get fault() {
       return fault
     },
+    /** Whether a response has begun and is not complete. */
     get isInside() {
       return rest.length > 0
     },
-    push: bytes => {
+    push: (bytes: Buffer): void => {
       if (fault !== undefined) return
       rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
       try {

@@ -47,17 +47,9 @@ const isNear = (served: unknown, given: unknown): boolean => {
 }
 
 const used = [
-  'location_id',
-  'latitude',
-  'longitude',
-  'utc_offset_seconds',
-  'minutely_15_units',
-  'minutely_15',
-  'hourly_units',
-  'hourly',
-  'daily_units',
-  'daily',
-] as const
+  ...['location_id', 'latitude', 'longitude', 'utc_offset_seconds'],
+  ...['minutely_15', 'hourly', 'daily'].flatMap(name => [`${name}_units`, name]),
+]
 
 /** Whether two elements are equal, in any order of their fields. */
 export const isAsRight = (element: unknown, right: Element): boolean =>

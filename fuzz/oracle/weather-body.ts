@@ -13,38 +13,38 @@ const offsetMs = 6 * hourMs
 const localMinute = (instant: number): string => new Date(instant + offsetMs).toISOString().slice(0, 16)
 const localDay = (instant: number): string => localMinute(instant).slice(0, 10)
 
-type Bounds = readonly [least: number, most: number, whole?: 'whole']
-const physical: Readonly<Record<string, Bounds>> = {
-  temperature_2m: [-100, 70],
-  temperature_2m_max: [-100, 70],
-  temperature_2m_min: [-100, 70],
+const temperature = [-100, 70]
+const percent = [0, 100]
+const depth = [0, 2_000]
+const wind = [0, 600]
+const physical: Readonly<Record<string, readonly number[]>> = {
+  temperature_2m: temperature,
+  temperature_2m_max: temperature,
+  temperature_2m_min: temperature,
   apparent_temperature: [-200, 120],
-  relative_humidity_2m: [0, 100],
-  is_day: [0, 1, 'whole'],
-  precipitation: [0, 2_000],
-  rain: [0, 2_000],
-  showers: [0, 2_000],
-  snowfall: [0, 2_000],
-  weather_code: [0, 99, 'whole'],
-  cloud_cover: [0, 100],
+  relative_humidity_2m: percent,
+  is_day: [0, 1],
+  precipitation: depth,
+  rain: depth,
+  showers: depth,
+  snowfall: depth,
+  weather_code: [0, 99],
+  cloud_cover: percent,
   pressure_msl: [800, 1_150],
   surface_pressure: [250, 1_150],
-  wind_speed_10m: [0, 600],
+  wind_speed_10m: wind,
   wind_direction_10m: [0, 360],
-  wind_gusts_10m: [0, 600],
-  precipitation_probability: [0, 100],
-  precipitation_probability_max: [0, 100],
+  wind_gusts_10m: wind,
+  precipitation_probability: percent,
+  precipitation_probability_max: percent,
 }
+const whole = ['is_day', 'weather_code']
 
 export const isPhysical = (name: string, value: unknown): boolean => {
   if (value === null) return true
-  const [least, most, whole] = physical[name] ?? [0, -1]
-  return (
-    typeof value === 'number' &&
-    value >= least &&
-    value <= most &&
-    (whole === undefined || Number.isInteger(value))
-  )
+  const [least = 0, most = -1] = physical[name] ?? []
+  if (typeof value !== 'number' || !(value >= least && value <= most)) return false
+  return !whole.includes(name) || Number.isInteger(value)
 }
 
 export type Section = Readonly<Record<string, unknown>>

@@ -7,41 +7,31 @@ import { underMemoryLimit } from './gateway-process.ts'
 
 const maxOutput = 2_000_000
 
-export type Ended = {
-  readonly code: number | null
-  readonly signal: string | null
-  readonly stdout: string
-  readonly stderr: string
-  readonly isLate: boolean
-  /** It was ended for what it wrote. */
-  readonly isEnough?: boolean
-}
-
-/** @param enough ends the command as soon as its output has this */
+/** @param enough ends the command, as a success, when its output has this */
 export const runLimited = async (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   withinMs: number,
   enough?: string,
-): Promise<Ended> => {
+) => {
   const [program = '', ...rest] = [...underMemoryLimit, ...args]
   const cwd = new URL('../..', import.meta.url)
   const child = spawn(program, rest, { cwd, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
-  let [stdout, stderr, isLate, isEnough] = ['', '', false, false]
-  child.stdout.on('data', (part: Buffer) => {
-    if (stdout.length < maxOutput) stdout += part
-    if (enough === undefined || isEnough || !stdout.includes(enough)) return
-    isEnough = true
-    child.kill('SIGKILL')
-  })
-  child.stderr.on('data', (part: Buffer) => {
-    if (stderr.length < maxOutput) stderr += part
-  })
+  const output = { stdout: '', stderr: '' }
+  let [isLate, isEnough] = [false, false]
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (part: Buffer) => {
+      if (output[name].length < maxOutput) output[name] += part
+      if (enough === undefined || !output.stdout.includes(enough)) return
+      isEnough = true
+      child.kill('SIGKILL')
+    })
   const timer = setTimeout(() => {
     isLate = true
     child.kill('SIGKILL')
   }, withinMs)
-  const [code, signal] = await once(child, 'close')
+  const [code, signal]: [number | null, string | null] = (await once(child, 'close')) as never
   clearTimeout(timer)
-  return { code, signal, stdout, stderr, isLate, isEnough }
+  return { ...output, isLate, code: isEnough ? 0 : code, signal: isEnough ? null : signal }
 }
+export type Ended = Awaited<ReturnType<typeof runLimited>>

@@ -6,37 +6,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startHostileProvider as startServer } from '../../test/support/hostile-provider.ts'
 import type { ProviderProcess } from '../../test/support/provider-process.ts'
 import type { Element } from '../oracle/provider-body.ts'
-import type { StandIn } from '../system/system.ts'
 import type { Point } from './fresh-cells.ts'
 
+/** `right`: an element for each point. `text`: of the sent body, if all of it was sent. */
 export type Call = {
   readonly points: readonly Point[]
-  /** The provider's response, an element for each point. */
   readonly right: readonly Element[]
-  /** The text of the sent body, if all of it was sent; undefined for a mode that only damages. */
   readonly text: string | undefined
 }
 
-/** The damage for calls with the chosen points. */
+/** The damage for calls with the chosen points: the bytes to send, and the text in them where it arrives. */
 type Spoiling = {
   spoils(point: Point): boolean
-  /** The bytes to send, and the text in them where it arrives. */
   spoil(right: string): { readonly text: string | undefined; readonly pieces: readonly Buffer[] }
-}
-
-export type HostileProvider = StandIn & {
-  /** Sets the damage for the following calls; null for none. */
-  spoilWith(spoiling: Spoiling | null): void
-  /** Delays the response for this point until a promise is fulfilled; resolves when the request arrives. */
-  hold(point: Point, until: Promise<void>): Promise<void>
-  /** The calls since the last `takeCalls`. */
-  takeCalls(): Call[]
 }
 
 export const isSame = (one: Point, other: Point): boolean =>
   one.latitude === other.latitude && one.longitude === other.longitude
 
-export const startHostileProvider = async (provider: ProviderProcess): Promise<HostileProvider> => {
+export type HostileProvider = Awaited<ReturnType<typeof startHostileProvider>>
+export const startHostileProvider = async (provider: ProviderProcess) => {
   const opened = new AsyncDisposableStack()
   const scope = { teardown: (fn: () => unknown) => opened.defer(() => void fn()) }
   let spoiling: Spoiling | null = null
@@ -63,16 +52,19 @@ export const startHostileProvider = async (provider: ProviderProcess): Promise<H
   })
   return {
     url: server.url('provider'),
-    spoilWith: next => {
+    /** Sets the damage for the following calls; null for none. */
+    spoilWith: (next: Spoiling | null): void => {
       spoiling = next
       held = undefined
     },
-    hold: (point, until) => {
+    /** Delays the response for this point until a promise is fulfilled; resolves when the request arrives. */
+    hold: (point: Point, until: Promise<void>): Promise<void> => {
       const { promise, resolve } = Promise.withResolvers<void>()
       held = { point, until, arrived: resolve }
       return promise
     },
-    takeCalls: () => calls.splice(0),
+    /** The calls since the last `takeCalls`. */
+    takeCalls: (): Call[] => calls.splice(0),
     close: () => opened.disposeAsync(),
   }
 }
@@ -90,8 +82,7 @@ const sendPieces = async (socket: Socket, pieces: readonly Buffer[]): Promise<vo
 
 const pointsOf = (url: string): Point[] => {
   const query = new URLSearchParams(url.slice(url.indexOf('?')))
-  const [latitudes = [], longitudes = []] = ['latitude', 'longitude'].map(name =>
-    (query.get(name) ?? '').split(',').map(Number),
-  )
-  return latitudes.map((latitude, i) => ({ latitude, longitude: longitudes[i] ?? Number.NaN }))
+  const numbersOf = (name: string): number[] => (query.get(name) ?? '').split(',').map(Number)
+  const longitudes = numbersOf('longitude')
+  return numbersOf('latitude').map((latitude, i) => ({ latitude, longitude: longitudes[i] ?? Number.NaN }))
 }

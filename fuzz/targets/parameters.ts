@@ -106,7 +106,7 @@ export const parameters: Target<ParameterCase> = {
   print: ({ isHead, target }) => `${isHead ? 'HEAD' : 'GET'} ${target}`,
   open: async system => {
     const send = async (target: string, isHead: boolean): Promise<Answer> => {
-      const bytes = bytesWithKey(requestText({ method: isHead ? 'HEAD' : 'GET', target }), system.keys[0].key)
+      const bytes = bytesWithKey(requestText({ method: isHead ? 'HEAD' : 'GET', target }), system.key)
       const { answers, fault } = await converse({ url: system.gateway().apiUrl, bytes, isHead: () => isHead })
       if (fault) throw fault
       demand(answers[0], 'a request without an answer', target)

@@ -5,9 +5,9 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { request } from 'undici'
 import { foundWithin } from '../../test/support/until.ts'
-import { cut, demand, Fault } from '../fault.ts'
+import { cut, demand, demandInTime, Fault } from '../fault.ts'
 import { checkAnswer, isLate, jsonOf } from '../http/answer-rules.ts'
-import { watchOthers } from '../http/conversation.ts'
+import { get } from '../http/conversation.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../oracle/provider-body.ts'
 import { checkWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
@@ -25,8 +25,12 @@ import {
   changeText,
 } from './body-changes.ts'
 import { badWires, isIntact, rightWires, sent, type Wire } from './body-wire.ts'
-import { cellDegrees, cellName, freshCells, loadCells, nameOfBytes, type Point } from './fresh-cells.ts'
+import { cellDegrees, cellName, freshCells, type Point } from './fresh-cells.ts'
 import { type Call, type HostileProvider, isSame, startHostileProvider } from './hostile-provider.ts'
+
+/** Wider than a grid cell of the provider's models. */
+const anotherPlaceDegrees = 1
+const rightAgainEvery = 20
 
 type ProviderCase = {
   /** How many cells are requested at once. */
@@ -35,30 +39,57 @@ type ProviderCase = {
   readonly bomb: Bomb | undefined
   readonly wire: Wire
 }
-
-/** Wider than a grid cell of the provider's models. */
-const anotherPlaceDegrees = 1
-const rightAgainEvery = 20
-
-const anyChange = changesOf(...changeKinds)
-const caseOf = (changes: Arbitrary<Change[]>, wire: Arbitrary<Wire>): Arbitrary<ProviderCase> =>
+const caseOf = (least: number, most: number, wire: Arbitrary<Wire>): Arbitrary<ProviderCase> =>
   fc.record({
     cells: weighted([3, fc.constant(1)], [1, upTo(2, 6)]),
-    changes,
+    changes: fc.array(changesOf(...changeKinds), { minLength: least, maxLength: most }),
     bomb: fc.constant(undefined),
     wire,
   })
 const cases = weighted(
-  [14, caseOf(fc.tuple(anyChange), rightWires)],
-  [6, caseOf(fc.array(anyChange, { maxLength: 3 }), rightWires)],
-  [6, caseOf(fc.constant([]), badWires)],
+  [14, caseOf(1, 1, rightWires)],
+  [6, caseOf(0, 3, rightWires)],
+  [6, caseOf(0, 0, badWires)],
 )
-const bombCases = fc.record<ProviderCase>({
-  cells: fc.constant(1),
-  changes: fc.constant([]),
-  bomb: bombs,
-  wire: fc.constantFrom('plain', 'zipped').map(kind => ({ kind, at: 0, status: 200 })),
-})
+const plainly = fc.constantFrom('plain', 'zipped').map(kind => ({ kind, at: 0, status: 200 }))
+const bombCases = fc
+  .tuple(bombs, plainly)
+  .map(([bomb, wire]): ProviderCase => ({ cells: 1, changes: [], bomb, wire }))
+
+/** The weather of cells, asked for on one connection. @throws Fault when an answer is missing */
+const loadCells = ({ gateway, key }: System, points: readonly Point[]): Promise<Answer[]> => {
+  const paths = points.map(({ latitude, longitude }) => `/api/v1/weather/coords/${latitude}/${longitude}`)
+  return get(gateway().apiUrl, key, paths)
+}
+
+/** The name of any cell's bytes in Redis, found by loading one: nothing here depends on how the gateway builds names. */
+const nameOfBytes = async (system: System): Promise<(point: Point) => string> => {
+  const [point] = freshCells(system, 1) as [Point]
+  await loadCells(system, [point])
+  for (const name of await system.redis.keys(`*${cellName(point)}*`))
+    if ((await system.redis.type(name)) === 'string')
+      return other => name.replace(cellName(point), cellName(other))
+  throw new Error('the entry of a cell was not found in Redis')
+}
+
+/** Sends good requests again and again until stopped; the returned function stops it. @throws Fault for a long wait */
+const watchOthers = ({ gateway, key }: System): (() => Promise<void>) => {
+  let [longestMs, isOver] = [0, false]
+  const watching = (async () => {
+    while (!isOver) {
+      const started = performance.now()
+      await get(gateway().apiUrl, key, [goodTarget]).catch(() => {
+        isOver = true
+      })
+      longestMs = Math.max(longestMs, performance.now() - started)
+    }
+  })()
+  return async () => {
+    isOver = true
+    await watching
+    demandInTime(longestMs <= answeredWithinMs, 'others wait', `${Math.round(longestMs)} ms`)
+  }
+}
 
 /** Several cells share one provider request: a request before them is delayed until all of them wait. */
 const loadTogether = async (
@@ -66,23 +97,19 @@ const loadTogether = async (
   hostile: HostileProvider,
   points: readonly Point[],
 ): Promise<Answer[]> => {
-  const load = (some: readonly Point[]) => loadCells(system.gateway(), system.keys[0].key, some)
-  if (points.length === 1) return load(points)
+  if (points.length === 1) return loadCells(system, points)
   const [first] = freshCells(system, 1) as [Point]
   const { promise: until, resolve } = Promise.withResolvers<void>()
   const arrived = hostile.hold(first, until)
-  const before = load([first])
+  const before = loadCells(system, [first])
   await Promise.race([arrived, before])
-  const all = load(points)
+  const all = loadCells(system, points)
   // By the gateway's metric, for a while.
-  await foundWithin(
-    400,
-    async () => {
-      const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
-      return text.includes(`\nabohawa_provider_waiting_cells ${points.length}\n`)
-    },
-    0,
-  )
+  const areWaiting = async (): Promise<boolean> => {
+    const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
+    return text.includes(`\nabohawa_provider_waiting_cells ${points.length}\n`)
+  }
+  await foundWithin(400, areWaiting, 0)
   resolve()
   await before
   return all
@@ -91,13 +118,18 @@ const loadTogether = async (
 const check = (answer: Answer, point: Point, call: Call | undefined, when: Interval): void => {
   checkAnswer(answer)
   const at = call?.points.findIndex(one => isSame(one, point)) ?? -1
-  const elements = call?.text === undefined ? undefined : elementsOf(call.text)
-  const element = elements?.length === call?.points.length ? elements?.[at] : undefined
+  const elements = call?.text === undefined ? [] : elementsOf(call.text)
+  const element = elements.length === call?.points.length ? elements[at] : undefined
   if (answer.status !== 200) {
     const error = String(jsonOf(answer)?.error)
     demand(answer.status === 500, 'another status than 500 for a body that is refused', answer.status)
     demand(!error.includes('unexpected'), 'an error that nobody foresaw', error)
-    if (element !== undefined && mustBeServed(at, elements, call))
+    // A valid element is served if the others are in their places, so that their wrong values do not affect it.
+    const mustBeServed = elements.every((one, i) => {
+      const right = call?.right[i]
+      return right !== undefined && (isAsRight(one, right) || (i !== at && isInPlace(one, right)))
+    })
+    if (element !== undefined && mustBeServed)
       throw new Fault('a right body is refused', error, isLate(answer))
     return
   }
@@ -109,25 +141,18 @@ const check = (answer: Answer, point: Point, call: Call | undefined, when: Inter
   demand(
     apart <= anotherPlaceDegrees,
     "another cell's weather",
-    `the body is for a point ${apart.toFixed(1)} degrees away`,
+    `of a point ${apart.toFixed(1)} degrees away`,
   )
   const isSaid = hasSameWeather(body, right) || hasSameWeather(body, element)
   demand(isSaid, 'weather that no body says', cellName(point))
 }
 
-/** True for a valid element if the other elements are in their places, so that their wrong values do not affect it. */
-const mustBeServed = (at: number, elements: readonly unknown[] = [], call: Call | undefined): boolean =>
-  elements.every((element, i) => {
-    const right = call?.right[i]
-    return right !== undefined && (isAsRight(element, right) || (i !== at && isInPlace(element, right)))
-  })
-
-const elementsOf = (text: string): unknown[] | undefined => {
+const elementsOf = (text: string): unknown[] => {
   try {
     const parsed: unknown = JSON.parse(text)
     return Array.isArray(parsed) ? parsed : [parsed]
   } catch {
-    return undefined
+    return []
   }
 }
 
@@ -136,7 +161,7 @@ export const provider: Target<ProviderCase> = {
   share: 6,
   checks:
     'what a right or plausible body says for that cell, or a refusal; physical ranges; others answered meanwhile; memory bounded; recovery',
-  batches: batchesOf(cases, 40, { of: bombCases, every: 2 }),
+  batches: batchesOf<ProviderCase>(cases, 40, { of: bombCases, every: 2 }),
   atOnce: 1,
   setting: {
     standIn: startHostileProvider,
@@ -154,19 +179,18 @@ export const provider: Target<ProviderCase> = {
     },
   },
   kindOf: ({ bomb, changes, wire }) => bomb?.kind ?? changes[0]?.kind ?? `${wire.kind} on the wire`,
-  print: ({ cells, changes, bomb, wire }) =>
-    `${cells} cells; ${bomb ? `${bomb.kind}, ${bomb.megabytes} MiB` : cut(changes.map(changeText).join('; ') || 'right', 400)}; ${wire.kind}, ${wire.status}`,
+  print: ({ cells, changes, bomb, wire }) => {
+    const what = bomb ? `${bomb.kind}, ${bomb.megabytes} MiB` : changes.map(changeText).join('; ') || 'right'
+    return `${cells} cells; ${cut(what, 400)}; ${wire.kind}, ${wire.status}`
+  },
   open: async system => {
     const hostile = system.standIn as HostileProvider
-    const [{ key }] = system.keys
-    const [known] = freshCells(system, 1) as [Point]
-    await loadCells(system.gateway(), key, [known])
-    const storedAs = await nameOfBytes(system.redis(), known)
+    const storedAs = await nameOfBytes(system)
     let sinceRight = 0
     return {
       run: async ({ cells, changes, bomb, wire }) => {
         const points = freshCells(system, cells)
-        const stop = bomb && watchOthers(system.gateway().apiUrl, key, goodTarget, answeredWithinMs)
+        const stop = bomb && watchOthers(system)
         hostile.takeCalls()
         hostile.spoilWith({
           spoils: point => points.some(one => isSame(one, point)),
@@ -182,19 +206,15 @@ export const provider: Target<ProviderCase> = {
         const calls = hostile.takeCalls()
         for (const [i, point] of points.entries()) {
           const answer = answers[i] as Answer
-          check(
-            answer,
-            point,
-            calls.findLast(call => call.points.some(one => isSame(one, point))),
-            when,
-          )
-          const isStored = answer.status !== 200 && (await system.redis().exists(storedAs(point))) === 1
+          const call = calls.findLast(({ points: all }) => all.some(one => isSame(one, point)))
+          check(answer, point, call, when)
+          const isStored = answer.status !== 200 && (await system.redis.exists(storedAs(point))) === 1
           demand(!isStored, 'a refused body is stored all the same', cellName(point))
         }
         // A valid body now and then keeps the circuit breaker closed, and its weather is served.
         if (++sinceRight < rightAgainEvery) return
         sinceRight = 0
-        const [answer] = await loadCells(system.gateway(), key, freshCells(system, 1))
+        const [answer] = await loadCells(system, freshCells(system, 1))
         demand(answer?.status === 200, 'right weather is refused after spoiled bodies', answer?.body)
       },
     }

@@ -18,66 +18,58 @@ const hostileWords = words(
   `__proto__ constructor toString .. %2e%2e %2F ..%2f..%2fetc %27%20OR%201=1 <script> %3Cscript%3E $%7Bx%7D
   -1 0 1e3 NaN null undefined true ${marker}`,
 )
-const bengali =
+const texts =
   parts(`ঢাকা|য়|য\u09bc|ড়|ড\u09bc|ো|ে\u09be|চট্টগ্রাম|ক\u0981\u0982\u0983|১২৩|কক্স বাজার|\u200d|\u200c|\ufeff|
-  ${'্'.repeat(30)}`)
-const latin =
-  parts(`sadar|DHAKA|Cox’s|ı|ß|ﬁ|Å|A\u030a|𝔇haka|👍🏽|\u202e|"|\\|'|%|_|*|coxs bazar|${'x'.repeat(99)}|
+  ${'্'.repeat(30)}|sadar|DHAKA|Cox’s|ı|ß|ﬁ|Å|A\u030a|𝔇haka|👍🏽|\u202e|"|\\|'|%|_|*|coxs bazar|${'x'.repeat(99)}|
   ${'é'.repeat(101)}`)
 
+const hex = (character: string): string => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 /** Percent-encoded as in a query or a path. */
 const encodedText = (text: string): string =>
   Buffer.from(text)
     .toString('latin1')
-    .replaceAll(/[^A-Za-z0-9._~-]/g, byte => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
+    .replaceAll(/[^A-Za-z0-9._~-]/g, hex)
 /** Partly more than necessary: each sixteenth letter or so. */
 const encoded = (of: Text): Text =>
   fc
     .tuple(of, fc.nat(31))
     .map(([text, which]) =>
       encodedText(text).replaceAll(/(?<!%[0-9a-f]?)[A-Za-z0-9]/g, letter =>
-        letter.charCodeAt(0) % 32 === which ? `%${letter.charCodeAt(0).toString(16)}` : letter,
+        letter.charCodeAt(0) % 32 === which ? hex(letter) : letter,
       ),
     )
 /** Only what a request line can't have is encoded. */
 const inAscii = (of: Text): Text => of.map(text => text.replaceAll(/[^\x21-\x7e]/gu, encodedText))
-const graphemes = (most: number): Text =>
-  encoded(fc.string({ unit: 'grapheme', maxLength: most, size: 'max' }))
+const graphemes = encoded(fc.string({ unit: 'grapheme', maxLength: 60, size: 'max' }))
 
 const word: Text = fc.oneof(
-  pick(...hostileWords),
+  pick('', ...hostileWords),
   pick(...badEncodings),
-  encoded(pick(...bengali, ...latin)),
-  graphemes(30),
+  encoded(pick(...texts)),
+  graphemes,
   repeated('9', 1, 500),
   repeated('x', 1, 3_000),
-  fc.constant(''),
 )
 
-const type = mostly(
-  85,
-  pick(...placeTypes),
-  fc.oneof(pick(...words('District districts coords all union%20 d%69strict division%00 %64istrict')), word),
-)
-const idOf = (level: string): Text => {
-  const own = places.filter(place => place.type === level)
-  return pick(...(own.length > 0 ? own : places).map(({ id }) => id))
-}
+const badTypes = words('District districts coords all union%20 d%69strict division%00 %64istrict')
+const type = mostly(85, pick(...placeTypes), fc.oneof(pick(...badTypes), word))
+const badIds = words('0 03026 3026%20 %333026 3026.0 +3026 ३०२६')
 /** Mostly an existing id; of the given type, or of another. */
-const id = (level: string): Text =>
-  mostly(
-    80,
-    mostly(90, idOf(level), idOf('')),
-    inAscii(fc.oneof(pick(...words('0 03026 3026%20 %333026 3026.0 +3026 ३०२६')), word)),
-  )
+const id = (level: string): Text => {
+  const own = places.filter(place => place.type === level)
+  const some = (all: typeof places) => pick(...all.map(place => place.id))
+  const existing = own.length > 0 ? mostly(90, some(own), some(places)) : some(places)
+  return mostly(80, existing, inAscii(fc.oneof(pick(...badIds), word)))
+}
 const place = type.chain(level => joined(`${level}/`, id(level)))
 
+const oddNumbers = words('007 1.0 1e0 +1 -0 %31 1 1%20 0x1 1_0 ٣ ९ ∞')
 const number = (least: number, most: number): Text =>
   inAscii(
     weighted(
       [2, upTo(least, most).map(String)],
       [1, pick(least - 1, least, most, most + 1).map(String)],
-      [1, pick('', ...words('007 1.0 1e0 +1 -0 %31 1 1%20 0x1 1_0 ٣ ९ ∞'))],
+      [1, pick('', ...oddNumbers)],
       [1, repeated('9', 1, 400)],
       [1, word],
     ),
@@ -92,10 +84,9 @@ const degrees = (least: number, most: number): Text => {
     weighted(
       [2, fc.tuple(inside, fc.nat(6)).map(([value, digits]) => value.toFixed(digits))],
       [2, fc.oneof(inside, pick(least, most)).map(String)],
-      [1, joined('+', short)],
       [1, outside.map(value => value.toFixed(4))],
+      [1, joined(fc.oneof(fc.constant('+'), repeated('0', 1, 50)), short)],
       [1, joined(short, repeated('0', 1, 900))],
-      [1, joined(repeated('0', 1, 50), short)],
       [1, pick(...oddDegrees)],
       [1, word],
     ),
@@ -111,19 +102,17 @@ const name: Text = fc
     const ways = [full, full.toUpperCase(), full.slice(0, 3), ` ${full} `, decomposed, full.normalize('NFC')]
     return ways[way] ?? decomposed.replaceAll('\u09c7\u09be', '\u09be\u09c7')
   })
+const long = fc.tuple(pick(...texts), upTo(1, 40)).map(([text, times]) => text.repeat(times))
 const search = weighted(
   [2, encoded(name)],
-  [1, encoded(pick(...bengali, ...latin))],
-  [1, graphemes(60)],
-  [1, encoded(fc.tuple(pick(...bengali), upTo(1, 40)).map(([text, times]) => text.repeat(times)))],
+  [1, encoded(fc.oneof(pick(...texts), long))],
+  [1, graphemes],
   [1, word],
 )
 
 /** The key in the URL, where some clients put it by mistake, in the spellings that a URL allows. */
-const misplacedKey = pick(
-  keyPlaceholder,
-  ...words('svc%5Flive%5F svc%5flive_ %73vc_live_ s%76c_l%69ve_').map(begin => begin + secretPlaceholder),
-)
+const keyBegins = words('svc%5Flive%5F svc%5flive_ %73vc_live_ s%76c_l%69ve_')
+const misplacedKey = pick(keyPlaceholder, ...keyBegins.map(begin => begin + secretPlaceholder))
 const valuesOf: readonly (readonly [name: Text | string, value: Text])[] = [
   ['lang', fc.oneof(pick('', ...words('bn en EN fr %65n en%00')), word)],
   ['days', number(1, 7)],
@@ -133,17 +122,14 @@ const valuesOf: readonly (readonly [name: Text | string, value: Text])[] = [
   ['q', search],
   ['division_id', id('division')],
   ['district_id', id('district')],
-  ['upazila_id', id('upazila')],
-  ['upazila_id', fc.oneof(...['x', '%20', "'"].map(each => repeated(each, 1_000, 3_900)))],
+  ['upazila_id', fc.oneof(id('upazila'), ...['x', '%20', "'"].map(each => repeated(each, 1_000, 3_900)))],
   [pick('x-api-key', 'key', marker), misplacedKey],
   [word, word],
   [marker, repeated(marker, 1, 900)],
 ]
 const sign = pick('=', '=', '=', '', '%3D')
 const parameter: Text = fc.oneof(
-  ...valuesOf.map(([of, value]) =>
-    weighted([5, joined(of, sign, value)], [1, fc.oneof(joined(of), joined('=', value))]),
-  ),
+  ...valuesOf.map(([of, value]) => weighted([5, joined(of, sign, value)], [1, joined(of)])),
 )
 
 /** Some parameters in any order, more of any kind, and now and then one of them twice. */
@@ -162,43 +148,43 @@ const query = (...wanted: Text[]): Text =>
       const turned = [...all.slice(turn % all.length), ...all.slice(0, turn % all.length)]
       return `?${[...turned, ...(isTwice ? [turned[0]] : [])].join('&')}`
     })
-const perhaps = (percent: number, of: Text): Text => mostly(percent, of, fc.constant(''))
+const perhaps = (...of: (Text | string)[]): Text => mostly(50, joined(...of), fc.constant(''))
 const lang = pick('', 'lang=bn', 'lang=en')
+const listed = [
+  joined('type=', type),
+  perhaps('limit=', number(1, 100)),
+  perhaps('offset=', number(0, 600)),
+  perhaps('q=', search),
+]
+const segments = fc.oneof(
+  pick('', ...words('api v1 weather locations forecast coords district 3026 %61pi v%31')),
+  word,
+)
+// Links to other pages repeat the query, in an encoding that takes up to three times as much.
+const repeatedQuery = [pick('q', 'division_id', 'district_id', 'upazila_id', marker), '=']
+const longValues = ['x', '%20', "'", '%F0%9F%91%8D'].map(each =>
+  repeated(each, 30, Math.floor(10_000 / each.length)),
+)
 
 const endpoints: Readonly<Record<string, Text>> = {
   weather: joined('/api/v1/weather/', place, query(lang)),
   coords: joined('/api/v1/weather/coords/', degrees(20, 27), '/', degrees(87.5, 93), query(lang)),
-  list: joined(
-    '/api/v1/locations',
-    query(
-      joined('type=', type),
-      perhaps(50, joined('limit=', number(1, 100))),
-      perhaps(40, joined('offset=', number(0, 600))),
-      perhaps(50, joined('q=', search)),
-    ),
-  ),
-  // Links to other pages repeat the query, in an encoding that takes up to three times as much.
+  list: joined('/api/v1/locations', query(...listed)),
   'list with links': joined(
-    ...['/api/v1/locations?type=', pick(...placeTypes), '&limit=', upTo(1, 5).map(String)],
     ...[
-      '&offset=',
-      fc.nat(4).map(String),
+      '/api/v1/locations?type=',
+      pick(...placeTypes),
+      pick('&limit=1', '&limit=5'),
+      pick('', '&offset=4'),
       '&',
-      pick('q', 'division_id', 'district_id', 'upazila_id', marker),
-      '=',
     ],
-    fc.oneof(
-      ...['x', '%20', "'", '%F0%9F%91%8D'].map(each => repeated(each, 30, Math.floor(10_000 / each.length))),
-    ),
+    ...repeatedQuery,
+    fc.oneof(...longValues),
   ),
   detail: joined('/api/v1/locations/', place, query()),
-  forecast: joined('/api/v1/forecast/', place, query(perhaps(70, joined('days=', number(1, 7))))),
+  forecast: joined('/api/v1/forecast/', place, query(perhaps('days=', number(1, 7)))),
   'other paths': joined(
-    several(
-      fc.oneof(pick('', ...words('api v1 weather locations forecast coords district 3026 %61pi v%31')), word),
-      0,
-      6,
-    ).map(segments => `/${segments.join('/')}`),
+    several(segments, 0, 6).map(all => all.map(each => `/${each}`).join('') || '/'),
     query(),
   ),
 }

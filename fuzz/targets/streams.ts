@@ -1,11 +1,8 @@
-// Target: the API over TLS. HTTP/1.1 socket shapes, handshakes that are cut anywhere, and HTTP/2 frames in and out of order.
-// Every complete valid request is answered as the contract says, everything else gets an error of the contract or a close, and the
-// process stays well. Longer than 300 lines, because each kind of frame stands beside the answers that it allows.
+// Target: the API over TLS. Steps of HTTP/1.1, and HTTP/2 frames in and out of order. Every complete valid request is answered as
+// the contract says, everything else gets an error of the contract or a close, and the process stays well.
 
 import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
-import { Duplex } from 'node:stream'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { connect as connectTls } from 'node:tls'
 import fc, { type Arbitrary } from 'fast-check'
 import { frame, frames, getFrame, localCertificate } from '../../test/support/http2-client.ts'
 import { demandInTime, Fault } from '../fault.ts'
@@ -16,36 +13,33 @@ import {
   batchesOf,
   chance,
   indexAt,
+  itemAt,
   noise,
-  pick,
   several,
   share,
   type Target,
-  upTo,
   weighted,
+  words,
 } from '../target.ts'
-import { anyShape, type Shaped } from './socket-shapes.ts'
-import { runShape } from './sockets.ts'
+import { runConnection } from './sockets.ts'
+import { anyStep } from './steps.ts'
 
-type Http2Case = {
+type Frames = {
   readonly kind: string
   /** In Latin-1, with the placeholder of the key; each is a write of its own. */
   readonly pieces: readonly string[]
   /** How many streams must be answered; undefined where none need be. */
-  readonly answers: number | undefined
-  /** After so many bytes of the client, nothing of it arrives any more. */
-  readonly cutAfter: number | undefined
+  readonly answers?: number
   /** The client ends its side, and waits for the server to do so too. */
-  readonly waitsForEnd: boolean
+  readonly waitsForEnd?: boolean
 }
-type StreamCase = Http2Case | { readonly kind: 'HTTP/1.1'; readonly shaped: Shaped }
+type Connection = Parameters<typeof runConnection>[2]
+type StreamCase = Frames | { readonly kind: 'HTTP/1.1'; readonly connection: Connection }
 
 const path = '/api/v1/locations/district/3026'
-const key = keyPlaceholder
-const bytes = (least: number, most: number): Arbitrary<Buffer> =>
-  noise(least, most).map(text => Buffer.from(text, 'latin1'))
+const zeros = (length: number): Buffer => Buffer.alloc(length)
 const window = (size: number): Buffer => {
-  const payload = Buffer.alloc(4)
+  const payload = zeros(4)
   payload.writeUInt32BE(size)
   return payload
 }
@@ -54,186 +48,123 @@ const flagged = (given: Buffer, flags: number): Buffer => {
   given.writeUInt8(flags, 4)
   return given
 }
-const get = (stream: number): Buffer => getFrame(stream, path, { 'x-api-key': key })
-/** A head in two frames: HEADERS without its end, and CONTINUATION. Not cut in the middle of the key, which is put in later. */
-const split = (stream: number, at: number): Buffer => {
+const get = (stream: number): Buffer => getFrame(stream, path, { 'x-api-key': keyPlaceholder })
+
+/** What a frame is made of: places and bytes. */
+type Random = { readonly at: readonly [number, number, number]; readonly bytes: Buffer }
+type Make = (stream: number, random: Random) => Buffer
+
+const request: Make = (stream, { at: [isSplit, at] }) => {
+  if (isSplit < 0.7) return get(stream)
+  // A head in two frames. Not cut in the middle of the key, which is put in later.
   const block = get(stream).subarray(9)
-  const cut = Math.max(1, indexAt(block.length - key.length, at))
+  const cut = Math.max(1, indexAt(block.length - keyPlaceholder.length, at))
   return Buffer.concat([
     frame(frames.headers, 1, stream, block.subarray(0, cut)),
     frame(frames.continuation, 4, stream, block.subarray(cut)),
   ])
 }
-
-/** A frame, when its stream is known. */
-type Make = (stream: number) => Buffer
-type Frames = Arbitrary<Make>
-const always = (make: Make): Frames => fc.constant(make)
-const stable = (frames: Arbitrary<Buffer>): Frames => frames.map(made => () => made)
-/** Frames of a type with any payload, on the stream or on one of some others. */
-const anyPayload = (type: number, flags: number, most: number, ...others: number[]): Frames =>
-  fc.tuple(pick(undefined, ...others), bytes(0, most)).map(
-    ([number, payload]) =>
-      stream =>
-        frame(type, flags, number ?? stream, payload),
-  )
-
-const request: Frames = weighted(
-  [7, always(get)],
-  [3, share.map(part => (stream: number) => split(stream, part))],
-)
-
+const byteAt = (place: number): number => indexAt(256, place)
 /** What may stand between requests, and changes nothing for them. */
-const harmless: Readonly<Record<string, Frames>> = {
-  ping: stable(bytes(8, 8).map(payload => frame(frames.ping, 0, 0, payload))),
-  settings: always(() => frame(frames.settings, 0, 0)),
-  priority: upTo(100, 200).map(
-    more => stream => frame(2, 0, stream + 2 * more, Buffer.from([0, 0, 0, 0, 9])),
-  ),
-  unknown: fc.tuple(upTo(32, 255), fc.nat(255), bytes(20, 20)).map(
-    ([type, flags, payload]) =>
-      () =>
-        frame(type, flags, 0, payload),
-  ),
-  window: stable(upTo(1, 1_000).map(size => frame(frames.windowUpdate, 0, 0, window(size)))),
+const harmless: Readonly<Record<string, Make>> = {
+  ping: (_, { bytes }) => frame(frames.ping, 0, 0, Buffer.concat([bytes, zeros(8)]).subarray(0, 8)),
+  settings: () => frame(frames.settings, 0, 0),
+  priority: (stream, { at: [more] }) =>
+    frame(2, 0, stream + 200 + 2 * byteAt(more), Buffer.from([0, 0, 0, 0, 9])),
+  unknown: (_, { at: [type, flags], bytes }) => frame(32 + indexAt(224, type), byteAt(flags), 0, bytes),
+  window: (_, { at: [size] }) => frame(frames.windowUpdate, 0, 0, window(1 + indexAt(1_000, size))),
 }
+const targets = ['', '*', '/\u0000', path]
+const names = ['', 'a b', ...words('X-Upper connection te :status')]
 /** What may end the session, or only its stream. */
-const hostile: Readonly<Record<string, Frames>> = {
+const hostile: Readonly<Record<string, Make>> = {
   ...harmless,
-  'a body behind a refusal': upTo(1, 40).map(many => stream => {
-    const refused = flagged(getFrame(stream, path, { ':method': 'POST' }), 4)
-    return Buffer.concat([refused, ...Array(many).fill(frame(0, 0, stream, Buffer.alloc(4_000)))])
-  }),
-  'a request that is given up': always(stream =>
+  'a body behind a refusal': (stream, { at: [many] }) =>
+    Buffer.concat([
+      flagged(getFrame(stream, path, { ':method': 'POST' }), 4),
+      ...Array(1 + indexAt(40, many)).fill(frame(0, 0, stream, zeros(4_000))),
+    ]),
+  'a request that is given up': stream =>
     Buffer.concat([getFrame(stream, path), frame(frames.reset, 0, stream, window(8))]),
-  ),
-  'pings in a flood': stable(
-    bytes(8, 8).map(payload => Buffer.concat(Array(2_000).fill(frame(frames.ping, 0, 0, payload)))),
-  ),
-  'a window of nothing': fc.oneof(
-    always(() => frame(frames.windowUpdate, 0, 0, window(0))),
-    always(stream => frame(frames.windowUpdate, 0, stream, window(0))),
-  ),
-  'a window that overflows': always(() => frame(frames.windowUpdate, 0, 0, window(2 ** 31 - 1))),
-  'settings out of range': fc.tuple(upTo(1, 6), bytes(4, 4)).map(
-    ([name, value]) =>
-      () =>
-        frame(frames.settings, 0, 0, Buffer.from([0, name, ...value])),
-  ),
-  'data of no stream': anyPayload(0, 0, 20, 0),
-  'a continuation of nothing': anyPayload(frames.continuation, 4, 20),
-  'a head without an end': always(stream => flagged(getFrame(stream, path), 1)),
-  'a head that is none': anyPayload(frames.headers, 5, 30),
-  'headers that are odd': fc
-    .tuple(
-      pick('', '*', '/\u0000', path),
-      pick('X-Upper', 'connection', 'te', ':status', 'a b', ''),
-      pick('', 'x', '\r\n', '\u0000'),
-    )
-    .map(
-      ([target, name, value]) =>
-        (stream: number) =>
-          getFrame(stream, target, { [name]: value }),
-    ),
-  goaway: anyPayload(7, 0, 60, 0),
-  'a push': anyPayload(5, 4, 20),
-  'a longer frame than there may be': stable(fc.nat(9).map(type => frame(type, 0, 0, Buffer.alloc(20_000)))),
-  'any frame': fc.tuple(fc.nat(10), fc.nat(255)).chain(([type, flags]) => anyPayload(type, flags, 40, 0, 1)),
+  'pings in a flood': () => Buffer.concat(Array(2_000).fill(frame(frames.ping, 0, 0, zeros(8)))),
+  'a window of nothing': (stream, { at: [which] }) =>
+    frame(frames.windowUpdate, 0, which < 0.5 ? 0 : stream, window(0)),
+  'a window that overflows': () => frame(frames.windowUpdate, 0, 0, window(2 ** 31 - 1)),
+  'settings out of range': (_, { at }) =>
+    frame(frames.settings, 0, 0, Buffer.from([0, 1 + indexAt(6, at[0]), ...[...at, at[0]].map(byteAt)])),
+  'data of no stream': (_, { bytes }) => frame(0, 0, 0, bytes),
+  'a continuation of nothing': (stream, { bytes }) => frame(frames.continuation, 4, stream, bytes),
+  'a head without an end': stream => flagged(getFrame(stream, path), 1),
+  'a head that is none': (stream, { bytes }) => frame(frames.headers, 5, stream, bytes),
+  'headers that are odd': (stream, { at: [target, name, value] }) =>
+    getFrame(stream, itemAt(targets, target) ?? '', {
+      [itemAt(names, name) ?? '']: itemAt(['', 'x', '\r\n', '\u0000'], value) ?? '',
+    }),
+  goaway: (stream, { at: [which], bytes }) => frame(7, 0, which < 0.5 ? 0 : stream, bytes),
+  'a push': (stream, { bytes }) => frame(5, 4, stream, bytes),
+  'a longer frame than there may be': (_, { at: [type] }) => frame(indexAt(10, type), 0, 0, zeros(20_000)),
+  'any frame': (stream, { at: [type, flags, which], bytes }) =>
+    frame(indexAt(11, type), byteAt(flags), itemAt([0, 1, stream], which) ?? 0, bytes),
 }
 
 const latin = (made: Buffer): string => made.toString('latin1')
-const start = latin(
-  Buffer.concat([
-    Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-    frame(frames.settings, 0, 0, noHeaderTable),
-  ]),
-)
+const start = `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${latin(frame(frames.settings, 0, 0, noHeaderTable))}`
+const randoms: Arbitrary<Random> = fc.record({
+  at: fc.tuple(share, share, share),
+  bytes: noise(0, 40).map(text => Buffer.from(text, 'latin1')),
+})
 /** Each frame on a stream of its own. */
-const piecesOf = (all: readonly Make[]): string[] => [start, ...all.map((make, i) => latin(make(2 * i + 1)))]
+const piecesOf = (...makes: Make[]): Arbitrary<string[]> =>
+  several(fc.tuple(fc.constantFrom(...makes), randoms), 1, 20).map(all => [
+    start,
+    ...all.map(([make, random], i) => latin(make(2 * i + 1, random))),
+  ])
+const valid = piecesOf(
+  ...Object.values(harmless).map(
+    (before): Make =>
+      (stream, random) =>
+        Buffer.concat([before(stream, random), request(stream, random)]),
+  ),
+)
 // Each takes a second or two.
 const waitsForEnd = chance(5)
-const plainly = { answers: undefined, cutAfter: undefined }
-
-const valid = several(
-  fc.tuple(fc.oneof(...Object.values(harmless)), request).map(
-    ([before, then]): Make =>
-      stream =>
-        Buffer.concat([before(stream), then(stream)]),
-  ),
-  1,
-  20,
-).map(piecesOf)
 
 /** Requests, and frames of a kind among them: perhaps out of order, and with a byte that is another one. */
-const mixed = (kind: string, of: Frames): Arbitrary<StreamCase> =>
+const mixed = ([kind, make]: [string, Make]): Arbitrary<StreamCase> =>
   fc
-    .tuple(several(fc.oneof(of, request), 1, 20), chance(30), chance(20), fc.nat(), fc.nat(255), waitsForEnd)
+    .tuple(piecesOf(make, request), chance(30), chance(20), fc.nat(), fc.nat(255), waitsForEnd)
     .map(([all, isReversed, isChanged, at, byte, waitsForEnd]) => {
-      const pieces = isReversed ? piecesOf(all).reverse() : piecesOf(all)
+      const pieces = isReversed ? all.toReversed() : all
       const changed = Buffer.from(pieces[at % pieces.length] ?? '', 'latin1')
       if (isChanged && changed.length > 0) changed[at % changed.length] = byte
-      return { ...plainly, kind, pieces: pieces.with(at % pieces.length, latin(changed)), waitsForEnd }
+      return { kind, pieces: pieces.with(at % pieces.length, latin(changed)), waitsForEnd }
     })
-
-const cut: Arbitrary<StreamCase> = fc
-  .record({ pieces: valid, cutAfter: fc.nat(2_500), waitsForEnd })
-  .map(made => ({ ...made, kind: 'a cut handshake', answers: undefined }))
 const cases: Arbitrary<StreamCase> = weighted<StreamCase>(
-  [15, cut],
-  [20, anyShape.map(shaped => ({ kind: 'HTTP/1.1' as const, shaped }))],
   [
-    5,
-    valid.map(pieces => ({
-      ...plainly,
-      kind: 'valid requests',
-      pieces,
-      answers: pieces.length - 1,
-      waitsForEnd: false,
-    })),
+    20,
+    fc.record({
+      kind: fc.constant('HTTP/1.1' as const),
+      connection: fc.record({
+        before: fc.constant([]),
+        last: anyStep,
+        cutting: fc.constant({ cuts: [], pauseMs: 0 }),
+      }),
+    }),
   ],
-  [60, fc.oneof(...Object.entries(hostile).map(([kind, of]) => mixed(kind, of)))],
+  [5, valid.map(pieces => ({ kind: 'valid requests', pieces, answers: pieces.length - 1 }))],
+  [60, fc.oneof(...Object.entries(hostile).map(mixed))],
 )
-
-/** The client's side of a connection, which ends unseen after so many bytes. */
-const cutBelow = (url: string, cutAfter: number): Duplex => {
-  const { hostname, port } = new URL(url)
-  const socket = connectTcp(Number(port), hostname)
-  let left = cutAfter
-  const duplex = new Duplex({
-    read: () => {},
-    write: (chunk: Buffer, _encoding, done) => {
-      const some = chunk.subarray(0, left)
-      left -= some.length
-      if (some.length > 0) socket.write(some)
-      done()
-    },
-    final: done => void socket.end(done),
-    destroy: (_error, done) => {
-      socket.destroy()
-      done(null)
-    },
-  })
-  socket.on('data', chunk => duplex.push(chunk))
-  socket.on('error', () => {})
-  socket.on('close', () => duplex.destroy())
-  return duplex
-}
 
 const patienceMs = 10_000
 // For what need not be answered.
 const quietMs = 60
-// The quota may be spent.
-const fromGoodKey = [200, 429]
 
 /** @throws Fault */
-const run = async (url: string, validKey: string, given: Http2Case): Promise<void> => {
-  const { kind, pieces, answers, cutAfter } = given
+const run = async (url: string, validKey: string, given: Frames): Promise<void> => {
+  const { kind, pieces, answers } = given
   const { hostname: host, port } = new URL(url)
-  const socket = connectTls({
-    ...(cutAfter === undefined ? { host, port: Number(port) } : { socket: cutBelow(url, cutAfter) }),
-    rejectUnauthorized: false,
-    ALPNProtocols: ['h2'],
-  })
+  const to = { host, port: Number(port), rejectUnauthorized: false, ALPNProtocols: ['h2'] }
+  const socket = connectTls(to)
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const parts: Buffer[] = []
   const came = () =>
@@ -242,46 +173,28 @@ const run = async (url: string, validKey: string, given: Http2Case): Promise<voi
   socket.on('error', () => {}).on('close', () => end())
   socket.on('data', (chunk: Buffer) => {
     parts.push(chunk)
-    if (answers !== undefined) {
-      if (came().length >= answers) end()
-      return
-    }
-    clearTimeout(timer)
-    timer = setTimeout(end, quietMs)
+    if (answers === undefined) {
+      clearTimeout(timer)
+      timer = setTimeout(end, quietMs)
+    } else if (came().length >= answers) end()
   })
   for (const piece of pieces) socket.write(bytesWithKey(piece, validKey))
   await over
   clearTimeout(timer)
   const all = came().map(({ status = 0, body }) => ({ status, body, headers: new Map(), headBytes: 0 }))
-  const hasEnded = !given.waitsForEnd || (await endOf(socket))
+  let hasEnded = true
+  if (given.waitsForEnd && !socket.destroyed)
+    await once(socket.resume().end(), 'close', { signal: AbortSignal.timeout(patienceMs) }).catch(() => {
+      hasEnded = false
+    })
   socket.destroy()
   for (const answer of all) checkContent(answer)
   demandInTime(hasEnded, 'a connection that does not end', `${kind}: ${patienceMs} ms`)
   if (answers === undefined) return
-  demandInTime(
-    all.length >= answers,
-    'a complete request without an answer',
-    `${kind}: ${all.length} of ${answers}`,
-  )
-  const wrong = all.filter(({ status }) => !fromGoodKey.includes(status))
-  if (wrong.length > 0) {
-    const statuses = wrong.map(({ status }) => status).join(', ')
-    throw new Fault(
-      'another status than HTTP and the contract demand',
-      `${kind}: ${statuses}`,
-      wrong.some(isLate),
-    )
-  }
-}
-
-/** Ends the client's side; whether the server ends its own in time. */
-const endOf = async (socket: TLSSocket): Promise<boolean> => {
-  if (socket.destroyed) return true
-  const closed = once(socket.resume().end(), 'close', { signal: AbortSignal.timeout(patienceMs) })
-  return closed.then(
-    () => true,
-    () => false,
-  )
+  const statuses = `${kind}: ${all.map(({ status }) => status).join(' ')} of ${answers}`
+  demandInTime(all.length >= answers, 'a complete request without an answer', statuses)
+  if (all.some(({ status }) => status !== 200))
+    throw new Fault('another status than HTTP and the contract demand', statuses, all.some(isLate))
 }
 
 export const streams: Target<StreamCase> = {
@@ -300,15 +213,13 @@ export const streams: Target<StreamCase> = {
   },
   kindOf: ({ kind }) => kind,
   print: given =>
-    'shaped' in given
-      ? `HTTP/1.1, ${given.shaped.ending}: ${given.shaped.text}`
-      : `${given.kind}, cut after ${given.cutAfter ?? 'nothing'}: ${given.pieces.join('|')}`,
-  open: async system => ({
-    run: async given => {
-      const [{ key: validKey }] = system.keys
-      const { apiUrl: url } = system.gateway()
-      if ('shaped' in given) await runShape(url, validKey, given.shaped)
-      else await run(url, validKey, given)
-    },
+    'connection' in given
+      ? `HTTP/1.1, ${given.connection.last?.ending}: ${given.connection.last?.text}`
+      : `${given.kind}: ${given.pieces.join('|')}`,
+  open: async ({ key, gateway }) => ({
+    run: given =>
+      'connection' in given
+        ? runConnection(gateway().apiUrl, key, given.connection)
+        : run(gateway().apiUrl, key, given),
   }),
 }

@@ -1,15 +1,12 @@
-// Texts of traffic files in every format and of results of runs: right ones, changed ones, and lines whose faults are known.
-// Among results are histograms with heads and words of their own, packed as the library packs them, and lists beyond measure.
+// Texts of traffic files in every format: right ones, changed ones, and lines whose faults are known.
 
-import { deflateSync } from 'node:zlib'
 import fc, { type Arbitrary } from 'fast-check'
-import { drawnReplay } from '../../test/support/replay-results.ts'
-import { chance, indexAt, itemAt, pick, several, share, upTo, weighted, words } from '../target.ts'
+import { indexAt, itemAt, pick, several, share, upTo, weighted, words } from '../target.ts'
 
 const separator = '\n🐵🙈🙉\n'
 const line = (more: string): string =>
   `{"level":"info","time":"2026-11-21T06:00:00.000Z","msg":"answered",${more}}\n`
-export const seeds = {
+const seeds = {
   'access-log': line(
     '"method":"GET","url":"/api/v1/weather/district/3026","ms":1.5,"status":200,"keyId":"key_1","share":0.5',
   ).repeat(2),
@@ -27,10 +24,9 @@ export const seeds = {
     ),
   har: '{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-11-21T06:00:00Z","time":1,"request":{"method":"GET","url":"http://x/api/v1/locations","headers":[{"name":"x","value":"y"}]},"response":{"status":200,"headers":[],"content":{"size":5}}}]}}',
   gor: `1 a1 1439818823587396305 0\nGET /x HTTP/1.1\r\nHost: x\r\n\r\n${separator}2 a1 1439818823587396306 5\nHTTP/1.1 200 OK\r\n\r\n${separator}`,
-  report: `${JSON.stringify(drawnReplay())}\n`,
 } as const
 export type Format = keyof typeof seeds
-export const trafficFormats = (Object.keys(seeds) as Format[]).filter(format => format !== 'report')
+export const trafficFormats = Object.keys(seeds) as Format[]
 
 /** What is wrong with a line, and with nothing around it. */
 const faultyLines = {
@@ -65,7 +61,7 @@ export const countedTexts: Arbitrary<{ readonly format: LineFormat; readonly tex
 
 const blows = ['\r\n', ' ', separator, ...words('\\" " [ {"a": ? 1 9. \\ \u0000 \u001b[2J é ,')]
 const values = words('null -1 1e999 "x" [null] {"toString":null} 0 1e308 "9999-12-31T23:59:59Z" true []')
-export type Edit = (text: string) => string
+type Edit = (text: string) => string
 const placeIn = /:(?=["[{\d-])("[^"]*"|\[|\{|[\d.]+)|\d+(?:\.\d+)?/g
 
 /** One change of a text: of a value, a part that is repeated, cut or doubled. */
@@ -87,76 +83,8 @@ export const edits: Arbitrary<Edit> = fc
     return text.slice(0, found.index) + begin + other + text.slice(found.index + found[0].length)
   })
 
-const packed = (bytes: Buffer, length?: number): string => {
-  const body = deflateSync(bytes)
-  const head = Buffer.alloc(8)
-  head.writeInt32BE(0x1c849314, 0)
-  head.writeInt32BE(length ?? body.length, 4)
-  return Buffer.concat([head, body]).toString('base64')
-}
-/** The usual value so many times in a hundred. */
-const usually = <Value>(percent: number, usual: Value, others: readonly Value[]): Arbitrary<Value> =>
-  weighted([percent, fc.constant(usual)], [100 - percent, pick(...others)])
-const numbers = [-1, 0, 1, 3, 5, 2 ** 30, 2 ** 31 - 1]
-const ends = [-1n, 0n, 1n, 2n, 1_000_000n, 2n ** 53n, 2n ** 62n]
-const bodies = [
-  ...['', '0202', '80', 'ffffffffffffffff01', 'feffffffffffffffff'].map(hex => Buffer.from(hex, 'hex')),
-  ...[Buffer.alloc(100_000, 2), Buffer.alloc(50_000_000)],
-]
-
-/** A compressed histogram whose parts do not fit each other. */
-const histograms: Arbitrary<() => string> = fc
-  .tuple(
-    pick(...bodies),
-    usually(90, 0x1c849313, numbers),
-    usually<number | undefined>(70, undefined, numbers),
-    usually(60, 3, numbers),
-    usually(60, 1n, ends),
-    usually(50, 1_000_000n, ends),
-    usually<number | undefined>(90, undefined, numbers),
-  )
-  .map(([body, cookie, length, digits, lowest, highest, packedLength]) => () => {
-    const head = Buffer.alloc(40)
-    head.writeInt32BE(cookie, 0)
-    head.writeInt32BE(length ?? body.length, 4)
-    head.writeInt32BE(digits, 12)
-    head.writeBigInt64BE(lowest, 16)
-    head.writeBigInt64BE(highest, 24)
-    return packed(Buffer.concat([head, body]), packedLength)
-  })
-
-const figures = words('1e15 1e308 1e999 -1 5e-324 1e10 9007199254740993 null "1"')
-/** One change of a result's text. */
-export const reportEdits: Arbitrary<Edit> = fc.oneof<Arbitrary<Edit>[]>(
-  histograms.map(make => text => text.replace(/"histogram":"[^"]*"/, () => `"histogram":"${make()}"`)),
-  fc.tuple(share, pick(...figures)).map(([place, figure]) => text => {
-    const name = itemAt([...text.matchAll(/"([a-zA-Z0-9]+)":[\d.]+/g)], place)?.[1] ?? 'at'
-    return text.replaceAll(new RegExp(`"${name}":[\\d.]+`, 'g'), `"${name}":${figure}`)
-  }),
-  fc
-    .tuple(
-      pick(...words('steps latencies thresholds files')),
-      pick('{},', '[],', '1,'),
-      pick(1, 2_000, 600_000),
-    )
-    .map(
-      ([name, entry, times]) =>
-        text =>
-          text.replace(`"${name}":[`, begin => begin + entry.repeat(times)),
-    ),
-  fc.tuple(pick('{}', '[]', '0', '""', ''), pick(2, 300, 600_000)).map(([entry, times]) => text => {
-    const all = Array(entry === '' ? Math.min(times, 20) : times).fill(entry || text.trim())
-    return `[${all.join(',')}]\n`
-  }),
-)
-
 /** A text of a format with some changes. */
 export const editedTexts = (format: Format, most: number): Arbitrary<string> =>
   fc
-    .array(
-      format === 'report'
-        ? fc.tuple(chance(50), edits, reportEdits).map(([isPlain, edit, report]) => (isPlain ? edit : report))
-        : edits,
-      { minLength: 1, maxLength: most },
-    )
+    .array(edits, { minLength: 1, maxLength: most })
     .map(all => all.reduce((text, edit) => edit(text).slice(0, 3_000_000), seeds[format] as string))

@@ -1,6 +1,5 @@
-// Fuzz target: traffic files of every format and reports of runs, damaged and hostile, given to the commands that read them.
-// A command must end in time and memory with a documented exit code and sentences, never with a stack trace, and must connect
-// to the given target alone.
+// Target: traffic files of every format, damaged and hostile, given to the commands that read them. A command must end in time and
+// memory with a documented exit code and sentences, never with a stack trace, and must connect to the given target alone.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,8 +13,7 @@ import { batchesOf, chance, type Session, type Target, weighted } from '../targe
 import { countedTexts, editedTexts, type Format, faultsIn, trafficFormats } from './traffic-texts.ts'
 
 const trafficCommands = ['import', 'stats', 'keys', 'whatif', 'replay'] as const
-const reportCommands = ['compare', 'report'] as const
-type Command = (typeof trafficCommands)[number] | (typeof reportCommands)[number]
+type Command = (typeof trafficCommands)[number]
 
 type TrafficCase = {
   readonly format: Format
@@ -28,15 +26,14 @@ type TrafficCase = {
 
 const isPacked = chance(20)
 const ofTraffic = fc.constantFrom(...trafficCommands)
-const edited = (format: Format, command: Arbitrary<Command>): Arbitrary<TrafficCase> =>
+const edited = (format: Format): Arbitrary<TrafficCase> =>
   fc
-    .tuple(editedTexts(format, 4), command, isPacked)
+    .tuple(editedTexts(format, 4), ofTraffic, isPacked)
     .map(([text, command, isPacked]) => ({ format, command, isPacked, text, isCounted: false }))
 const counted = fc.record({ counted: countedTexts, command: ofTraffic, isPacked })
 const cases: Arbitrary<TrafficCase> = weighted<TrafficCase>(
   [4, counted.map(({ counted, ...more }) => ({ ...counted, ...more, isCounted: true }))],
-  [5, fc.oneof(...trafficFormats.map(format => edited(format, ofTraffic)))],
-  [1, edited('report', fc.constantFrom(...reportCommands))],
+  [5, fc.oneof(...trafficFormats.map(edited))],
 )
 
 // Preloaded: says on standard error where a command connects to.
@@ -63,11 +60,8 @@ const argsOf = (command: Command, format: Format, file: string, gateway: string)
     keys: ['traffic', 'import', file, '--as', 'keys'],
     whatif: ['whatif', file, '--threads', '1'],
     replay: ['replay', file, ...replay.split(' ')],
-    compare: ['replay', 'report', file, file, '--json'],
-    report: ['replay', 'report', file],
   }
-  const isNamed = command !== 'replay' && format !== 'report'
-  return [...all[command], ...(isNamed ? ['--format', format] : [])]
+  return [...all[command], ...(command === 'replay' ? [] : ['--format', format])]
 }
 
 const checkEnd = ({ code, signal, stderr, isLate }: Ended, host: string): void => {
@@ -127,7 +121,7 @@ export const openTraffic = async (
       const { host, origin } = new URL(system.gateway().apiUrl)
       files += 1
       const file = join(folder, `${files}.json`)
-      await writeFile(file, isPacked && format !== 'report' ? gzipSync(text) : text)
+      await writeFile(file, isPacked ? gzipSync(text) : text)
       const ended = await run(argsOf(command, format, file, origin)).finally(() => rm(file))
       checkEnd(ended, host)
       if (isCounted) checkCount(given, ended, file)
@@ -140,7 +134,7 @@ export const traffic: Target<TrafficCase> = {
   name: 'traffic',
   share: 1,
   checks:
-    'commands on traffic files and reports end in time and memory, with a documented exit code and sentences, say how many lines are faulty, and connect to their target alone',
+    'commands on traffic files end in time and memory, with a documented exit code and sentences, say how many lines are faulty, and connect to their target alone',
   batches: batchesOf(cases, 6),
   atOnce: 2,
   setting: {},

@@ -2,22 +2,22 @@
 // contract.ts.
 
 import type { Answer } from '../history.ts'
-import { shapeFault } from './contract.ts'
-import { describe, type Facts, headerOf, second } from './facts.ts'
+import { partsOf, shapeFault } from './contract.ts'
+import { type Facts, headerOf, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 export const answered: Rule = ({ answers, lives }, report) => {
   for (const answer of answers) {
     report.saw()
     if (answer.status !== 0) continue
-    const ended = lives.some(
+    const hasEnded = lives.some(
       ({ gateway, run, what, seq }) =>
         gateway === answer.gateway &&
         run === answer.run &&
         (what === 'killed' || what === 'stopping') &&
         seq < answer.seq,
     )
-    if (!ended) report.broken(answer.seq, `${describe(answer)}: ${answer.failure}`)
+    if (!hasEnded) report.broken(answer, answer.failure ?? 'no answer')
   }
 }
 
@@ -29,20 +29,17 @@ export const withinContract: Rule = (facts, report) => {
     if (answer.status === 0) continue
     report.saw()
     const fault = faultOf(answer) ?? headerFault(facts, answer)
-    if (fault) report.broken(answer.seq, `${describe(answer)}: ${fault}`)
+    if (fault) report.broken(answer, fault)
   }
 }
 
 const faultOf = (answer: Answer): string | undefined => {
   const { status, headers } = answer
   if (!statuses.has(status)) return 'a status that the contract does not have'
-  const [limit, remaining, reset] = [
-    headerOf(answer, 'limit'),
-    headerOf(answer, 'remaining'),
-    headerOf(answer, 'reset'),
-  ]
-  if (![limit, remaining, reset].every(value => Number.isInteger(value) && value >= 0))
-    return `no whole numbers in the headers of the quota: ${limit}, ${remaining}, ${reset}`
+  const quota = (['limit', 'remaining', 'reset'] as const).map(name => headerOf(answer, name))
+  if (!quota.every(value => Number.isInteger(value) && value >= 0))
+    return `no whole numbers in the headers of the quota: ${quota}`
+  const [limit = 0, remaining = 0] = quota
   if (remaining > limit) return `${remaining} remain of ${limit}`
   if (status === 401 && (limit !== 0 || remaining !== 0)) return '401 with a quota'
   if (status === 401 && !headers['www-authenticate']?.startsWith('ApiKey ')) return '401 without a challenge'
@@ -90,20 +87,19 @@ const headerFault = (facts: Facts, answer: Answer): string | undefined => {
 }
 
 /** A refusal says how long it is until the quota begins again. */
-const waitFault = (facts: Facts, { headers, sent, at, ...answer }: Answer): string | undefined => {
-  const reset = headerOf({ headers, sent, at, ...answer }, 'reset')
-  const wait = Number(headers['retry-after'])
-  const [most, least] = [reset - sent.at / second, reset - at / second]
+const waitFault = (facts: Facts, answer: Answer): string | undefined => {
+  const reset = headerOf(answer, 'reset')
+  const wait = Number(answer.headers['retry-after'])
+  const [most, least] = [reset - answer.sent.at / second, reset - answer.at / second]
   const tolerance = facts.skewSpan / second + 2
-  return wait > most + tolerance || wait < least - tolerance
-    ? `retry-after is ${wait} s, and the day ends in ${least.toFixed(1)} s`
-    : undefined
+  if (wait <= most + tolerance && wait >= least - tolerance) return undefined
+  return `retry-after is ${wait} s, and the day ends in ${least.toFixed(1)} s`
 }
 
 /** A list leads to the pages beside it, relative to its own URL. */
 const linkFault = ({ headers, path, body, method }: Answer): string | undefined => {
   if (method === 'HEAD') return undefined
-  const query = new URLSearchParams(path.split('?', 2)[1])
+  const { query } = partsOf(path)
   const { total } = JSON.parse(body) as { total: number }
   const [limit, offset] = [Number(query.get('limit') ?? 50), Number(query.get('offset') ?? 0)]
   const wanted = [
@@ -122,13 +118,12 @@ const isInstant = (text: unknown): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.
 
 /** What a request with a good key and enough quota gets, if its weather can be had. */
 const rightFor = (path: string): 200 | 400 | 404 => {
-  const [, endpoint, type, id, more] = /^\/(\w+)(?:\/(\w+)\/([^/?]+)(?:\/([^/?]+))?)?/.exec(path) ?? []
-  const query = new URLSearchParams(path.split('?', 2)[1])
-  if (endpoint === 'locations' && type === undefined) return types.has(query.get('type') ?? '') ? 200 : 400
+  const { endpoint, type, id, more, query } = partsOf(path)
+  if (endpoint === 'locations' && type === '') return types.has(query.get('type') ?? '') ? 200 : 400
   if (endpoint !== 'weather' && endpoint !== 'forecast' && endpoint !== 'locations') return 404
   if (endpoint === 'weather' && type === 'coords')
     return between(Number(id), 20, 27) && between(Number(more), 87.5, 93) ? 200 : 400
-  if (!types.has(type ?? '')) return 400
+  if (!types.has(type)) return 400
   if (endpoint === 'forecast' && !between(Number(query.get('days') ?? 7), 1, 7)) return 400
   return id === '999999' ? 404 : 200
 }

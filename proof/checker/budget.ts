@@ -6,20 +6,15 @@ import type { Moment } from '../history.ts'
 import { day, hour, isoOf, last, minute, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
-const windows = [
-  { name: 'perMinute', ms: minute },
-  { name: 'perHour', ms: hour },
-  { name: 'perDay', ms: day },
-] as const
+const windows = { perMinute: minute, perHour: hour, perDay: day }
 
 const clockDifferenceMs = 2 * second
 // The longest call, on a clock that creeps on while answers are awaited.
 const chargedBeforeMs = 7 * second
 
 export const withinBudget: Rule = (facts, report) => {
-  const { history, lives, said, skewSpan } = facts
+  const { lives, said, skewSpan, steps, configured } = facts
   if (skewSpan > clockDifferenceMs) return
-  const steps = history.events.flatMap(event => (event.kind === 'step' ? [event] : []))
   const uncovered = lives.filter(
     life =>
       (life.what === 'killed' || (life.what === 'started' && life.seq > (steps[0]?.seq ?? 0))) &&
@@ -33,30 +28,26 @@ export const withinBudget: Rule = (facts, report) => {
         from < seq &&
         !steps.some(each => each.step.do === 'heal' && each.step.id === step.id && each.seq < seq),
     )
-  const forgotten = history.schedule.store === 'embedded' ? lives.filter(isFull) : []
+  const forgotten = facts.schedule.store === 'embedded' ? lives.filter(isFull) : []
   const losses = [...uncovered, ...forgotten, ...steps.filter(({ step }) => step.do === 'empty')]
   const until = Math.min(last, ...losses.map(({ seq }) => seq))
-  for (const { name, ms } of windows) {
+  for (const [name, ms] of Object.entries(windows)) {
     const used = new Map<number, { weight: number; seq: number }>()
     for (const { arrivedAt, weight, seq } of said) {
       const begin = Math.floor(arrivedAt / ms) * ms
       if (seq > until || arrivedAt - begin < chargedBeforeMs) continue
-      const before = used.get(begin)?.weight ?? 0
-      used.set(begin, { weight: before + weight, seq })
+      used.set(begin, { weight: (used.get(begin)?.weight ?? 0) + weight, seq })
     }
-    const changes = history.events.flatMap(event =>
-      event.kind === 'configured' && event.outcome === 'applied' ? [event] : [],
-    )
     for (const [begin, { weight, seq }] of used) {
       const inForce = [
-        facts.settingsAt(0, Math.max(0, ...changes.filter(({ at }) => at < begin).map(each => each.seq))),
-        ...changes.filter(({ at }) => at >= begin && at < begin + ms).map(({ settings }) => settings),
+        facts.settingsAt(configured.findLast(({ at }) => at < begin)?.seq ?? 0),
+        ...configured.filter(({ at }) => at >= begin && at < begin + ms).map(({ settings }) => settings),
       ].flatMap(settings => settings[`provider.budget.${name}`] ?? [])
       if (inForce.length === 0 || inForce.includes('')) continue
       const limit = Math.max(...inForce.map(Number))
       report.saw()
       if (weight > limit + 1e-6)
-        report.broken(seq, `the provider saw ${weight} of ${limit} ${name} from ${isoOf(begin)} on`)
+        report.broken({ seq }, `the provider saw ${weight} of ${limit} ${name} from ${isoOf(begin)} on`)
     }
   }
 }

@@ -60,17 +60,10 @@ const hourMs = 3_600_000
 const sameFor = (names: readonly string[], shape: Shape): Record<string, Shape> =>
   Object.fromEntries(names.map(name => [name, shape]))
 
-const currentIntegers = [
-  'relative_humidity_2m',
-  'is_day',
-  'weather_code',
-  'cloud_cover',
-  'wind_direction_10m',
-]
-const currentNumbers = [
-  ...['temperature_2m', 'apparent_temperature', 'precipitation', 'rain', 'showers', 'snowfall'],
-  ...['pressure_msl', 'surface_pressure', 'wind_speed_10m', 'wind_gusts_10m'],
-]
+const wordsOf = (text: string): string[] => text.trim().split(/\s+/)
+const currentIntegers = wordsOf('relative_humidity_2m is_day weather_code cloud_cover wind_direction_10m')
+const currentNumbers = wordsOf(`temperature_2m apparent_temperature precipitation rain showers snowfall
+  pressure_msl surface_pressure wind_speed_10m wind_gusts_10m`)
 const current = fields({
   time: matching(/^\d{4}-\d\d-\d\dT\d\d:(?:00|15|30|45)$/, 'quarter-hour'),
   interval: exactly(900),
@@ -78,17 +71,11 @@ const current = fields({
   ...sameFor(currentNumbers, orNull(number)),
 })
 
-const hourlyIntegers = [
-  ...['relative_humidity_2m', 'precipitation_probability', 'weather_code', 'cloud_cover'],
-  ...['wind_direction_10m', 'is_day'],
-]
-const hourlyNumbers = [
-  'temperature_2m',
-  'apparent_temperature',
-  'precipitation',
-  'wind_speed_10m',
-  'wind_gusts_10m',
-]
+const hourlyIntegers = wordsOf(`relative_humidity_2m precipitation_probability weather_code cloud_cover
+  wind_direction_10m is_day`)
+const hourlyNumbers = wordsOf(
+  'temperature_2m apparent_temperature precipitation wind_speed_10m wind_gusts_10m',
+)
 const hours = 48
 const hourly = fields({
   time: timesOf(hours, /^\d{4}-\d\d-\d\dT\d\d:00$/, hourMs),
@@ -159,11 +146,16 @@ const listOf =
     return at < 0 ? undefined : `${results?.[at]?.id} stands behind a place with fewer people`
   }
 
+/** The parts of a path: those that it does not have are empty. */
+export const partsOf = (path: string) => {
+  const [, endpoint = '', type = '', id = '', more = ''] =
+    /^\/(\w+)(?:\/(\w+)\/([^/?]+)(?:\/([^/?]+))?)?/.exec(path) ?? []
+  return { endpoint, type, id, more, query: new URLSearchParams(path.split('?', 2)[1]) }
+}
+
 /** What is wrong with the body of a 200, in one sentence; undefined for nothing. */
 export const shapeFault = (body: unknown, path: string): string | undefined => {
-  const [, endpoint = '', type = '', id, longitude] =
-    /^\/(\w+)(?:\/(\w+)\/([^/?]+)(?:\/([^/?]+))?)?/.exec(path) ?? []
-  const query = new URLSearchParams(path.split('?', 2)[1])
+  const { endpoint, type, id, more, query } = partsOf(path)
   const language = query.get('lang') ?? 'bn'
   if (endpoint === 'locations' && type === '')
     return listOf(
@@ -181,7 +173,7 @@ export const shapeFault = (body: unknown, path: string): string | undefined => {
   }
   const names = { name: nameIn(language), ...(type !== 'division' && { parent: nameIn(language) }) }
   return fields({
-    location: type === 'coords' ? point(Number(id), Number(longitude)) : place(type, id, names),
+    location: type === 'coords' ? point(Number(id), Number(more)) : place(type, id, names),
     ...{ current, current_units: currentUnits, hourly, hourly_units: hourlyUnits },
     ...{ daily: dailyOf(7), daily_units: dailyUnits },
     ...zone,

@@ -1,11 +1,10 @@
 // Promises 6 to 9: what a key is admitted, what its counts say meanwhile and afterwards, and when its day ends. What may be
 // lost is what no instance could report any more: units of one that died in an outage, or before counts were removed.
 
-import type { Answer, GatewayEvent, Moment } from '../history.ts'
+import type { Answer } from '../history.ts'
 import {
   backAfterRealMs,
   day,
-  describe,
   type Facts,
   headerOf,
   isAdmitted,
@@ -25,20 +24,16 @@ const reconcilesForMs = 2 * second
 /** Twice the interval in which gateways measure the store's clock. */
 const measuredWithinMs = 60 * second
 
-type KeyDay = { readonly key: string; readonly reset: number; readonly answers: Answer[] }
+type KeyDay = { readonly key: string; readonly reset: number; readonly answers: readonly Answer[] }
 
 /** The answers to a key by the end of its day. */
-const daysOf = (facts: Facts): KeyDay[] => {
-  const days = new Map<string, KeyDay>()
-  for (const answer of facts.answers) {
-    if (answer.status === 0 || answer.status === 401) continue
-    const reset = headerOf(answer, 'reset')
-    const name = `${answer.key} ${reset}`
-    const known = days.get(name) ?? { key: answer.key, reset, answers: [] }
-    known.answers.push(answer)
-    days.set(name, known)
-  }
-  return [...days.values()]
+const daysOf = ({ answers }: Facts): KeyDay[] => {
+  const counted = answers.filter(({ status }) => status !== 0 && status !== 401)
+  const days = Map.groupBy(counted, answer => `${answer.key} ${headerOf(answer, 'reset')}`)
+  return [...days].map(([name, of]) => {
+    const [key = '', reset] = name.split(' ')
+    return { key, reset: Number(reset), answers: of }
+  })
 }
 
 /** Requests without an answer, of which nobody knows the day. */
@@ -46,43 +41,33 @@ const unansweredOf = ({ answers }: Facts, key: string): number =>
   answers.filter(answer => answer.key === key && answer.status === 0).length
 
 /** Every limit that a key ever had. */
-const limitsOf = ({ history, keyEvents }: Facts, key: string): number[] => {
+const limitsOf = ({ schedule, configured, keyEvents }: Facts, key: string): number[] => {
   const tiers = keyEvents.filter(event => event.key === key).flatMap(({ tier }) => tier ?? [])
-  const settings = history.events.flatMap(event =>
-    event.kind === 'configured' && event.outcome === 'applied' ? [event.settings] : [],
-  )
-  return [history.schedule.settings, ...settings].flatMap(each =>
+  return [schedule.settings, ...configured.map(({ settings }) => settings)].flatMap(each =>
     tiers.flatMap(tier => each[`quota.tiers.${tier}`] ?? []).map(Number),
   )
 }
 
 /** Where Redis lost its counts. */
-const emptiesOf = ({ history }: Facts): readonly Moment[] =>
-  history.events.filter(event => event.kind === 'step' && event.step.do === 'empty')
+const emptiesOf = ({ steps }: Facts) => steps.filter(({ step }) => step.do === 'empty')
 
 /**
  * Of admitted requests, those whose count Redis lost and may lack for a while: their gateway was cut off from it before it need have
  * reported them again, or others need not wait for that any more.
  */
 const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
-  const empties = emptiesOf(facts)
+  const empties = new Set(emptiesOf(facts).map(({ seq }) => seq))
   return admitted.filter(answer => {
-    const { gateway, seq: admittedAt } = answer
-    const troubles = facts.troubles(gateway)
-    const isAdmittedElsewhere = (since: number): boolean =>
-      admitted.some(other => other.gateway !== gateway && other.seq > since)
-    return empties.some(({ seq }) => {
-      const emptied = troubles.find(({ from }) => from.seq === seq)
-      return (
-        admittedAt < seq &&
-        emptied !== undefined &&
-        (troubles.some(
-          ({ from }) => from.seq > seq && isSoonAfter(emptied, from) && isAdmittedElsewhere(from.seq),
-        ) ||
-          facts.history.schedule.skews.some(
-            (_, other) => other !== gateway && isOutrun(facts, answer, emptied, other),
-          ))
-      )
+    const troubles = facts.troubles(answer.gateway)
+    const isElsewhere = ({ gateway }: Answer): boolean => gateway !== answer.gateway
+    return troubles.some(emptied => {
+      const { seq } = emptied.from
+      if (!empties.has(seq) || answer.seq > seq) return false
+      const isCutOff = ({ from }: Trouble): boolean =>
+        from.seq > seq &&
+        isSoonAfter(emptied, from) &&
+        admitted.some(other => isElsewhere(other) && other.seq > from.seq)
+      return troubles.some(isCutOff) || isOutrun(facts, answer, emptied, isElsewhere)
     })
   }).length
 }
@@ -102,38 +87,48 @@ const lostOf = (facts: Facts, admitted: readonly Answer[]): number => {
  * Units that may be granted twice: a gateway admitted by itself while others had Redis, or it began and counted in a Redis to which
  * others had yet to report, or its way back to Redis took it longer than the others waited for it.
  */
-const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
-  const gateways = facts.history.schedule.skews.map((_, gateway) => gateway)
-  const began = (answer: Answer): GatewayEvent | undefined =>
-    facts.lives.find(
-      ({ gateway, run, what }) => gateway === answer.gateway && run === answer.run && what === 'started',
+const apartOf = (facts: Facts, admitted: readonly Answer[]): number =>
+  admitted.filter(answer => {
+    const { gateway, run, sent, seq } = answer
+    const isOwnAway = facts.isUnsettled(gateway, sent, answer)
+    const start = facts.lives.find(
+      life => life.gateway === gateway && life.run === run && life.what === 'started',
     )
-  return admitted.filter(answer => {
-    const { gateway, sent, seq } = answer
-    const start = began(answer)
-    return gateways.some(other => {
+    return [...facts.schedule.skews.keys()].some(other => {
       if (other === gateway) return false
-      const isOwnAway = facts.isUnsettled(gateway, sent, answer)
-      const isOtherAway = facts.isUnsettled(other, sent, answer)
       const isNewcomer =
-        isOtherAway && start !== undefined && facts.troubles(other).some(({ from }) => from.seq < start.seq)
+        facts.isUnsettled(other, sent, answer) &&
+        start !== undefined &&
+        facts.troubles(other).some(({ from }) => from.seq < start.seq)
+      if (isNewcomer || !isOwnAway) return isNewcomer
+      const isLateBack = facts
+        .troubles(gateway)
+        .some(
+          trouble =>
+            trouble.from.seq < seq && isOutrun(facts, answer, trouble, each => each.gateway === other),
+        )
       return (
-        isNewcomer ||
-        (isOwnAway && isLateBack(facts, answer, other)) ||
-        (isOwnAway && !facts.isTroubled(other, sent.seq, seq) && isAlone(facts, gateway, other))
+        isLateBack ||
+        // Redis was ever whole for one of the two only.
+        (!facts.isTroubled(other, sent.seq, seq) &&
+          facts.troubles(gateway).length !== facts.troubles(other).length)
       )
     })
   }).length
-}
 
 /**
  * Whether another gateway admitted again when it need not wait any more for the one that admitted this, while that may still have been
  * connecting: connections take the machine's time, which is short where the clock is moved.
  */
-const isOutrun = (facts: Facts, admitted: Answer, { to }: Trouble, other: number): boolean =>
+const isOutrun = (
+  facts: Facts,
+  admitted: Answer,
+  { to }: Trouble,
+  isOther: (answer: Answer) => boolean,
+): boolean =>
   facts.answers.some(
     answer =>
-      answer.gateway === other &&
+      isOther(answer) &&
       answer.key === admitted.key &&
       headerOf(answer, 'reset') === headerOf(admitted, 'reset') &&
       isAdmitted(answer) &&
@@ -141,16 +136,6 @@ const isOutrun = (facts: Facts, admitted: Answer, { to }: Trouble, other: number
       answer.at - to.at > reconcilesForMs &&
       answer.ms - to.ms < backAfterRealMs,
   )
-
-/** The same for units that were admitted since Redis was not whole. */
-const isLateBack = (facts: Facts, admitted: Answer, other: number): boolean =>
-  facts
-    .troubles(admitted.gateway)
-    .some(trouble => trouble.from.seq < admitted.seq && isOutrun(facts, admitted, trouble, other))
-
-/** Whether Redis was ever whole for one of the two only. */
-const isAlone = (facts: Facts, gateway: number, other: number): boolean =>
-  facts.troubles(gateway).length !== facts.troubles(other).length
 
 export const withinLimit: Rule = (facts, report) => {
   for (const { key, reset, answers } of daysOf(facts)) {
@@ -161,7 +146,7 @@ export const withinLimit: Rule = (facts, report) => {
     const allowed = limit + lostOf(facts, admitted) + missingOf(facts, admitted) + apartOf(facts, admitted)
     if (admitted.length > allowed)
       report.broken(
-        admitted.at(-1)?.seq ?? 0,
+        { seq: admitted.at(-1)?.seq ?? 0 },
         `${key} was admitted ${admitted.length} times until ${isoOf(reset * second)}; its limit is ${limit}, and ${allowed} were allowed`,
       )
   }
@@ -171,7 +156,7 @@ export const exactWhileServing: Rule = (facts, report) => {
   const until = facts.firstTrouble
   const changes = [
     ...facts.keyEvents.filter(({ what }) => what === 'tier' || what === 'unsure'),
-    ...facts.history.events.filter(event => event.kind === 'configured'),
+    ...facts.of('configured'),
   ]
   const firstChange = Math.min(last, ...changes.map(({ seq }) => seq))
   for (const { key, answers } of daysOf(facts)) {
@@ -183,29 +168,28 @@ export const exactWhileServing: Rule = (facts, report) => {
     for (const answer of admitted) {
       const used = headerOf(answer, 'limit') - headerOf(answer, 'remaining')
       const twin = counts.get(used)
-      if (twin) report.broken(answer.seq, `${describe(answer)}: unit ${used} was given to #${twin.seq} too`)
+      if (twin) report.broken(answer, `unit ${used} was given to #${twin.seq} too`)
       counts.set(used, answer)
     }
     const most = Math.max(0, ...counts.keys())
     if (most > admitted.length + unsure)
       report.broken(
-        counts.get(most)?.seq ?? 0,
+        { seq: counts.get(most)?.seq ?? 0 },
         `${key}: ${most} units are taken for ${admitted.length} admitted requests`,
       )
     for (const answer of quiet.filter(({ status }) => status === 429)) {
       const before = answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq).length
       if (before + unsure < headerOf(answer, 'limit'))
-        report.broken(answer.seq, `${describe(answer)} after ${before} of ${headerOf(answer, 'limit')}`)
+        report.broken(answer, `it comes after ${before} of ${headerOf(answer, 'limit')}`)
     }
   }
 }
 
 export const exactAfterwards: Rule = (facts, report) => {
-  const judged = facts.phase('judged')
   for (const { key, answers } of daysOf(facts)) {
     if (facts.keyEvents.some(event => event.key === key && event.what === 'unsure')) continue
     const final = answers
-      .filter(({ sent, path }) => sent.seq > judged && path.startsWith('/locations?'))
+      .filter(({ sent, path }) => sent.seq > facts.judgedFrom && path.startsWith('/locations?'))
       .toSorted((a, b) => a.sent.seq - b.sent.seq)
     const [first] = final
     if (!first || !final.every(({ status }) => status === 200 || status === 429)) continue
@@ -218,14 +202,13 @@ export const exactAfterwards: Rule = (facts, report) => {
     let used = limit - headerOf(first, 'remaining') - (first.status === 200 ? 1 : 0)
     if (used > most || (used < least && used < limit))
       report.broken(
-        first.seq,
-        `${describe(first)}: ${used} are counted, and ${least === most ? most : `${least} to ${most}`} were admitted`,
+        first,
+        `${used} are counted, and ${least === most ? most : `${least} to ${most}`} were admitted`,
       )
     for (const answer of final.slice(1)) {
       const next = limit - headerOf(answer, 'remaining') - (answer.status === 200 ? 1 : 0)
       const right = Math.min(limit, used + 1)
-      if (next !== right)
-        report.broken(answer.seq, `${describe(answer)}: it has ${next} counted, and ${right} is right`)
+      if (next !== right) report.broken(answer, `it has ${next} counted, and ${right} is right`)
       used = next
     }
   }
@@ -247,7 +230,7 @@ export const resetAtMidnight: Rule = (facts, report) => {
     const instants = [answer.sent.at, answer.at, ...(isAway ? [answer.sent.at + skew, answer.at + skew] : [])]
     report.saw()
     const reset = headerOf(answer, 'reset') * second
-    if (!instants.some(at => Math.abs(midnightAfter(at) - reset) <= 0))
-      report.broken(answer.seq, `${describe(answer)}: the day ends at ${isoOf(reset)}`)
+    if (!instants.some(at => midnightAfter(at) === reset))
+      report.broken(answer, `the day ends at ${isoOf(reset)}`)
   }
 }

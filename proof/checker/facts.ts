@@ -1,15 +1,7 @@
 // What the rules of the checker read out of a history: when Redis was not whole for a gateway, which settings were in force, what
 // a key's limit was. The checker's own reading of the contract: nothing here is imported from the product.
 
-import type {
-  Answer,
-  GatewayEvent,
-  History,
-  HistoryEvent,
-  KeyEvent,
-  Moment,
-  SaidByProvider,
-} from '../history.ts'
+import type { Answer, History, HistoryEvent, Moment } from '../history.ts'
 import type { Settings, Step } from '../steps.ts'
 
 export const second = 1_000
@@ -21,30 +13,6 @@ export const zoneMs = 6 * hour
 
 /** Redis was not whole for a gateway from one event to another. */
 export type Trouble = { readonly from: Moment; readonly to: Moment }
-
-export type Facts = {
-  readonly history: History
-  readonly answers: readonly Answer[]
-  readonly said: readonly SaidByProvider[]
-  readonly keyEvents: readonly KeyEvent[]
-  readonly lives: readonly GatewayEvent[]
-  /** The largest difference between two clocks of gateways, or between one and the true one, in ms. */
-  readonly skewSpan: number
-  skewOf(answer: Pick<Answer, 'gateway' | 'run'>): number
-  /** Where counting may go other ways than through Redis, for one gateway. */
-  troubles(gateway: number): readonly Trouble[]
-  isTroubled(gateway: number, from: number, to: number): boolean
-  /** Whether it may not have reported yet what it admitted by itself, at a moment or between two. */
-  isUnsettled(gateway: number, from: Moment, to?: Moment): boolean
-  /** The first event at which Redis was not whole for anybody. */
-  readonly firstTrouble: number
-  /** The settings in force at a gateway. */
-  settingsAt(gateway: number, seq: number): Settings
-  /** The last moment of a kind of phase; the end of all where it did not come. */
-  phase(name: 'end' | 'judged'): number
-  /** The moment from which on a change of keys must be known to a gateway: see `knownAfter`. */
-  isKnown(gateway: number, change: Moment, sent: Moment): boolean
-}
 
 export const last = Number.MAX_SAFE_INTEGER
 // Polls come each half second, and what an outage held up comes back by the machine's time.
@@ -59,77 +27,74 @@ export const isSoonAfter = ({ to }: Trouble, { at, ms }: Moment): boolean =>
 
 const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'drop-messages', 'fail-over']
 
-export const factsOf = (history: History): Facts => {
-  const { events, schedule } = history
+export type Facts = ReturnType<typeof factsOf>
+
+export const factsOf = ({ events, schedule }: History) => {
   const of = <Kind extends HistoryEvent['kind']>(kind: Kind) =>
     events.filter((event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind)
-  const answers = of('answer')
-  const lives = of('gateway')
-  const steps = of('step')
+  const [answers, lives, steps, phases] = [of('answer'), of('gateway'), of('step'), of('phase')]
+  /** Settings that came into force. */
+  const configured = of('configured').filter(({ outcome }) => outcome === 'applied')
+  const skews = [0, ...lives.map(({ skewMs }) => skewMs)]
   const end: Moment = { seq: last, at: last, ms: last }
 
-  const all = troublesOf(history)
-  const troubles = (gateway: number): readonly Trouble[] => all.get(gateway) ?? []
-  const skews = [0, ...lives.map(({ skewMs }) => skewMs)]
-  const configured = of('configured').filter(({ outcome }) => outcome === 'applied')
+  const found = schedule.skews.map((): Trouble[] => [])
+  const everybody = [...found.keys()]
+  steps.forEach((from, i) => {
+    const { step } = from
+    const note = (concerned: readonly number[], to: Moment): void => {
+      for (const gateway of concerned) found[gateway]?.push({ from, to })
+    }
+    // What happens at once is over with the next step.
+    const next: Moment = steps[i + 1] ?? phases[0] ?? end
+    if (concernsAllAtOnce.includes(step.do)) note(everybody, next)
+    // To a process that stood still, replies of Redis come too late.
+    if (step.do === 'suspend') note([step.gateway], next)
+    // Where a disk is full, counting goes on in what is reserved for it.
+    if (schedule.store === 'embedded' || (step.do !== 'link' && step.do !== 'store')) return
+    const healed =
+      steps.find(other => other.step.do === 'heal' && other.step.id === step.id) ??
+      phases.find(({ phase }) => phase === 'end')
+    note(step.do === 'link' ? step.gateways : everybody, healed ?? end)
+  })
+  /** Where counting may go other ways than through Redis, for one gateway. */
+  const troubles = (gateway: number): readonly Trouble[] => found[gateway] ?? []
 
   return {
-    history,
-    answers,
+    ...{ schedule, events, of, answers, lives, steps, configured, troubles },
     said: of('provider'),
     keyEvents: of('key'),
-    lives,
+    /** The largest difference between two clocks of gateways, or between one and the true one, in ms. */
     skewSpan: Math.max(...skews) - Math.min(...skews),
-    skewOf: ({ gateway, run }) =>
+    skewOf: ({ gateway, run }: Answer): number =>
       lives.find(life => life.gateway === gateway && life.run === run)?.skewMs ??
       schedule.skews[gateway] ??
       0,
-    troubles,
-    isTroubled: (gateway, from, to) =>
+    isTroubled: (gateway: number, from: number, to: number): boolean =>
       troubles(gateway).some(trouble => trouble.from.seq <= to && from <= trouble.to.seq),
-    isUnsettled: (gateway, from, to = from) =>
+    /** Whether it may not have reported yet what it admitted by itself, at a moment or between two. */
+    isUnsettled: (gateway: number, from: Moment, to = from): boolean =>
       troubles(gateway).some(trouble => trouble.from.seq <= to.seq && isSoonAfter(trouble, from)),
-    firstTrouble: Math.min(last, ...[...all.values()].flat().map(({ from }) => from.seq)),
-    settingsAt: (_gateway, seq) =>
-      configured
-        .filter(event => event.seq <= seq)
-        .reduce((settings, event) => Object.assign(settings, event.settings), { ...schedule.settings }),
-    phase: name => of('phase').find(({ phase }) => phase === name)?.seq ?? last,
-    isKnown: (gateway, change, sent) => {
+    /** The first event at which Redis was not whole for anybody. */
+    firstTrouble: Math.min(last, ...found.flat().map(({ from }) => from.seq)),
+    settingsAt: (seq: number): Settings => {
+      const until = configured.filter(event => event.seq <= seq)
+      return Object.assign({}, schedule.settings, ...until.map(({ settings }) => settings))
+    },
+    /** From when on the promised time has passed; the end of all where it did not. */
+    judgedFrom: phases.find(({ phase }) => phase === 'judged')?.seq ?? last,
+    /** Whether a gateway must know of a change of keys when a request is sent. */
+    isKnown: (gateway: number, change: Moment, sent: Moment): boolean => {
       if (sent.at - change.at < knownAfterMs || sent.ms - change.ms < knownAfterRealMs) return false
+      const isLongAfter = (to: Moment, { at, ms }: Moment): boolean =>
+        at - to.at > backAfterMs && ms - to.ms > backAfterRealMs
       return troubles(gateway).every(
         ({ from, to }) =>
-          (to.seq < change.seq - 1 &&
-            change.at - to.at > backAfterMs &&
-            change.ms - to.ms > backAfterRealMs) ||
-          (sent.at - to.at > backAfterMs && sent.ms - to.ms > backAfterRealMs) ||
+          (to.seq < change.seq - 1 && isLongAfter(to, change)) ||
+          isLongAfter(to, sent) ||
           from.seq > sent.seq,
       )
     },
-  }
-
-  function troublesOf({ schedule: { skews: gateways } }: History): Map<number, Trouble[]> {
-    const found = new Map<number, Trouble[]>(gateways.map((_, gateway) => [gateway, []]))
-    const note = (concerned: readonly number[], from: Moment, to: Moment): void => {
-      for (const gateway of concerned) found.get(gateway)?.push({ from, to })
-    }
-    const everybody = gateways.map((_, gateway) => gateway)
-    steps.forEach((taken, i) => {
-      const { step } = taken
-      // What happens at once is over with the next step.
-      const next: Moment = steps[i + 1] ?? of('phase')[0] ?? end
-      if (concernsAllAtOnce.includes(step.do)) note(everybody, taken, next)
-      // To a process that stood still, replies of Redis come too late.
-      if (step.do === 'suspend') note([step.gateway], taken, next)
-      // Where a disk is full, counting goes on in what is reserved for it.
-      if (schedule.store === 'embedded' || (step.do !== 'link' && step.do !== 'store')) return
-      const healed: Moment =
-        steps.find(other => other.step.do === 'heal' && other.step.id === step.id) ??
-        of('phase').find(({ phase }) => phase === 'end') ??
-        end
-      note(step.do === 'link' ? step.gateways : everybody, taken, healed)
-    })
-    return found
   }
 }
 
@@ -145,8 +110,12 @@ const unchecked = /"code":"(?:store_unavailable|tier_not_configured)"/
 /** May have been counted, although nobody saw it: no answer, or none from the store. */
 export const isUnsure = (answer: Answer): boolean => answer.status === 0 || isUnchecked(answer)
 
-export const headerOf = (answer: Answer, name: string): number =>
-  Number(answer.headers[`x-ratelimit-${name}`])
+export const headerOf = ({ headers }: Answer, name: 'limit' | 'remaining' | 'reset'): number =>
+  Number(headers[`x-ratelimit-${name}`])
+
+/** How long the weather of an answer is still fresh, in ms; NaN where it does not say. */
+export const ttlOf = ({ headers }: Answer): number =>
+  Number(/; ttl=(-?\d+)/.exec(headers['cache-status'] ?? '')?.[1]) * second
 
 export const durationOf = (text: string | undefined): number => {
   const [, number, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(text ?? '') ?? []

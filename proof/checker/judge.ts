@@ -12,7 +12,7 @@ import {
 import { answered, withinContract } from './answers.ts'
 import { withinBudget } from './budget.ts'
 import { exactAfterwards, exactWhileServing, resetAtMidnight, withinLimit } from './counts.ts'
-import { factsOf } from './facts.ts'
+import { describe, factsOf } from './facts.ts'
 import { changesInForce, revokedRefused } from './keys.ts'
 import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
@@ -48,12 +48,12 @@ export const judge = (history: History): Verdict => {
   for (const promise of promiseNumbers) {
     let found = 0
     rules[promise](facts, {
-      saw: (times = 1) => {
-        if (times > 0) exercised[promise] = (exercised[promise] ?? 0) + times
+      saw: () => {
+        exercised[promise] = (exercised[promise] ?? 0) + 1
       },
-      broken: (seq, detail) => {
-        found += 1
-        if (found <= mostOfOne) violations.push({ promise, seq, detail })
+      broken: (event, detail) => {
+        const seen = 'sent' in event ? `${describe(event)}: ${detail}` : detail
+        if (++found <= mostOfOne) violations.push({ promise, seq: event.seq, detail: seen })
       },
     })
   }

@@ -2,84 +2,70 @@
 // as soon as a gateway must know of the change.
 
 import type { Answer, KeyEvent, Moment } from '../history.ts'
-import { describe, type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
+import { type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
-const surelyChanged = ({ keyEvents }: Facts): Map<string, KeyEvent[]> => {
-  const keys = new Map<string, KeyEvent[]>()
-  for (const event of keyEvents) keys.set(event.key, [...(keys.get(event.key) ?? []), event])
-  for (const [key, events] of keys) if (events.some(({ what }) => what === 'unsure')) keys.delete(key)
-  return keys
+/** Answers to keys of which every change is sure, and the changes of the key. */
+const answersToSure = ({ answers, keyEvents }: Facts): (readonly [Answer, readonly KeyEvent[]])[] => {
+  const changes = Map.groupBy(keyEvents, ({ key }) => key)
+  return answers.flatMap(answer => {
+    const events = changes.get(answer.key)
+    const isSure = answer.status !== 0 && events && events.every(({ what }) => what !== 'unsure')
+    return isSure ? [[answer, events] as const] : []
+  })
 }
 
 /** What ends the secret that a request was sent with: the expiry of its key, or the rotation that replaced it. */
-const endOf = (events: readonly KeyEvent[] | undefined, answer: Answer): KeyEvent | undefined =>
-  events?.findLast(
+const endOf = (events: readonly KeyEvent[], answer: Answer): KeyEvent | undefined =>
+  events.findLast(
     ({ what, until, seq }) =>
       until !== undefined && seq < answer.sent.seq && (what === 'rotated') === (answer.former === true),
   )
 
 /** Gateways go by their own clocks, and a request may wait. */
-const isPast = (facts: Facts, until: number, at: number): boolean => at > until + facts.skewSpan + second
-const isBefore = (facts: Facts, until: number, at: number): boolean => at < until - facts.skewSpan - second
+const toleranceMs = (facts: Facts): number => facts.skewSpan + second
 
 export const revokedRefused: Rule = (facts, report) => {
-  const keys = surelyChanged(facts)
-  for (const answer of facts.answers) {
-    if (answer.status === 0) continue
-    const events = keys.get(answer.key)
-    const revoked = events?.find(({ what }) => what === 'revoked')
+  for (const [answer, events] of answersToSure(facts)) {
+    const revoked = events.find(({ what }) => what === 'revoked')
     const end = endOf(events, answer)
-    const isEnded = end?.until !== undefined && isPast(facts, end.until, answer.sent.at)
+    const isEnded = end?.until !== undefined && answer.sent.at > end.until + toleranceMs(facts)
     const why = [revoked, isEnded ? end : undefined].find(
       event => event && facts.isKnown(answer.gateway, event, answer.sent),
     )
     if (!why) continue
     report.saw()
+    const until = why.until === undefined ? '' : `, valid until ${isoOf(why.until)}`
     if (answer.status !== 401 && !isUnchecked(answer))
-      report.broken(
-        answer.seq,
-        `${describe(answer)}: the key was ${why.what} at #${why.seq}${why.until === undefined ? '' : `, valid until ${isoOf(why.until)}`}`,
-      )
+      report.broken(answer, `the key was ${why.what} at #${why.seq}${until}`)
   }
 }
 
 export const changesInForce: Rule = (facts, report) => {
-  const keys = surelyChanged(facts)
-  const configured = facts.history.events.flatMap(event =>
-    event.kind === 'configured' && event.outcome === 'applied' ? [event] : [],
-  )
-  for (const answer of facts.answers) {
-    if (answer.status === 0) continue
-    const events = keys.get(answer.key)
-    const issued = events?.find(({ what }) => what === 'issued')
-    if (!events || !issued || !facts.isKnown(answer.gateway, issued, answer.sent)) continue
-    const revoked = events.find(({ what }) => what === 'revoked')
-    if (revoked && revoked.seq < answer.seq) continue
+  for (const [answer, events] of answersToSure(facts)) {
+    const isKnown = (event: Moment): boolean => facts.isKnown(answer.gateway, event, answer.sent)
+    const isMeanwhile = ({ seq }: Moment): boolean => answer.sent.seq < seq && seq < answer.seq
+    const before = events.filter(({ seq }) => seq < answer.seq)
+    const issued = events.find(({ what }) => what === 'issued')
+    if (!issued || !isKnown(issued) || before.some(({ what }) => what === 'revoked')) continue
     const end = endOf(events, answer)
-    if (end?.until !== undefined && !isBefore(facts, end.until, answer.at)) continue
+    if (end?.until !== undefined && answer.at >= end.until - toleranceMs(facts)) continue
     // A secret that is new must be known, and one that is replaced may end at once for whoever knows of no overlap.
-    const rotation = events.findLast(({ what, seq }) => what === 'rotated' && seq < answer.seq)
-    if (rotation && !facts.isKnown(answer.gateway, rotation, answer.sent)) continue
+    const rotation = before.findLast(({ what }) => what === 'rotated')
+    if (rotation && !isKnown(rotation)) continue
     if (answer.status === 401) {
       report.saw()
-      report.broken(answer.seq, `${describe(answer)}: the key was issued at #${issued.seq}`)
+      report.broken(answer, `the key was issued at #${issued.seq}`)
       continue
     }
     // The tier in force is that of the last change; one on its way may be in force or not.
-    const changes = events.filter(({ tier, seq }) => tier !== undefined && seq < answer.seq)
+    const changes = before.filter(({ tier }) => tier !== undefined)
     const tier = changes.at(-1)?.tier
-    const isSure = changes.every(change => facts.isKnown(answer.gateway, change, answer.sent))
-    const isMoving = configured.some(({ seq }) => answer.sent.seq < seq && seq < answer.seq)
-    const isLater = (moment: Moment) => moment.seq > answer.sent.seq && moment.seq < answer.seq
-    if (tier === undefined || !isSure || isMoving || changes.some(isLater)) continue
-    if (isUnchecked(answer)) continue
-    const limit = Number(facts.settingsAt(answer.gateway, answer.sent.seq)[`quota.tiers.${tier}`])
+    if (tier === undefined || !changes.every(isKnown) || isUnchecked(answer)) continue
+    if ([...changes, ...facts.configured].some(isMeanwhile)) continue
+    const limit = Number(facts.settingsAt(answer.sent.seq)[`quota.tiers.${tier}`])
     if (changes.length > 1 || answer.key !== 'plenty') report.saw()
     if (headerOf(answer, 'limit') !== limit)
-      report.broken(
-        answer.seq,
-        `${describe(answer)}: its limit is ${headerOf(answer, 'limit')}, and ${limit} in force`,
-      )
+      report.broken(answer, `its limit is ${headerOf(answer, 'limit')}, and ${limit} in force`)
   }
 }

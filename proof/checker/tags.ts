@@ -1,12 +1,11 @@
 // Promise 5: a tag names one body, and 304 comes only for the tag of the same path and key. The body of one path may be compressed
 // in several ways, which share its weather; here all have been decoded.
 
-import { describe } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 export const tagsNameBodies: Rule = ({ answers }, report) => {
   const bodies = new Map<string, string>()
-  const given = new Map<string, Set<string>>()
+  const given = new Set<string>()
   for (const answer of answers) {
     const { status, headers, path, ifNoneMatch, body, method } = answer
     const tag = headers.etag
@@ -15,19 +14,17 @@ export const tagsNameBodies: Rule = ({ answers }, report) => {
       // An answer to HEAD has the tag of a body that it does not show.
       const isShown = method !== 'HEAD'
       if (known !== undefined) report.saw()
-      if (isShown && known !== undefined && known !== body)
-        report.broken(answer.seq, `${describe(answer)}: ${tag} named another body`)
+      if (isShown && known !== undefined && known !== body) report.broken(answer, `${tag} named another body`)
       if (isShown) bodies.set(tag, body)
-      given.set(path, (given.get(path) ?? new Set()).add(weak(tag)))
+      given.add(`${path} ${weak(tag)}`)
     }
     if (status === 304) {
       report.saw()
-      if (ifNoneMatch === undefined)
-        report.broken(answer.seq, `${describe(answer)}: nothing was to be validated`)
+      if (ifNoneMatch === undefined) report.broken(answer, 'nothing was to be validated')
       else if (tag && weak(tag) !== weak(ifNoneMatch))
-        report.broken(answer.seq, `${describe(answer)}: for ${ifNoneMatch}, with ${tag}`)
-      else if (!given.get(path)?.has(weak(ifNoneMatch)))
-        report.broken(answer.seq, `${describe(answer)}: ${ifNoneMatch} was never given for this path`)
+        report.broken(answer, `for ${ifNoneMatch}, with ${tag}`)
+      else if (!given.has(`${path} ${weak(ifNoneMatch)}`))
+        report.broken(answer, `${ifNoneMatch} was never given for this path`)
     }
   }
 }

@@ -7,7 +7,7 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import { readConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import type { Recorder } from '../history.ts'
+import type { Happened, Recorder } from '../history.ts'
 import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
 import { openFiles } from './files.ts'
@@ -69,15 +69,12 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const due = new Map<number, number>()
   const faults = new Map<string, Step>()
 
-  const linkFaultOf = (gateway: number): LinkFault | undefined => {
-    for (const step of faults.values())
-      if (step.do === 'link' && step.gateways.includes(gateway)) return step.fault
-    return undefined
-  }
+  const linkFaultOf = (gateway: number): LinkFault | undefined =>
+    [...faults.values()].flatMap(step =>
+      step.do === 'link' && step.gateways.includes(gateway) ? [step.fault] : [],
+    )[0]
   const applyLinks = (): void => {
-    members.forEach((member, gateway) => {
-      member?.link?.set(linkFaultOf(gateway))
-    })
+    for (const [gateway, member] of members.entries()) member?.link?.set(linkFaultOf(gateway))
   }
 
   const start = async (gateway: number, skewMs: number): Promise<void> => {
@@ -100,8 +97,8 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     members[gateway] = undefined
     return member
   }
-  const lifeOf = (gateway: number, skewMs: number) =>
-    ({ kind: 'gateway', gateway, run: runs[gateway] ?? 0, skewMs }) as const
+  const record = (gateway: number, { skewMs }: Member, what: 'stopping' | 'stopped' | 'killed'): void =>
+    recorder.add({ kind: 'gateway', gateway, run: runs[gateway] ?? 0, skewMs, what })
 
   const adminConfig = readConfig({ files: [], env: settingsAt(place, undefined) }).config
   const store = await openStore(adminConfig, clock, { redisAway: () => {}, redisBack: () => {} })
@@ -112,40 +109,42 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     clock,
   })
   const keys = new Map<string, { id: string; key: string; former?: string }>()
-  const issue = async (name: string, tier: string, expiresAfterMs?: number): Promise<void> => {
+  /** Where it failed half way, nothing is promised of the key any more. */
+  const changeKey = async (
+    key: string,
+    change: () => Promise<Omit<Happened & { kind: 'key' }, 'kind' | 'key'>>,
+  ) => {
     try {
+      recorder.add({ kind: 'key', key, ...(await change()) })
+    } catch {
+      recorder.add({ kind: 'key', key, what: 'unsure' })
+    }
+  }
+  const issue = (name: string, tier: string, expiresAfterMs?: number): Promise<void> =>
+    changeKey(name, async () => {
       const until = expiresAfterMs === undefined ? undefined : clock.now() + expiresAfterMs
       const expires = until === undefined ? {} : { expires: new Date(until).toISOString() }
       const { id, key } = await administration.createKey(subscriber, tier, expires)
       keys.set(name, { id, key })
-      recorder.add({ kind: 'key', key: name, what: 'issued', tier, ...(until !== undefined && { until }) })
-    } catch {
-      recorder.add({ kind: 'key', key: name, what: 'unsure' })
-    }
-  }
-  const change = async (name: string, what: 'revoked' | 'tier', tier?: string): Promise<void> => {
-    const known = keys.get(name)
+      return { what: 'issued', tier, ...(until !== undefined && { until }) }
+    })
+  const changeIssued = async (step: Step & { do: 'rotate' | 'revoke' | 'tier' }): Promise<void> => {
+    const known = keys.get(step.key)
     if (!known) return
-    try {
-      await (tier === undefined
-        ? administration.revokeKey(known.id)
-        : administration.setKey(known.id, { tier }))
-      recorder.add({ kind: 'key', key: name, what, ...(tier !== undefined && { tier }) })
-    } catch {
-      recorder.add({ kind: 'key', key: name, what: 'unsure' })
-    }
-  }
-
-  const rotate = async (name: string, overlapMs: number): Promise<void> => {
-    const known = keys.get(name)
-    if (!known) return
-    try {
-      const { key, formerKeyUntil } = await administration.rotateKey(known.id, overlapMs)
-      keys.set(name, { id: known.id, key, former: known.key })
-      recorder.add({ kind: 'key', key: name, what: 'rotated', until: Date.parse(formerKeyUntil) })
-    } catch {
-      recorder.add({ kind: 'key', key: name, what: 'unsure' })
-    }
+    const { id, key: former } = known
+    await changeKey(step.key, async () => {
+      if (step.do === 'revoke') {
+        await administration.revokeKey(id)
+        return { what: 'revoked' }
+      }
+      if (step.do === 'tier') {
+        await administration.setKey(id, { tier: step.tier })
+        return { what: 'tier', tier: step.tier }
+      }
+      const { key, formerKeyUntil } = await administration.rotateKey(id, step.overlapMs)
+      keys.set(step.key, { id, key, former })
+      return { what: 'rotated', until: Date.parse(formerKeyUntil) }
+    })
   }
 
   const renewed = (what: 'certificate' | 'name', value: string): void =>
@@ -194,6 +193,12 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       await provider.set({ latencyMs: 0 })
     }
   }
+  const endAll = async (): Promise<void> => {
+    for (const [id, step] of [...faults]) {
+      faults.delete(id)
+      await endFault(step)
+    }
+  }
   const isFrozen = (): boolean =>
     [...faults.values()].some(each => each.do === 'store' && each.fault === 'frozen')
 
@@ -240,15 +245,15 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'stop': {
         const member = leave(step.gateway)
         if (!member) return
-        recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'stopping' })
+        record(step.gateway, member, 'stopping')
         await member.stop()
-        recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'stopped' })
+        record(step.gateway, member, 'stopped')
         return
       }
       case 'kill': {
         const kill = async (): Promise<void> => {
           const member = leave(step.gateway)
-          if (member) recorder.add({ ...lifeOf(step.gateway, member.skewMs), what: 'killed' })
+          if (member) record(step.gateway, member, 'killed')
           await member?.kill()
         }
         const { under } = step
@@ -275,15 +280,15 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       case 'issue':
         return issue(step.key, step.tier, step.expiresAfterMs)
       case 'rotate':
-        return rotate(step.key, step.overlapMs)
       case 'revoke':
-        return change(step.key, 'revoked')
       case 'tier':
-        return change(step.key, 'tier', step.tier)
+        return changeIssued(step)
       case 'configure':
         return configure(step.settings)
       case 'purge':
-        return purge(step.gateway, step.kind === 'hard')
+        return members[step.gateway]?.purge(step.kind === 'hard').then(kind => {
+          if (kind) recorder.add({ kind: 'purged', gateway: step.gateway, hard: kind === 'hard' })
+        })
       case 'run':
         return provider.setRun(step.fault)
     }
@@ -302,14 +307,6 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     if (isRefused) settings = before
   }
 
-  const purge = async (gateway: number, isHard: boolean): Promise<void> => {
-    const kind = await members[gateway]?.purge(isHard)
-    if (kind) recorder.add({ kind: 'purged', gateway, hard: kind === 'hard' })
-  }
-
-  const startDue = async (): Promise<void> => {
-    for (const [gateway, skewMs] of [...due]) await start(gateway, skewMs)
-  }
   const readiness = () =>
     Promise.all(members.map(async (member, gateway) => ({ gateway, ...(await member?.ready()) })))
 
@@ -318,14 +315,11 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     take: async step => {
       recorder.add({ kind: 'step', step })
       await carryOut(step)
-      if (step.do === 'heal') await startDue()
+      if (step.do === 'heal') for (const [gateway, skewMs] of [...due]) await start(gateway, skewMs)
     },
     send: (requests, options = {}) => sender.send(requests, options),
     endFaults: async () => {
-      for (const [id, step] of [...faults]) {
-        faults.delete(id)
-        await endFault(step)
-      }
+      await endAll()
       provider.setRun('none')
       for (const gateway of members.keys()) if (!members[gateway]) await start(gateway, due.get(gateway) ?? 0)
     },
@@ -340,10 +334,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     },
     keys: () => [...keys.keys()],
     close: async () => {
-      for (const [id, step] of [...faults]) {
-        faults.delete(id)
-        await endFault(step)
-      }
+      await endAll()
       await Promise.all(members.map(member => member?.kill()))
       await store.close()
     },

@@ -1,7 +1,7 @@
-// A gateway of a history in a process of its own: `node gateway-child.ts [<sabotage>]`. The process that forked it sends its start and
-// then calls, one message each, and gets one message back for each. It ends when that process is gone.
+// A gateway of a history in a process of its own: `node gateway-child.ts [<sabotage>]`. gateway-process.ts starts and calls it.
 
 import type { Gateway } from '../../src/gateway.ts'
+import { serveCalls } from './calls.ts'
 
 type Env = Readonly<Record<string, string>>
 
@@ -10,11 +10,6 @@ export type Call =
   | { readonly do: 'start'; readonly env: Env; readonly skewMs: number; readonly instant: string }
   | { readonly do: 'configure'; readonly env: Env }
   | { readonly do: 'due' | 'catalogue' | 'stop' }
-
-export type Numbered = Call & { readonly id: number }
-export type Reply =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly error: string }
 
 const [sabotage] = process.argv.slice(2)
 if (sabotage) (await import('../sabotage/plant.ts')).plant(sabotage)
@@ -28,7 +23,8 @@ let gateway: Gateway | undefined
 let runDue = async (): Promise<void> => {}
 let env: Env = {}
 
-const take = async (call: Call): Promise<unknown> => {
+process.on('disconnect', () => process.exit(0))
+serveCalls(async (call: Call): Promise<unknown> => {
   switch (call.do) {
     case 'start': {
       env = call.env
@@ -48,16 +44,4 @@ const take = async (call: Call): Promise<unknown> => {
     case 'stop':
       return gateway?.close()
   }
-}
-
-process.on('message', ({ id, ...call }: Numbered) => {
-  const reply = (sent: Reply): void =>
-    void process.send?.(sent, () => {
-      if (call.do === 'stop') process.exit(0)
-    })
-  take(call).then(
-    value => reply({ id, value }),
-    (error: unknown) => reply({ id, error: String(error) }),
-  )
 })
-process.on('disconnect', () => process.exit(0))

@@ -138,16 +138,11 @@ const damaged = (connection: Connection, chunk: Buffer, fault: LinkFault | undef
   if (fault?.kind !== 'cut' && fault?.kind !== 'corrupt') return chunk
   const at = fault.afterBytes - before
   if (at > chunk.length) return chunk
-  if (fault.kind === 'cut') {
-    const rest = chunk.subarray(0, Math.max(0, at))
-    if (rest.length > 0) connection.client.write(rest)
-    connection.client.end()
-    connection.server.destroy()
-    return undefined
-  }
+  const kept = chunk.subarray(0, Math.max(0, at))
   // No reply of Redis begins so, and no HTTP and no gzip continues so: nothing may be read out of it.
-  const garbage = Buffer.alloc(Math.max(8, chunk.length - Math.max(0, at)), '\x01?')
-  connection.client.write(Buffer.concat([chunk.subarray(0, Math.max(0, at)), garbage]))
+  const garbage = fault.kind === 'cut' ? '' : Buffer.alloc(Math.max(8, chunk.length - kept.length), '\x01?')
+  const sent = Buffer.concat([kept, Buffer.from(garbage)])
+  if (sent.length > 0) connection.client.write(sent)
   connection.client.end()
   connection.server.destroy()
   return undefined

@@ -25,15 +25,12 @@ export type Place = {
   readonly settings: () => Settings
 }
 
-export type Member = {
+/** A gateway, in this process or in one of its own. */
+export type Running = {
   readonly apiUrl: string
-  readonly skewMs: number
-  readonly link: Link | undefined
+  readonly opsUrl: string
   configure(): Promise<string>
   readCatalogue(): Promise<void>
-  /** Purges all entries. Returns what it was in the end, undefined when the store did not take it. */
-  purge(hard: boolean): Promise<'soft' | 'hard' | undefined>
-  ready(): Promise<{ status: number; body: string }>
   /** In order, as on SIGTERM. */
   stop(): Promise<void>
   /** Resolves when it is dead. */
@@ -43,18 +40,21 @@ export type Member = {
   resume?(): void
 }
 
-type Running = Pick<
-  Member,
-  'apiUrl' | 'configure' | 'readCatalogue' | 'stop' | 'kill' | 'suspend' | 'resume'
-> & {
-  readonly opsUrl: string
+export type Member = Running & {
+  readonly skewMs: number
+  readonly link: Link | undefined
+  /** Purges all entries. Returns what it was in the end, undefined when the store did not take it. */
+  purge(hard: boolean): Promise<'soft' | 'hard' | undefined>
+  ready(): Promise<{ status: number; body: string }>
 }
 
-const environmentOf = (settings: Settings): Record<string, string> =>
+type Env = Readonly<Record<string, string>>
+
+const environmentOf = (settings: Settings): Env =>
   Object.fromEntries(Object.entries(settings).map(([path, value]) => [variableOf(path.split('.')), value]))
 
 /** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
-export const settingsAt = (place: Place, redisPort: number | undefined): Record<string, string> => ({
+export const settingsAt = (place: Place, redisPort: number | undefined): Env => ({
   ...fleetConstants,
   ...place.constants,
   ...environmentOf({
@@ -77,22 +77,20 @@ export const startMember = async (
   link?.set(fault)
   const env = () => settingsAt(place, link?.port)
   const starting = place.processes
-    ? startElsewhere(place, place.processes, skewMs, env)
+    ? startGatewayProcess(place, place.processes, skewMs, env)
     : startHere(place, skewMs, env)
-  const { apiUrl, opsUrl, stop, kill, ...running } = await starting.catch(error => {
+  const running = await starting.catch(error => {
     link?.close()
     throw error
   })
   const ops = async (path: string, init: { method?: 'POST'; body?: string } = {}) => {
-    const { statusCode, body } = await request(`${opsUrl}${path}`, {
-      ...init,
-      headers: { 'content-type': 'application/json' },
-    })
+    const headers = { 'content-type': 'application/json' }
+    const { statusCode, body } = await request(`${running.opsUrl}${path}`, { ...init, headers })
     return { status: statusCode, body: await body.text() }
   }
   return {
     ...running,
-    apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${new URL(apiUrl).port}`,
+    apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${new URL(running.apiUrl).port}`,
     skewMs,
     link,
     purge: async hard => {
@@ -102,31 +100,17 @@ export const startMember = async (
     },
     ready: () => ops('/readyz'),
     stop: async () => {
-      await stop()
+      await running.stop()
       link?.close()
     },
     kill: () => {
       link?.close()
-      return kill()
+      return running.kill()
     },
   }
 }
 
-const startElsewhere = async (
-  { clock }: Place,
-  processes: NonNullable<Place['processes']>,
-  skewMs: number,
-  env: () => Record<string, string>,
-): Promise<Running> => {
-  const started = await startGatewayProcess({ clock, skewMs, env: env(), ...processes })
-  return { ...started, configure: () => started.configure(env()) }
-}
-
-const startHere = async (
-  { clock: fleet }: Place,
-  skewMs: number,
-  env: () => Record<string, string>,
-): Promise<Running> => {
+const startHere = async ({ clock: fleet }: Place, skewMs: number, env: () => Env): Promise<Running> => {
   const clock = fleet.clockOf(skewMs)
   const gateway = await runGateway({ clock, trueNow: fleet.now, env }).catch(error => {
     clock.stop()

@@ -2,9 +2,10 @@
 // each body weather of its own, so that it can be told apart, and records it as the provider said it, before the link had it.
 
 import { once } from 'node:events'
-import { createServer, request, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import { request } from 'undici'
 import { startSimulator } from '../../simulator/simulator.ts'
 import type { ProviderFault } from '../steps.ts'
 import { type Link, openLink } from './link.ts'
@@ -42,9 +43,8 @@ export const openLaneProvider = async (): Promise<LaneProvider> => {
   let run: 'late' | 'withdrawn' | 'none' = 'none'
   let said = 0
   const simulator = await startSimulator({ clock: { now: () => now() }, runs: 'ecmwf' })
-  const port = Number(new URL(simulator.url).port)
 
-  const recorder = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, response) => {
+  const recorder = createServer({ maxHeaderSize: 256 * 1024 }, async (incoming, response) => {
     const arrivedAt = now()
     const url = incoming.url ?? ''
     const isForecast = url.startsWith('/v1/forecast')
@@ -64,49 +64,41 @@ export const openLaneProvider = async (): Promise<LaneProvider> => {
         .end('{"error":true,"reason":"Not Found"}')
       return
     }
-    const forwarded = request({ port, host: '127.0.0.1', path: url, headers: incoming.headers, agent: false })
-    forwarded.on('response', async answer => {
-      const status = answer.statusCode ?? 0
-      const chunks: Buffer[] = []
-      try {
-        for await (const chunk of answer) chunks.push(chunk as Buffer)
-      } catch {
-        note(null, null)
-        response.destroy()
-        return
-      }
-      const bytes = Buffer.concat(chunks)
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    try {
+      const { statusCode: status, ...answer } = await request(`${simulator.url}${url}`, {
+        headers: incoming.headers,
+        signal: gone.signal,
+        // Each call has a connection of its own, as none outlives a fault.
+        reset: true,
+      })
+      const bytes = Buffer.from(await answer.body.arrayBuffer())
       const text = (answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+      const type = answer.headers['content-type']?.toString()
       if (!isForecast) {
-        send(response, status, answer.headers['content-type'], run === 'late' ? withFormerRun(text) : text)
+        send(response, status, type, run === 'late' ? withFormerRun(text) : text)
         return
       }
       said += 1
       const own = status === 200 ? withOwnWeather(text, said) : text
       note(status, status === 200 ? own : null)
-      send(response, status, answer.headers['content-type'], own)
-    })
-    forwarded.on('error', () => {
+      send(response, status, type, own)
+    } catch {
       note(null, null)
       response.destroy()
-    })
-    response.on('close', () => {
-      if (!response.writableFinished) forwarded.destroy()
-    })
-    forwarded.end()
+    }
   })
   recorder.listen(0, '127.0.0.1')
   await once(recorder, 'listening')
   const link = await openLink((recorder.address() as AddressInfo).port)
 
   const control = async (change: object): Promise<void> => {
-    const response = await fetch(`${simulator.url}/control`, {
-      method: 'POST',
-      body: JSON.stringify(change),
-      headers: { 'content-type': 'application/json' },
-    })
-    if (!response.ok) throw new Error(`the simulator refused ${JSON.stringify(change)}`)
-    await response.body?.cancel()
+    const body = JSON.stringify(change)
+    const headers = { 'content-type': 'application/json' }
+    const answer = await request(`${simulator.url}/control`, { method: 'POST', body, headers })
+    if (answer.statusCode !== 200) throw new Error(`the simulator refused ${body}`)
+    await answer.body.dump()
   }
   return {
     url: `http://127.0.0.1:${link.port}`,

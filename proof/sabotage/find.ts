@@ -22,41 +22,34 @@ export const findSabotages = async (
   options: Options,
 ): Promise<{ results: SabotageResult[]; text: string }> => {
   const results: SabotageResult[] = []
+  const most = 'seeds' in options.until ? options.until.seeds : 0
   for (const { name, promise } of sabotages) {
-    const most = 'seeds' in options.until ? options.until.seeds : 0
-    let seed = options.first
+    let next = options.first
     let seeds = 0
     const found: number[] = []
     const broken: Record<string, number> = {}
-    const note = (number: number, promises: readonly PromiseNumber[]): void => {
-      seeds += 1
-      if (promises.some(each => promise.includes(each))) found.push(number)
-      for (const each of new Set(promises)) broken[each] = (broken[each] ?? 0) + 1
-    }
     await runLanes({
       lanes: options.lanes,
       folder: options.keep,
       sabotage: name,
       // More than one finds it where others were under way.
-      next: () => (seed - options.first >= most || found.length > 0 ? undefined : seed++),
+      next: () => (next - options.first >= most || found.length > 0 ? undefined : next++),
       shrink: () => false,
-      onJudged: ({ seed: number, verdict, stalledMs }) =>
-        note(number, stalledMs === undefined ? verdict.violations.map(each => each.promise) : []),
+      onJudged: ({ seed, verdict, stalledMs }) => {
+        seeds += 1
+        if (stalledMs !== undefined) return
+        const promises = new Set(verdict.violations.map(each => each.promise))
+        if (promise.some(each => promises.has(each))) found.push(seed)
+        for (const each of promises) broken[each] = (broken[each] ?? 0) + 1
+      },
       // Says nothing of the checker.
-      onFailed: (number, why) => {
-        process.stderr.write(`${name}, seed ${number}: ${why.split('\n')[0]}\n`)
-        note(number, [])
+      onFailed: (seed, why) => {
+        seeds += 1
+        process.stderr.write(`${name}, seed ${seed}: ${why.split('\n')[0]}\n`)
       },
     })
-    const result = {
-      name,
-      promise,
-      foundIn: found.length,
-      seeds,
-      first: Math.min(...found),
-      broken,
-    }
-    results.push({ ...result, first: found.length > 0 ? result.first : null })
+    const first = found.length > 0 ? Math.min(...found) : null
+    results.push({ name, promise, foundIn: found.length, seeds, first, broken })
     process.stderr.write(`${name}: found in ${found.length} of ${seeds} seeds\n`)
   }
   return { results, text: textOf(results) }

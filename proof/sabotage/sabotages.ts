@@ -1,304 +1,145 @@
-// Faults that are planted in the product, one at a time, to see whether the checker finds them: a text of one file and what
-// replaces it, and which promises it breaks. Longer than 300 lines, because there are 41 of them.
+// Faults that are planted in the product, one at a time, to see whether the checker finds them. Each row: what the fault is, the
+// promises of which it breaks at least one, and its file; then the text (-) that is replaced (+), which may begin and end
+// within a line.
 
 import type { PromiseNumber } from '../promises.ts'
 
 export type Sabotage = {
-  /** What the fault is. */
   readonly name: string
   readonly file: string
   readonly text: string
   readonly replacement: string
-  /** The promises of which it breaks at least one. */
   readonly promise: readonly PromiseNumber[]
 }
 
-export const sabotages: readonly Sabotage[] = [
-  {
-    name: 'a hard purge is lost',
-    file: 'src/cache/purges.ts',
-    text: 'purges.add(purge)',
-    replacement: "if (purge.kind === 'soft') purges.add(purge)",
-    promise: [15],
-  },
-  {
-    name: 'a holder that lost its lease may still write',
-    file: 'src/stores/redis/bytes.ts',
-    text: 'if (holder !== undefined) return (await write(names.lease(name), key, holder, bytes, expiresAt)) === 1',
-    replacement: '',
-    promise: [14],
-  },
-  {
-    name: 'all bodies have one tag',
-    file: 'src/api/representation.ts',
-    text: "hash('sha256', bytes, 'base64url').slice(0, tagLength)",
-    replacement: "'A'.repeat(tagLength)",
-    promise: [5],
-  },
-  {
-    name: 'a revoked key is accepted',
-    file: 'src/keys/authentication.ts',
-    text: "if (found.key.revokedAt !== null) return { refusal: 'key-revoked', keyId }",
-    replacement: '',
-    promise: [10],
-  },
-  {
-    name: 'the hours begin an hour early',
-    file: 'src/api/answer.ts',
-    text: 'text.hourly(timeline, readAt, hourlyHours)',
-    replacement: 'text.hourly(timeline, readAt - 3_600_000, hourlyHours)',
-    promise: [4],
-  },
-  {
-    name: 'a limit is a request higher',
-    file: 'src/keys/authentication.ts',
-    text: 'client: { keyId, subscriberId, tier, limit } }',
-    replacement: 'client: { keyId, subscriberId, tier, limit: limit + 1 } }',
-    promise: [2, 6, 7, 11],
-  },
-  {
-    name: 'the budget grants whatever is wanted',
-    file: 'src/stores/redis/spending.ts',
-    text: 'grant = math.min(grant, math.max(0, floor(room / unit) * unit))',
-    replacement: '',
-    promise: [12],
-  },
-  {
-    name: 'the quota ends at midnight UTC',
-    file: 'src/keys/metering.ts',
-    text: 'resetAfter: meter.resetAfter',
-    replacement: 'resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000',
-    promise: [9],
-  },
-  {
-    name: 'the weather of the cell to the north',
-    file: 'src/api/answer.ts',
-    text: 'grid.cellOf(latitude, longitude)',
-    replacement: 'grid.cellOf(latitude + 0.25, longitude)',
-    promise: [3],
-  },
-  {
-    name: 'each gateway takes all that is left as its allowance',
-    file: 'src/keys/outage.ts',
-    text: 'Math.floor((limit - lastKnown - 2 * stepOf(limit)) / instances)',
-    replacement: 'limit - lastKnown + instances * 0',
-    promise: [6],
-  },
-  {
-    name: 'a batch is counted twice',
-    file: 'src/stores/redis/usage-scripts.ts',
-    text: 'used = used + granted',
-    replacement: 'used = used + granted + granted',
-    promise: [7, 8],
-  },
-  {
-    name: 'what Redis lost is not counted again',
-    file: 'src/stores/redis/usage-scripts.ts',
-    text: 'local used = before + admitted - mine',
-    replacement: 'local used = before + (value and admitted - mine or 0)',
-    promise: [6, 8],
-  },
-  {
-    name: 'units admitted in an outage are reported as nothing',
-    file: 'src/keys/outage.ts',
-    text: 'count.admitted += 1\n',
-    replacement: '\n',
-    promise: [6, 8],
-  },
-  {
-    name: 'remaining is that of before the request',
-    file: 'src/keys/meter.ts',
-    text: 'limit - (used - granted) - i - 1',
-    replacement: 'limit - (used - granted) - i',
-    promise: [7, 8],
-  },
-  {
-    name: 'every tag is taken for the present one',
-    file: 'src/api/representation.ts',
-    text: 'ifNoneMatch !== undefined && matches(ifNoneMatch, tag)',
-    replacement: 'ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)',
-    promise: [5],
-  },
-  {
-    name: 'stale weather is served as long as its timeline lasts',
-    file: 'src/cache/freshness.ts',
-    text: 'Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry))',
-    replacement: 'freshUntil(entry, now) + 48 * 3_600_000',
-    promise: [3],
-  },
-  {
-    name: 'weather says that it was fetched at the request',
-    file: 'src/api/rendered-weather.ts',
-    text: 'Math.min(fetchedAt, readAt)',
-    replacement: 'readAt',
-    promise: [3],
-  },
-  {
-    name: 'the circuit stays open',
-    file: 'src/provider/breaker.ts',
-    text: 'halfOpenAt = performance.now() + waitMs',
-    replacement: 'halfOpenAt = performance.now() + waitMs * 1e6',
-    promise: [13],
-  },
-  {
-    name: 'the points of a batch are mixed up',
-    file: 'src/provider/open-meteo/request.ts',
-    text: 'cells.map(cell => cell.longitude)',
-    replacement: 'cells.toReversed().map(cell => cell.longitude)',
-    promise: [3, 13],
-  },
-  {
-    name: 'a minute of the budget has half a minute',
-    file: 'src/provider/spending-windows.ts',
-    text: 'minute: minuteMs, hour',
-    replacement: 'minute: minuteMs / 2, hour',
-    promise: [12],
-  },
-  {
-    name: 'what was spent is given back',
-    file: 'src/provider/budget.ts',
-    text: 'by: costIn(window) - weight }',
-    replacement: 'by: -weight }',
-    promise: [12],
-  },
-  {
-    name: 'changes of keys are not taken over',
-    file: 'src/keys/key-directory.ts',
-    text: 'evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))',
-    replacement: 'evict(() => false)',
-    promise: [10, 11],
-  },
-  {
-    name: 'midnight comes by the clock of each gateway',
-    file: 'src/keys/metering.ts',
-    text: 'offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)',
-    replacement: 'offset.ms = agrees ? 0 : 0',
-    promise: [9],
-  },
-  {
-    name: 'what is counted on a full disk is lost',
-    file: 'src/stores/sqlite/reserve.ts',
-    text: "write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)",
-    replacement: '',
-    promise: [7, 8],
-  },
-  {
-    name: 'places keep the names of the former catalogue',
-    file: 'src/api/weather-endpoints.ts',
-    text: 'if (from !== catalogue.current) {',
-    replacement: 'if (!from) {',
-    promise: [16],
-  },
-  {
-    name: 'a renewed certificate is not served',
-    file: 'src/api/server.ts',
-    text: ';(server as TlsServer).setSecureContext(next)',
-    replacement: '',
-    promise: [16],
-  },
-  {
-    name: 'with `refuse` nobody looks whether Redis lost counts',
-    file: 'src/keys/outage.ts',
-    text: 'onLoss()\n      // Requests may wait for it.',
-    replacement: "if (whenStoreIsDown === 'share') onLoss()",
-    promise: [6, 7, 8],
-  },
-  {
-    name: 'a forecast has a day less than asked',
-    file: 'src/api/answer.ts',
-    text: 'text.daily(timeline, readAt, days)',
-    replacement: 'text.daily(timeline, readAt, days - 1)',
-    promise: [2],
-  },
-  {
-    name: 'the hours end an hour early',
-    file: 'src/api/answer.ts',
-    text: 'text.hourly(timeline, readAt, hourlyHours)',
-    replacement: 'text.hourly(timeline, readAt, hourlyHours - 1)',
-    promise: [2],
-  },
-  {
-    name: 'an expired key is accepted',
-    file: 'src/keys/authentication.ts',
-    text: 'if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())',
-    replacement: 'if (found.key.expiresAt !== null && found.key.expiresAt < 0)',
-    promise: [10],
-  },
-  {
-    name: 'a replaced secret stays valid',
-    file: 'src/keys/authentication.ts',
-    text: "if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }",
-    replacement: '',
-    promise: [10],
-  },
-  {
-    name: 'a secret that is being replaced ends at once',
-    file: 'src/keys/authentication.ts',
-    text: 'if (found.validUntil !== null && found.validUntil <= clock.now())',
-    replacement: 'if (found.validUntil !== null)',
-    promise: [11],
-  },
-  {
-    name: 'weather says that it stays right beyond its quarter-hour',
-    file: 'src/api/rendered-weather.ts',
-    text: 'Math.min(rendered.endsAt, result.freshUntil)',
-    replacement: 'result.freshUntil',
-    promise: [4],
-  },
-  {
-    name: 'weather says that it stays right although it is stale',
-    file: 'src/api/rendered-weather.ts',
-    text: 'Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))',
-    replacement: 'rendered.endsAt',
-    promise: [4],
-  },
-  {
-    name: 'a used-up quota says to come back in a second',
-    file: 'src/api/refusals.ts',
-    text: 'String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))',
-    replacement: 'String(Math.max(1, Math.min(1, resetsAt - now)))',
-    promise: [2],
-  },
-  {
-    name: 'a list leads to no later page',
-    file: 'src/api/location-endpoints.ts',
-    text: 'offset + limit < total ?',
-    replacement: 'offset + limit < 0 ?',
-    promise: [2],
-  },
-  {
-    name: 'a list begins with the fewest people',
-    file: 'src/catalogue/catalogue.ts',
-    text: 'b.population - a.population',
-    replacement: 'a.population - b.population',
-    promise: [2],
-  },
-  {
-    name: 'a page of a list has a place too many',
-    file: 'src/api/location-endpoints.ts',
-    text: 'catalogue.list({ type, parentId, q, limit, offset })',
-    replacement: 'catalogue.list({ type, parentId, q, limit: limit + 1, offset })',
-    promise: [2],
-  },
-  {
-    name: 'a wrong method is not told which are right',
-    file: 'src/api/refusals.ts',
-    text: "sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' }",
-    replacement: 'sentences.http.method(methodOf(request)), {}',
-    promise: [2],
-  },
-  {
-    name: 'errors may be kept by caches',
-    file: 'src/api/problem.ts',
-    text: 'cache-control: no-store',
-    replacement: 'cache-control: private, max-age=60',
-    promise: [2],
-  },
-  {
-    name: 'names are English whatever is asked for',
-    file: 'src/api/response-bodies.ts',
-    text: "(lang === 'en' ? name_en : name_bn)",
-    replacement: "(lang === 'en' ? name_en : name_en)",
-    promise: [2],
-  },
-]
+const table = `
+a hard purge is lost [15] src/cache/purges.ts
+  - purges.add(purge)
+  + if (purge.kind === 'soft') purges.add(purge)
+a holder that lost its lease may still write [14] src/stores/redis/bytes.ts
+  - if (holder !== undefined) return (await write(names.lease(name), key, holder, bytes, expiresAt)) === 1
+all bodies have one tag [5] src/api/representation.ts
+  - hash('sha256', bytes, 'base64url').slice(0, tagLength)
+  + 'A'.repeat(tagLength)
+a revoked key is accepted [10] src/keys/authentication.ts
+  - if (found.key.revokedAt !== null) return { refusal: 'key-revoked', keyId }
+the hours begin an hour early [4] src/api/answer.ts
+  - text.hourly(timeline, readAt, hourlyHours)
+  + text.hourly(timeline, readAt - 3_600_000, hourlyHours)
+a limit is a request higher [2 6 7 11] src/keys/authentication.ts
+  - client: { keyId, subscriberId, tier, limit } }
+  + client: { keyId, subscriberId, tier, limit: limit + 1 } }
+the budget grants whatever is wanted [12] src/stores/redis/spending.ts
+  - grant = math.min(grant, math.max(0, floor(room / unit) * unit))
+the quota ends at midnight UTC [9] src/keys/metering.ts
+  - resetAfter: meter.resetAfter
+  + resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000
+the weather of the cell to the north [3] src/api/answer.ts
+  - grid.cellOf(latitude, longitude)
+  + grid.cellOf(latitude + 0.25, longitude)
+each gateway takes all that is left as its allowance [6] src/keys/outage.ts
+  - Math.floor((limit - lastKnown - 2 * stepOf(limit)) / instances)
+  + limit - lastKnown + instances * 0
+a batch is counted twice [7 8] src/stores/redis/usage-scripts.ts
+  - used = used + granted
+  + used = used + granted + granted
+what Redis lost is not counted again [6 8] src/stores/redis/usage-scripts.ts
+  - local used = before + admitted - mine
+  + local used = before + (value and admitted - mine or 0)
+units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
+  - count.admitted += 1
+  -       waiter.resolve({ allowed: true, remaining: left - 1 })
+  +       waiter.resolve({ allowed: true, remaining: left - 1 })
+  + 
+remaining is that of before the request [7 8] src/keys/meter.ts
+  - limit - (used - granted) - i - 1
+  + limit - (used - granted) - i
+every tag is taken for the present one [5] src/api/representation.ts
+  - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
+  + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
+stale weather is served as long as its timeline lasts [3] src/cache/freshness.ts
+  - Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry))
+  + freshUntil(entry, now) + 48 * 3_600_000
+weather says that it was fetched at the request [3] src/api/rendered-weather.ts
+  - Math.min(fetchedAt, readAt)
+  + readAt
+the circuit stays open [13] src/provider/breaker.ts
+  - halfOpenAt = performance.now() + waitMs
+  + halfOpenAt = performance.now() + waitMs * 1e6
+the points of a batch are mixed up [3 13] src/provider/open-meteo/request.ts
+  - cells.map(cell => cell.longitude)
+  + cells.toReversed().map(cell => cell.longitude)
+a minute of the budget has half a minute [12] src/provider/spending-windows.ts
+  - minute: minuteMs, hour
+  + minute: minuteMs / 2, hour
+what was spent is given back [12] src/provider/budget.ts
+  - by: costIn(window) - weight }
+  + by: -weight }
+changes of keys are not taken over [10 11] src/keys/key-directory.ts
+  - evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
+  + evict(() => false)
+midnight comes by the clock of each gateway [9] src/keys/metering.ts
+  - offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
+  + offset.ms = agrees ? 0 : 0
+what is counted on a full disk is lost [7 8] src/stores/sqlite/reserve.ts
+  - write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)
+places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
+  - if (from !== catalogue.current) {
+  + if (!from) {
+a renewed certificate is not served [16] src/api/server.ts
+  - ;(server as TlsServer).setSecureContext(next)
+with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/outage.ts
+  - onLoss()
+  -       // Requests may wait for it.
+  + if (whenStoreIsDown === 'share') onLoss()
+a forecast has a day less than asked [2] src/api/answer.ts
+  - text.daily(timeline, readAt, days)
+  + text.daily(timeline, readAt, days - 1)
+the hours end an hour early [2] src/api/answer.ts
+  - text.hourly(timeline, readAt, hourlyHours)
+  + text.hourly(timeline, readAt, hourlyHours - 1)
+an expired key is accepted [10] src/keys/authentication.ts
+  - if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())
+  + if (found.key.expiresAt !== null && found.key.expiresAt < 0)
+a replaced secret stays valid [10] src/keys/authentication.ts
+  - if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }
+a secret that is being replaced ends at once [11] src/keys/authentication.ts
+  - if (found.validUntil !== null && found.validUntil <= clock.now())
+  + if (found.validUntil !== null)
+weather says that it stays right beyond its quarter-hour [4] src/api/rendered-weather.ts
+  - Math.min(rendered.endsAt, result.freshUntil)
+  + result.freshUntil
+weather says that it stays right although it is stale [4] src/api/rendered-weather.ts
+  - Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
+  + rendered.endsAt
+a used-up quota says to come back in a second [2] src/api/refusals.ts
+  - String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))
+  + String(Math.max(1, Math.min(1, resetsAt - now)))
+a list leads to no later page [2] src/api/location-endpoints.ts
+  - offset + limit < total ?
+  + offset + limit < 0 ?
+a list begins with the fewest people [2] src/catalogue/catalogue.ts
+  - b.population - a.population
+  + a.population - b.population
+a page of a list has a place too many [2] src/api/location-endpoints.ts
+  - catalogue.list({ type, parentId, q, limit, offset })
+  + catalogue.list({ type, parentId, q, limit: limit + 1, offset })
+a wrong method is not told which are right [2] src/api/refusals.ts
+  - sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' }
+  + sentences.http.method(methodOf(request)), {}
+errors may be kept by caches [2] src/api/problem.ts
+  - cache-control: no-store
+  + cache-control: private, max-age=60
+names are English whatever is asked for [2] src/api/response-bodies.ts
+  - (lang === 'en' ? name_en : name_bn)
+  + (lang === 'en' ? name_en : name_en)
+`
+
+const linesOf = (row: string, sign: '-' | '+'): string =>
+  [...row.matchAll(/^ {2}([-+]) (.*)$/gm)].flatMap(([, of, line]) => (of === sign ? [line] : [])).join('\n')
+
+export const sabotages: readonly Sabotage[] = table.split(/\n(?=\S)/).flatMap(row => {
+  const [, name = '', numbers = '', file = ''] = /^(.*) \[(.*)\] (\S+)/.exec(row) ?? []
+  const promise = numbers.split(' ').map(Number) as PromiseNumber[]
+  return name === '' ? [] : [{ name, file, promise, text: linesOf(row, '-'), replacement: linesOf(row, '+') }]
+})

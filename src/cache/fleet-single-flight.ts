@@ -134,7 +134,7 @@ export const createFleetSingleFlight = (
   }
 }
 
-/** The failure in a text; undefined for one that cannot be read, which fails nothing. */
+/** The failure in a text; undefined for one that can't be read, which fails nothing. */
 const failureIn = (text: string): LoadFailure | undefined => {
   try {
     return failureForm.safeParse(JSON.parse(text)).data

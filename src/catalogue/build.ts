@@ -84,7 +84,7 @@ const noExtras = { byId: new Map<string, never[]>(), faults: [] }
 const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
   lists.values().reduce((sum, list) => sum + list.length, 0)
 
-/** Builds the snapshot at `outPath`; InputError when a file cannot be read or written. */
+/** Builds the snapshot at `outPath`; InputError when a file can't be read or written. */
 export const buildSnapshot = async ({
   csvPath,
   aliasesPath,

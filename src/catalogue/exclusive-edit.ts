@@ -7,7 +7,7 @@ import { InputError, messageOf } from '../common/errors.ts'
 
 /**
  * Replaces the file with the text that `next` returns, under the lock; undefined leaves it unchanged. InputError when
- * another edit is under way or the file cannot be written; errors of `next` pass through.
+ * another edit is under way or the file can't be written; errors of `next` pass through.
  */
 export const editExclusively = async (
   path: string,
@@ -18,7 +18,7 @@ export const editExclusively = async (
     throw new InputError(
       isLocked
         ? `${path} is being edited by another process: ${beside} exists; try again when that is done, or delete that file if no such process runs`
-        : `${path} cannot be written: ${messageOf(cause)}`,
+        : `${path} can't be written: ${messageOf(cause)}`,
       { cause },
     )
   }

@@ -111,14 +111,14 @@ const sentence = (path: string, faults: readonly Fault[]): string => {
   )
 }
 
-/** The text of a file, without a byte order mark; InputError when it cannot be read or is not UTF-8. */
+/** The text of a file, without a byte order mark; InputError when it can't be read or is not UTF-8. */
 export const readText = async (path: string): Promise<string> => {
   try {
     return await readTextFile(path, maxFileBytes.data)
   } catch (thrown) {
     if (thrown instanceof FileError && thrown.code === 'EILSEQ')
       throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })
-    throw new InputError(`${path} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
+    throw new InputError(`${path} can't be read: ${messageOf(thrown)}`, { cause: thrown })
   }
 }
 

@@ -13,7 +13,6 @@ import type { Store } from '../stores/store.ts'
 import type { Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Adds `--create-store`. */
 export const addCreateStoreOption = (command: Command): Command =>
   command.option('--create-store', 'create the store if there is none yet, before a gateway has started')
 

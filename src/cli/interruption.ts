@@ -37,6 +37,13 @@ export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals>
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) onSignal(signal, stop)
   })
 
+/** Aborted with the first signal, or the end of the terminal. */
+export const stoppedBySignal = (): AbortController => {
+  const stopping = new AbortController()
+  void interruption('SIGHUP').then(() => stopping.abort())
+  return stopping
+}
+
 /**
  * The same for a process that another one has started: resolves with its order, or a signal sent to this process alone. What
  * a terminal or a service manager sends to all processes at once is for the other one to handle.

@@ -11,7 +11,6 @@ import { isOfClosedOutput } from './standard-output.ts'
 import type { AddTopCommand, Surroundings } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
-/** The commands of the first level, in the order of the help. */
 const summaries = {
   serve: 'run the gateway: the listeners for consumers, operators and probes',
   demo: 'run a provider and a gateway, and print keys and curl commands to try',
@@ -34,7 +33,6 @@ const summaries = {
 
 type Name = keyof typeof summaries
 
-/** Where each is: it is imported only when it is called. */
 const adders: Readonly<Record<Name, () => Promise<AddTopCommand>>> = {
   serve: async () => (await import('./serve/serve.ts')).addServeCommand,
   demo: async () => (await import('./serve/demo.ts')).addDemoCommand,

@@ -44,5 +44,4 @@ export const shareOf = (given: string): number => {
   return Number(digits) / (percent === '%' ? 100 : 1)
 }
 
-/** Of an option that may be given again: its values so far, and one more. */
 export const collect = (given: string, before: string[] = []): string[] => [...before, given]

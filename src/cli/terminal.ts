@@ -20,7 +20,6 @@ type CommandSpec<Given extends Options> = {
   readonly summary: string
   /** A command line that works after `npm run -s abohawa --`. */
   readonly example: string
-  /** Adds the command's own arguments and options. */
   readonly setUp?: (command: Command) => void
   /** Receives the arguments in order; resolves to the exit code, undefined for 0. */
   readonly run: (terminal: Terminal, options: Given, ...args: string[]) => Promise<number | undefined>
@@ -32,7 +31,6 @@ export type AddCommand = <Given extends Options>(
   spec: CommandSpec<Given>,
 ) => Command
 
-/** Adds a command of the first level, with those below it. */
 export type AddTopCommand = (program: Command, add: AddCommand, summary: string) => void
 
 /** @param onExit called with the exit code of the command that ran */
@@ -58,7 +56,6 @@ export const createAddCommand =
     return command
   }
 
-/** `--csv`, a form beside `--json`. */
 export const csvOption = (text: string): Option => new Option('--csv', text).conflicts('json')
 
 /** An option with one value that is given twice is a mistake: the first value would be lost without a word. */
@@ -75,7 +72,6 @@ const refuseSecondValues = (command: Command): void => {
   }
 }
 
-/** Output and configuration of a command. */
 export type Terminal = ReturnType<typeof createTerminal>
 
 const createTerminal = (options: Options, { env, clock }: Surroundings) => {
@@ -90,13 +86,11 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
     get columns(): number | undefined {
       return process.stdout.isTTY ? process.stdout.columns : undefined
     },
-    /** Its height in lines, when standard output is one. */
     get rows(): number | undefined {
       return process.stdout.isTTY ? process.stdout.rows : undefined
     },
     /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
     colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
-    /** The files of `--config`. */
     given,
     /** The files of `--config`, or else of ABOHAWA_CONFIG_FILE, and the environment, not read yet. */
     sources,
@@ -179,7 +173,6 @@ export const factsText = (facts: readonly (readonly [string, string | undefined]
   return indented(tableOf(['', ''], known).replace(/^.*\n/, ''))
 }
 
-/** Indents every non-empty line by two spaces. */
 export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
 
 const longestValue = 500

@@ -115,7 +115,7 @@ const readSecret = (file: string, path: Path): string => {
   } catch (thrown) {
     const name = safeText(file, longestFile)
     throw new InputError(
-      `${printPath(path)} is to be read from "${name}", which cannot be read: ${unreadable(thrown)}`,
+      `${printPath(path)} is to be read from "${name}", which can't be read: ${unreadable(thrown)}`,
     )
   }
 }

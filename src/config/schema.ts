@@ -287,7 +287,7 @@ const quota = section`How much a key may use per day.`({
     { except: 'to take a tier out, which keeps its limit', needsRestart: (_, after) => after === undefined },
   )`
     Requests per day by tier, whole numbers of at least 1. Add tiers of your own, beside these; a key whose tier is not
-    listed at a start cannot be used. The quota guards the gateway, not the provider: most requests are cached.`,
+    listed at a start can't be used. The quota guards the gateway, not the provider: most requests are cached.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
     What happens while the store is away: share (each gateway admits from its local allowance, an equal share of what
     was left of every key it knows, and reports it afterwards) or refuse (500 with retry-after). Neither exceeds the

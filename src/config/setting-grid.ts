@@ -125,7 +125,7 @@ const settingOf = (path: string): Pick<Setting, 'schema'> => {
       `${printPath(keys)} is not one setting, but several; give one of them, such as ${below(path)}`,
     )
   if (secrets.has(coreOf(schema)))
-    throw new InputError(`${printPath(keys)} is secret, and cannot be given on a command line`)
+    throw new InputError(`${printPath(keys)} is secret, and can't be given on a command line`)
   return { schema }
 }
 

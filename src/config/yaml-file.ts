@@ -48,7 +48,7 @@ export const readYamlFile = (file: string): Source => {
   try {
     return readYaml(file, readTextFileSync(file, maxFileBytes.config))
   } catch (thrown) {
-    return broken({ file }, `the config file cannot be read: ${unreadable(thrown)}`)
+    return broken({ file }, `the config file can't be read: ${unreadable(thrown)}`)
   }
 }
 

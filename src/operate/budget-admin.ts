@@ -17,7 +17,6 @@ export type BudgetReport = {
   /** Why it is closed, where that is known. */
   readonly reason: string | null
   readonly reopenedAt: string | null
-  /** One for each limit. */
   readonly windows: readonly {
     readonly name: 'minute' | 'hour' | 'day'
     /** Less what is set aside. */
@@ -35,17 +34,10 @@ export type BudgetReport = {
 /** The former closure. `closedUntil` is null when the budget was open. */
 export type ReopenReport = Pick<BudgetReport, 'at' | 'account' | 'closedUntil' | 'reason'>
 
-export type BudgetAdmin = {
-  /** @throws StoreError */
-  show(): Promise<BudgetReport>
-  /** Ends the closure for all gateways of the account. @throws StoreError */
-  reopen(): Promise<ReopenReport>
-}
-
 export const createBudgetAdmin = (
   config: Config,
   { store, clock }: { readonly store: SpendingStore; readonly clock: Clock },
-): BudgetAdmin => {
+) => {
   const settings = budgetSettingsIn(config)
   const { provider: account, limits, reserve } = settings
   const unit = milliSpent(protocolIn(config).weightPerCell)
@@ -55,7 +47,8 @@ export const createBudgetAdmin = (
   })
 
   return {
-    show: async () => {
+    /** @throws StoreError */
+    show: async (): Promise<BudgetReport> => {
       const now = clock.now()
       const windows = windowsAround(limits, now, 0).map(window => withAside(window, settings, unit))
       const nothing = { charged: 0, refunded: 0 }
@@ -96,7 +89,8 @@ export const createBudgetAdmin = (
         reserve,
       }
     },
-    reopen: async () => {
+    /** Ends the closure for all gateways of the account. @throws StoreError */
+    reopen: async (): Promise<ReopenReport> => {
       const { closure, reopenedAt } = await store.reopen(account, clock.now())
       return { at: isoOf(reopenedAt), account, ...closureReport(closure) }
     },

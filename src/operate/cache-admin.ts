@@ -40,7 +40,6 @@ export type CacheAdminParts = {
   readonly store: Store
   readonly catalogue: { readonly current: Catalogue }
   readonly clock: Clock
-  /** The parts of a running gateway; absent in the CLI. */
   readonly running?: {
     readonly timelines: Timelines
     readonly runs: RunWatch | undefined
@@ -224,8 +223,8 @@ const refusals: Readonly<Record<string, string>> = {
   version: 'it is of another version of the format',
   checksum: 'its checksum is wrong',
   key: 'it was written for another cell or another configuration',
-  instant: 'it has an instant that can not be',
-  malformed: 'its columns can not be decoded',
+  instant: "it has an instant that can't be",
+  malformed: "its columns can't be decoded",
   out_of_range: 'it has values that no weather has',
 }
 const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`

@@ -30,12 +30,10 @@ export const warmReport = z.object({
   fresh: z.number(),
   failed: z.array(z.object({ code: z.string(), message: z.string(), cells: z.number() })),
   stoppedBy: z.enum(['budget', 'provider', 'operator']).nullable(),
-  /** Why it stopped. */
   reason: z.string().nullable(),
 })
 export type WarmReport = z.infer<typeof warmReport>
 
-/** An order while another one runs. */
 class WarmingError extends AbohawaError {
   override name = 'WarmingError'
 

@@ -8,7 +8,7 @@ import { fold } from '../catalogue/search.ts'
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
-import type { CellStatus, CellsReport, SearchReport, StatusReport } from './listener/status-report.ts'
+import type { CellStatus, CellsReport, SearchReport } from './listener/status-report.ts'
 
 export type CellSurveyParts = {
   readonly timelines: Pick<Timelines, 'overview' | 'mostRequested'>
@@ -18,13 +18,7 @@ export type CellSurveyParts = {
   readonly clock: Clock
 }
 
-export type CellSurvey = {
-  cells(): CellsReport
-  counts(): NonNullable<StatusReport['cache']>['counts']
-  /** The places whose cells have the most requests here, most first. */
-  topPlaces(): NonNullable<StatusReport['top']>['places']
-  search(q: string, limit: number): SearchReport
-}
+export type CellSurvey = ReturnType<typeof createCellSurvey>
 
 type Named = { readonly cell: Cell; readonly place: Location }
 
@@ -34,13 +28,7 @@ const maxMatched = 100
 // Some cells have no place in them, and are left out.
 const cellsLookedAt = 50
 
-export const createCellSurvey = ({
-  timelines,
-  catalogue,
-  grid,
-  cellDegrees,
-  clock,
-}: CellSurveyParts): CellSurvey => {
+export const createCellSurvey = ({ timelines, catalogue, grid, cellDegrees, clock }: CellSurveyParts) => {
   let from: Catalogue | undefined
   let named: ReadonlyMap<string, Named> = new Map()
   /** Each cell with the place that names it; computed anew when the catalogue changes. */
@@ -60,7 +48,7 @@ export const createCellSurvey = ({
   }
 
   return {
-    cells: () => {
+    cells: (): CellsReport => {
       const now = clock.now()
       const cells = Array.from(cellsNow().values(), ({ cell }): CellStatus => {
         const { state, fetchedAt, demand } = timelines.overview(cell)
@@ -78,6 +66,7 @@ export const createCellSurvey = ({
       for (const { cell } of cellsNow().values()) counts[timelines.overview(cell).state] += 1
       return counts
     },
+    /** The places whose cells have the most requests here, most first. */
     topPlaces: () =>
       timelines
         .mostRequested(cellsLookedAt)
@@ -86,7 +75,7 @@ export const createCellSurvey = ({
           return place ? [{ ...nameOf(place), requests: Math.round(requests) }] : []
         })
         .slice(0, maxPlaces),
-    search: (q, limit) => {
+    search: (q: string, limit: number): SearchReport => {
       const { current } = catalogue
       const found = locationTypes.flatMap(type => {
         const { results, approximate } = current.list({ type, q, limit: maxMatched, offset: 0 })

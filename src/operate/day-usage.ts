@@ -15,7 +15,6 @@ type StoredUsage = KnownUsage & { readonly subscriber: string | null; readonly t
 export type DayUsage = {
   /** The fullest keys that are near their limit; null where none is known, and not every key was read. */
   readonly near: readonly KnownUsage[] | null
-  /** All that `topKeys` may need. */
   readonly top: readonly KnownUsage[]
 }
 

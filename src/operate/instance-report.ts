@@ -1,10 +1,17 @@
 // The report of an instance on itself with each heartbeat, as a small JSON text in the store. Other programs can write there
 // too, so every field is checked when it is read, and an invalid field is unknown.
 
+import { hostname } from 'node:os'
 import * as z from 'zod'
 import { stoppedReport } from '../cache/heartbeat.ts'
+import { minuteMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
+import { version } from '../common/version.ts'
+import type { Reload } from '../config/reload.ts'
 import { longestReport } from '../stores/records.ts'
+import type { History } from '../telemetry/history.ts'
+import type { Outages } from '../telemetry/outages.ts'
 
 export type Phase = 'starting' | 'ready' | 'draining'
 
@@ -23,7 +30,6 @@ export type InstanceReport = {
   readonly memoryBytes: number | null
   /** The code of the outage of the provider that the instance sees; null where it sees none. */
   readonly providerOutage: string | null
-  /** When the report was written. */
   readonly seenAt: number | null
 }
 
@@ -67,3 +73,47 @@ export const readReport = (written: string | undefined): InstanceReport | undefi
     return unknownInstance
   }
 }
+
+const outageCountsForMs = 15 * minuteMs
+
+export type SelfReport = () => InstanceReport
+
+export const createSelfReport = ({
+  phase,
+  reload,
+  outages,
+  history,
+  clock,
+}: {
+  readonly phase: () => Phase
+  readonly reload: Pick<Reload, 'hash'>
+  readonly outages: Pick<Outages, 'open'>
+  readonly history: History
+  readonly clock: Clock
+}): SelfReport => {
+  const startedAt = clock.now()
+  const host = hostname()
+  // An instance without demand does not see the end of an outage.
+  const recentOutage = () =>
+    outages
+      .open()
+      .find(
+        ({ outage, failedAt }) =>
+          outage === 'provider' && Math.abs(clock.now() - failedAt) < outageCountsForMs,
+      )
+  return () => ({
+    host,
+    pid: process.pid,
+    version,
+    startedAt,
+    phase: phase(),
+    configHash: reload.hash(),
+    requestsPerSecond: history.newest().requestsPerSecond,
+    hitShare: history.recentHitShare(),
+    memoryBytes: process.memoryUsage.rss(),
+    providerOutage: recentOutage()?.code ?? null,
+    seenAt: clock.now(),
+  })
+}
+
+export const reportText = (self: SelfReport): string => writeReport(self())

@@ -22,7 +22,7 @@ import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import { type DayUsage, maxKeysNear, topKeys } from './day-usage.ts'
-import { type InstanceReport, readReport } from './instance-report.ts'
+import { type InstanceReport, readReport, type SelfReport } from './instance-report.ts'
 import type {
   GatewayStatus,
   InstanceStatus,
@@ -30,7 +30,6 @@ import type {
   LiveStatus,
   StatusReport,
 } from './listener/status-report.ts'
-import type { SelfReport } from './self-report.ts'
 
 export type StatusParts = {
   readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>
@@ -53,16 +52,9 @@ export type StatusParts = {
   readonly clock: Clock
 }
 
-export type Status = {
-  /** Everything, with the history. */
-  report(): Promise<GatewayStatus>
-  /** Without the history, and with its newest point. */
-  live(): Promise<LiveStatus>
-}
-
 const keepNamesForMs = 60_000
 
-export const createStatus = (parts: StatusParts): Status => {
+export const createStatus = (parts: StatusParts) => {
   const { upstream, store, catalogue, reload, survey, self, history, forecast, clock } = parts
   const { timelines, loads, account } = upstream
   const { budget, breaker, lastRequests, runs } = account
@@ -190,12 +182,12 @@ export const createStatus = (parts: StatusParts): Status => {
   }
 
   return {
-    report: async () => ({ ...(await collected()), history: historyOf(history) }),
-    live: async () => ({ ...(await collected()), point: history.newest() }),
+    report: async (): Promise<GatewayStatus> => ({ ...(await collected()), history: historyOf(history) }),
+    live: async (): Promise<LiveStatus> => ({ ...(await collected()), point: history.newest() }),
   }
 }
 
-/** @param writeFault why it can not be written though it answers */
+/** @param writeFault why it can't be written though it answers */
 export const storeStatus = (
   { size, ...facts }: StoreFacts,
   writeFault: string | null,

@@ -91,7 +91,7 @@ export const watchGauges = (
   )
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',
-    'Time until the first cached cell in demand can not be served any more, and requests for it end in 500, if the provider stays away; 0 where nothing in demand is cached, NaN while none is known to be in demand.',
+    "Time until the first cached cell in demand can't be served any more, and requests for it end in 500, if the provider stays away; 0 where nothing in demand is cached, NaN while none is known to be in demand.",
     () => {
       // A page at night is for what runs out; a point that was never cached has errors whatever the cache holds.
       const at = timelines.firstExpiryAt('cached')

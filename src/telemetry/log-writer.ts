@@ -1,4 +1,4 @@
-// Writes the log's bytes to a file descriptor, one write at a time, and never stops the process: lines that cannot be written
+// Writes the log's bytes to a file descriptor, one write at a time, and never stops the process: lines that can't be written
 // are dropped and counted. Writes whole lines in order; a line that a full disk cut is finished first when there is room.
 // log.ts makes the lines.
 

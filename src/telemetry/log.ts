@@ -60,7 +60,7 @@ export const openLog = (
       ...(isShared && file === null && fstatSync(fd).isFIFO() ? { chunkBytes: atomicBytes } : {}),
       endForMs: flushForMs,
       onFailed: reason =>
-        warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
+        warnAside(`the log can't be written: ${reason}; its lines are dropped until it can`),
       onDropped: (lines, why) => {
         dropped += lines
         unreported += lines

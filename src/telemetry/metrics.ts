@@ -123,7 +123,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
   let reserveInUse = false
   gauge(
     'abohawa_store_reserve_in_use',
-    "1 while the embedded store's file can not be written and counts are kept in its reserve.",
+    "1 while the embedded store's file can't be written and counts are kept in its reserve.",
     () => Number(reserveInUse),
   )
   gaugeBy(

@@ -23,7 +23,7 @@ const maxLinesAtStop = 1_000
 const tierPath = 'quota.tiers.'
 
 export type StoreFaults = {
-  /** Why the store can not be written though it answers; null while it can. */
+  /** Why the store can't be written though it answers; null while it can. */
   readonly write: string | null
   /** Why messages of other gateways do not arrive; null while they do. */
   readonly messages: string | null
@@ -63,7 +63,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       storeFaults = { ...storeFaults, write: reason }
       log.error(
         { reason, next: 'make room, and do not stop the gateway before; docs/runbook.md#abohawastorefull' },
-        'the store can not be written, counts are kept in the reserve',
+        "the store can't be written, counts are kept in the reserve",
       )
     },
     reserveWrittenBack: counts => {

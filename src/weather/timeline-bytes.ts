@@ -197,7 +197,7 @@ const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
   }
 }
 
-// False for NaN, infinities and instants that a Date cannot have.
+// False for NaN, infinities and instants that a Date can't have.
 const lastInstant = 8.64e15
 const isInstant = (value: number): boolean => value >= 0 && value <= lastInstant
 

@@ -118,7 +118,7 @@ t.test('a draining process closes connections', async t => {
   for (const url of [weather, '/nowhere']) t.equal((await app.inject(url)).headers.connection, 'close', url)
 })
 
-t.test('certificates that can not be used stop the start', async t => {
+t.test("certificates that can't be used stop the start", async t => {
   const ticketKey = null
   const [cert, key] = ['test/fixtures/localhost.crt', 'test/fixtures/localhost.key']
   await t.rejects(startApp(t, {}, { tls: { cert: 'none.pem', key, ticketKey, http2: true } }), {

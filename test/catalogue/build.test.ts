@@ -91,8 +91,8 @@ t.test('an invalid title, source or date is a fault; a missing table or folder i
     t.ok(readFileSync(path).equals(former))
   }
   for (const [changed, message] of [
-    [{ csvPath: join(folder, 'no.csv') }, /no\.csv cannot be read: ENOENT/],
-    [{ outPath: join(folder, 'no/a.json') }, /no\/a\.json cannot be written: ENOENT/],
+    [{ csvPath: join(folder, 'no.csv') }, /no\.csv can't be read: ENOENT/],
+    [{ outPath: join(folder, 'no/a.json') }, /no\/a\.json can't be written: ENOENT/],
   ] as const)
     await t.rejects(buildSnapshot({ ...options, ...changed }), { code: 'bad_input', message })
 })

@@ -61,7 +61,7 @@ t.test('a new file that could not be read is read with a later poll', { skip: wi
   const { path, live, changes, faults } = await startSample(t)
   const limit = ['--pid', String(process.pid), '--nofile']
   const { stdout } = await promisify(execFile)('prlimit', [...limit, '--output=SOFT', '--noheadings'])
-  // Fewer than are open, so that no file can be opened; a process cannot be started then either, so one waits for its turn.
+  // Fewer than are open, so that no file can be opened; a process can't be started then either, so one waits for its turn.
   const [pid, former] = [process.pid, stdout.trim()]
   const script = `read _; prlimit --pid ${pid} --nofile=3:; read _; prlimit --pid ${pid} --nofile=${former}:`
   const limiter = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'inherit'] })

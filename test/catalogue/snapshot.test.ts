@@ -2,7 +2,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { edits } from '../../fuzz/targets/traffic-texts.ts'
 import { checkFile } from '../../src/catalogue/build.ts'
 import { faultLine } from '../../src/catalogue/check.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
@@ -117,8 +119,8 @@ t.test('a file that is missing, a folder, cut off or not UTF-8 is named', async 
   const folder = t.testdir({ sub: {}, 'half.json': text.slice(0, text.length / 2) })
   writeFileSync(join(folder, 'odd.json'), Buffer.from([0x7b, 0xff, 0x7d]))
   for (const [name, message] of [
-    ['none.json', /none\.json cannot be read: ENOENT/],
-    ['sub', /sub cannot be read: it is a directory; allowed: a regular file$/],
+    ['none.json', /none\.json can't be read: ENOENT/],
+    ['sub', /sub can't be read: it is a directory; allowed: a regular file$/],
     ['odd.json', /odd\.json is not valid; allowed: text in UTF-8/],
     ['half.json', /half\.json: file, the whole: not JSON: /],
   ] as const)
@@ -131,4 +133,22 @@ t.test('a file is checked as a table when its name says so', async t => {
   t.match(await checkFile(table, async () => bounds), { counts: { total: 7 }, faults: [] })
   writeFileSync(table, readFileSync(table, 'utf8').replace('division,20', 'region,20'))
   t.match(await checkFile(table, async () => bounds), { faults: [{ row: 'row 2', column: 'level' }] })
+})
+
+t.test('a text that is spoilt anywhere has faults, or an error that is meant for people', async t => {
+  const { text } = await sample(t)
+  let refused = 0
+  const isMeant = (error: unknown) => error instanceof InputError && error.message.length < 10_000
+  fc.assert(
+    fc.property(edits, edit => {
+      try {
+        refused += Math.min(1, inspectSnapshot(edit(text)).faults.map(faultLine).length)
+      } catch (error) {
+        if (!isMeant(error)) throw error
+        refused += 1
+      }
+    }),
+    { seed: 7, numRuns: 300 },
+  )
+  t.ok(refused > 30, `${refused} were refused`)
 })

@@ -1,4 +1,4 @@
-// A log that cannot be written, as on a full disk: the gateway goes on serving, counts the lost lines and reports them once
+// A log that can't be written, as on a full disk: the gateway goes on serving, counts the lost lines and reports them once
 // there is room. The lines before and after are complete, and the process ends in time.
 
 import { execFileSync } from 'node:child_process'
@@ -60,7 +60,7 @@ t.test('it goes on serving, reports the lost lines, and ends in time', { skip: w
   })
   t.ok(lost <= 51, `${lost} lines lost of 50 and what the gateway itself said`)
   t.equal((await fetch(`${ops}/livez`)).status, 200)
-  t.match(errors(), /^abohawa: the log cannot be written: EFBIG.*; its lines are dropped until it can\n$/)
+  t.match(errors(), /^abohawa: the log can't be written: EFBIG.*; its lines are dropped until it can\n$/)
 
   limit('unlimited')
   t.equal(await sendRequest(api), 401)
@@ -80,7 +80,7 @@ t.test('it goes on serving, reports the lost lines, and ends in time', { skip: w
 t.test('it ends in time although there is never room', async t => {
   const { child, exited, errors } = await serve(t, '/dev/full')
   await until('the message on standard error', errors)
-  t.match(errors(), /^abohawa: the log cannot be written: ENOSPC.*; its lines are dropped until it can\n$/)
+  t.match(errors(), /^abohawa: the log can't be written: ENOSPC.*; its lines are dropped until it can\n$/)
   // Signal handlers are installed before the first line is written.
   child.kill('SIGTERM')
   t.strictSame(await Promise.race([exited, pause(patienceMs, 'still running', { ref: false })]), [0, null])

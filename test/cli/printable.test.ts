@@ -15,7 +15,7 @@ import { runCommand } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-// Arguments and file names cannot contain NUL, and file names no slash.
+// Arguments and file names can't contain NUL, and file names no slash.
 const hostileArgument = hostileText.replaceAll('\0', '').replaceAll('/', '')
 
 const listenOn = async (t: Test, server: Server | ReturnType<typeof createHttpServer>): Promise<number> => {

@@ -76,7 +76,7 @@ t.test('it starts in an empty folder, with the places that come with the product
 t.test('a missing file of places is named with its setting and its full path', async t => {
   const { exited, errors, folder } = await serve(t, { ABOHAWA_CATALOGUE__PATH: 'nowhere.json' })
   t.strictSame(await exited, [1, null])
-  t.match(errors(), `abohawa: catalogue.path: ${folder}/nowhere.json cannot be read`)
+  t.match(errors(), `abohawa: catalogue.path: ${folder}/nowhere.json can't be read`)
   t.equal(errors().trim().split('\n').length, 1)
   const nowhere = { ABOHAWA_CATALOGUE__PATH: `${folder}/nowhere.json` }
   t.match(await runCommand(['catalogue', 'publish', '3026'], nowhere), { code: 1, stderr: 'nowhere.json' })

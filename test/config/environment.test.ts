@@ -179,7 +179,7 @@ t.test('a secret file that can’t be used is refused in one sentence without th
   const faultOf = (env: NodeJS.ProcessEnv) => faultsOfTexts(t, { env }).join('\n')
   t.equal(
     faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: '/nowhere/key' }),
-    'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is to be read from "/nowhere/key", which cannot be read: there is no such file',
+    `ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is to be read from "/nowhere/key", which can't be read: there is no such file`,
   )
   t.match(faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: folder }), /it is a directory$/)
   const name = 'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is'

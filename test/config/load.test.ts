@@ -194,12 +194,12 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
   }
 })
 
-t.test('a file that cannot be read is refused in one sentence', async t => {
+t.test("a file that can't be read is refused in one sentence", async t => {
   const folder = t.testdir()
   const load = (file: string) => () => loadConfig({ files: [file], env: {} })
   const missing = `${folder}/none.yaml`
-  t.throws(load(missing), { message: `${missing}: the config file cannot be read: there is no such file` })
-  t.throws(load(folder), { message: `${folder}: the config file cannot be read: it is a directory` })
+  t.throws(load(missing), { message: `${missing}: the config file can't be read: there is no such file` })
+  t.throws(load(folder), { message: `${folder}: the config file can't be read: it is a directory` })
   t.throws(load('a\0b'), { code: 'bad_input' })
 })
 

@@ -94,7 +94,7 @@ t.test('files that a configuration names are checked before anything is replaced
   }
 })
 
-t.test('what is prepared is replaced, and where one thing can not be prepared nothing is', async t => {
+t.test("what is prepared is replaced, and where one thing can't be prepared nothing is", async t => {
   const steps: string[] = []
   let fault: Error | undefined
   const { reload, told, env } = setUp(t, {

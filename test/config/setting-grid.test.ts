@@ -76,7 +76,7 @@ const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = 
   [{ set: ['cache.freshfor=1h'] }, 'cache.freshfor is not a known setting; did you mean cache.freshFor?'],
   [{ set: ['provider.budget=1'] }, `provider.budget ${several}, such as provider.budget.perMinute`],
   [{ set: ['quota.tiers=1'] }, `quota.tiers ${several}, such as quota.tiers.free`],
-  [{ set: ['provider.apiKey=hunter2'] }, 'provider.apiKey is secret, and cannot be given on a command line'],
+  [{ set: ['provider.apiKey=hunter2'] }, "provider.apiKey is secret, and can't be given on a command line"],
   [{ set: ['cache.freshFor=1h,soon'] }, `--set cache.freshFor=soon: cache.freshFor is "soon", ${range}`],
   [{ set: ['cache.freshFor=1h,'] }, `--set cache.freshFor=: cache.freshFor is "", ${range}`],
   [

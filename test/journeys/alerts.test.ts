@@ -203,7 +203,7 @@ t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async
   fires(16, 'AbohawaCatalogueRefused')
 })
 
-t.test('the log can not be written', { skip: withoutPromtool }, async t => {
+t.test("the log can't be written", { skip: withoutPromtool }, async t => {
   const port = await freePort()
   const full = openSync('/dev/full', 'w')
   spawnServe(t, t.testdir(), ['ignore', full, 'ignore'], { ABOHAWA_OPS__PORT: String(port) })

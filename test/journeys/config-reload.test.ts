@@ -174,7 +174,7 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
       () => put('cache:\n  freshFor: 2\nserver:\n  port: 0'),
       /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
     ],
-    ['no file', () => rmSync(file), /the config file cannot be read: there is no such file/],
+    ['no file', () => rmSync(file), /the config file can't be read: there is no such file/],
     // One fault beside a live change: neither is applied.
     [
       'what it points to',

@@ -89,7 +89,7 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
   t.strictSame(latin, [])
 })
 
-t.test('a store that can not be written needs attention', { skip: skip || withoutMounts }, async t => {
+t.test("a store that can't be written needs attention", { skip: skip || withoutMounts }, async t => {
   const disk = await smallDisk(t, 16_000_000)
   const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') })
   const key = await createFreeKey(env)
@@ -101,7 +101,7 @@ t.test('a store that can not be written needs attention', { skip: skip || withou
   const use = () => sendRequest(`${urls.api}/api/v1/locations?type=division`, { key })
   await untilSeen('it is told', async () => {
     await use()
-    return /The store can not be written, counts are kept in its reserve: .*(full|space)/.test(
+    return /The store can't be written, counts are kept in its reserve: .*(full|space)/.test(
       await attention.innerText(),
     )
   })

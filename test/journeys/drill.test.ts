@@ -181,8 +181,8 @@ t.test('the disk of the store is full', { skip: withoutPromtool || withoutMounts
         return (await gateway.metric('abohawa_store_reserve_in_use')) === 1
       }),
     {
-      status: { text: /can not be written, counts are kept in its reserve: .*full/ },
-      log: { msg: /store can not be written/, reason: /full/, next: /^make room, .*#abohawastorefull$/ },
+      status: { text: /can't be written, counts are kept in its reserve: .*full/ },
+      log: { msg: /store can't be written/, reason: /full/, next: /^make room, .*#abohawastorefull$/ },
       metric: ['abohawa_store_reserve_in_use', 1],
       alert: 'AbohawaStoreFull',
       firstStep: /\b100% /,
@@ -190,7 +190,7 @@ t.test('the disk of the store is full', { skip: withoutPromtool || withoutMounts
   )
   t.match(
     (await sendRequest(`${gateway.opsUrl}/readyz`)).text,
-    /"store":"embedded, can not be written, .*full"/,
+    /"store":"embedded, can't be written, .*full"/,
   )
   disk.free()
   await until('the counts are in the store', async () => {

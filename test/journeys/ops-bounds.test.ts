@@ -1,4 +1,4 @@
-// The ops listener cannot be used to exhaust the process: its connections, requests and expensive results are bounded.
+// The ops listener can't be used to exhaust the process: its connections, requests and expensive results are bounded.
 
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'

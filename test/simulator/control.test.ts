@@ -115,12 +115,12 @@ t.test('a wrong change is 400 with one sentence, and changes nothing at all', as
   t.equal((await send('/control', { method: 'POST', body: ' '.repeat(200_000) })).status, 413)
 })
 
-t.test('an address that cannot be listened on is one sentence', async t => {
+t.test("an address that can't be listened on is one sentence", async t => {
   const { url } = await simulate(t)
   const port = Number(new URL(url).port)
   await t.rejects(startSimulator({ port }), {
     code: 'bad_input',
-    message: new RegExp(`^The provider cannot listen on 127\\.0\\.0\\.1:${port}: .*EADDRINUSE`),
+    message: new RegExp(`^The provider can't listen on 127\\.0\\.0\\.1:${port}: .*EADDRINUSE`),
   })
 })
 

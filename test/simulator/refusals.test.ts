@@ -7,7 +7,7 @@ const { send } = await simulate(t)
 const point = '/v1/forecast?latitude=23.8&longitude=90.4'
 
 const wrong: [path: string, reason: RegExp][] = [
-  [dhaka('hourly=rain,teperature'), /path 'hourly'. Cannot read a simulated variable from 'teperature'\.$/],
+  [dhaka('hourly=rain,teperature'), /path 'hourly'. Can't read a simulated variable from 'teperature'\.$/],
   [dhaka('current=precipitation_sum'), /^Data corrupted at path 'current'/],
   [dhaka('daily=temperature_2m'), /^Data corrupted at path 'daily'/],
   [dhaka('daily=constructor'), /'constructor'/],

@@ -35,7 +35,7 @@ const open = async (t: Test, events: string[] = []) => {
 
 storeContract(t, 'sentinel', open)
 
-t.test('a start that can not go well ends with a sentence', async t => {
+t.test("a start that can't go well ends with a sentence", async t => {
   const start = (other: object) => openRedisStore({ ...place, ...other, prefix: 'x:' }, quiet)
   const [server] = sentinel.servers
   const at = sentinel.url.replace('redis://', '')

@@ -1,5 +1,5 @@
 // Reads docs/runbook.md as an operator does: the paragraph of an alert, its steps, and their commands, which are run in bash.
-// A command that must not or can not be run by a test is on a list, with the reason.
+// A command that must not or can't be run by a test is on a list, with the reason.
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -458,7 +458,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(again, { ...nothingMore, granted: 6_000, spent: charged(6_000, 6_000) })
   })
 
-  test('a closure that can not be right closes nothing, and gives way to one that can', async (t, store) => {
+  test("a closure that can't be right closes nothing, and gives way to one that can", async (t, store) => {
     const day = 86_400_000
     await closeIn(store, 'acc1', { ...closing, until: now + 3 * day })
     t.equal((await store.spend(spend)).granted, 6_000, 'the provider has no window of that length')

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
-import { createSelfReport } from '../../src/operate/self-report.ts'
+import { createSelfReport } from '../../src/operate/instance-report.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'

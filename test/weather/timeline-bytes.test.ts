@@ -255,7 +255,7 @@ t.test('columns of another length are refused, and take no room by what they say
 
 const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1, 1e300, -1e300]
 
-t.test('an instant that can not be is refused, and clocks of a fleet may differ by five minutes', async t => {
+t.test("an instant that can't be is refused, and clocks of a fleet may differ by five minutes", async t => {
   const { lengths } = expected
   const heads: [string, object][] = [
     ...['fetchedAt', 'generation', 'quarterHours', 'hours', 'days', 'run'].flatMap(name =>

@@ -1,6 +1,7 @@
 // `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
 // alone, as they come: what ends midway has shown what it has created. keys/key-creation.ts does the work.
 
+import { type FileHandle, rm } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
@@ -10,9 +11,8 @@ import { interruption } from '../interruption.ts'
 import { numberIn } from '../quantities.ts'
 import { type AddCommand, counted, csvOption, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
-import { createKeyDifferences } from './key-differences.ts'
+import { openNewFile } from '../writable.ts'
 import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
-import { openOutput } from './key-output.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText, minuteText } from './key-table.ts'
 
 type Options = {
@@ -204,3 +204,89 @@ const createMany = async (
 
 const totalsText = ({ created, existed }: { created: number; existed: number }): string =>
   `${counted(created)} created, ${counted(existed)} existed`
+
+// Where the keys go: standard output, or a new file that its owner alone can read, written to disk key by key.
+type Output = {
+  write(text: string): Promise<void>
+  /** @param isKept false removes a file with nothing in it */
+  end(text: string, isKept: boolean): Promise<void>
+} & AsyncDisposable
+
+/** @throws InputError for a file that is there or can't be written */
+const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
+  const file = path === undefined ? undefined : await openNewOutput(path)
+  const write = async (text: string): Promise<void> => {
+    await file?.appendFile(text)
+    // A key that is created and not on disk is lost when the power fails.
+    if (file) return file.datasync()
+    // A key that nobody sees is lost.
+    await terminal.writeAll(text).catch(cause => {
+      throw new InputError(`standard output can't be written: ${messageOf(cause)}`, { cause })
+    })
+  }
+  return {
+    write,
+    end: (text, isKept) => (path === undefined || isKept ? write(text) : rm(path)),
+    [Symbol.asyncDispose]: async () => file?.close(),
+  }
+}
+
+const openNewOutput = async (path: string): Promise<FileHandle> => {
+  try {
+    return await openNewFile(path)
+  } catch (cause) {
+    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
+    throw new InputError(
+      isThere
+        ? `--out is ${path}, which is there already; allowed: a new file`
+        : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+}
+
+// A file that is run again may have another tier or limit than the key of its line. An empty limit says nothing, so that a key keeps
+// one of its own.
+const maxListed = 10
+
+const createKeyDifferences = (
+  administration: Pick<Administration, 'setKey'>,
+  requests: readonly KeyRequest[],
+  isApplied: boolean,
+) => {
+  const byExternalId = new Map(requests.map(request => [bare(request.externalId), request]))
+  const listed: string[] = []
+  let count = 0
+  return {
+    /** A key as it is afterwards: changed only with --apply. @throws InputError, StoreError */
+    settle: async (created: CreatedKey): Promise<CreatedKey> => {
+      const wanted = created.existed ? byExternalId.get(bare(created.externalId ?? undefined)) : undefined
+      if (!wanted) return created
+      const { id } = created
+      const { tier, limit } = wanted
+      const parts: string[] = []
+      if (tier !== created.tier) parts.push(`tier ${created.tier}, in the file ${tier}`)
+      if (limit !== undefined && limit !== created.limit)
+        parts.push(`limit ${created.limit ?? 'none'}, in the file ${limit}`)
+      if (parts.length === 0) return created
+      count += 1
+      if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
+      if (!isApplied) return created
+      const moved = tier === created.tier ? created : await administration.setKey(id, { tier })
+      // The limit of the former tier may be what the file says, and that of the new one another.
+      const isLimitLeft = limit !== undefined && limit !== moved.limit
+      const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
+      return { ...created, tier, limit: now }
+    },
+    text: (): string => {
+      if (count === 0) return ''
+      const more = count > listed.length ? [`and ${counted(count - listed.length)} more`] : []
+      const which = [...listed, ...more].join(', ')
+      return isApplied
+        ? ` Changed as the file says: ${which}.`
+        : ` Not changed, though the file says otherwise: ${which}. The same command with --apply changes them.`
+    },
+  }
+}
+
+const bare = (externalId = ''): string => externalId.trim().normalize('NFC')

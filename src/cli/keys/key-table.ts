@@ -57,25 +57,19 @@ export type CreatedForm = {
   line(key: CreatedKey): string
 }
 
+const lines = { head: '', between: '', tail: '' }
+
 export const createdText: CreatedForm = {
-  head: '',
-  between: '',
-  tail: '',
+  ...lines,
   line: ({ id, key, subscriber, externalId }) =>
     `${[id, key ?? '(existed)', printable(externalId ?? subscriber)].join('  ')}\n`,
 }
 
 export const createdCsv: CreatedForm = {
+  ...lines,
   head: csvLine(['id', 'key', 'external_id', 'subscriber', 'tier', 'limit', 'expires', 'existed']),
-  between: '',
-  tail: '',
   line: ({ id, key, externalId, subscriber, tier, limit, expiresAt, existed }) =>
     csvLine([id, key, externalId, subscriber, tier, limit, expiresAt, existed]),
 }
 
-export const createdJson: CreatedForm = {
-  head: '[\n',
-  between: ',\n',
-  tail: '\n]\n',
-  line: jsonText,
-}
+export const createdJson: CreatedForm = { head: '[\n', between: ',\n', tail: '\n]\n', line: jsonText }

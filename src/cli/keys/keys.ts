@@ -169,7 +169,6 @@ const usageOfAll = async (
 
 const idHelp = 'id of the key, or external: and its external id'
 
-/** Changes or finds one key, and shows it as it is then. */
 const showOne = (
   terminal: Terminal,
   act: (administration: Administration) => ReturnType<Administration['showKey']>,

@@ -28,7 +28,6 @@ export const allUsageCsv = {
     days.map(({ day, used }) => csvLine([id, externalId, subscriber, tier, limit, day, used])).join(''),
 }
 
-/** A line for each key, with the sum of the days. */
 export const allUsageText = (keys: readonly UsageOfKey[]): string =>
   tableOf(
     ['id', 'subscriber', 'tier', 'limit', 'used', 'last day'],

@@ -98,7 +98,6 @@ const windowsOf = ({ result: { provider } }: RehearsedCase): string[] =>
 // As the gateway's own warning: the rest is less than a cell weighs, or is kept for requests in flight.
 const spentShare = 0.98
 
-/** Whether what the traffic needs fits into the limits that are configured. */
 const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
   const windows = (result.provider?.windows ?? []).filter(({ limit }) => limit !== null)
   const without = sumOf(result.statuses, status => status >= 500)

@@ -8,24 +8,22 @@ import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { withoutKeys } from '../../common/key-redaction.ts'
 import { quoted, quotedPath } from '../../common/outside-text.ts'
-import type { SettingCase } from '../../config/setting-grid.ts'
+import type { GivenSettings, SettingCase } from '../../config/setting-grid.ts'
 import type { RehearsalParts, RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
-import { interruption } from '../interruption.ts'
+import { stoppedBySignal } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { collect, durationIn, numberIn } from '../quantities.ts'
+import { durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, createProgressLine, leftText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { prepareOutput } from './replay-output.ts'
-import { casesIn } from './setting-cases.ts'
+import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 
-type Options = {
-  set?: string[]
-  case?: string[]
+type Options = GivenSettings & {
   tier?: string
   out?: string
   format?: string
@@ -43,18 +41,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
     example:
       'rehearse samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.1,0.2 --out rehearsal.html',
     setUp: command =>
-      command
-        .argument('<files...>', 'traffic files; - is standard input')
-        .option(
-          '--set <setting=values>',
-          'values to rehearse, in every combination with the other --set',
-          collect,
-        )
-        .option(
-          '--case <settings>',
-          'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
-          collect,
-        )
+      addSettingOptions(command)
         .option('--tier <name>', 'the tier of all keys in the file; without it no quota limits them')
         .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
         .option(
@@ -78,8 +65,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       const write = await prepareOutput(terminal, out, ['.html', '.json'])
       const cases = await casesIn(options, terminal)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
-      const stopping = new AbortController()
-      void interruption('SIGHUP').then(() => stopping.abort())
+      const stopping = stoppedBySignal()
       const parts = await partsOf(terminal, options, files, stopping.signal)
       if (cases.some(({ config }) => config.redis.url !== null))
         terminal.remark(

@@ -8,7 +8,7 @@ import { withoutKeys } from '../../common/key-redaction.ts'
 import { keysFor, readKeyFile, readSecret } from '../../load/replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
-import { interruption } from '../interruption.ts'
+import { stoppedBySignal } from '../interruption.ts'
 import { durationIn, numberIn } from '../quantities.ts'
 import { counted, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
@@ -32,7 +32,6 @@ export type SendOptions = {
   allowRemote?: boolean
   ca?: string
   insecure?: boolean
-  /** Of `replay` alone. */
   asFastAs?: number
 }
 
@@ -59,7 +58,6 @@ export const optionWith = <Value>(
   usual?: string,
 ): Option => new Option(flags, description).argParser(parse).default(value, usual)
 
-/** @param thresholds further examples, for the help */
 export const addSendOptions = (command: Command, thresholds: string): Command =>
   command
     .argument('<files...>', 'traffic files; - is standard input')
@@ -138,12 +136,11 @@ export const prepareSending = async (terminal: Terminal, files: readonly string[
   if (given === undefined)
     throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
   const connections = connectionsOf(options)
-  const stopping = new AbortController()
-  void interruption('SIGHUP').then(() => stopping.abort())
+  const { signal } = stoppedBySignal()
   const { addressIn, checkReachable, targetOf } = await import('../../load/replay/target.ts')
   asUsage(() => addressIn(given))
   const target = await targetOf(given, options)
-  const { schedule, traffic } = await readSchedule(terminal, files, options, stopping.signal)
+  const { schedule, traffic } = await readSchedule(terminal, files, options, signal)
   const keys = keysOf(schedule.keys, options)
   return {
     order: {
@@ -158,8 +155,7 @@ export const prepareSending = async (terminal: Terminal, files: readonly string[
       timeoutMs: timeout,
       command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
     },
-    /** Of Ctrl-C, and of the end of the terminal. */
-    signal: stopping.signal,
+    signal,
     /** @throws InputError */
     checkTarget: () => checkReachable(target, http),
   }

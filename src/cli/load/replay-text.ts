@@ -7,7 +7,6 @@ import type { ReplayResult } from '../../load/report/result.ts'
 import { errorsIn, paceText, shareOf } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
-/** As on the page. */
 const figures = createFigures('en', 'UTC')
 
 /** A duration in ms for people, with three digits. */
@@ -35,7 +34,6 @@ export const createProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'tot
   }
 }
 
-/** The result in some lines. */
 export const resultText = (result: ReplayResult): string => {
   const { totals, latency, latencies, thresholds, generator, age, gateway, provider, bodies } = result
   const share = (outcome: 'hit' | 'stale' | 'miss'): string => percentText(shareOf(result, outcome) ?? 0)

@@ -169,7 +169,6 @@ const checkAnswers = (result: ReplayResult): void => {
   )
 }
 
-/** One rate that was tried. */
 type RateStep = { readonly rate: number; readonly verdict: RateVerdict; readonly result: ReplayResult }
 
 type Report = {
@@ -186,7 +185,6 @@ const brokenIn = ({ thresholds }: ReplayResult): string =>
     .map(({ threshold, measured }) => `${threshold}: ${measured}`)
     .join(', ')
 
-/** The outcome of one rate. */
 const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
   if (verdict === 'interrupted') return `${rateText(rate)}: interrupted`
   if (result.generator.limited) return `${rateText(rate)}: not decided, ${result.generator.reason}`
@@ -194,7 +192,6 @@ const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
   return `${rateText(rate)}: not held, ${brokenIn(result)}${verdict === 'generator' ? `; ${result.generator.reason}` : ''}`
 }
 
-/** The result as JSON and as text, with the same sentence. */
 const saturationText = (report: Report, traffic: ReplayResult['traffic']) => {
   const { found, steps, busiest, target, thresholds } = report
   const times = found.held === undefined || !busiest ? null : found.held / busiest.rate

@@ -1,9 +1,21 @@
 // The settings of `--set` and `--case`, as `rehearse` and `whatif` take them: whatever is wrong with them is a usage error, and
 // those of listeners, stores and logs are refused, which both replace by their own.
 
+import type { Command } from 'commander'
 import { type GivenSettings, type SettingCase, settingCases } from '../../config/setting-grid.ts'
+import { collect } from '../quantities.ts'
 import type { Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
+
+export const addSettingOptions = (command: Command): Command =>
+  command
+    .argument('<files...>', 'traffic files; - is standard input')
+    .option('--set <setting=values>', 'values to try, in every combination with the other --set', collect)
+    .option(
+      '--case <settings>',
+      'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
+      collect,
+    )
 
 /** @throws UsageError; ConfigError where the configuration itself is at fault */
 export const casesIn = async (given: GivenSettings, terminal: Terminal): Promise<SettingCase[]> => {

@@ -148,7 +148,6 @@ type Progress = { requests: number; readonly expected: number; readonly began: n
 
 const secondsSince = (began: number): number => (performance.now() - began) / 1000
 
-/** The requests, many at a time, until the command is interrupted. */
 async function* observed(
   requests: Iterable<TrafficRequest>,
   progress: Progress,

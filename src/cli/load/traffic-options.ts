@@ -29,7 +29,6 @@ export const addReadOptions = (command: Command): Command =>
       defaultWindow,
     )
 
-/** Of the commands that write traffic. */
 export const outOption = (): Option =>
   new Option(
     '--out <path>',
@@ -52,7 +51,6 @@ export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
   }
 }
 
-/** Of every command that reads traffic. */
 export const hostOption = (): Option =>
   new Option(
     '--host <host>',
@@ -91,7 +89,6 @@ export const shareIn = (given: string): number => {
   throw new InvalidArgumentError('Allowed: a share above 0 and up to 1, such as 0.1 or 10%.')
 }
 
-/** Adds the values between commas to those given before. */
 export const listIn = (given: string, before: readonly string[] = []): string[] => [
   ...before,
   ...given.split(',').filter(value => value !== ''),

@@ -5,7 +5,7 @@ import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { printDuration } from '../../config/units.ts'
 import { standardInput } from '../../load/traffic/file-bytes.ts'
-import { type Gaps, reportedGapMs } from '../../load/traffic/gaps.ts'
+import { type GapsFound, reportedGapMs } from '../../load/traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { interruption } from '../interruption.ts'
@@ -55,7 +55,6 @@ export const readFiles = async (
         yield batch
       }
     },
-    /** When the last request was taken. */
     end: (): TrafficSummary => {
       terminal.progress('')
       faults.end()
@@ -109,13 +108,10 @@ const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => 
   return parts.filter(part => part !== '').join(', ') || undefined
 }
 
-/** For commands whose result does not say it. */
 export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: TrafficSummary): void => {
   const text = leftOutText(summary)
   if (text !== undefined) terminal.remark(`Left out: ${text}.`)
 }
-
-type GapsFound = ReturnType<Gaps['found']>
 
 /** What was found of the files beside their requests. @param longestGap to which gaps were shortened */
 export const factsOfReading = (

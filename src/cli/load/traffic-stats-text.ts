@@ -126,7 +126,6 @@ const topText = (
   ]
 }
 
-/** A table of three columns without their heads. */
 const rowsText = (rows: readonly string[][], numbers: readonly number[]): string =>
   indented(tableOf(['', '', ''], rows, numbers).replace(/^.*\n/, ''))
 

@@ -5,59 +5,52 @@ import { printDuration } from '../../config/units.ts'
 import { planText } from '../../load/report/plans.ts'
 import { leftOutText } from '../../load/traffic/recorded-admission.ts'
 import { servedShare } from '../../load/what-if/tally.ts'
-import { caseNameText, paretoNote, remarksOn, type WhatIfResult } from '../../load/what-if/what-if.ts'
+import {
+  type CaseResult,
+  caseNameText,
+  paretoNote,
+  remarksOn,
+  type WhatIfResult,
+} from '../../load/what-if/what-if.ts'
 import { counted, factsText, percentText, tableOf } from '../terminal.ts'
 
-/** As on the page. */
 const { duration: ageText } = createFigures('en', 'UTC')
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
+
+const stretchText = ({ most, share }: CaseResult['stretch']): string =>
+  most > 1 ? `${most.toFixed(1)}x, ${percentText(share)} of the time` : '-'
 
 export const whatIfText = (result: WhatIfResult): string => {
   const { traffic, cases, instances, warmUpSeconds, warm, base } = result
   const reasons = leftOutText(traffic.leftOut, counted)
   const [first] = cases
   const isFailing = cases.some(({ failed }) => failed > 0)
-  const headings = [
-    'setting',
-    '',
-    'hits',
-    ...(instances > 1 ? ['memory', 'shared'] : []),
-    'stale',
-    'misses',
-    ...(isFailing ? ['failed'] : []),
-    'weight',
-    'a day',
-    'most/min',
-    'plan',
-    'stretch',
-    'age p50',
-    'p95',
-    'max',
-    'memory',
-  ]
-  const rows = cases.map(each => {
-    const { weather, hits, provider, stretch, age, memory } = each
-    const share = (of: number): string => percentText(servedShare(of, each))
-    return [
-      caseNameText(each),
-      each.paretoOptimal && cases.length > 1 ? '*' : '',
-      percentText(each.hitShare),
-      ...(instances > 1 ? [share(hits.memory), share(hits.shared)] : []),
-      share(each.stale),
-      share(each.misses),
-      ...(isFailing ? [percentText(weather === 0 ? 0 : each.failed / weather)] : []),
-      counted(Math.round(provider.weight)),
-      counted(Math.round(provider.most.day)),
-      counted(Math.round(provider.most.minute)),
-      planText(each.plans),
-      stretch.most > 1 ? `${stretch.most.toFixed(1)}x, ${percentText(stretch.share)} of the time` : '-',
-      ageText(age.p50),
-      ageText(age.p95),
-      ageText(age.max),
-      mebibytes(memory.mostBytes),
+  const share = (of: (each: CaseResult) => number) => (each: CaseResult) =>
+    percentText(servedShare(of(each), each))
+  const all: readonly (readonly [heading: string, cell: (each: CaseResult) => string, isShown?: boolean])[] =
+    [
+      ['setting', caseNameText],
+      ['', each => (each.paretoOptimal && cases.length > 1 ? '*' : '')],
+      ['hits', each => percentText(each.hitShare)],
+      ['memory', share(({ hits }) => hits.memory), instances > 1],
+      ['shared', share(({ hits }) => hits.shared), instances > 1],
+      ['stale', share(({ stale }) => stale)],
+      ['misses', share(({ misses }) => misses)],
+      ['failed', ({ weather, failed }) => percentText(weather === 0 ? 0 : failed / weather), isFailing],
+      ['weight', ({ provider }) => counted(Math.round(provider.weight))],
+      ['a day', ({ provider }) => counted(Math.round(provider.most.day))],
+      ['most/min', ({ provider }) => counted(Math.round(provider.most.minute))],
+      ['plan', ({ plans }) => planText(plans)],
+      ['stretch', ({ stretch }) => stretchText(stretch)],
+      ['age p50', ({ age }) => ageText(age.p50)],
+      ['p95', ({ age }) => ageText(age.p95)],
+      ['max', ({ age }) => ageText(age.max)],
+      ['memory', ({ memory }) => mebibytes(memory.mostBytes)],
     ]
-  })
+  const columns = all.filter(([, , isShown = true]) => isShown)
+  const headings = columns.map(([heading]) => heading)
+  const rows = cases.map(each => columns.map(([, cell]) => cell(each)))
   const words = new Set([0, 1, headings.indexOf('plan'), headings.indexOf('stretch')])
   const numbers = headings.flatMap((_, i) => (words.has(i) ? [] : [i]))
   const remarks = [...(cases.length > 1 ? [`* ${paretoNote}`] : []), ...remarksOn(result)]

@@ -6,7 +6,7 @@ import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { quotedPath } from '../../common/outside-text.ts'
 import { version } from '../../common/version.ts'
-import type { SettingCase } from '../../config/setting-grid.ts'
+import type { GivenSettings, SettingCase } from '../../config/setting-grid.ts'
 import { printDuration } from '../../config/units.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { checkSpan } from '../../load/traffic/longest-span.ts'
@@ -18,25 +18,24 @@ import { readTrace, type Trace } from '../../load/what-if/trace.ts'
 import { whatIfResultOf } from '../../load/what-if/what-if.ts'
 import { whatIfPage } from '../../load/what-if/what-if-page.ts'
 import { interruption } from '../interruption.ts'
-import { collect, durationIn, numberIn } from '../quantities.ts'
+import { durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkWritable, writeOutput } from '../writable.ts'
-import { casesIn } from './setting-cases.ts'
+import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
 import { whatIfText } from './whatif-text.ts'
 
-type Options = Pick<ReadOptions, 'format' | 'host'> & {
-  set?: string[]
-  case?: string[]
-  instances: number
-  warmUp: number
-  warm?: boolean
-  latency: number
-  threads?: number
-  out?: string
-}
+type Options = GivenSettings &
+  Pick<ReadOptions, 'format' | 'host'> & {
+    instances: number
+    warmUp: number
+    warm?: boolean
+    latency: number
+    threads?: number
+    out?: string
+  }
 
 // The default, as the help shows it.
 const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
@@ -47,18 +46,7 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
     example:
       'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
     setUp: command =>
-      void command
-        .argument('<files...>', 'traffic files; - is standard input')
-        .option(
-          '--set <setting>',
-          'a setting and its values, such as cache.cellDegrees=0.1,0.2; each combination is tried',
-          collect,
-        )
-        .option(
-          '--case <settings>',
-          "one more combination, such as 'cache.freshness=age cache.freshFor=3h'",
-          collect,
-        )
+      void addSettingOptions(command)
         .option(
           '--instances <number>',
           'how many gateways share the store and the traffic',

@@ -129,7 +129,6 @@ const refreshExtraMs = 30_000
 // Imported here, so that the other commands start without the parts of a gateway.
 const readCellReport = async () => (await import('../../operate/listener/cell-report.ts')).cellReport
 
-/** The cache admin on a store alone. */
 const cacheAdminOf = async ({ clock }: Terminal, config: Config, store: Store): Promise<CacheAdmin> => {
   const { createCacheAdmin } = await import('../../operate/cache-admin.ts')
   const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')

@@ -15,14 +15,12 @@ import { openCommandStore } from '../administer.ts'
 import type { Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 
-/** Adds `--gateway <url>`. */
 export const addGatewayOption = (command: Command): Command =>
   command.option(
     '--gateway <url>',
     'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
   )
 
-/** The gateway that a command asks. */
 export type AskedGateway = {
   readonly address: string
   /** Its address without what is secret in it. */
@@ -83,7 +81,6 @@ const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config
 type GatewayRequest = Pick<AskedGateway, 'address' | 'token'> & {
   readonly path: string
   readonly method?: 'GET' | 'POST' | 'DELETE'
-  /** Sent as JSON. */
   readonly body?: object | undefined
   readonly timeoutMs?: number
   /** Whether its name may lead out of this machine and private networks; it may if not given. */
@@ -188,7 +185,6 @@ const connectionFault = (error: unknown): string =>
     ? 'it speaks plain HTTP; allowed: http:// in place of https://'
     : messageOf(error)
 
-/** JSON; undefined for what is none. */
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)

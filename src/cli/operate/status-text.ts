@@ -14,7 +14,6 @@ type Tone = keyof typeof styles | undefined
 
 export type StatusLine = { readonly text: string; readonly tone?: Tone }
 
-/** The line with the colour of its tone, for terminals. */
 export const paint = ({ text, tone }: StatusLine): string =>
   tone === undefined ? text : styleText(styles[tone], text, { validateStream: false })
 
@@ -138,7 +137,7 @@ const providerLines = ({ provider, budget, cache, run }: StatusReport, now: numb
       ? 'not known: the cells in demand are not in the memory of this gateway'
       : 'nothing is in demand'
   const failing = failsNow
-    ? 'consumers get errors now: a cell in demand can not be served'
+    ? "consumers get errors now: a cell in demand can't be served"
     : orUnknown(firstErrorAt, at => `the first consumer gets an error ${ago(at, now)}`)
   return facts([
     ['circuit', `${circuit}${retry}`, isOpen ? 'bad' : undefined],
@@ -218,7 +217,7 @@ const gatewayLines = (report: StatusReport, now: number): StatusLine[] => {
     store.isUp ? [name, answers] : [name, `away: ${store.fault ?? ''}`, 'bad'],
     store.writeFault !== null && [
       '',
-      `can not be written, counts are kept in its reserve: ${store.writeFault}`,
+      `can't be written, counts are kept in its reserve: ${store.writeFault}`,
       'bad',
     ],
     ...(cache ? cacheFacts(cache) : []),

@@ -7,7 +7,7 @@ import { messageOf } from '../../common/errors.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import { redactedUrls } from '../../common/redacted-url.ts'
 import type { StatusReport } from '../../operate/listener/status-report.ts'
-import { interruption } from '../interruption.ts'
+import { stoppedBySignal } from '../interruption.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { addGatewayOption, gatewayFor, reportOf } from './gateway-query.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
@@ -60,11 +60,9 @@ const readStatus = async (terminal: Terminal, source: Source) => {
 const painted = ({ colours }: Terminal, line: StatusLine): string => (colours ? paint(line) : line.text)
 
 const watchStatus = async (terminal: Terminal, source: Source): Promise<number> => {
-  const stopped = interruption('SIGHUP')
-  const ending = new AbortController()
-  void stopped.then(() => ending.abort())
+  const { signal } = stoppedBySignal()
   const draw = openScreen(terminal)
-  while (!ending.signal.aborted) {
+  while (!signal.aborted) {
     try {
       const { report, opsUrl, remark, lines } = await readStatus(terminal, source)
       if (remark !== undefined) lines.unshift({ text: printable(remark), tone: 'warn' })
@@ -76,7 +74,7 @@ const watchStatus = async (terminal: Terminal, source: Source): Promise<number> 
       if (terminal.json) terminal.remark(sentence)
       else draw([{ text: printable(sentence), tone: 'bad' }])
     }
-    await pause(drawEveryMs, undefined, { signal: ending.signal }).catch(() => {})
+    await pause(drawEveryMs, undefined, { signal }).catch(() => {})
   }
   return 0
 }

@@ -149,7 +149,6 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
   })
 }
 
-/** Says what is not in an export, and returns the code to end with. */
 const codeFor = (leftOut: readonly string[], terminal: Terminal): number => {
   for (const sentence of leftOut) terminal.remark(`Left out: ${sentence}.`)
   if (leftOut.length === 0) return 0
@@ -157,7 +156,6 @@ const codeFor = (leftOut: readonly string[], terminal: Terminal): number => {
   return 1
 }
 
-/** All records of the configured store, and a sentence for each that is damaged. */
 const openExport = async (terminal: Terminal, config: Config) => {
   const { clock } = terminal
   const leftOut: string[] = []

@@ -20,7 +20,6 @@ import { interruption } from '../interruption.ts'
 import { counted, factsText, type Terminal } from '../terminal.ts'
 import { type AskedGateway, queryGateway } from './gateway-query.ts'
 
-/** The process that warms: a gateway over HTTP, or this one. */
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
   readonly by: string
   warmState(): WarmReport | Promise<WarmReport>
@@ -90,7 +89,6 @@ const gatewayAt = async (asked: AskedGateway): Promise<Warmer | undefined> => {
   }
 }
 
-/** The upstream of a gateway in this process, until the command ends. */
 const ownWarmer = async (
   { clock, remark }: Terminal,
   config: Config,

@@ -6,7 +6,6 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { numberIn } from '../quantities.ts'
 
-/** The value of `--processes`. */
 export const processesIn = numberIn(1, 256)
 
 /** A configuration as the gateway with this number, from 1, has it: with ports of its own for operators and probes. */

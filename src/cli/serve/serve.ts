@@ -102,7 +102,6 @@ const reload = (gateway: Gateway, log: Log): void => {
   })
 }
 
-/** The clock of a gateway in this process, what ends it, and who is told that it serves. */
 type Service = { clock: Clock; stopped: Promise<string>; onServing(gateway: Gateway): void }
 
 /** @param isOneOfSeveral whether another process has started this one, and is told when it serves */

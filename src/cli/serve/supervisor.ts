@@ -40,7 +40,6 @@ const start = (args: readonly string[], number: number) => {
     ready: ready.promise,
     ended: ended.promise,
     isServing: false,
-    /** It is to end. */
     isLeaving: false,
   }
   const end = (code: number, how: string): void => {

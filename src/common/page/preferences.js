@@ -1,4 +1,4 @@
-// Language and theme: the system's until the operator chooses, then kept in this browser.
+// Language and theme: the system's until the operator chooses, then kept in this browser; and the theme's colours.
 
 /** @typedef {import('./figures.js').Language} Language */
 /** @typedef {'system' | 'light' | 'dark'} Theme */
@@ -41,4 +41,14 @@ export const keepTheme = theme => store('theme', theme)
 /** @param {Theme} theme */
 export const applyTheme = theme => {
   document.documentElement.dataset.theme = theme
+}
+
+/** The computed colour of the stylesheet in the current theme. @param {string} name */
+export const colourOf = name => {
+  const probe = document.createElement('span')
+  probe.style.color = `var(${name})`
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
 }

@@ -6,16 +6,13 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { messageOf } from '../../common/errors.ts'
 import type { MovedClock } from '../traffic/moved-clock.ts'
 
-/** `settle`: nothing but a reply once what is under way has ended. */
 export type Order = { readonly moveTo: number } | { readonly settle: true } | { readonly report: true }
 
 /** The reply to an order, when nothing is under way any more that the clock must wait for. */
 export type Reply = {
   /** HTTP requests that were received and are not answered: they wait for a later instant. */
   readonly unanswered: number
-  /** Numbers of the process's own. */
   readonly counts: Readonly<Record<string, number>>
-  /** Only to an order to report. */
   readonly report?: ProcessReport
 }
 
@@ -31,7 +28,6 @@ export type ProcessReport = {
 export type Message = { readonly ready: string } | Reply | { readonly failed: string }
 
 export type Controlled = {
-  /** Where it serves. */
   readonly url: string
   /** Resolves when nothing is under way that an instant must not pass by. */
   readonly settled?: () => Promise<void>

@@ -67,7 +67,6 @@ export const startControlled = async (name: string, args: readonly string[], env
   }
 }
 
-/** The end of what it writes, for the sentence about its end. */
 const lastText = (child: ChildProcess): (() => string) => {
   const texts = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)

@@ -21,7 +21,6 @@ export type FixtureOptions = {
   /** Config files of the gateway, and its environment with the settings to rehearse. */
   readonly files: readonly string[]
   readonly env: NodeJS.ProcessEnv
-  /** The ids of the keys in the traffic. */
   readonly keys: readonly string[]
   /** How many keys there are for requests that were recorded without one, and that nothing limits. */
   readonly substitutes: number
@@ -105,9 +104,7 @@ export const openFixture = async (options: FixtureOptions) => {
   const opened = opening.move()
   return {
     apiUrl: gateway.url,
-    /** The configuration of the gateway. */
     config,
-    /** By id. */
     keys: keys as ReadonlyMap<string, string>,
     substitutes: substitutes as readonly string[],
     /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
@@ -122,7 +119,6 @@ export const openFixture = async (options: FixtureOptions) => {
     counts: async (): Promise<ProviderCounts> => countsIn(await provider.send({ settle: true })),
     gatewayReport: async (): Promise<ProcessReport | undefined> =>
       (await gateway.send({ report: true })).report,
-    /** Rejects when one of the processes ends by itself. */
     ended,
     [Symbol.asyncDispose]: (): Promise<void> => opened.disposeAsync(),
   }

@@ -19,9 +19,7 @@ export type RehearsalOptions = {
   readonly requests: readonly TrafficRequest[]
   /** Requests that arrive within so many ms are sent together, at the instant of the first. */
   readonly stepMs: number
-  /** Called with the number of requests sent so far. */
   readonly onProgress: (sent: number) => void
-  /** Ends it early. */
   readonly signal: AbortSignal
 }
 
@@ -38,7 +36,6 @@ const timeoutMs = 60_000
 
 export const maxConnections = 256
 
-/** Sends the requests; resolves when all are answered, or at the signal. */
 export const rehearse = async (
   { requests, stepMs, onProgress, signal }: RehearsalOptions,
   { fixture, recorder, spending }: { fixture: Fixture; recorder: Recorder; spending: Spending },

@@ -18,7 +18,6 @@ import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { openFixture, type ProviderOptions } from './fixture.ts'
 import { maxConnections, rehearse } from './rehearsal.ts'
 
-/** The common part of all cases of a command. */
 export type RehearsalParts = {
   readonly requests: readonly TrafficRequest[]
   readonly sentWith: Readonly<Record<SentWith, number>>
@@ -29,13 +28,11 @@ export type RehearsalParts = {
   readonly tier: string | undefined
   readonly provider: ProviderOptions
   readonly stepMs: number
-  /** The machine's. */
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
 export type RehearsedCase = {
-  /** Its settings, as `--case` takes them. */
   readonly name: string
   readonly result: ReplayResult
   readonly days: readonly ProviderDay[]

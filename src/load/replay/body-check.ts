@@ -17,7 +17,6 @@ const maxBytes = 16 * 1_048_576
 const refusal = z.looseObject({ error: z.string().min(1), code: z.string().regex(/^[a-z][a-z0-9_]+$/) })
 const anyJson = z.json()
 
-/** The faults of each body, counted by path and fault. */
 export const checkBodies = (kept: readonly KeptBody[]): NonNullable<ReplayResult['bodies']> => {
   const faults = new Map<string, { path: string; fault: string; count: number }>()
   for (const answer of kept) {
@@ -74,7 +73,7 @@ type Content = {
   readonly daily?: Columns
 }
 
-/** Checks what a schema cannot: the place, equal lengths, and possible values. */
+/** Checks what a schema can't: the place, equal lengths, and possible values. */
 const faultOfContent = (endpoint: EndpointName, path: string, content: Content): string | undefined => {
   const url = new URL(path, 'http://target')
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)

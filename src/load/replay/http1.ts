@@ -8,11 +8,9 @@ import { type CacheFacts, headOf, type ResponseHead } from './response-head.ts'
 import type { RequestForm } from './schedule.ts'
 import { connectTo, type Target } from './target.ts'
 
-/** One request on its way. */
 export type Job = {
   readonly form: RequestForm
   readonly key: string | undefined
-  /** Sent as `if-none-match`. */
   readonly etag: string | undefined
   readonly keepsBody: boolean
   /** Whether it is on its second connection. */
@@ -35,7 +33,6 @@ export type LaneEvents<Sent> = {
 }
 
 export type Lanes<Sent> = {
-  /** What sends one request; undefined while all are busy. */
   take(): ((job: Sent) => void) | undefined
   /** The requests in flight, the oldest first, each with what ends it for a reason. */
   readonly busy: ReadonlyMap<Sent, (reason: string) => void>
@@ -163,7 +160,6 @@ export const http1Lanes = <Sent extends Job>(
       }
     }
 
-    /** For the end of a line or of a head. */
     const wait = (rest: Buffer): void => {
       if (rest.length > longestHead) end('protocol')
       else pending = Buffer.from(rest)
@@ -244,7 +240,6 @@ const bodyLength = ({ status, chunked, length }: ResponseHead, isHeadRequest: bo
   return length >= 0 ? length : untilClose
 }
 
-/** The head of a request as HTTP/1.1 has it. */
 const headText = ({ authority, base }: Target, { form, key, etag }: Job): string =>
   `${form.method} ${base}${form.path} HTTP/1.1\r\nhost: ${authority}\r\n${
     form.accepts === undefined ? '' : `accept-encoding: ${form.accepts}\r\n`

@@ -45,7 +45,6 @@ export const http2Lanes = <Sent extends Job>(
   const streamsOf = ({ session }: Open): number =>
     Math.min(maxStreams, session.remoteSettings?.maxConcurrentStreams ?? maxStreams)
 
-  /** The next in turn that has room. */
   const withRoom = (): Open | undefined => {
     if (capacity.allows(open.length)) return openSession()
     for (let i = 0; i < open.length; i++) {

@@ -16,7 +16,6 @@ export type KeyRow = {
 
 const allowed = 'the JSON or CSV of `abohawa keys create --json` or `--csv`'
 
-/** The rows of a file of keys. @throws InputError */
 export const readKeyFile = (file: string): KeyRow[] => {
   const text = textOf('--keys', file)
   const given = /^\s*[[{]/.test(text) ? rowsOfJson(text, file) : rowsOfCsv(text, file)
@@ -52,7 +51,6 @@ const textOf = (option: string, file: string): string => {
   }
 }
 
-/** A row as it stands in the file. */
 type GivenRow = { where: string; id?: unknown; externalId?: unknown; key?: unknown }
 
 const rowsOfJson = (text: string, file: string): GivenRow[] => {

@@ -48,7 +48,6 @@ export const createLoad = () => {
     }
   }
   return {
-    /** A turn of the event loop begins. */
     turned: (): void => {
       const at = performance.now()
       // A turn without work lasts microseconds; a longer one was a timer's wait, which takes no processor time.
@@ -56,13 +55,11 @@ export const createLoad = () => {
       turnedAt = at
       hasWorked = false
     },
-    /** Something was done in this turn. */
     worked: (): void => {
       hasWorked = true
     },
     /** A due instant was seen so many ms late. */
     due: (delayMs: number): void => late.recordValue(Math.max(0, Math.round(delayMs * 1000))),
-    /** A request was answered or given up after so many ms; for the line of progress. */
     ended: (ms: number): void => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
     /** Of these since the last call, as a compressed histogram of µs. */
     recent: (): string => {
@@ -70,12 +67,10 @@ export const createLoad = () => {
       recent.reset()
       return text
     },
-    /** A limit of this machine kept a connection from being opened. */
     limited: (met: string): void => {
       limit ??= met
     },
     form: (): LoadForm => form ?? measure(),
-    /** The run has warmed up: what was before is forgotten. */
     begin: (): void => {
       delays.reset()
       late.reset()
@@ -110,7 +105,6 @@ export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
   return { cpuShare, loopDelayP99, lateP99, saturated, reason, limited: limit !== undefined }
 }
 
-/** The machine and the version of the program that a run is made with, for its result. */
 export const machineOf = (): ReplayResult['machine'] => ({
   node: process.version,
   cpu: cpus()[0]?.model ?? 'unknown',

@@ -19,7 +19,6 @@ export const codeOf = ({ code = '', errors = [] }: NodeJS.ErrnoException & { err
 export const ownLimitOf = (error: unknown): string | undefined =>
   error instanceof Error ? limits[codeOf(error)] : undefined
 
-/** Whether the reason of a failure is such a limit. */
 export const isOwnLimit = (reason: string): boolean => sentences.has(reason)
 
 const reasons: Readonly<Record<string, string>> = {
@@ -31,7 +30,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'name not found',
 }
 
-/** The reason of a failure as the result has it. */
 export const reasonOf = (error: NodeJS.ErrnoException): string => {
   const code = codeOf(error)
   return ownLimitOf(error) ?? reasons[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'connection')
@@ -47,7 +45,6 @@ export const createCapacity = (wanted: number) => {
   return {
     /** Whether one more connection may be opened beside so many. */
     allows: (open: number): boolean => open < maxOpen && performance.now() >= pausedUntil,
-    /** A limit of this machine was met, with so many open. */
     limited: (open: number): void => {
       maxOpen = Math.max(1, Math.min(maxOpen, open))
       pausedUntil = performance.now() + pauseMs

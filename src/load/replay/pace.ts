@@ -7,11 +7,9 @@ import type { Schedule } from './schedule.ts'
 
 export type Pace = {
   readonly mode: ReplayResult['pace']['mode']
-  /** Of `recorded`: how many times as fast. */
   readonly speed: number
   /** Of `rate`: requests a second. */
   readonly rate: number
-  /** Whether the requests begin again after the last. */
   readonly loop: boolean
   readonly durationMs: number | undefined
   /** Requests due before it, in ms from the start of the run, are sent but not recorded. */
@@ -22,7 +20,6 @@ export type Pace = {
 export type Arrivals = {
   /** ms since the begin of the run; Infinity once the run is over. */
   due(arrival: number): number
-  /** The number of its request in the schedule. */
   request(arrival: number): number
   /** How many there will be; undefined where only time ends the run. */
   readonly total: number | undefined

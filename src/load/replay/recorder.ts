@@ -24,7 +24,6 @@ export type Instants = {
 export type Unanswered = Instants & {
   /** `weather`, `forecast`, `coords`, `locations`, `location` or `other`. */
   readonly endpoint: Destination
-  /** When it was given up: it has waited until then. */
   readonly endedAt: number
 }
 
@@ -43,7 +42,6 @@ export type Observation = Instants & {
   readonly ageSeconds?: number | undefined
 }
 
-/** The fields of a result that a recorder fills; `totals.seconds` is given. */
 type Recorded = Pick<
   ReplayResult,
   'statuses' | 'outcomes' | 'latencies' | 'latency' | 'histogram' | 'stepSeconds' | 'steps' | 'age'
@@ -64,7 +62,6 @@ export type Recorder = ReturnType<typeof createRecorder>
 
 export type Scope = { readonly endpoint?: Destination; readonly outcome?: string }
 
-/** How long requests waited. */
 type Waited = {
   /** In ms. */
   readonly value: number
@@ -83,7 +80,6 @@ export type Counts = {
   outcomes: Record<string, number>
 }
 
-/** Without any. */
 export const noCounts = (): Counts => ({
   sent: 0,
   answered: 0,
@@ -95,7 +91,6 @@ export const noCounts = (): Counts => ({
   outcomes: {},
 })
 
-/** Adds counts, also those of each name within. */
 export const addCounts = (to: Counts, more: Counts): void => {
   const add = (into: Record<string, number>, counts: Readonly<Record<string, number>>): void => {
     for (const [name, count] of Object.entries(counts)) into[name] = (into[name] ?? 0) + count
@@ -156,7 +151,6 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
   return {
     /** The counts so far, for the line of progress: live, not a copy. */
     counts: counts as Readonly<Counts>,
-    /** An answer was received. */
     record: (observation: Observation): void => {
       const { endpoint, outcome, status, dueAt, endedAt, bytes, ageSeconds, at = dueAt } = observation
       if (dueAt < warmUpMs) return
@@ -190,7 +184,6 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       counts.failed[reason] = (counts.failed[reason] ?? 0) + 1
       waited(step, endpoint, failed, endedAt - dueAt)
     },
-    /** It was due, and is never sent. */
     drop: ({ dueAt, at = dueAt, endpoint, endedAt }: Omit<Unanswered, 'sentAt'>): void => {
       if (dueAt < warmUpMs) return
       const step = steps.at(at)
@@ -199,7 +192,6 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       counts.dropped += 1
       waited(step, endpoint, dropped, endedAt - dueAt)
     },
-    /** Adds what another recorder holds. */
     add: (form: RecorderForm): void => {
       addCounts(counts, form.counts)
       for (const [name, text] of Object.entries(form.latencies)) addEncoded(latenciesOf(name), text)

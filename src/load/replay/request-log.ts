@@ -11,7 +11,6 @@ import type { RequestForm, Schedule } from './schedule.ts'
 /** Numbers of a row, in this order. `sent` is NaN for a request that was dropped, `status` for one without an answer. */
 const rowFields = ['request', 'due', 'sent', 'end', 'status', 'name'] as const
 
-/** Rows from a sender. */
 export type RowBlock = {
   readonly rows: Float64Array<ArrayBuffer>
   readonly count: number
@@ -35,7 +34,6 @@ export const createRequestRows = (post: (block: RowBlock) => void, senders: numb
     if (number === numbers.size) numbers.set(name, number)
     return number
   }
-  /** Posts what there is, so that a slow run can be followed. */
   const flush = (): void => {
     if (!rows || count === 0) return
     underWay += 1
@@ -66,12 +64,10 @@ export const createRequestRows = (post: (block: RowBlock) => void, senders: numb
   return {
     add,
     flush,
-    /** The file has taken a block. */
     taken: (): void => {
       underWay -= 1
     },
     lost: (): number => lost,
-    /** A recorder that logs each request too. */
     logging: (recorder: Recorder): Recorder => ({
       ...recorder,
       record: observation => {
@@ -90,7 +86,6 @@ export const createRequestRows = (post: (block: RowBlock) => void, senders: numb
   }
 }
 
-/** The file of the blocks of all senders. */
 export const openRequestLog = (path: string, schedule: Schedule, warmUpMs: number) => {
   const blocks = new EventEmitter()
   const arriving = on(blocks, 'block', { close: ['end'] }) as AsyncIterable<[RowBlock, () => void]>
@@ -113,7 +108,6 @@ export const openRequestLog = (path: string, schedule: Schedule, warmUpMs: numbe
   }
 }
 
-/** To the microsecond. */
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
 const linesBy = (schedule: Schedule, warmUpMs: number) => {

@@ -20,7 +20,6 @@ export type ResponseHead = {
   /** -1: not given. */
   length: number
   chunked: boolean
-  /** Whether the server closes the connection after it. */
   closes: boolean
 }
 
@@ -94,7 +93,6 @@ export const headOf = (text: string): ResponseHead | undefined => {
   return head
 }
 
-/** Of headers as Node's clients have them. */
 export const cacheFactsIn = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): CacheFacts => {
@@ -123,7 +121,6 @@ export const cacheOutcomeOf = (value: string): Outcome => {
   return /;\s*ttl=-/.test(member) ? 'stale' : 'hit'
 }
 
-/** Seconds from `last-modified` to `date`. */
 const ageOf = (date: string | undefined, modified: string | undefined): number | undefined => {
   if (date === undefined || modified === undefined) return undefined
   const ms = instantOf(date) - instantOf(modified)

@@ -20,7 +20,6 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly settings: ReplayResult['settings']
   /** The text of the gateway's /metrics; without it the result has nothing of the gateway. */
   readonly metrics?: (() => Promise<string>) | undefined
-  /** The file of the log of each request. */
   readonly requests?: string | undefined
 }
 
@@ -97,7 +96,6 @@ export const startReplay = async (
   }
   return {
     ended: finish(),
-    /** Ends it early; the result is of what ran. */
     stop: (): void => {
       interrupted = true
       sending.stop()

@@ -6,7 +6,6 @@ import { arrivalOrderOf, createColumn, createTable } from '../traffic/columns.ts
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
-/** The distinct requests, without their keys. */
 export type RequestForm = {
   readonly method: string
   readonly path: string
@@ -17,7 +16,6 @@ export type RequestForm = {
   readonly representation: number
 }
 
-/** Requests by number, in the order of their arrival. */
 export type Schedule = {
   readonly count: number
   /** When the first arrived, ms since the epoch; undefined without a request. */
@@ -36,7 +34,6 @@ export type Schedule = {
 type ScheduleOptions = {
   /** Keeps methods other than GET and HEAD; they are sent without a body. */
   readonly anyMethod?: boolean
-  /** Called after each batch. */
   readonly onProgress?: (count: number) => void
 }
 

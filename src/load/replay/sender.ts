@@ -31,7 +31,6 @@ export type SendOrder = {
   readonly beginAt: number
 }
 
-/** An answer whose body was kept. */
 export type KeptBody = {
   readonly path: string
   readonly endpoint: Destination
@@ -175,7 +174,6 @@ export const startSender = (order: SendOrder, recorder: Recorder) => {
     })
   }
 
-  /** Sends what waits in line, and drops what has waited for too long. */
   const sendWaiting = (): void => {
     while (isInLine()) {
       const number = waiting[front] as number
@@ -194,7 +192,6 @@ export const startSender = (order: SendOrder, recorder: Recorder) => {
     }
   }
 
-  /** Gives every free connection of a closed loop a request. */
   const fill = (): void => {
     for (;;) {
       const at = now()
@@ -269,9 +266,7 @@ export const startSender = (order: SendOrder, recorder: Recorder) => {
   else setImmediate(start)
 
   return {
-    /** Resolves when all is sent and answered, or given up. */
     ended,
-    /** Sends nothing more, and waits a moment for what is in flight. */
     stop: (): void => {
       isCut = true
       cutAt = now()

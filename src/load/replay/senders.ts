@@ -22,7 +22,6 @@ export type ToWorker = 'stop' | 'taken' | { readonly beginAt: number }
 export type WorkerOrder = {
   readonly order: Omit<SendOrder, 'beginAt'>
   readonly stepSeconds: number
-  /** Whether each request is logged. */
   readonly isLogged: boolean
 }
 type Ended = {
@@ -30,11 +29,9 @@ type Ended = {
   readonly load: LoadForm
   readonly kept: readonly KeptBody[]
   readonly ranForMs: number
-  /** Requests that are missing in the log. */
   readonly unlogged: number
 }
 
-/** Of all senders, since the begin and since the last figures. */
 export type LiveFigures = {
   readonly counts: Counts
   /** In ms, of the requests that ended since the last figures; undefined without one. */
@@ -46,11 +43,9 @@ export type LiveFigures = {
 const leadMs = 20
 
 type SendingEvents = {
-  /** The first request is due in a moment. */
   onBegin(): void
   /** Every half second. */
   onLive(figures: LiveFigures): void
-  /** Where each request is logged. */
   readonly onBlock: ((block: RowBlock, taken: () => void) => void) | undefined
 }
 

@@ -10,7 +10,6 @@ type LiveStep = { -readonly [Count in keyof typeof none]: number } & {
   readonly latency: Histogram
   age: Histogram | undefined
 }
-/** A step as one thread sends it to another. */
 export type StepForm = Step & { readonly ages: string }
 
 // Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.

@@ -22,7 +22,6 @@ export type Target = {
   readonly port: number
   /** The resolved address of all connections; empty for a Unix socket. */
   readonly addresses: readonly string[]
-  /** Of a Unix socket, in place of host and port. */
   readonly socketPath: string | undefined
   /** The value of `host` or `:authority`. */
   readonly authority: string
@@ -34,7 +33,6 @@ export type Target = {
 }
 
 export type TargetOptions = {
-  /** A file of certificates in PEM. */
   readonly ca?: string | undefined
   /** Takes any certificate; only of this machine. */
   readonly insecure?: boolean | undefined
@@ -43,7 +41,6 @@ export type TargetOptions = {
 
 const example = 'http://127.0.0.1:8080, https://localhost:8443 or unix:/run/abohawa.sock'
 
-/** Parses a target without a look-up. @throws InputError for an invalid one */
 export const addressIn = (given: string): URL => {
   const url = given === 'unix:' ? null : URL.parse(given)
   if (
@@ -135,10 +132,7 @@ export const socketTo = (target: Target, protocol: 'h2' | 'http/1.1', onread?: O
   })
 }
 
-/**
- * A connection to the target.
- * @param onData called with each part as it is received; its memory is used again after the call
- */
+/** A connection to the target. @param onData called with each part as it is received; its memory is used again after the call */
 export const connectTo = (target: Target, onData: (part: Buffer) => void): Socket => {
   if (target.isTls) return socketTo(target, 'http/1.1').on('data', onData)
   const callback = (bytes: number): boolean => {

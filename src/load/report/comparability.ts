@@ -32,10 +32,8 @@ const states = {
 
 type Obstacle = keyof typeof facts | keyof typeof states | 'length'
 
-/** An obstacle, and what each side has there. */
 export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
 
-/** The warnings as sentences. */
 export const warningSentences = (warnings: readonly Warning[]): string[] =>
   warnings.map(({ obstacle, a, b }) => sentences[obstacle](a, b))
 

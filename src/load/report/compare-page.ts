@@ -70,7 +70,6 @@ const warningsHtml = (warnings: readonly Warning[]): Html =>
           .join('')}`,
       )
 
-/** A value, and below it its interval. */
 const estimateHtml = ({ value, low, high }: Estimate, write: (value: number) => string): Html =>
   `${write(value)}${low === null || high === null ? '' : `<br><small>${write(low)} to ${write(high)}</small>`}`
 
@@ -97,7 +96,6 @@ const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => 
   return notice(state, text) + table('Limit', heads, rows)
 }
 
-/** That so many of all limits are not decided. */
 export const undecidedSentence = (undecided: number, limits: number): string =>
   `Limits of change that these runs can’t decide: ${undecided} of ${limits}. Longer runs, or several a side, decide more.`
 

@@ -238,7 +238,6 @@ const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {
 }
 
 export type ChangeLimit = {
-  /** As it was given. */
   readonly text: string
   readonly metric: MetricName
   readonly isAbove: boolean

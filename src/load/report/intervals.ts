@@ -34,7 +34,6 @@ export const medianEstimate = (values: readonly number[]): Estimate => {
 
 export type Interval = { readonly low: number; readonly high: number }
 
-/** Of both sides, and of B against A. */
 export type Drawn = {
   readonly a: Interval
   readonly b: Interval
@@ -75,7 +74,6 @@ export const bootstrap = <Step>(
 const chosen = <Step>(steps: readonly Step[], places: readonly number[]): Step[] =>
   places.map(place => steps[place] as Step)
 
-/** A figure of both sides. */
 type Pair = readonly [a: number, b: number]
 const isKnown = ([a, b]: Pair): boolean => !Number.isNaN(a) && !Number.isNaN(b)
 

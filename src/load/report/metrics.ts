@@ -10,7 +10,6 @@ import { errorsOf, shareOf } from './run-figures.ts'
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
-/** A value for people. */
 export const valueText = (value: number, unit: Unit, figures: Figures): string =>
   ({
     ms: () => figures.latency(value / 1000),
@@ -22,10 +21,8 @@ export const valueText = (value: number, unit: Unit, figures: Figures): string =
   })[unit]()
 
 export type Metric = {
-  /** As it is shown. */
   readonly name: string
   readonly unit: Unit
-  /** Null where a run does not have it. */
   readonly of: (run: ReplayResult) => Estimate | null
   /** Of a percentile of latencies. */
   readonly percent?: number
@@ -184,7 +181,6 @@ export const drawnFigures = (
   )
 }
 
-/** The metrics that follow from steps, percentiles ascending. */
 const drawable = metricNames
   .map(metric => ({ metric, ...(metrics[metric] as Metric) }))
   .filter(({ percent, ofStep }) => percent !== undefined || ofStep)

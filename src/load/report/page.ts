@@ -10,12 +10,9 @@ import { escaped, type Html, table } from '../../common/page/html.ts'
 import { histogramOf, plottedPercentiles } from './histogram.ts'
 import type { ReplayResult, Step } from './result.ts'
 
-/** Numbers, durations and instants as text. @param timeZone of the times of day: the gateway's, `quota.timeZone` */
 export const figuresIn = (timeZone: string): Figures => createFigures('en', timeZone)
 
-/** A run, or a case of `whatif`, as far as it is drawn. */
 export type DrawnRun = {
-  /** Of its lines. */
   readonly name: string
   readonly result: {
     readonly kind?: ReplayResult['kind']
@@ -28,9 +25,7 @@ export type DrawnRun = {
   readonly percentiles: readonly (readonly [percent: number, ms: number])[]
 }
 
-/** What the script draws. */
 export type PageData = {
-  /** Results as in their files. */
   readonly runs?: readonly (DrawnRun & { readonly result: ReplayResult })[]
   /** The result of `whatif` as its JSON, and the names of those cases that are drawn over time, by their places. */
   readonly whatIf?: {
@@ -48,7 +43,6 @@ export type PageData = {
   }[]
 }
 
-/** A run as the script takes it. */
 export const drawnRun = (result: ReplayResult, name: string) => {
   const histogram = histogramOf(result.histogram)
   const { totalCount } = histogram

@@ -6,13 +6,10 @@ import { maxFileBytes, readTextFile } from '../../common/regular-file.ts'
 import { checkedCount, histogramOf, maxStepHistogramText } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
-/**
- * The results of a file, which holds one or a list of them.
- * @throws InputError with the file, what stands in it and what is allowed
- */
+/** The results of a file, which holds one or a list of them. @throws InputError with the file, what stands in it and what is allowed */
 export const readResults = async (file: string): Promise<ReplayResult[]> => {
   const text = await readTextFile(file, maxFileBytes.result).catch((thrown: unknown) => {
-    throw new InputError(`${file} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
+    throw new InputError(`${file} can't be read: ${messageOf(thrown)}`, { cause: thrown })
   })
   if (!hasFewValues(text))
     throw new InputError(

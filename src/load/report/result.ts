@@ -20,9 +20,7 @@ const countsOf = () =>
     .refine(counts => Object.keys(counts).length <= maxNames, `allowed: at most ${maxNames} names`)
     .pipe(z.record(z.string(), count))
 const maxNames = 1_000
-/** So many paths are checked. */
 const maxFaults = 20_000
-/** More than any recorder makes. */
 const maxSteps = 1_000
 
 /** Of latencies from the due instant to the end of the body, or to the instant when a request was given up. */

@@ -12,7 +12,6 @@ export const weathersOf = ({ outcomes }: ReplayResult): number =>
 export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): number | null =>
   weathersOf(run) === 0 ? null : (run.outcomes[outcome] ?? 0) / weathersOf(run)
 
-/** Requests that were sent and have no answer. */
 export const failedIn = ({ failed }: Pick<ReplayResult['totals'], 'failed'>): number =>
   sum(Object.values(failed))
 
@@ -26,7 +25,6 @@ export const errorsIn = (
   sum(Object.entries(statuses).map(([status, count]) => (Number(status) >= 500 ? count : 0)))
 export const errorsOf = ({ totals, statuses }: ReplayResult): number => errorsIn(totals, statuses)
 
-/** How a run was paced, in a few words. */
 export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
   if (pace.mode === 'closed')
     return `closed loop: ${figures.count(pace.connections)} connections, one request each`

@@ -8,11 +8,7 @@ import type { ReplayResult } from './result.ts'
 import { differingSettings, errorsOf, failedIn, paretoOptimal, shareOf, weathersOf } from './run-figures.ts'
 import { sectionsOf, thresholdsFailed, warningsOf } from './run-sections.ts'
 
-/**
- * The text of the file.
- * @param results one or more, in the order of the page
- * @param timeZone of its times of day
- */
+/** The text of the file. @param results one or more, in the order of the page @param timeZone of its times of day */
 export const reportPage = (results: readonly ReplayResult[], timeZone: string): string => {
   const figures = figuresIn(timeZone)
   const [run] = results

@@ -64,7 +64,6 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
   return tiles([...pairs.map(([name, value, note]) => ({ name, value, note })), ...(weight ? [weight] : [])])
 }
 
-/** The day and the time of an instant. */
 export const dateTime = (iso: string, figures: Figures): string =>
   figures.instant(iso, '1970-01-01T00:00:00Z', true)
 

@@ -5,7 +5,6 @@ import { hourMs, isoOf, minuteMs, utcDayMs } from '../../common/calendar.ts'
 import type { Spent, WholeDays } from './plans.ts'
 
 export type ProviderDay = {
-  /** Such as `2026-11-21`, UTC. */
   readonly day: string
   readonly requests: number
   readonly weight: number
@@ -76,4 +75,4 @@ export const createSpending = () => {
 }
 
 // Sums of thirds and tenths.
-const rounded = (weight: number): number => Math.round(weight * 1000) / 1000
+export const rounded = (weight: number): number => Math.round(weight * 1000) / 1000

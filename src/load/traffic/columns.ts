@@ -10,7 +10,6 @@ type ColumnOf<Column extends Kind> = {
 
 const fewestRows = 1 << 10
 
-/** Doubled when full. */
 export const createColumn = <Column extends Kind>(Of: ColumnOf<Column>) => {
   let column = new Of(new SharedArrayBuffer(fewestRows * Of.BYTES_PER_ELEMENT))
   return {

@@ -20,7 +20,6 @@ const endpointPath = new RegExp(
 )
 
 type Parts = {
-  /** Without the query. */
   readonly pathname: string
   readonly query: string
   readonly endpoint: Destination
@@ -60,7 +59,6 @@ export const placeOf = (path: string): string => {
 /** A path of an endpoint with weather, in its parts. */
 export type WeatherPath = {
   readonly endpoint: WeatherEndpoint
-  /** Decoded. */
   readonly params: Readonly<Record<string, string>>
   /** Without its question mark. */
   readonly query: string

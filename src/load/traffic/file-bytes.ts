@@ -102,7 +102,6 @@ const reasons: Record<string, string> = {
   EACCES: 'permission is denied',
 }
 
-/** A file's name for sentences. */
 export const nameOfFile = (path: string): string =>
   path === standardInput ? 'standard input' : printable(path, longestName)
 const longestName = 1_000

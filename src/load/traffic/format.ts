@@ -3,7 +3,6 @@
 
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** What is found in a file beside its requests. */
 export type Found = {
   /** Right lines without a request. */
   skippedLines: number
@@ -15,7 +14,6 @@ export type Found = {
   share: number | null
 }
 
-/** A file that is being read. */
 export type Reading = {
   /** Gives the pseudonym of a key, which must not leave a reader. */
   readonly nameOf: (secret: string) => string

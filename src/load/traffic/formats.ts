@@ -39,7 +39,6 @@ const spreadOver = (readLine: (line: string) => CommonLine | undefined) => (): R
   }
 }
 
-/** The name of our own. */
 export const ownFormat = 'ndjson'
 
 const formats: readonly Format[] = [

@@ -5,16 +5,10 @@ import { minuteMs } from '../../common/calendar.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** Of the gaps, the longest few; `from` is the instant of the request before a gap, as it was read. */
-type GapsFound = {
+export type GapsFound = {
   readonly count: number
   readonly cutMs: number
   readonly longest: readonly { readonly from: number; readonly ms: number }[]
-}
-
-export type Gaps = {
-  /** The same requests, moved where gaps were shortened. */
-  pass(batches: AsyncIterable<readonly TrafficRequest[]>): AsyncGenerator<TrafficRequest[]>
-  found(): GapsFound
 }
 
 /** Longer gaps are found where none are shortened. */
@@ -22,7 +16,7 @@ export const reportedGapMs = 5 * minuteMs
 const maxListed = 5
 
 /** @param longestMs to which longer gaps are shortened; undefined leaves them */
-export const createGaps = (longestMs?: number): Gaps => {
+export const createGaps = (longestMs?: number) => {
   let found: GapsFound = { count: 0, cutMs: 0, longest: [] }
   let last: number | undefined
   const add = (from: number, ms: number): void => {
@@ -40,7 +34,8 @@ export const createGaps = (longestMs?: number): Gaps => {
     return found.cutMs === 0 ? request : { ...request, at: at - found.cutMs }
   }
   return {
-    async *pass(batches) {
+    /** The same requests, moved where gaps were shortened. */
+    async *pass(batches: AsyncIterable<readonly TrafficRequest[]>) {
       for await (const batch of batches) yield batch.map(passed)
     },
     found: () => found,

@@ -19,13 +19,11 @@ import type { TrafficRequest } from './traffic-request.ts'
 export type TrafficFault = { readonly file: string; readonly line: number; readonly reason: string }
 
 export type ReadOptions = {
-  /** For each faulty line; the others go on. */
   readonly onFault?: (fault: TrafficFault) => void
   /** Of all files; detected from their content if not given. */
   readonly format?: string | undefined
   /** How many requests are held back to be sorted, of all files. */
   readonly window?: number | undefined
-  /** The host whose requests are wanted, of files that name hosts. */
   readonly host?: string | undefined
 }
 
@@ -49,7 +47,6 @@ export type TrafficSummary = Omit<FileSummary, 'file' | 'format' | 'host'> & {
 }
 
 export type Traffic = AsyncIterable<TrafficRequest> & {
-  /** The same requests, many at a time. */
   batches(): AsyncGenerator<TrafficRequest[], void, undefined>
   summary(): TrafficSummary
   /** How many bytes of the files, packed as they are, were read. */

@@ -4,7 +4,6 @@
 
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** Why a request does not reach the cache, in words of a sentence; no setting of the cache changes what was refused. */
 const reasons = {
   method: 'with a method other than GET and HEAD',
   refused: 'recorded as refused or redirected',

@@ -8,7 +8,6 @@ import type { TrafficRequest } from './traffic-request.ts'
 export type Scrubbing = {
   /** Keys and their ids get new names, and so does what looks secret, also in our own files. */
   readonly scrub?: boolean
-  /** Names of query parameters that are left out; `*` leaves out the query. */
   readonly withoutParameter?: readonly string[]
   readonly withoutKeys?: boolean
   /** Without status, outcome, tier, cell, bytes and ms. */

@@ -11,7 +11,6 @@ export type Selection = {
   readonly sample?: number | undefined
   /** An instant, or ms from the first request. */
   readonly from?: Moment
-  /** The first instant that is not taken. */
   readonly to?: Moment
   /** Ms from `from`, or else from the first request. */
   readonly duration?: number

@@ -73,7 +73,6 @@ export async function* readLines(
   else if (restLength > 0) yield requestsIn(rest)
 }
 
-/** The fault of a file that could not be read to its end. */
 export const cutOff = (failure: string): InputError =>
   new InputError(`${failure}; the rest of the file could not be read`)
 

@@ -18,7 +18,6 @@ export type WriteOptions = {
   readonly force?: boolean
 }
 
-/** The text of a traffic file of these requests. */
 export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>): AsyncGenerator<string> {
   for await (const batch of batches) {
     let text = ''

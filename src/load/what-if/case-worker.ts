@@ -12,7 +12,6 @@ import type { Trace } from './trace.ts'
 export type WorkerTask = {
   readonly trace: Trace
   readonly options: SimulateOptions
-  /** By case. */
   readonly configs: readonly Config[]
   /** The requests done, by case. */
   readonly progress: Int32Array

@@ -8,15 +8,6 @@ import { requestsOf, type SimulateOptions } from './simulate.ts'
 import type { CaseFigures } from './tally.ts'
 import type { Trace } from './trace.ts'
 
-export type CaseRun = {
-  /** The figures by case; undefined for those that were stopped. @throws InputError with the reason of a case that failed */
-  readonly figures: Promise<(CaseFigures | undefined)[]>
-  /** The requests that went through, of how many in all cases. */
-  progress(): { readonly done: number; readonly all: number }
-  /** Ends what is under way and begins nothing more. */
-  stop(): void
-}
-
 // As the system shows it.
 const threadName = 'settings'
 
@@ -25,7 +16,7 @@ export const runCases = (
   trace: Trace,
   options: SimulateOptions,
   threads: number,
-): CaseRun => {
+) => {
   const progress = new Int32Array(new SharedArrayBuffer(configs.length * 4))
   const each = requestsOf(trace, options)
   const figures: (CaseFigures | undefined)[] = configs.map(() => undefined)
@@ -67,6 +58,7 @@ export const runCases = (
   }
 
   return {
+    /** By case; undefined for those that were stopped. @throws InputError with the reason of a case that failed */
     figures: Promise.all(
       Array.from({ length: Math.min(threads, configs.length) }, () =>
         runThread().catch(error => {
@@ -75,6 +67,7 @@ export const runCases = (
         }),
       ),
     ).then(() => figures),
+    /** The requests that went through, of how many in all cases. */
     progress: () => ({
       done: configs.reduce((sum, _, at) => sum + Atomics.load(progress, at), 0),
       all: each * configs.length,

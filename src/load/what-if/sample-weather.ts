@@ -13,11 +13,9 @@ import { currentUnits, dailyUnits, hourlyUnits } from '../../weather/weather-var
 
 export type SampleWeather = {
   timelineAt(fetchedAt: number): Timeline
-  /** The texts of one timeline, whatever the timeline. */
   readonly text: TimelineText
   /** Of the shared tier: an entry without its numbers, which are the same in all. */
   readonly codec: Codec<Timeline>
-  /** The size of a timeline in the shared tier. */
   readonly encodedBytes: number
 }
 

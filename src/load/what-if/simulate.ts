@@ -34,7 +34,6 @@ export type SimulateParts = {
   readonly onProgress: (requests: number) => void
 }
 
-/** How often a simulation reports, in requests. */
 const progressEvery = 20_000
 const maxSteps = 96
 // After the last request, for those that still wait.
@@ -42,11 +41,9 @@ const lastMoveMs = 500
 // Work that goes on without the clock shows within so many turns of the event loop.
 const turnsWithoutProgress = 3
 
-/** How many requests go through. */
 export const requestsOf = (trace: Trace, { warm }: Pick<SimulateOptions, 'warm'>): number =>
   trace.at.length * (warm ? 2 : 1)
 
-/** The figures of one setting. */
 export const simulate = async (
   config: Config,
   trace: Trace,

@@ -2,7 +2,7 @@
 // is counted is simulate.ts's. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
 import type { WholeDays } from '../report/plans.ts'
-import { createSpending } from '../report/spending.ts'
+import { createSpending, rounded } from '../report/spending.ts'
 
 type Sample = {
   readonly stretch: number
@@ -70,7 +70,6 @@ export const createTally = (
       counts.requests += 1
       step().requests += 1
     },
-    /** An answer with weather. */
     onRead: (outcome: 'hit' | 'stale' | 'miss', source: string, ageMs: number): void => {
       const one = step()
       if (outcome === 'hit') {
@@ -84,7 +83,6 @@ export const createTally = (
       const age = Math.min(maxAge, Math.max(0, Math.floor(ageMs / 1000)))
       ages[age] = (ages[age] as number) + 1
     },
-    /** A request for weather that got none. */
     failed: (): void => {
       counts.failed += 1
       step().failed += 1
@@ -113,7 +111,6 @@ export const createTally = (
         sharedEntries,
       }
     },
-    /** Forgets what was counted. */
     reset: (): void => {
       from = now()
       counts = newCounts()
@@ -161,6 +158,3 @@ export const createTally = (
     },
   }
 }
-
-// Sums of thirds and tenths.
-const rounded = (weight: number): number => Math.round(weight * 1000) / 1000

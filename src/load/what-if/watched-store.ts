@@ -4,17 +4,7 @@
 
 import type { Store } from '../../stores/store.ts'
 
-export type WatchedStore = {
-  readonly store: Store
-  /** How many steps were taken. */
-  steps(): number
-  /** Whether a load is under way: a lease is held. */
-  isBusy(): boolean
-  /** How many entries of the shared tier have not expired. */
-  entries(now: number): number
-}
-
-export const watchStore = (store: Store): WatchedStore => {
+export const watchStore = (store: Store) => {
   let steps = 0
   let leases = 0
   const expiries = new Map<string, number>()
@@ -40,29 +30,32 @@ export const watchStore = (store: Store): WatchedStore => {
       steps += 1
       return step(...given)
     }
+  const watched: Store = {
+    ...store,
+    readBytes: counted(store.readBytes),
+    writeBytes: counted((key, bytes, expiresAt, holder) => {
+      expiries.set(key, expiresAt)
+      return store.writeBytes(key, bytes, expiresAt, holder)
+    }),
+    acquireLease: counted(async (...given) => {
+      const reply = await store.acquireLease(...given)
+      if (reply === 'acquired') leases += 1
+      return reply
+    }),
+    releaseLease: counted((...given) => {
+      leases -= 1
+      return store.releaseLease(...given)
+    }),
+    heartbeat: counted(heartbeat),
+    spend: counted(store.spend),
+  }
   return {
-    store: {
-      ...store,
-      readBytes: counted(store.readBytes),
-      writeBytes: counted((key, bytes, expiresAt, holder) => {
-        expiries.set(key, expiresAt)
-        return store.writeBytes(key, bytes, expiresAt, holder)
-      }),
-      acquireLease: counted(async (...given) => {
-        const reply = await store.acquireLease(...given)
-        if (reply === 'acquired') leases += 1
-        return reply
-      }),
-      releaseLease: counted((...given) => {
-        leases -= 1
-        return store.releaseLease(...given)
-      }),
-      heartbeat: counted(heartbeat),
-      spend: counted(store.spend),
-    },
+    store: watched,
     steps: () => steps,
+    /** Whether a load is under way: a lease is held. */
     isBusy: () => leases > 0,
-    entries: now => {
+    /** How many entries of the shared tier have not expired. */
+    entries: (now: number): number => {
       for (const [key, expiresAt] of expiries) if (expiresAt <= now) expiries.delete(key)
       return expiries.size
     },

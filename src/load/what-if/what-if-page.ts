@@ -22,7 +22,6 @@ import { leftOutText } from '../traffic/recorded-admission.ts'
 import { servedShare } from './tally.ts'
 import { type CaseResult, caseNameText, paretoNote, remarksOn, type WhatIfResult } from './what-if.ts'
 
-/** A case, and its number with the values in which it differs from others. */
 type NamedCase = CaseResult & { readonly title: string }
 
 /** The text of the file. @param timeZone of its times of day */

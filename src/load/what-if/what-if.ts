@@ -55,11 +55,8 @@ export const whatIfResultOf = (
       .filter(({ path, value, default: usual }) => isRelevant(path) && usual !== undefined && value !== usual)
       .map(({ path, value, default: usual }) => ({ path, value, default: usual ?? '' })),
     instances,
-    /** Traffic that went through before counting began. */
     warmUpSeconds: warmUpMs / 1000,
-    /** Whether the whole traffic went through once before. */
     warm,
-    /** How long the provider took for a request. */
     latencyMs,
     /** The limits of the configured budget, where all cases have the same. */
     budget:
@@ -77,7 +74,6 @@ export const whatIfResultOf = (
       plans: verdictsOf(one.provider),
       ...one,
     })),
-    /** Cases that were not finished when the command was stopped. */
     unfinished: cases.filter((_, i) => figures[i] === undefined).map(({ name }) => name),
   }
 }
@@ -102,7 +98,6 @@ export const caseNameText = ({ name }: Pick<CaseResult, 'name'>): string => name
 
 export const paretoNote = 'No other setting beats it in hits, weight, age (p95) and memory together.'
 
-/** What else is to be known of the figures, for the page and the table. */
 export const remarksOn = ({ cases, unfinished }: WhatIfResult): string[] => [
   ...(cases.some(({ budgetBit }) => budgetBit)
     ? [

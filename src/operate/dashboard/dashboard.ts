@@ -39,7 +39,6 @@ export const assets: readonly Asset[] = [
 ]
 
 export type DashboardOptions = {
-  /** Of the times on the page. */
   readonly timeZone: string
 }
 

@@ -12,7 +12,6 @@ export type Check = Finding & { readonly name: string }
 export const ok = (detail: string): Finding => ({ status: 'ok', detail, fix: null })
 export const warn = (detail: string, fix: string): Finding => ({ status: 'warn', detail, fix })
 export const fail = (detail: string, fix: string): Finding => ({ status: 'fail', detail, fix })
-/** Not looked at, and why. */
 export const skip = (detail: string): Finding => ({ status: 'skip', detail, fix: null })
 
 const fromBest: readonly Status[] = ['skip', 'ok', 'warn', 'fail']

@@ -26,7 +26,6 @@ import { redisChecks } from './redis.ts'
 
 export type DoctorOptions = {
   readonly clock: Clock
-  /** Whether one point may be loaded from the provider. */
   readonly spend: boolean
   /** Where consumers reach the gateway, such as `https://weather.example`. */
   readonly url: string | undefined
@@ -55,8 +54,8 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
   const { ofProvider, ofTiers } =
     stores[0]?.status === 'fail'
       ? {
-          ofProvider: [skip('nothing was loaded, because its weight can not be counted')],
-          ofTiers: [skip('not known, because the store can not be used')],
+          ofProvider: [skip("nothing was loaded, because its weight can't be counted")],
+          ofTiers: [skip("not known, because the store can't be used")],
         }
       : await withStore(config, clock, provider.found.status === 'fail' ? 'away' : spend ? 'load' : 'spare')
   return [
@@ -88,7 +87,7 @@ const withStore = async (
   // A check must not make the store.
   const isThere = config.redis.url !== null || existsSync(config.store.path)
   const used = isThere ? config : { ...config, store: { path: ':memory:' } }
-  let ofTiers: readonly Finding[] = [skip('not known, because the store can not be used')]
+  let ofTiers: readonly Finding[] = [skip("not known, because the store can't be used")]
   const ofProvider = await attempted('Check the store.', async () => {
     const store = await openStore(used, clock, { redisAway: () => {}, redisBack: () => {} })
     try {

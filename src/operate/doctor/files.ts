@@ -121,7 +121,7 @@ const [busy, locked, corrupt, notADatabase] = [5, 6, 11, 26]
 const mode = (file: string): Finding => {
   const exposed = exposedStoreFile(file)
   return exposed === undefined
-    ? ok('other users of this machine can not read it')
+    ? ok("other users of this machine can't read it")
     : warn(
         `${exposed} is open to other users of this machine, and names subscribers`,
         `Run chmod 600 ${exposed}.`,
@@ -129,7 +129,7 @@ const mode = (file: string): Finding => {
 }
 
 const room = async (folder: string, freeBytes: (folder: string) => Promise<number>): Promise<Finding> => {
-  const fix = 'Make room on that disk: counts can not be written when it is full.'
+  const fix = "Make room on that disk: counts can't be written when it is full."
   try {
     const free = await freeBytes(folder)
     const detail = `${Math.floor(free / mib).toLocaleString('en-US')} MiB are free on its disk`

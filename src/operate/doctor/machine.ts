@@ -30,7 +30,6 @@ export const openFilesFinding = (
       )
 }
 
-/** The limit of open files of processes that are started from here. */
 export const openFilesLimit = async (): Promise<number> => {
   const { stdout } = await promisify(execFile)('sh', ['-c', 'ulimit -n'])
   return stdout.trim() === 'unlimited' ? Number.POSITIVE_INFINITY : Number(stdout)
@@ -52,7 +51,6 @@ export const migrationFinding = (setting: string): Finding =>
 
 type Place = { readonly host: string; readonly port: number }
 
-/** Whether each listener could be opened, or is held by a running gateway. */
 export const portFindings = (config: Config): Promise<Finding[]> => {
   const { server, ops, health } = config
   const scheme = server.tls.cert === null ? 'http' : 'https'

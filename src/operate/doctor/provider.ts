@@ -91,10 +91,7 @@ export const keyFinding = async (
 
 const nobody = () => {}
 
-/**
- * Shows that the provider answers and accepts the key. Caches nothing, and counts in the given budget alone.
- * @throws ProviderError
- */
+/** Shows that the provider answers and accepts the key. Caches nothing, and counts in the given budget alone. @throws ProviderError */
 const loadOnePoint = async (config: Config, clock: Clock, budget: Pick<Budget, 'reserve'>): Promise<void> => {
   // Of the product's own places, whatever places there are: the provider has weather for all of the globe.
   const { bounds } = shipped

@@ -11,7 +11,6 @@ import { type Finding, fail, ok, warn } from './check.ts'
 
 const wideBits = 8
 
-/** Checks HTTPS and proxies in the configuration. */
 export const proxyFinding = ({ server }: Pick<Config, 'server'>): Finding => {
   const { trustedProxies, tls, host } = server
   const wide = trustedProxies.find(range => Number(range.split('/')[1] ?? 128) < wideBits)

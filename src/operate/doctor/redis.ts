@@ -82,7 +82,6 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or check the name server.'],
 ]
 
-/** The fixes for a Redis that can't be used, by the reason. */
 const fixFor = (reason: string): string =>
   fixes.find(([of]) => of.test(reason))?.[1] ??
   'Start Redis there, or correct redis.url; its log may say more.'

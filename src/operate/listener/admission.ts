@@ -14,7 +14,6 @@ export type AdmissionOptions = {
   readonly section: 'ops' | 'health'
   /** Where the listener listens: an address, or a name that is then allowed. */
   readonly host: string
-  /** Further names that the listener answers to. */
   readonly allowedHosts: readonly string[]
   /** The token that all but the public routes require; null for none. */
   readonly token: string | null
@@ -129,7 +128,6 @@ const browserFault = ({ headers, headersDistinct }: IncomingMessage): Refusal | 
 // Hashed, so that texts of any length are compared in the same time.
 const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer')
 
-/** Reads `authorization`, whose values are given as often as it was sent. */
 const createTokenFault = (token: string): ((values: readonly string[]) => Refusal | undefined) => {
   const expected = digestOf(token)
   return values => {

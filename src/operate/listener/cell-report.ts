@@ -51,7 +51,6 @@ export const cellReport = z.object({
     .default(null),
   /** How many places are in the cell; null where `places` is. */
   placeCount: z.number().nullable().default(null),
-  /** The instant of the report. */
   at: instant,
   shared: z.object({
     kind: z.string(),
@@ -94,7 +93,6 @@ export type PurgeReport = {
   readonly of: string
   readonly place: CellReport['place']
   readonly scope: object
-  /** The number of cells in scope. */
   readonly cells: number
   /** The number of entries deleted from the shared tier; 0 for a soft purge, which deletes none. */
   readonly removed: number

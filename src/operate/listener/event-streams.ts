@@ -14,11 +14,6 @@ export type StreamedStatus = {
   isDraining(): boolean
 }
 
-export type EventStreams = {
-  /** Takes over the response; false where there are too many streams already. */
-  add(response: ServerResponse): boolean
-}
-
 export type EventStreamsOptions = {
   readonly most: () => number
   readonly statusEveryMs?: number | undefined
@@ -41,14 +36,13 @@ type Stream = {
 export const createEventStreams = (
   status: StreamedStatus,
   { most, statusEveryMs = 1_000, stalledForMs = 10_000 }: EventStreamsOptions,
-): EventStreams => {
+) => {
   const streams = new Set<Stream>()
   let timer: NodeJS.Timeout | undefined
   let ticks = 0
   let isTicking = false
   let sent: ReadonlyMap<string, StreamedCell> = new Map()
 
-  /** Writes unless the reader is behind. */
   const send = (stream: Stream, text: string): boolean => {
     const { response } = stream
     if (!response.writableNeedDrain) {
@@ -106,7 +100,8 @@ export const createEventStreams = (
   }
 
   return {
-    add: response => {
+    /** Takes over the response; false where there are too many streams already. */
+    add: (response: ServerResponse): boolean => {
       if (streams.size >= most()) return false
       const stream: Stream = { response, stalledSince: undefined, needsAllCells: true }
       response.once('close', () => remove(stream))
@@ -128,7 +123,6 @@ export const createEventStreams = (
   }
 }
 
-/** An event of server-sent events; its JSON has no line break. */
 const eventOf = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
 // Age grows and demand decays all the time, which a reader can work out.

@@ -22,7 +22,6 @@ export type ForwardedRequest = {
   readonly weight: number
 }
 
-/** Requests of operators that wait or are under way. */
 const atOnce = 4
 
 const requestHeaders = ['accept-encoding', 'if-none-match', 'if-modified-since']
@@ -167,7 +166,6 @@ class OverdueError extends Error {
   }
 }
 
-/** Rejects with the reason of a signal. */
 const abortionOf = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })

@@ -60,7 +60,6 @@ export const probePaths = ['/livez', '/readyz', '/metrics'] as const
 export type ProbePath = (typeof probePaths)[number]
 
 export type Probes = {
-  /** Answers a GET or HEAD of one of the paths. */
   answer(path: ProbePath, response: ServerResponse): Promise<void>
 }
 

@@ -11,7 +11,7 @@ import type { FleetSettings } from '../../telemetry/fleet-settings.ts'
 import type { StoreFaults } from '../../telemetry/observers.ts'
 import type { Outages } from '../../telemetry/outages.ts'
 import type { StoreFileWatch } from '../../telemetry/store-file-watch.ts'
-import type { SelfReport } from '../self-report.ts'
+import type { SelfReport } from '../instance-report.ts'
 
 type DetailedParts = {
   readonly store: Pick<Store, 'kind' | 'ping'>
@@ -26,7 +26,6 @@ type DetailedParts = {
   readonly upstream: Pick<Upstream, 'account' | 'timelines'>
   readonly self: SelfReport
   readonly certificate: Pick<CertificateWatch, 'detail'>
-  /** Whether the API serves one. */
   readonly servesTls: boolean
 }
 
@@ -72,7 +71,7 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
       return listed(
         ', ',
         store.kind,
-        write !== null && `can not be written, counts are kept in its reserve: ${write}`,
+        write !== null && `can't be written, counts are kept in its reserve: ${write}`,
         parts.storeFile?.fault(),
         messages !== null && `without messages of other gateways: ${messages}`,
       )
@@ -106,6 +105,5 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
   }
 }
 
-/** Those that hold, in their order. */
 const listed = (between: string, ...parts: readonly (string | false | undefined)[]): string =>
   parts.filter(part => part !== undefined && part !== false).join(between)

@@ -15,9 +15,7 @@ export type Route = {
   readonly spends?: true
   /** Reads or changes keys and subscribers: refused unless a token is configured. */
   readonly administers?: true
-  /** The probe that answers. */
   readonly probe?: ProbePath
-  /** Answered without end. */
   readonly streams?: true
 }
 

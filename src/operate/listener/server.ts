@@ -21,7 +21,6 @@ export type ServerBounds = {
 export type BoundedServer = {
   readonly server: Server
   listen(at: Pick<ListenOptions, 'host' | 'port'>): Promise<unknown>
-  /** Breaks off what is still connected. */
   close(): Promise<void>
 }
 

@@ -59,7 +59,7 @@ export const statusReport = z.object({
       retryAt: instant.nullable(),
       lastSuccessAt: instant.nullable(),
       lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
-      /** When the first cell in demand can't be served any more if the provider stays away; now where one can not be already. */
+      /** When the first cell in demand can't be served any more if the provider stays away; now where one can't be already. */
       firstErrorAt: instant.nullable(),
     })
     .nullable(),
@@ -111,7 +111,7 @@ export const statusReport = z.object({
     latencyMs: z.number().nullable(),
     usedBytes: z.number().nullable(),
     fault: z.string().nullable(),
-    /** Why the embedded store can not be written, so that counts are kept in its reserve. */
+    /** Why the embedded store can't be written, so that counts are kept in its reserve. */
     writeFault: z.string().nullable(),
   }),
   catalogue: z.object({ places: z.number(), checksum: z.string(), fault: z.string().nullable() }),
@@ -179,7 +179,6 @@ export type InstanceStatus = StatusReport['instances'][number]
 export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
 type KnownByGateway = 'outages' | 'provider' | 'cache' | 'config' | 'top' | 'history'
-/** The report of a running gateway. */
 export type GatewayStatus = Omit<StatusReport, KnownByGateway> & {
   [Part in KnownByGateway]: NonNullable<StatusReport[Part]>
 }

@@ -103,7 +103,7 @@ t.test('of twenty pairs of equal runs with pauses at most one has a verdict', as
   t.match(verdicts([withPauses(1, { pauses: 0 })], [withPauses(2, { pauses: 20 })]), { p99: 'worse' })
 })
 
-t.test('one run can not tell a difference as small as that of two moments of a machine', async t => {
+t.test("one run can't tell a difference as small as that of two moments of a machine", async t => {
   const [a, b] = [drawnQuick({ seed: 3, requests }), drawnQuick({ seed: 2, requests, slow: 1.4 })]
   t.match(verdicts([a], [b]), { p50: 'noise', p90: 'noise' })
   t.match(limitVerdicts([changeLimitOf('p50>+5%')], differences([a], [b])), [{ verdict: 'undecided' }])

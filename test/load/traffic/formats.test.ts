@@ -402,7 +402,7 @@ t.test('goreplay: the last nanosecond of a millisecond and its first are of that
   t.strictSame(offsets, [0, 3, 4])
 })
 
-t.test('a format is named where it can not be found', async t => {
+t.test("a format is named where it can't be found", async t => {
   await t.rejects(readText(t, 'hello\nworld\n'), /file: its format is unknown, it begins with "hello/)
   await t.rejects(readText(t, 'x', 'pcap'), /the format is "pcap"; allowed: access-log, ndjson, har/)
   const line = '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/"}'

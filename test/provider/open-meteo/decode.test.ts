@@ -1,7 +1,9 @@
 // Bodies of the real protocol, whole and with wrong content: impossible values, weather for other places, times and units, and
 // deceptive JSON. A wrong element does not affect the others.
 
+import fc from 'fast-check'
 import t from 'tap'
+import { changed, changeKinds, changesOf } from '../../../fuzz/targets/body-changes.ts'
 import { createCalendar } from '../../../src/common/calendar.ts'
 import { ProviderError } from '../../../src/provider/errors.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
@@ -317,4 +319,19 @@ t.test('the weather of a whole year is weather', async t => {
     const results = await decode(await fetchBody(country), { cells: country })
     t.strictSame(results.filter(isRefused), [], instant)
   }
+})
+
+t.test('whatever changes in a body, the results are timelines or errors of the provider', async t => {
+  const changes = fc.array(changesOf(...changeKinds), { minLength: 1, maxLength: 3 })
+  const atNoon = { clock: manualClock(), requestedAt: now }
+  let refused = 0
+  await fc.assert(
+    fc.asyncProperty(changes, async list => {
+      const results = await decode(changed(text, list), atNoon).catch((error: unknown) => [error])
+      if (results.some(isRefused)) refused += 1
+      else if (results.length !== cells.length) throw results[0]
+    }),
+    { seed: 7, numRuns: 400 },
+  )
+  t.ok(refused > 100 && refused < 400, `${refused} were refused`)
 })

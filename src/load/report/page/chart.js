@@ -2,6 +2,7 @@
 // What is drawn is decided in report.js.
 
 import uPlot from 'uplot'
+import { colourOf } from '../../../common/page/preferences.js'
 
 /** @typedef {(value: number) => string} Write */
 /** @typedef {(number | null | undefined)[]} Values */
@@ -37,16 +38,6 @@ const made = (name, className, ...children) => {
   if (className) element.className = className
   element.append(...children)
   return element
-}
-
-/** The computed colour of the stylesheet in the current theme. @param {string} name */
-const colourOf = name => {
-  const probe = made('span', '')
-  probe.style.color = `var(${name})`
-  document.body.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
 }
 
 /** A piece of a line for the legend. @param {{ colour: string, dash: number[] }} look */
@@ -88,10 +79,7 @@ const tableOf = ({ title, x, y, lines, points }) => {
 /** @param {Chart['y']} y @param {number | null | undefined} value */
 const textOf = (y, value) => (value === null || value === undefined ? '–' : y.write(value))
 
-/**
- * The figure of a chart. It is drawn when it has a width, and again in the colours of another theme: `redraw`.
- * @param {Chart} chart
- */
+/** The figure of a chart. It is drawn when it has a width, and again in the colours of another theme: `redraw`. @param {Chart} chart */
 export const figureOf = chart => {
   const { title, note, x, y, lines, points } = chart
   const remark = made('small', '', note ?? '')

@@ -18,7 +18,6 @@ export type GeneratedTraffic = Span & {
   readonly arrivals: 'poisson' | 'even'
   readonly shape: Shape
   readonly storms: readonly Storm[]
-  /** How often each endpoint is requested beside the others. */
   readonly mix: Readonly<Record<EndpointName, number>>
   /** Zipf's exponent of the places, the most populous first. */
   readonly alpha: number
@@ -31,7 +30,6 @@ export type GeneratedTraffic = Span & {
   readonly bad: number
 }
 
-/** The places and times that requests are generated for. */
 export type World = {
   readonly catalogue: Catalogue
   readonly bounds: Bounds
@@ -47,7 +45,6 @@ const keyIds = (count: number): string[] => {
 
 const encodings = ['gzip', 'gzip, deflate, br']
 
-/** The requests, by their instants. */
 export function* generate(settings: GeneratedTraffic, world: World): Generator<TrafficRequest> {
   const { seed, start, durationMs, rate, arrivals, shape, mix } = settings
   const { catalogue, bounds, offsetSecondsAt } = world

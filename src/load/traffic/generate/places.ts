@@ -21,18 +21,11 @@ const strengthAt = ({ from, to }: Storm, instant: number): number => {
   return Math.max(0, Math.min(1, progress * 4, (1 - progress) * 2))
 }
 
-export type PopularPlaces = {
-  /** The requests that storms add at an instant, in proportion to the usual ones. */
-  addedAt(instant: number): number
-  /** Draws the place of a request. */
-  placeAt(instant: number): Location
-}
-
 /** @param alpha Zipf's exponent of the published places, the most populous first */
 export const createPopularPlaces = (
   catalogue: Catalogue,
   { seed, alpha, storms }: { seed: number; alpha: number; storms: readonly Storm[] },
-): PopularPlaces => {
+) => {
   // Sorting is stable, and the catalogue is by id.
   const places = catalogue.all().toSorted((a, b) => b.population - a.population)
   const popularity = zipfWeights(places.length, alpha)
@@ -49,6 +42,7 @@ export const createPopularPlaces = (
     }
   })
 
+  /** The requests that storms add at an instant, in proportion to the usual ones. */
   const addedAt = (instant: number) => areas.reduce((total, area) => total + area.addedAt(instant), 0)
   const isOfStorm = createRandom(seed, 'requests of storms')
   const positionAt = (instant: number): number => {
@@ -60,7 +54,7 @@ export const createPopularPlaces = (
       }
     return usual()
   }
-  return { addedAt, placeAt: instant => places[positionAt(instant)] as Location }
+  return { addedAt, placeAt: (instant: number) => places[positionAt(instant)] as Location }
 }
 
 const isWithin = (place: Location, area: Location, catalogue: Catalogue): boolean => {

@@ -5,7 +5,6 @@
 /** Numbers from 0 up to, not including, 1. */
 export type Random = () => number
 
-/** The stream of a seed with this name. */
 export const createRandom = (seed: number, name: string): Random => {
   const next = splitmix(hashOf(`${seed}/${name}`))
   let [a, b, c, d] = [next(), next(), next(), next()]
@@ -71,7 +70,6 @@ export const zipfWeights = (count: number, alpha: number): number[] =>
 // generated file would differ between processors and versions of the runtime.
 const ln2 = Math.LN2
 
-/** The natural logarithm of a number above 0. */
 export const naturalLog = (value: number): number => {
   let mantissa = value
   let exponent = 0
@@ -85,7 +83,6 @@ export const naturalLog = (value: number): number => {
   return exponent * ln2 + 2 * ratio * sum
 }
 
-/** e to the power of a number from -700 to 700. */
 const exponential = (value: number): number => {
   const doublings = Math.round(value / ln2)
   const rest = value - doublings * ln2
@@ -100,5 +97,4 @@ const powerOfTwo = (exponent: number): number => {
   return result
 }
 
-/** A number above 0 to the power of another one. */
 export const power = (base: number, exponent: number): number => exponential(exponent * naturalLog(base))

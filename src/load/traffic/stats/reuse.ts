@@ -91,7 +91,6 @@ const growth = Math.log(1.02)
 const stepOf = (ms: number): number => Math.round(Math.log(ms + 1) / growth)
 const secondsOf = (step: number): number => Math.round(Math.exp(step * growth) - 1) / 1_000
 
-/** Of values with their counts; holes are no count. */
 const quantilesOf = (counts: readonly number[], valueAt: (index: number) => number): Quantiles | null => {
   let total = 0
   let max = 0

@@ -8,7 +8,6 @@ import { createPopularity } from './popularity.ts'
 import { createRateOverTime } from './rate-over-time.ts'
 import { createReuse } from './reuse.ts'
 
-/** The objects of a cache. */
 export type Subject = 'cell' | 'place' | 'path' | 'key'
 
 export type TrafficStats = ReturnType<ReturnType<typeof createTrafficStats>['stats']>

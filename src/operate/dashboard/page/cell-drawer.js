@@ -11,8 +11,9 @@ import { order, read } from './listener.js'
 
 const readEveryMs = 2_000
 
-/** How many are shown before somebody wants all of them. */
 const placesAtFirst = 10
+
+const stateTones = { fresh: 'good', stale: 'warn', expired: 'bad' }
 
 /**
  * @param {object} parts
@@ -172,7 +173,7 @@ const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces,
       ? factList([
           entry.state !== undefined && [
             text('state'),
-            element('span', { class: `state ${entry.state}` }, text(entry.state)),
+            element('span', { class: `state ${stateTones[entry.state]}` }, text(entry.state)),
           ],
           [text('fetched'), instant(entry.fetchedAt)],
           [text('run'), instant(entry.run)],

@@ -37,7 +37,6 @@ export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
     ]
   }
 
-  /** Chooses and orders the rows anew. */
   const write = () => {
     if (!details.open) return
     const { text, figures } = words()

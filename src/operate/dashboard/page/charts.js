@@ -2,6 +2,7 @@
 // values stand beside them as text: those under the pointer, else the newest.
 
 import { unknown } from '../../../common/page/figures.js'
+import { colourOf } from '../../../common/page/preferences.js'
 import { byId, element, setChildren, setText } from './dom.js'
 import { extend, stacked } from './history.js'
 import uPlot from './uplot.js'
@@ -11,36 +12,27 @@ import uPlot from './uplot.js'
 /** @typedef {import('./texts.js').TextName} TextName */
 /** @typedef {(number | null)[]} Values */
 
-/**
- * @typedef {object} Line
- * @property {string} name as in texts, or as it is (p50)
- * @property {string} colour of the stylesheet
- * @property {'solid' | 'dashed' | 'dotted'} kind
- * @property {(history: History) => Values} values
- */
+/** @typedef {(history: History) => Values} ValuesOf */
 
-/**
- * @typedef {object} Chart
- * @property {TextName} title
- * @property {boolean} isStacked
- * @property {'measured' | 'share' | 'latency'} figure
- * @property {readonly Line[]} lines
- */
+const kinds = /** @type {const} */ (['solid', 'dashed', 'dotted'])
+/** @param {string} name as in texts, or as it is (p50) @param {0 | 1 | 2} place in its chart @param {ValuesOf} values */
+const line = (name, place, values, colour = `--line-${place + 1}`) => ({
+  name,
+  colour,
+  kind: kinds[place],
+  values,
+})
+/** @typedef {ReturnType<typeof line>} Line */
+/** @typedef {{ title: TextName, figure: 'measured' | 'share' | 'latency', isStacked?: true, lines: readonly Line[] }} Chart */
 
 /** @type {readonly Chart[]} */
 const charts = [
   {
     title: 'rate',
-    isStacked: false,
     figure: 'measured',
     lines: [
-      { name: 'requests', colour: '--line-1', kind: 'solid', values: history => history.requestsPerSecond },
-      {
-        name: 'errorsShort',
-        colour: '--line-bad',
-        kind: 'dashed',
-        values: history => history.errorsPerSecond,
-      },
+      line('requests', 0, history => history.requestsPerSecond),
+      line('errorsShort', 1, history => history.errorsPerSecond, '--line-bad'),
     ],
   },
   {
@@ -48,24 +40,18 @@ const charts = [
     isStacked: true,
     figure: 'share',
     lines: [
-      { name: 'memoryTier', colour: '--line-1', kind: 'solid', values: history => history.hitShare.memory },
-      { name: 'sharedTier', colour: '--line-2', kind: 'dashed', values: history => history.hitShare.shared },
-      {
-        name: 'providerTier',
-        colour: '--line-3',
-        kind: 'dotted',
-        values: history => history.hitShare.provider,
-      },
+      line('memoryTier', 0, ({ hitShare }) => hitShare.memory),
+      line('sharedTier', 1, ({ hitShare }) => hitShare.shared),
+      line('providerTier', 2, ({ hitShare }) => hitShare.provider),
     ],
   },
   {
     title: 'latencyPercentiles',
-    isStacked: false,
     figure: 'latency',
     lines: [
-      { name: 'p50', colour: '--line-1', kind: 'solid', values: history => history.p50 },
-      { name: 'p90', colour: '--line-2', kind: 'dashed', values: history => history.p90 },
-      { name: 'p99', colour: '--line-3', kind: 'dotted', values: history => history.p99 },
+      line('p50', 0, ({ p50 }) => p50),
+      line('p90', 1, ({ p90 }) => p90),
+      line('p99', 2, ({ p99 }) => p99),
     ],
   },
 ]
@@ -75,16 +61,6 @@ const dashes = { solid: [], dashed: [5, 3], dotted: [1.5, 3] }
 const heightOfChart = 132
 /** In seconds: what a chart shows at least, when there is little to show. */
 const shortest = 600
-
-/** The computed colour of the stylesheet in the current theme. @param {string} name */
-const colourOf = name => {
-  const probe = element('span')
-  probe.style.color = `var(${name})`
-  document.body.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
-}
 
 /** A piece of the line, beside its name. @param {Line} line */
 const strokeOf = ({ colour, kind }) => {

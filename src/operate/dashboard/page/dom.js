@@ -1,11 +1,8 @@
 // Makes and finds elements. Text is always set as text, never as markup.
 
-/**
- * @param {string} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes] null, undefined and false leave one out
- * @param {...(Node | string | null | undefined | false)} children
- * @returns {HTMLElement}
- */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes null, undefined and false leave one out */
+
+/** @param {string} tag @param {Attributes} [attributes] @param {...(Node | string | null | undefined | false)} children */
 export const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag)
   setAttributes(made, attributes)
@@ -13,12 +10,7 @@ export const element = (tag, attributes = {}, ...children) => {
   return made
 }
 
-/**
- * @param {string} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
- * @param {...SVGElement} children
- * @returns {SVGElement}
- */
+/** @param {string} tag @param {Attributes} [attributes] @param {...SVGElement} children @returns {SVGElement} */
 export const drawn = (tag, attributes = {}, ...children) => {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag)
   setAttributes(made, attributes)
@@ -26,10 +18,7 @@ export const drawn = (tag, attributes = {}, ...children) => {
   return made
 }
 
-/**
- * @param {Element} target
- * @param {Record<string, string | number | boolean | null | undefined>} attributes
- */
+/** @param {Element} target @param {Record<string, string | number | boolean | null | undefined>} attributes */
 const setAttributes = (target, attributes) => {
   for (const [name, value] of Object.entries(attributes))
     if (value !== null && value !== undefined && value !== false)
@@ -47,11 +36,7 @@ export const byId = id => {
   return /** @type {Found} */ (/** @type {unknown} */ (found))
 }
 
-/**
- * Sets the text only where it changes, so that what has not changed is not laid out again.
- * @param {Element} target
- * @param {string} text
- */
+/** Sets the text only where it changes, so that what has not changed is not laid out again. @param {Element} target @param {string} text */
 export const setText = (target, text) => {
   if (target.textContent !== text) target.textContent = text
 }

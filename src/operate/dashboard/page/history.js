@@ -44,18 +44,10 @@ export const stacked = lines => {
 
 /** The last point of a history. @param {History} history @returns {Point} */
 export const newestOf = history => {
-  /** @param {(number | null)[]} values */
-  const last = values => values.at(-1) ?? null
-  return {
-    requestsPerSecond: last(history.requestsPerSecond),
-    hitShare: {
-      memory: last(history.hitShare.memory),
-      shared: last(history.hitShare.shared),
-      provider: last(history.hitShare.provider),
-    },
-    p50: last(history.p50),
-    p90: last(history.p90),
-    p99: last(history.p99),
-    errorsPerSecond: last(history.errorsPerSecond),
-  }
+  /** @template {string} Name @param {readonly Name[]} of @param {Record<Name, Values>} lines */
+  const last = (of, lines) =>
+    /** @type {Record<Name, number | null>} */ (
+      Object.fromEntries(of.map(name => [name, lines[name].at(-1) ?? null]))
+    )
+  return { ...last(names, history), hitShare: last(tiers, history.hitShare) }
 }

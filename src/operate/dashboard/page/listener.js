@@ -26,12 +26,7 @@ export const token = {
   },
 }
 
-/**
- * @param {string} path
- * @param {RequestInit} [init]
- * @returns {Promise<Response>}
- * @throws {TokenNeeded | Refused | TypeError}
- */
+/** @param {string} path @param {RequestInit} [init] @returns {Promise<Response>} @throws {TokenNeeded | Refused | TypeError} */
 export const send = async (path, init = {}) => {
   const value = token.get()
   const headers = new Headers(init.headers)

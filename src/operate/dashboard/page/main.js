@@ -129,7 +129,6 @@ const showConnection = () => {
   document.body.classList.toggle('is-lost', lostAt !== undefined)
 }
 
-/** The texts that stand in the page itself. */
 const translate = () => {
   document.documentElement.lang = language
   document.title = text('title')

@@ -16,11 +16,7 @@ import { order } from './listener.js'
  * @property {(kind: 'soft' | 'hard') => void} onDone
  */
 
-/**
- * @param {object} parts
- * @param {() => { text: import('./texts.js').Texts }} parts.words
- * @param {(error: unknown) => void} parts.onFault
- */
+/** @param {object} parts @param {() => { text: import('./texts.js').Texts }} parts.words @param {(error: unknown) => void} parts.onFault */
 export const createPurgeQuestion = ({ words, onFault }) => {
   const dialog = /** @type {HTMLDialogElement} */ (byId('purge-question'))
   const [title, sentence, result] = ['title', 'text', 'result'].map(name => byId(`purge-${name}`))

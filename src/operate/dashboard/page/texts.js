@@ -52,7 +52,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
     '{0} পর্যন্ত বন্ধ (আরও {1}): সরবরাহকারী জানিয়েছে সীমা শেষ, তাই কোনো গেটওয়ে নতুন তথ্য আনছে না। সরবরাহকারীর ভুল হলে শেষ করুন:',
   ],
   errorsNow: [
-    'Consumers get errors now: a cell in demand can not be served.',
+    "Consumers get errors now: a cell in demand can't be served.",
     'গ্রাহকেরা এখনই ত্রুটি পাচ্ছেন: চাহিদার একটি ঘরে দেওয়ার মতো তথ্য নেই।',
   ],
   firstError: [
@@ -61,7 +61,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   ],
   storeDown: ['The store ({0}) is away: {1}', 'স্টোর ({0}) পাওয়া যাচ্ছে না: {1}'],
   storeUnwritten: [
-    'The store can not be written, counts are kept in its reserve: {0}',
+    "The store can't be written, counts are kept in its reserve: {0}",
     'স্টোরে লেখা যাচ্ছে না, গণনা তার রিজার্ভে রাখা হচ্ছে: {0}',
   ],
   catalogueFault: ['The newer catalogue was refused: {0}', 'নতুন স্থানতালিকা গ্রহণ করা হয়নি: {0}'],
@@ -310,7 +310,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   tokenWrong: ['The listener refused this token.', 'লিসেনার এই টোকেন গ্রহণ করেনি।'],
   tokenSend: ['Open the dashboard', 'ড্যাশবোর্ড খুলুন'],
 
-  code_provider_unreachable: ['the provider can not be reached', 'সরবরাহকারীর সঙ্গে সংযোগ করা যাচ্ছে না'],
+  code_provider_unreachable: ["the provider can't be reached", 'সরবরাহকারীর সঙ্গে সংযোগ করা যাচ্ছে না'],
   code_provider_not_sent: [
     'the request was not sent: its reservation had run out',
     'অনুরোধ পাঠানো হয়নি: তার জন্য রাখা বাজেটের সময় পেরিয়ে গেছে',
@@ -339,7 +339,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   code_provider_busy: ['the provider has too many requests at once', 'সরবরাহকারীর কাছে একসঙ্গে বেশি অনুরোধ গেছে'],
   code_provider_cut_off: ['the answer of the provider was incomplete', 'সরবরাহকারীর উত্তর অসম্পূর্ণ ছিল'],
   code_provider_garbled: [
-    'the answer of the provider was refused: it can not be right',
+    "the answer of the provider was refused: it can't be right",
     'সরবরাহকারীর উত্তর গ্রহণ করা হয়নি: তা সঠিক হতে পারে না',
   ],
   code_provider_circuit_open: [
@@ -359,10 +359,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
 /** @typedef {keyof typeof texts} TextName */
 /** @typedef {(name: TextName, ...values: string[]) => string} Texts */
 
-/**
- * @param {import('../../../common/page/figures.js').Language} language
- * @returns {Texts}
- */
+/** @param {import('../../../common/page/figures.js').Language} language @returns {Texts} */
 export const textsIn = language => {
   const index = language === 'en' ? 0 : 1
   return (name, ...values) => texts[name][index].replaceAll(/\{(\d)\}/g, (_, i) => values[Number(i)] ?? '')
