@@ -16,6 +16,7 @@ import {
   type MeterState,
   type OutageParts,
   type PartitionStatus,
+  type Pending,
   promised,
   type QuotaDecision,
   stepOf,
@@ -176,7 +177,7 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (known) return known
     renewInstanceFor(window)
     const partition = partitionFor(keyId)
-    const own = { limit: 0, step: 1, admitted: 0, confirmed: 0, lastKnown: undefined }
+    const own = { limit: 0, step: 1, admitted: 0, confirmed: 0, lastKnown: undefined, pending: undefined }
     const entry: Entry = { keyId, window: table.window, ...own, partition, next: undefined, isKept: true }
     table.entries.add(entry)
     latestStart = Math.max(latestStart, window.startsAt)
@@ -314,14 +315,12 @@ export type PartitionParts = Omit<OutageParts, 'store' | 'observer'> & {
 
 type Partition = ReturnType<typeof createPartition>
 
-/** The waiting requests of a count, the units that their batch requests, and its limit: that of the count may change meanwhile. */
-type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number; limit: number }
-
 /** The batches of one store partition: the keys that the store counts in one atomic step. @param now in ms, from any beginning */
 export const createPartition = (parts: PartitionParts, now = () => performance.now()) => {
   const { instance, store, whenStoreIsDown, observer } = parts
   const status: PartitionStatus = { state: 'counting', isReported: true, reconciled: 0 }
-  const waiting = new Map<Count, Pending>()
+  // In order of arrival. No Map: the tables that it has outgrown would keep requests in memory until old objects are collected.
+  let waiting: Pending[] = []
   let inFlight: readonly Pending[] = []
   let sequence = 0
   let isFlushScheduled = false
@@ -400,15 +399,16 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     })
   }
   const flushSoon = (): void => {
-    if (isFlushScheduled || waiting.size === 0 || isHeld()) return
+    if (isFlushScheduled || waiting.length === 0 || isHeld()) return
     isFlushScheduled = true
     flushWhenQuiet()
   }
 
   const flush = async (): Promise<void> => {
     arrived = 0
-    const part = isHeld() ? [] : nextOf(waiting.values())
-    for (const { count } of part) waiting.delete(count)
+    const { part, rest } = isHeld() ? { part: [], rest: waiting } : nextOf(waiting)
+    waiting = rest
+    for (const { count } of part) count.pending = undefined
     inFlight = part
     let grants: UsageGrant[] | undefined
     try {
@@ -455,14 +455,16 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
         return
       }
       arrived += 1
-      const pending = waiting.get(count)
-      if (pending) pending.waiters.push(waiter)
-      else waiting.set(count, { count, waiters: [waiter], units: 0, limit })
+      if (count.pending) count.pending.waiters.push(waiter)
+      else {
+        count.pending = { count, waiters: [waiter], units: 0, limit }
+        waiting.push(count.pending)
+      }
       flushSoon()
     },
     /** Whether no request waits for a count, and the store has all units that were admitted. */
     mayForget: (count: Count): boolean => {
-      const isInUse = waiting.has(count) || inFlight.some(each => each.count === count)
+      const isInUse = count.pending !== undefined || inFlight.some(each => each.count === count)
       return status.state === 'counting' && status.isReported && !isUnconfirmed(count) && !isInUse
     },
     onMessage,
@@ -472,14 +474,14 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
   }
 }
 
-/** The first requests in waiting whose counts are of one window. */
-const nextOf = (all: Iterable<Pending>): Pending[] => {
-  const part: Pending[] = []
+/** The first requests in waiting whose counts are of one window, and the others. */
+const nextOf = (all: readonly Pending[]): { part: Pending[]; rest: Pending[] } => {
+  const [part, rest]: [Pending[], Pending[]] = [[], []]
   for (const each of all) {
-    if (part.length === maxPerBatch) break
-    if (each.count.window === (part[0] ?? each).count.window) part.push(each)
+    const isNext = part.length < maxPerBatch && each.count.window === all[0]?.count.window
+    ;(isNext ? part : rest).push(each)
   }
-  return part
+  return { part, rest }
 }
 
 const usageEntryOf = ({ count: { keyId, admitted, confirmed, step }, units, limit }: BatchEntry) => ({

@@ -24,6 +24,16 @@ export type Count = {
   confirmed: number
   /** The last known count of the store, and the units admitted here until then. */
   lastKnown: LastKnown | undefined
+  /** Undefined while no request waits. */
+  pending?: Pending | undefined
+}
+
+/** The waiting requests of a count, the units that their batch requests, and its limit: that of the count may change meanwhile. */
+export type Pending = {
+  readonly count: Count
+  readonly waiters: Waiter[]
+  units: number
+  limit: number
 }
 
 type LastKnown = { used: number; admitted: number }
