@@ -46,7 +46,7 @@ export type MeterParts = Pick<OutageParts, 'whenStoreIsDown' | 'instances' | 'cl
 }
 
 /** A client whose requests are counted. */
-export type Metered = Pick<Client, 'keyId' | 'limit' | 'count'>
+type Metered = Pick<Client, 'keyId' | 'limit' | 'count'>
 
 /** The quota of clients, as a request meets it. */
 export type Quota = {
