@@ -36,7 +36,7 @@ export type Representation = {
 }
 
 /** The heads of the responses with one body, up to what changes with the instant, by coding; `none` is that of a 304. */
-export type Heads = {
+type Heads = {
   [coding in Coding | 'identity' | 'none']?: { readonly length: number; readonly text: string }
 }
 
