@@ -159,6 +159,9 @@ const measures = {
 type Bar = readonly [sign: '≤' | '≥', times: number]
 type Comparison = readonly [id: string, otherId: string, by: keyof typeof measures, ...bar: Bar | []]
 
+const valuesOf = (measured: readonly Measured[], id: string, of: (sample: Sample) => number): number[] =>
+  measured.find(({ subject }) => subject.id === id)?.samples.map(of) ?? []
+
 /** One subject in terms of another: the median of the ratios of each round, held against a bar where there is one. */
 export const compare = (
   measured: readonly Measured[],
@@ -166,9 +169,7 @@ export const compare = (
   [id, otherId, by, sign, times = 1]: Comparison,
 ): Finding => {
   const { of, unit } = measures[by]
-  const valuesOf = (wanted: string): number[] =>
-    measured.find(({ subject }) => subject.id === wanted)?.samples.map(of) ?? []
-  const [one, other] = [valuesOf(id), valuesOf(otherId)]
+  const [one, other] = [valuesOf(measured, id, of), valuesOf(measured, otherId, of)]
   const costs = one.map((value, i) => value / (other[i] ?? Number.NaN))
   const ratios = sign === '≥' ? costs.map(cost => 1 / cost) : costs
   const ratio = median(ratios)
@@ -176,6 +177,19 @@ export const compare = (
   if (sign === undefined) return found(what, text, { ratios })
   const isMet = sign === '≤' ? ratio <= times : ratio >= times
   return judged(what, `${sign} ${times.toFixed(2)} ×`, isMet, text, { ratios })
+}
+
+/** What one subject spends on an answer beyond another, in µs of processor time: the median of the differences of each round. */
+export const compareDifference = (
+  measured: readonly Measured[],
+  what: string,
+  [id, otherId, atMost]: readonly [id: string, otherId: string, atMost: number],
+): Finding => {
+  const { of, unit } = measures.cpu
+  const [one, other] = [valuesOf(measured, id, of), valuesOf(measured, otherId, of)]
+  const differences = one.map((value, i) => value - (other[i] ?? Number.NaN))
+  const text = `${rangeOf(differences, 1)} ${unit}; ${median(one).toFixed(1)} with it, ${median(other).toFixed(1)} without`
+  return judged(what, `≤ ${atMost} ${unit}`, median(differences) <= atMost, text, { differences })
 }
 
 export const compareAll = (
