@@ -18,12 +18,13 @@ import { connections, load } from '../tools/wrk.ts'
 /** 48 hours of weather, as few ask for more. */
 export const mixEnv: Env = { ...logged, ABOHAWA_WEATHER__HOURLY_HOURS: '48' }
 
-const setUp = async (scope: Scope) => {
-  const world = await openWorld(scope, mixEnv)
+/** @param more settings of all processes in Node */
+export const setUp = async (scope: Scope, more: Env = {}) => {
+  const world = await openWorld(scope, { ...mixEnv, ...more })
   return { world, mix: await generateMix(world.folder) }
 }
 
-const ours = ({ folder, redisUrl, env, reference }: World, mix: Mix, prefix: string): Subject =>
+export const ours = ({ folder, redisUrl, env, reference }: World, mix: Mix, prefix: string): Subject =>
   gatewaySubject({
     id: 'abohawa',
     name: 'Abohawa, Redis, access log to a file',
@@ -34,7 +35,7 @@ const ours = ({ folder, redisUrl, env, reference }: World, mix: Mix, prefix: str
   })
 
 /** Servers of one ready body, which take no notice of the requests: as long as those to the others, with key and ETag. */
-const readySubjects = async (world: World, mix: Mix, keys: readonly string[]): Promise<Subject[]> => {
+export const readySubjects = async (world: World, mix: Mix, keys: readonly string[]): Promise<Subject[]> => {
   const { url, key } = world.origin
   const ofReference = await mixTraffic(mix, { hasOurEtags: true })(url, [key])
   const sent = mix.requests.map(one => keyOf(one, keys))
