@@ -155,41 +155,29 @@ const measures = {
   p99: { of: ({ p99 }: Sample) => p99, unit: 'ms' },
 } as const
 
-/** At most so many times the other's, or at least so many times the answers that the other gives in the same processor time. */
-type Bar = readonly [sign: '≤' | '≥', times: number]
+/** At most so many times the other's, at least so many times the answers that the other gives for as much, or at most so much more. */
+type Bar = readonly [sign: '≤' | '≥' | '+ ≤', limit: number]
 type Comparison = readonly [id: string, otherId: string, by: keyof typeof measures, ...bar: Bar | []]
 
-const valuesOf = (measured: readonly Measured[], id: string, of: (sample: Sample) => number): number[] =>
-  measured.find(({ subject }) => subject.id === id)?.samples.map(of) ?? []
-
-/** One subject in terms of another: the median of the ratios of each round, held against a bar where there is one. */
+/** One subject in terms of another: the median of the ratios, or differences, of each round, held against a bar where there is one. */
 export const compare = (
   measured: readonly Measured[],
   what: string,
-  [id, otherId, by, sign, times = 1]: Comparison,
+  [id, otherId, by, sign, limit = 1]: Comparison,
 ): Finding => {
   const { of, unit } = measures[by]
-  const [one, other] = [valuesOf(measured, id, of), valuesOf(measured, otherId, of)]
-  const costs = one.map((value, i) => value / (other[i] ?? Number.NaN))
-  const ratios = sign === '≥' ? costs.map(cost => 1 / cost) : costs
-  const ratio = median(ratios)
-  const text = `${ratio.toFixed(2)} × (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
-  if (sign === undefined) return found(what, text, { ratios })
-  const isMet = sign === '≤' ? ratio <= times : ratio >= times
-  return judged(what, `${sign} ${times.toFixed(2)} ×`, isMet, text, { ratios })
-}
-
-/** What one subject spends on an answer beyond another, in µs of processor time: the median of the differences of each round. */
-export const compareDifference = (
-  measured: readonly Measured[],
-  what: string,
-  [id, otherId, atMost]: readonly [id: string, otherId: string, atMost: number],
-): Finding => {
-  const { of, unit } = measures.cpu
-  const [one, other] = [valuesOf(measured, id, of), valuesOf(measured, otherId, of)]
-  const differences = one.map((value, i) => value - (other[i] ?? Number.NaN))
-  const text = `${rangeOf(differences, 1)} ${unit}; ${median(one).toFixed(1)} with it, ${median(other).toFixed(1)} without`
-  return judged(what, `≤ ${atMost} ${unit}`, median(differences) <= atMost, text, { differences })
+  const valuesOf = (wanted: string): number[] =>
+    measured.find(({ subject }) => subject.id === wanted)?.samples.map(of) ?? []
+  const [one, other] = [valuesOf(id), valuesOf(otherId)]
+  const each = one.map((value, i) => {
+    const its = other[i] ?? Number.NaN
+    return sign === '+ ≤' ? value - its : sign === '≥' ? its / value : value / its
+  })
+  const [middle, sized] = [median(each), sign === '+ ≤' ? unit : '×']
+  const text = `${middle.toFixed(2)} ${sized} (${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
+  if (sign === undefined) return found(what, text, { each })
+  const isMet = sign === '≥' ? middle >= limit : middle <= limit
+  return judged(what, `${sign} ${limit.toFixed(2)} ${sized}`, isMet, text, { each })
 }
 
 export const compareAll = (

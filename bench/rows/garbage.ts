@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import { createKey } from '../../src/keys/key-form.ts'
 import type { Scope } from '../../test/scenarios/set-up.ts'
 import { checked, measureInRounds, type Send, type Subject } from '../rounds.ts'
-import { count, found, judged, median, type Row, sum } from '../row.ts'
+import { count, found, judged, median, type Row, rangeOf, sum } from '../row.ts'
 import { mixKeys } from '../tools/mix.ts'
 import { load } from '../tools/wrk.ts'
 import { ours, readySubjects, setUp } from './mix.ts'
@@ -47,12 +47,14 @@ const home = `file://${resolve(import.meta.dirname, '../..')}/`
 const fileOf = (url: string): string =>
   /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? (url.replace(home, '') || 'built into V8')
 
-const bytesOf = ({ callFrame, selfSize, children }: Node): [file: string, bytes: number][] => [
-  [fileOf(callFrame.url), selfSize],
-  ...children.flatMap(bytesOf),
-]
+/** Bytes an answer. */
+type Bytes = readonly [file: string, bytes: number]
 
-type Sampled = { id: string; answers: number; bytes: ReturnType<typeof bytesOf> }
+const bytesOf = ({ callFrame, selfSize, children }: Node, answers: number): Bytes[] => [
+  [fileOf(callFrame.url), selfSize / answers],
+  ...children.flatMap(child => bytesOf(child, answers)),
+]
+const total = (some: readonly Bytes[]): number => sum(some.map(([, bytes]) => bytes))
 
 export const garbage: Row = {
   id: 'garbage',
@@ -60,7 +62,7 @@ export const garbage: Row = {
   run: async (scope, options, progress) => {
     const { world, mix } = await setUp(scope, inspected)
     const keys = Array.from({ length: mixKeys }, () => createKey())
-    const samples: Sampled[] = []
+    const samples: { id: string; bytes: Bytes[] }[] = []
     let send: Send = load
     const sampled = (subject: Subject): Subject => ({
       ...subject,
@@ -73,7 +75,7 @@ export const garbage: Row = {
             await call('HeapProfiler.startSampling', sampling)
             const loaded = await load(...given)
             const { profile } = await call('HeapProfiler.stopSampling')
-            samples.push({ id: subject.id, answers: loaded.answers, bytes: bytesOf(profile.head) })
+            samples.push({ id: subject.id, bytes: bytesOf(profile.head, loaded.answers) })
             return loaded
           }
           return load(...warming)
@@ -84,29 +86,20 @@ export const garbage: Row = {
     const subjects = [...(await readySubjects(world, mix, keys)), ours(world, mix, 'garbage:')].map(sampled)
     const measured = await measureInRounds(world, subjects, options, progress, (...given) => send(...given))
 
-    const of = (id: string): Sampled[] => samples.filter(one => one.id === id)
-    const perAnswer = (some: readonly Sampled[]): number =>
-      sum(some.flatMap(({ bytes }) => bytes.map(([, size]) => size))) /
-      sum(some.map(({ answers }) => answers))
-    const each = (id: string): number[] => of(id).map(one => perAnswer([one]))
-    const text = (id: string): string =>
-      `${count(median(each(id)))} bytes (${each(id).map(count).join(', ')})`
-    const all = of('abohawa').flatMap(({ bytes }) => bytes)
-    const total = sum(all.map(([, size]) => size))
-    const lines = [...Map.groupBy(all, ([file]) => file)]
-      .map(([file, parts]) => [file, sum(parts.map(([, size]) => size)) / total] as const)
+    const eachOf = (id: string): Bytes[][] => samples.filter(one => one.id === id).map(({ bytes }) => bytes)
+    const text = (id: string): string => `${rangeOf(eachOf(id).map(total), 0)} bytes`
+    const ofOurs = eachOf('abohawa')
+    const all = total(ofOurs.flat())
+    const lines = [...Map.groupBy(ofOurs.flat(), ([file]) => file)]
+      .map(([file, parts]) => [file, total(parts)] as const)
       .toSorted(([, a], [, b]) => b - a)
       .slice(0, filesShown)
-      .map(([file, share]) => [
-        file,
-        count(share * perAnswer(of('abohawa'))),
-        `${(share * 100).toFixed(1)} %`,
-      ])
-    const isMet = median(each('abohawa')) <= boundBytes
+      .map(([file, bytes]) => [file, count(bytes / ofOurs.length), `${((bytes / all) * 100).toFixed(1)} %`])
+    const isMet = median(ofOurs.map(total)) <= boundBytes
     const what = 'an answer of the mix allocates, Redis, log on'
     return {
       findings: [
-        judged(what, `≤ ${boundBytes / 1000} kB`, isMet, text('abohawa'), { each: each('abohawa') }),
+        judged(what, `≤ ${boundBytes / 1000} kB`, isMet, text('abohawa'), ofOurs.map(total)),
         found('the same, raw node:http, one ready body, no log', text('raw')),
         found('the same, bare Fastify, one ready body, no log', text('fastify')),
         checked(measured),

@@ -98,14 +98,8 @@ export const open: Row = {
     for (let pair = 1; pair <= pairs; pair++)
       for (const [name, one] of sides) {
         progress(`pair ${pair} of ${pairs}, ${name}`)
-        const sent = {
-          url: (await one.workload()).url,
-          keys,
-          rate,
-          seconds: openSeconds,
-          connections,
-          warmUp: 2,
-        }
+        const { url } = await one.workload()
+        const sent = { url, keys, rate, seconds: openSeconds, connections, warmUp: 2 }
         runs[name].push(await replayMix(world.folder, mix, sent))
       }
     const valuesOf = (name: keyof typeof runs, of: 'p50' | 'p99' | 'p999'): number[] =>
@@ -163,8 +157,7 @@ export const spread: Row = {
   },
 }
 
-const boundMiB = 320
-const levelShare = 1.05
+const [boundMiB, levelShare] = [320, 1.05]
 
 export const memory: Row = {
   id: 'memory',
