@@ -173,11 +173,11 @@ export const compare = (
     const its = other[i] ?? Number.NaN
     return sign === '+ ≤' ? value - its : sign === '≥' ? its / value : value / its
   })
-  const [middle, sized] = [median(each), sign === '+ ≤' ? unit : '×']
+  const [middle, sized] = [median(each), sign === '+ ≤' ? `${unit} more` : '×']
   const text = `${middle.toFixed(2)} ${sized} (${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
   if (sign === undefined) return found(what, text, { each })
   const isMet = sign === '≥' ? middle >= limit : middle <= limit
-  return judged(what, `${sign} ${limit.toFixed(2)} ${sized}`, isMet, text, { each })
+  return judged(what, `${sign.slice(-1)} ${limit.toFixed(2)} ${sized}`, isMet, text, { each })
 }
 
 export const compareAll = (
