@@ -1,6 +1,6 @@
 // The cost of each step of a hit in ns, so that a regression is seen where it happens: `node bench/hot-path.ts`. One
 // process, no kernel and no network: the same bytes go through Node's own HTTP server twice, once to a handler that
-// writes a ready buffer and once to the API listener. bench/speed.ts measures throughput over real sockets.
+// writes a ready buffer and once to the API listener. The rows of bench/main.ts measure over real sockets.
 
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -16,18 +16,16 @@ import { setUp } from './hot-path/set-up.ts'
 import { openWire } from './hot-path/wire.ts'
 
 // The cost of each step when this was written, as a multiple of what Node itself spends on the same request in the same
-// run: the middle of several processes. A step fails the check at one and a half times that; steps too short to measure
-// count in the whole only.
+// run: the median of seven processes. Steps too short to measure count in the whole only.
 const expected: Readonly<Record<string, number>> = {
-  'a hit, whole': 2.7,
-  'authentication: the key, known': 0.15,
-  'a unit, 64 at once, embedded store': 0.09,
-  // Of which 0.02 look for keys that are hidden in what can't be seen.
-  'a line of the access log': 0.08,
+  'a hit, whole': 1.536,
+  'authentication: the key, known': 0.0195,
+  'a unit, 64 at once, embedded store': 0.057,
+  'a line of the access log': 0.063,
 }
-const tolerated = 1.5
-// What V8 inlines differs from process to process: whole hits of the same code took from 2.1 to 4.0 times Node's cost.
-const maxProcesses = 5
+const tolerated = 1.1
+// What V8 inlines and what else the machine does differ from process to process; the lowest of them counts.
+const maxProcesses = 3
 const connections = 64
 const rounds = 24
 // A check repeats what was too slow, so that fewer rounds are enough for it.
@@ -39,8 +37,8 @@ const usage = `Usage: node bench/hot-path.ts [options]
 Measures the steps of a hit in ns, without a network, beside Node's own HTTP server with a ready body.
 
   --brief  only the steps that have a limit, in half of the rounds
-  --check  the same, and exit with 1 when a step costs ${tolerated} times what it did, as a multiple of Node's own cost,
-           in each of ${maxProcesses} processes
+  --check  the same, and exit with 1 when a step costs more than ${tolerated} times what it did, as a multiple of Node's
+           own cost, in each of ${maxProcesses} processes
   --json   the figures as JSON
   --help   this text
 `
@@ -167,7 +165,7 @@ const measureInProcesses = async (): Promise<readonly Cost[]> => {
 }
 
 const lineOf = ({ name, ns, ofNode, atMost }: Cost): string =>
-  `${name.padEnd(44)} ${String(ns).padStart(7)} ns  ${ofNode.toFixed(2)} of Node${atMost === undefined ? '' : `, at most ${atMost.toFixed(2)}`}\n`
+  `${name.padEnd(44)} ${String(ns).padStart(7)} ns  ${ofNode.toFixed(3)} of Node${atMost === undefined ? '' : `, at most ${atMost.toFixed(3)}`}\n`
 
 const main = async (): Promise<void> => {
   const flag = { type: 'boolean' } as const
@@ -180,7 +178,7 @@ const main = async (): Promise<void> => {
   process.stdout.write(given.json ? `${JSON.stringify(costs)}\n` : costs.map(lineOf).join(''))
   for (const { name, ofNode, atMost } of tooSlow(costs))
     process.stderr.write(
-      `${name} costs ${ofNode.toFixed(2)} times what Node spends; allowed: ${atMost?.toFixed(2)}\n`,
+      `${name} costs ${ofNode.toFixed(3)} times what Node spends; allowed: ${atMost?.toFixed(3)}\n`,
     )
   if (given.check && tooSlow(costs).length > 0) process.exitCode = 1
 }

@@ -12,6 +12,7 @@ import { warmSeconds } from './rounds.ts'
 import { findingsText, inScope, type Options, type Result, type Row, tableText } from './row.ts'
 import { day } from './rows/day.ts'
 import { floods } from './rows/floods.ts'
+import { garbage } from './rows/garbage.ts'
 import { greedyKey } from './rows/greedy.ts'
 import { http2 } from './rows/http2.ts'
 import { keys } from './rows/keys.ts'
@@ -33,6 +34,7 @@ const rows: readonly Row[] = [
   newConnections,
   tls,
   http2,
+  garbage,
   spread,
   memory,
   start,

@@ -155,27 +155,29 @@ const measures = {
   p99: { of: ({ p99 }: Sample) => p99, unit: 'ms' },
 } as const
 
-/** At most so many times the other's, or at least so many times the answers that the other gives in the same processor time. */
-type Bar = readonly [sign: '≤' | '≥', times: number]
+/** At most so many times the other's, at least so many times the answers that the other gives for as much, or at most so much more. */
+type Bar = readonly [sign: '≤' | '≥' | '+ ≤', limit: number]
 type Comparison = readonly [id: string, otherId: string, by: keyof typeof measures, ...bar: Bar | []]
 
-/** One subject in terms of another: the median of the ratios of each round, held against a bar where there is one. */
+/** One subject in terms of another: the median of the ratios, or differences, of each round, held against a bar where there is one. */
 export const compare = (
   measured: readonly Measured[],
   what: string,
-  [id, otherId, by, sign, times = 1]: Comparison,
+  [id, otherId, by, sign, limit = 1]: Comparison,
 ): Finding => {
   const { of, unit } = measures[by]
   const valuesOf = (wanted: string): number[] =>
     measured.find(({ subject }) => subject.id === wanted)?.samples.map(of) ?? []
   const [one, other] = [valuesOf(id), valuesOf(otherId)]
-  const costs = one.map((value, i) => value / (other[i] ?? Number.NaN))
-  const ratios = sign === '≥' ? costs.map(cost => 1 / cost) : costs
-  const ratio = median(ratios)
-  const text = `${ratio.toFixed(2)} × (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
-  if (sign === undefined) return found(what, text, { ratios })
-  const isMet = sign === '≤' ? ratio <= times : ratio >= times
-  return judged(what, `${sign} ${times.toFixed(2)} ×`, isMet, text, { ratios })
+  const each = one.map((value, i) => {
+    const its = other[i] ?? Number.NaN
+    return sign === '+ ≤' ? value - its : sign === '≥' ? its / value : value / its
+  })
+  const [middle, sized] = [median(each), sign === '+ ≤' ? `${unit} more` : '×']
+  const text = `${middle.toFixed(2)} ${sized} (${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
+  if (sign === undefined) return found(what, text, { each })
+  const isMet = sign === '≥' ? middle >= limit : middle <= limit
+  return judged(what, `${sign.slice(-1)} ${limit.toFixed(2)} ${sized}`, isMet, text, { each })
 }
 
 export const compareAll = (

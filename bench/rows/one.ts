@@ -1,31 +1,34 @@
-// One URL with one key on kept connections: the gateway on its two stores beside a plain server and bare Fastify. And the same with a
-// new connection for each request, as from PHP, serverless functions and cron with curl.
+// One URL with one key on kept connections: the gateway on its two stores beside a plain server and bare Fastify, what a line of the
+// access log adds to it, and all places in its stead. And the same with a new connection for each request, as from PHP, serverless
+// functions and cron with curl.
 
 import { join } from 'node:path'
 import type { Env } from '../../test/scenarios/set-up.ts'
 import { checked, compareAll, measureInRounds, type Subject, tableOf } from '../rounds.ts'
 import { count, type Row } from '../row.ts'
-import { gatewaySubject, logged, pathsInTurn } from '../servers/gateway.ts'
+import { everyPlace, gatewaySubject, logged, pathsInTurn } from '../servers/gateway.ts'
 import { nginxSubject } from '../servers/nginx.ts'
 import { type CertificateFiles, readySubject } from '../servers/others.ts'
 import { openWorld, path, type World } from '../tools/world.ts'
 
-/** The gateway on the embedded store and on Redis. @param more settings of both */
+/** The gateway on the embedded store and on Redis. @param more settings of both @param isLogged with the access log to a file */
 export const onBothStores = (
   { folder, redisUrl, env, reference }: World,
   headers: Record<string, string> = {},
   more: Env = {},
+  isLogged = false,
 ): Subject[] => {
+  const log = isLogged ? 'log' : 'one'
   const stores = [
-    ['embedded', 'embedded store', { ABOHAWA_STORE__PATH: join(folder, 'one.db') }],
-    ['redis', 'Redis', { ABOHAWA_REDIS__URL: redisUrl }],
+    ['embedded', 'embedded store', { ABOHAWA_STORE__PATH: join(folder, `${log}.db`) }],
+    ['redis', 'Redis', { ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: `${log}:` }],
   ] as const
   return stores.map(([id, name, store]) =>
     gatewaySubject({
-      id,
-      name: `Abohawa, ${name}, 1 key`,
+      id: isLogged ? `${id}-log` : id,
+      name: `Abohawa, ${name}, 1 key${isLogged ? ', access log to a file' : ''}`,
       folder,
-      env: env({ ...store, ...more }),
+      env: env({ ...store, ...(isLogged && logged), ...more }),
       traffic: pathsInTurn(reference, [path], headers),
     }),
   )
@@ -51,21 +54,38 @@ export const besides = (
   }),
 ]
 
+const places = `all ${count(everyPlace.length)} places`
+
 export const one: Row = {
   id: 'one',
-  what: 'one URL on kept connections, embedded store and Redis, beside node:http, Fastify and nginx + Lua',
+  what: 'one URL on kept connections, and all places, beside node:http, Fastify and nginx + Lua',
   run: async (scope, options, progress) => {
     const world = await openWorld(scope)
-    const subjects = [...besides(world), ...onBothStores(world)]
+    const { folder, redisUrl, env, reference } = world
+    const subjects = [
+      ...besides(world),
+      ...onBothStores(world),
+      ...onBothStores(world, {}, {}, true),
+      gatewaySubject({
+        id: 'places',
+        name: `Abohawa, Redis, 1 key, ${places}`,
+        folder,
+        env: env({ ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: 'places:' }),
+        traffic: pathsInTurn(reference, everyPlace),
+      }),
+    ]
     const measured = await measureInRounds(world, subjects, options, progress)
     return {
       findings: [
         ...compareAll(measured, {
           'one URL on Redis, of raw node:http by CPU': ['redis', 'raw', 'cpu'],
-          'embedded store, of bare Fastify by CPU': ['embedded', 'fastify', 'cpu', '≥', 0.92],
-          'Redis, 1 key, of bare Fastify by CPU': ['redis', 'fastify', 'cpu', '≥', 0.77],
+          'embedded store, of bare Fastify by CPU': ['embedded', 'fastify', 'cpu', '≥', 0.85],
+          'Redis, 1 key, of bare Fastify by CPU': ['redis', 'fastify', 'cpu', '≥', 0.85],
           'the same: p99, of raw': ['redis', 'raw', 'p99', '≤', 3],
           'Redis, 1 key, server and Redis, of nginx + Lua + Redis': ['redis', 'nginx', 'both', '≤', 0.87],
+          [`${places}, Redis, of one URL by CPU`]: ['places', 'redis', 'cpu', '≥', 0.85],
+          'a line of the log, embedded store, by CPU': ['embedded-log', 'embedded', 'cpu', '+ ≤', 3],
+          'a line of the log, Redis, by CPU': ['redis-log', 'redis', 'cpu', '+ ≤', 3],
         }),
         checked(measured),
       ],
@@ -81,24 +101,17 @@ export const newConnections: Row = {
   run: async (scope, options, progress) => {
     const world = await openWorld(scope)
     const closing = { connection: 'close' }
-    const { folder, redisUrl, env, reference } = world
     const subjects = [
       ...besides(world, closing),
       ...onBothStores(world, closing),
-      gatewaySubject({
-        id: 'redis-log',
-        name: 'Abohawa, Redis, 1 key, access log to a file',
-        folder,
-        env: env({ ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: 'logged:', ...logged }),
-        traffic: pathsInTurn(reference, [path], closing),
-      }),
+      ...onBothStores(world, closing, {}, true).filter(({ usesRedis }) => usesRedis),
     ]
     const measured = await measureInRounds(world, subjects, options, progress)
     return {
       findings: [
         ...compareAll(measured, {
-          'a new connection for each request, embedded store, of raw': ['embedded', 'raw', 'cpu', '≤', 1.4],
-          'the same, Redis': ['redis', 'raw', 'cpu', '≤', 1.4],
+          'a new connection for each request, embedded store, of raw': ['embedded', 'raw', 'cpu', '≤', 1.7],
+          'the same, Redis': ['redis', 'raw', 'cpu', '≤', 1.7],
           'the same with the access log, of nginx + Lua + Redis': ['redis-log', 'nginx', 'cpu', '≤', 1],
         }),
         checked(measured),

@@ -110,12 +110,7 @@ const start = async (scope: Scope, providerUrl: string, store: Env, storeBytes: 
   const { urls } = await startProcess(scope, env)
   const samples = beginSamples(urls.ops ?? '', storeBytes)
   scope.teardown(samples)
-  return {
-    url: urls.api ?? '',
-    keys: keysOf(issued),
-    samples,
-    used: () => usedBy(env, issued),
-  }
+  return { url: urls.api ?? '', keys: keysOf(issued), samples, used: () => usedBy(env, issued) }
 }
 
 const findingsOf = (

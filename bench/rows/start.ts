@@ -11,7 +11,7 @@ import { gatewayEnv } from '../servers/gateway.ts'
 import { serverCore, spawnPinned } from '../tools/processes.ts'
 import { get, openBackground } from '../tools/world.ts'
 
-const boundMs = 450
+const boundMs = 350
 const starts = 7
 
 export const start: Row = {

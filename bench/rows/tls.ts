@@ -64,7 +64,7 @@ export const tls: Row = {
             compare(
               measured,
               `${kinds[kind]}, ${id === 'redis' ? 'Redis' : 'embedded store'}, of raw node:https`,
-              kind === 'kept' ? [id, 'raw', 'cpu', '≥', 0.75] : [id, 'raw', 'cpu', '≤', 1.2],
+              kind === 'kept' ? [id, 'raw', 'cpu', '≥', 0.68] : [id, 'raw', 'cpu', '≤', 1.3],
             ),
           ),
         ),

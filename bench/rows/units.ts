@@ -1,10 +1,13 @@
-// The unit costs from which a capacity is computed: of a request, a key and a cell for a gateway and its Redis, on realistic traffic:
-// many places, many keys, gzip, the access log on.
+// The unit costs of a request, a key and a cell for a gateway and its Redis, on realistic traffic: many places, many keys, gzip, the
+// access log on. From these the row computes what a core, a machine and a fleet carry in a day.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { utcDayMs } from '../../src/common/calendar.ts'
+import { runEveryMs } from '../../src/provider/open-meteo/limits.ts'
+import { plans } from '../../src/provider/open-meteo/terms.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { forAll, placesByCell } from '../../test/scenarios/set-up.ts'
-import { count, found, type Row } from '../row.ts'
+import { count, found, type Row, type Table } from '../row.ts'
 import { gatewayEnv, startGateway } from '../servers/gateway.ts'
 import { generateMix, keyOf, mixKeys } from '../tools/mix.ts'
 import { cpuSecondsOf, residentOf, serverCore } from '../tools/processes.ts'
@@ -14,15 +17,51 @@ import { mixEnv } from './mix.ts'
 
 const idleSeconds = 10
 const sampled = 400
-const connectionCounts = [1, 16, 64, 256]
 /** Of a core, to which gateways and Redis are planned. */
 const plannedShare = 0.6
+/** Redis runs on other cores than these. */
+const sizes = [
+  ['one core', 1],
+  ['one machine of 16 cores', 16],
+  ['20 machines of 16 cores, with a Redis Cluster', 320],
+] as const
+
+type Cost = 'gatewayUs' | 'redisUs' | 'redisCommands' | 'bytes' | 'weightOfDay' | 'cellBytes'
+
+/** What gateways on so many cores carry, and which of the limits is the nearest, by the costs of a request and of all cells. */
+const capacityOf = ({ gatewayUs, redisUs, ...costs }: Readonly<Record<Cost, number>>): Table => {
+  const perMonth = plans.find(({ name }) => name === 'standard')?.month ?? 0
+  return {
+    head: ['cores', 'requests a day', 'a second', 'Gbit/s', 'Redis commands/s', 'shards', 'binds first'],
+    lines: sizes.map(([name, cores]) => {
+      const perSecond = (cores * plannedShare * 1e6) / gatewayUs
+      // In shards that are as busy as the gateways.
+      const ofRedis = (cores * redisUs) / gatewayUs
+      const limits = [
+        ['processor time of the gateways', 1],
+        ['processor time of Redis, while it has one shard', ofRedis],
+        ['weight at the provider, standard plan', (costs.weightOfDay * 30) / perMonth],
+        ['memory of cells, in a Redis of 1 GiB', costs.cellBytes / 2 ** 30],
+      ] as const
+      const [binding] = limits.toSorted(([, a], [, b]) => b - a)
+      return [
+        name,
+        `${((perSecond * 86_400) / 1e9).toFixed(1)} billion`,
+        count(Number(perSecond.toPrecision(3))),
+        ((perSecond * costs.bytes * 8) / 1e9).toFixed(1),
+        count(Number((perSecond * costs.redisCommands).toPrecision(3))),
+        count(Math.ceil(ofRedis)),
+        binding?.[0] ?? '',
+      ]
+    }),
+  }
+}
 
 export const units: Row = {
   id: 'units',
   what: 'the unit costs from which a capacity is computed',
   run: async (scope, { seconds }, progress) => {
-    const { folder, providerUrl, redisUrl, readRedis } = await openBackground(scope)
+    const { folder, provider, providerUrl, redisUrl, readRedis } = await openBackground(scope)
     const env = gatewayEnv(providerUrl, { ...mixEnv, ABOHAWA_REDIS__URL: redisUrl })
     const memory = async (): Promise<number> => (await readRedis()).usedMemory
     const beforeKeys = await memory()
@@ -35,7 +74,8 @@ export const units: Row = {
     const places = placesByCell()
     const beforeCells = await memory()
     await forAll(places, 64, ({ paths }) => get(api + paths[0], { 'x-api-key': first.key }))
-    const bytesPerCell = ((await memory()) - beforeCells) / places.length
+    const cellBytes = (await memory()) - beforeCells
+    const weightOfDay = ((await provider.state()).weight * utcDayMs) / runEveryMs
 
     progress('uses every key')
     const beforeUse = await memory()
@@ -63,7 +103,7 @@ export const units: Row = {
     }
     await load(folder, workload, seconds)
     const costs = []
-    for (const atOnce of connectionCounts) {
+    for (const atOnce of [1, 16, 64, 256]) {
       progress(`the mix at ${atOnce} connections`)
       const before = await spent()
       const { answers, seconds: took } = await load(folder, workload, seconds, atOnce)
@@ -88,8 +128,8 @@ export const units: Row = {
     }
     const [gzip, identity] = [await bytesWith('gzip'), await bytesWith('identity')]
     const residentAfter = (await residentOf(pid)).now
-    const busy = costs.find(({ atOnce }) => atOnce === 64)
-    const planned = (us = Number.NaN): string => count(Number(((plannedShare * 1e6) / us).toPrecision(3)))
+    const [busy] = costs.filter(({ atOnce }) => atOnce === 64)
+    if (!busy) throw new Error('64 connections were measured')
     return {
       findings: [
         ...costs.map(cost =>
@@ -103,14 +143,15 @@ export const units: Row = {
         found(
           'an answer, a cell, a key, an idle gateway',
           `${count(gzip)} bytes with gzip, ${count(identity)} without, head and body; ` +
-            `${count(bytesPerCell)} bytes of Redis a cell, ${count(bytesPerKey)} a key with its counts; ` +
+            `${count(cellBytes / places.length)} bytes of Redis a cell, ${count(bytesPerKey)} a key with its counts; ` +
             `${idleCommands.toFixed(1)} commands and ${idleMs.toFixed(1)} ms of a core a second; ` +
             `${count(residentAtStart)} MiB at the start, ${count(residentAfter)} MiB with ${count(places.length)} cells`,
         ),
       ],
+      table: capacityOf({ ...busy, bytes: gzip, weightOfDay, cellBytes }),
       notes: [
-        `Planned to ${plannedShare * 100} % of a core, a gateway takes ${planned(busy?.gatewayUs)} requests a second, and a Redis, or each ` +
-          `shard of a cluster, ${planned(busy?.redisUs)}, both at 64 connections.`,
+        `Gateways and shards are planned to ${plannedShare * 100} % of a core, with the costs at 64 connections and answers in gzip. All ` +
+          `${count(places.length)} cells weigh ${count(weightOfDay)} a day at the provider and take ${(cellBytes / 1e6).toFixed(1)} MB of Redis, at any traffic.`,
       ],
     }
   },

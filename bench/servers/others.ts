@@ -40,7 +40,7 @@ export const readyCommand = (server: ReadyServer): readonly [string, ...string[]
 ]
 
 export const readySubject = (
-  { folder, bodyFile, headersFile, body }: World,
+  { folder, env, bodyFile, headersFile, body }: World,
   { workload = async () => ({ paths: [path], keys: [] }), ...ready }: Ready,
 ): Subject => ({
   id: ready.kind,
@@ -50,7 +50,7 @@ export const readySubject = (
       : 'bare Fastify, one ready body with the same headers',
   start: async scope => {
     const command = readyCommand({ bodyFile, headersFile, ...ready })
-    const { pid, urls } = await startListening(scope, folder, serverCore, command, ['api'])
+    const { pid, urls } = await startListening(scope, folder, serverCore, command, ['api'], env({}))
     const url = urls.api ?? ''
     return {
       pid,
