@@ -17,7 +17,7 @@ import {
   isFromFuture,
 } from './freshness.ts'
 import { covers, type Purge, type Purges } from './purges.ts'
-import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
+import { keepEntry, type MemoryEntry, type MemoryTier, readEntry, type SharedTier } from './tiers.ts'
 
 /** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
 type Outcome = 'hit' | 'stale' | 'miss'
@@ -364,7 +364,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   const read: ReadThrough<Of, Value>['read'] = (subject, consumer) => {
     const now = clock.now()
     demand.record(subject.id, subject, now, consumer)
-    const entry = memory.get(subject.id)
+    const entry = readEntry(memory, subject.id, now)
     const state = entry ? stateOf(entry, now) : 'expired'
     if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
     if (entry && state === 'fresh')

@@ -10,6 +10,8 @@ import type { Entry, EntryMetadata, PurgeKind } from './freshness.ts'
 export type MemoryEntry<Value> = Entry<Value> & {
   /** The strongest purge that covers the entry. */
   purged: PurgeKind | undefined
+  /** When a read last moved it to the front of the tier, ms since the epoch. */
+  movedAt: number
   /**
    * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
    * others. Does nothing once the entry has left memory.
@@ -32,6 +34,7 @@ export const keepEntry = <Value>(
   const kept: MemoryEntry<Value> = {
     ...entry,
     purged,
+    movedAt: Number.NEGATIVE_INFINITY,
     setExtraBytes: bytes => {
       if (memory.peek(key) !== kept) return
       // lru-cache ignores a new size when the same value is set again.
@@ -41,6 +44,23 @@ export const keepEntry = <Value>(
   }
   memory.set(key, kept, { size: entry.bytes })
   return kept
+}
+
+// Within a second the order of reads does not matter, and moving an entry costs more than finding it.
+const moveEveryMs = 1_000
+
+/** The entry of a key that is read now. */
+export const readEntry = <Value>(
+  memory: MemoryTier<Value>,
+  key: string,
+  now: number,
+): MemoryEntry<Value> | undefined => {
+  const entry = memory.peek(key)
+  if (entry && Math.abs(now - entry.movedAt) >= moveEveryMs) {
+    entry.movedAt = now
+    memory.get(key)
+  }
+  return entry
 }
 
 /** Invalid bytes, with the reason as a metric label. */
