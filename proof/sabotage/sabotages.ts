@@ -48,8 +48,8 @@ what Redis lost is not counted again [6 8] src/stores/redis/usage-scripts.ts
   + local used = before + (value and admitted - mine or 0)
 units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
   - count.admitted += 1
-  -       waiter.resolve({ allowed: true, remaining: left - 1 })
-  +       waiter.resolve({ allowed: true, remaining: left - 1 })
+  -       waiter(undefined, { allowed: true, remaining: left - 1 })
+  +       waiter(undefined, { allowed: true, remaining: left - 1 })
   + 
 remaining is that of before the request [7 8] src/keys/meter.ts
   - limit - (used - granted) - i - 1

@@ -17,7 +17,7 @@ import {
   isFromFuture,
 } from './freshness.ts'
 import { covers, type Purge, type Purges } from './purges.ts'
-import { keepEntry, type MemoryEntry, type MemoryTier, readEntry, type SharedTier } from './tiers.ts'
+import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
 
 /** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
 type Outcome = 'hit' | 'stale' | 'miss'
@@ -95,6 +95,9 @@ export type CacheParts<Of extends Subject, Value> = {
   readonly clock: Clock
   readonly observer: CacheObserver
 }
+
+// Within a second the order of reads does not matter, and moving an entry costs more than finding it.
+const moveEveryMs = 1_000
 
 type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
@@ -364,7 +367,11 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   const read: ReadThrough<Of, Value>['read'] = (subject, consumer) => {
     const now = clock.now()
     demand.record(subject.id, subject, now, consumer)
-    const entry = readEntry(memory, subject.id, now)
+    const entry = memory.peek(subject.id)
+    if (entry && Math.abs(now - entry.movedAt) >= moveEveryMs) {
+      entry.movedAt = now
+      memory.get(subject.id)
+    }
     const state = entry ? stateOf(entry, now) : 'expired'
     if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
     if (entry && state === 'fresh')

@@ -46,23 +46,6 @@ export const keepEntry = <Value>(
   return kept
 }
 
-// Within a second the order of reads does not matter, and moving an entry costs more than finding it.
-const moveEveryMs = 1_000
-
-/** The entry of a key that is read now. */
-export const readEntry = <Value>(
-  memory: MemoryTier<Value>,
-  key: string,
-  now: number,
-): MemoryEntry<Value> | undefined => {
-  const entry = memory.peek(key)
-  if (entry && Math.abs(now - entry.movedAt) >= moveEveryMs) {
-    entry.movedAt = now
-    memory.get(key)
-  }
-  return entry
-}
-
 /** Invalid bytes, with the reason as a metric label. */
 type Refused = { readonly refused: string }
 
