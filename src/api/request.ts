@@ -120,7 +120,8 @@ export const createRequestHook = (parts: RequestParts) => {
     }
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
-  const follow = ({ raw, state }: FastifyRequest, response: ServerResponse): void => {
+  const follow = (request: FastifyRequest, response: ServerResponse): void => {
+    const { raw, state } = request
     const { connection } = state
     connection.requestsCame += 1
     connection.requests += 1
@@ -129,14 +130,15 @@ export const createRequestHook = (parts: RequestParts) => {
     const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
     if (length !== undefined || coding !== undefined) connection.withBody = raw
     response.statusCode = state.status
-    let running: IncomingMessage | undefined = raw
+    let running: FastifyRequest | undefined = request
     response.on('close', () => {
       // The stream of HTTP/2 stays in memory until old objects are collected, and its listener with it, but not the request.
-      if (running) end(running, response, state)
+      if (running) end(running, response)
       running = undefined
     })
   }
-  const end = ({ headers }: IncomingMessage, response: ServerResponse, state: RequestState): void => {
+  const end = ({ raw, state }: FastifyRequest, response: ServerResponse): void => {
+    const { headers } = raw
     const { connection } = state
     connection.requests -= 1
     connection.afterAnswer?.(connection)
