@@ -48,8 +48,8 @@ what Redis lost is not counted again [6 8] src/stores/redis/usage-scripts.ts
   + local used = before + (value and admitted - mine or 0)
 units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
   - count.admitted += 1
-  -       waiter.resolve({ allowed: true, remaining: left - 1 })
-  +       waiter.resolve({ allowed: true, remaining: left - 1 })
+  -       waiter(undefined, { allowed: true, remaining: left - 1 })
+  +       waiter(undefined, { allowed: true, remaining: left - 1 })
   + 
 remaining is that of before the request [7 8] src/keys/meter.ts
   - limit - (used - granted) - i - 1
@@ -99,18 +99,18 @@ the hours end an hour early [2] src/api/answer.ts
   - text.hourly(timeline, readAt, hourlyHours)
   + text.hourly(timeline, readAt, hourlyHours - 1)
 an expired key is accepted [10] src/keys/authentication.ts
-  - if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now())
-  + if (found.key.expiresAt !== null && found.key.expiresAt < 0)
+  - if (hasPassed(found.key.expiresAt))
+  + if ((found.key.expiresAt ?? 0) < 0)
 a replaced secret stays valid [10] src/keys/authentication.ts
-  - if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced', keyId }
+  - if (hasPassed(found.validUntil)) return { refusal: 'replaced', keyId }
 a secret that is being replaced ends at once [11] src/keys/authentication.ts
-  - if (found.validUntil !== null && found.validUntil <= clock.now())
+  - if (hasPassed(found.validUntil))
   + if (found.validUntil !== null)
 weather says that it stays right beyond its quarter-hour [4] src/api/rendered-weather.ts
-  - Math.min(rendered.endsAt, result.freshUntil)
-  + result.freshUntil
+  - secondsBetween(readAt, Math.min(rendered.endsAt, freshUntil))
+  + secondsBetween(readAt, freshUntil)
 weather says that it stays right although it is stale [4] src/api/rendered-weather.ts
-  - Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
+  - Math.min(rendered.endsAt, freshUntil)
   + rendered.endsAt
 a used-up quota says to come back in a second [2] src/api/refusals.ts
   - String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))

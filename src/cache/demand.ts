@@ -4,6 +4,7 @@
 
 const halfLifeMs = 30 * 60_000
 const maxKeys = 50_000
+const orderedToMs = 1_000
 
 export type Demanded<Subject> = {
   readonly key: string
@@ -80,10 +81,14 @@ export const createDemand = <Subject>() => {
         unlink(oldest)
         return
       }
-      if (now > record.lastRequestedAt) record.score *= 2 ** ((record.lastRequestedAt - now) / halfLifeMs)
-      record.score += 1
-      record.lastRequestedAt = now
       record.consumer = consumer
+      // To the second: of a key that is requested all the time, moving its record would cost more than finding it.
+      if (now - record.lastRequestedAt < orderedToMs) {
+        record.score += 1
+        return
+      }
+      record.score = 1 + record.score * 2 ** ((record.lastRequestedAt - now) / halfLifeMs)
+      record.lastRequestedAt = now
       if (record === newest) return
       unlink(record)
       putFirst(record)

@@ -96,6 +96,9 @@ export type CacheParts<Of extends Subject, Value> = {
   readonly observer: CacheObserver
 }
 
+// Within a second the order of reads does not matter, and moving an entry costs more than finding it.
+const moveEveryMs = 1_000
+
 type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
 /** What a caller wants of a key. */
@@ -364,7 +367,11 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   const read: ReadThrough<Of, Value>['read'] = (subject, consumer) => {
     const now = clock.now()
     demand.record(subject.id, subject, now, consumer)
-    const entry = memory.get(subject.id)
+    const entry = memory.peek(subject.id)
+    if (entry && Math.abs(now - entry.movedAt) >= moveEveryMs) {
+      entry.movedAt = now
+      memory.get(subject.id)
+    }
     const state = entry ? stateOf(entry, now) : 'expired'
     if (entry && state === 'stale') return readStale(subject, entry, now, consumer)
     if (entry && state === 'fresh')

@@ -10,6 +10,8 @@ import type { Entry, EntryMetadata, PurgeKind } from './freshness.ts'
 export type MemoryEntry<Value> = Entry<Value> & {
   /** The strongest purge that covers the entry. */
   purged: PurgeKind | undefined
+  /** When a read last moved it to the front of the tier, ms since the epoch. */
+  movedAt: number
   /**
    * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
    * others. Does nothing once the entry has left memory.
@@ -32,6 +34,7 @@ export const keepEntry = <Value>(
   const kept: MemoryEntry<Value> = {
     ...entry,
     purged,
+    movedAt: Number.NEGATIVE_INFINITY,
     setExtraBytes: bytes => {
       if (memory.peek(key) !== kept) return
       // lru-cache ignores a new size when the same value is set again.

@@ -1,7 +1,6 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
-import { LRUCache } from 'lru-cache'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
@@ -69,15 +68,25 @@ export const createAuthenticate = (
   clock: Clock,
 ): Authenticator => {
   let tiers = given
-  // By size, because lru-cache allocates `max` entries at once.
-  const recent = new LRUCache<string, Presented>({
-    maxSize: mostRecent,
-    sizeCalculation: () => 1,
-    ttl: recentForMs,
-    // By default it sets a timer each millisecond.
-    ttlResolution: 1_000,
-  })
-  setInterval(() => recent.purgeStale(), recentForMs).unref()
+  // Of the running minute and the one before: an LRU cache with times would touch four more places in memory for each request.
+  let recent = new Map<string, Presented>()
+  let former: typeof recent = new Map()
+  const turn = (): void => {
+    former = recent
+    recent = new Map()
+  }
+  setInterval(turn, recentForMs).unref()
+  const keep = (text: string, presented: Presented): void => {
+    if (recent.size >= mostRecent) turn()
+    recent.set(text, presented)
+  }
+  const recall = (text: string): Presented | undefined => {
+    const known = recent.get(text)
+    if (known) return known
+    const before = former.get(text)
+    if (before) keep(text, before)
+    return before
+  }
   const hasPassed = (instant: number | null): boolean => instant !== null && instant <= clock.now()
   const decide = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
@@ -114,7 +123,7 @@ export const createAuthenticate = (
     if (text.length !== keyLength) return { refusal: 'malformed' }
     let known = memo.presented
     if (known === undefined || text !== memo.text) {
-      known = recent.get(text) ?? { hash: hashOf(text), copy: undefined, good: undefined }
+      known = recall(text) ?? { hash: hashOf(text), copy: undefined, good: undefined }
       memo.text = text
       memo.presented = known
     }
@@ -123,7 +132,8 @@ export const createAuthenticate = (
     known.good = undefined
     if (known.copy && isFresh(known.copy)) {
       const decision = decideOnce(known, known.copy)
-      if ('client' in decision) recent.set(text, known)
+      if ('client' in decision) keep(text, known)
+      else known.copy = undefined
       return decision
     }
     if (!parseKey(text)) return { refusal: 'malformed' }

@@ -54,7 +54,11 @@ export const createCounters = (): Counters => {
     declare(name, help, type, () => [lineOf(name, read())])
   const table = <Value>(labels: Labels, known: Known, make: (label: string, labelled: Labelled) => Value) => {
     const values = new Map<LabelValue, Map<LabelValue, Value>>()
+    // Nearly all are the same as the last.
+    let last: Value | undefined
+    let [lastFirst, lastSecond]: [LabelValue, LabelValue] = ['', '']
     const of = (first: LabelValue, second: LabelValue): Value => {
+      if (last !== undefined && lastFirst === first && lastSecond === second) return last
       let group = values.get(first)
       if (!group) {
         group = new Map()
@@ -65,6 +69,9 @@ export const createCounters = (): Counters => {
         value = make(labelled(labels, first, second), { first, second })
         group.set(second, value)
       }
+      last = value
+      lastFirst = first
+      lastSecond = second
       return value
     }
     for (const [first, second = ''] of known) of(first, second)

@@ -10,6 +10,8 @@ import type { Peer } from './client-address.ts'
 export type Connection = {
   /** Of the connections since the start, in order. */
   readonly number: number
+  /** Among the open connections; `notOpen` otherwise. */
+  place: number
   /** The socket that was accepted; that of a TLS session is another one. */
   readonly socket: Socket
   /** Undefined where HTTP/1.1 is spoken. */
@@ -38,6 +40,8 @@ export type Connection = {
   /** Called when a request is answered or its client is gone; undefined while nothing waits for it. */
   afterAnswer: ((connection: Connection) => void) | undefined
 }
+
+export const notOpen = -1
 
 // On the socket or the session itself, because it is looked up with every request.
 export const mark: unique symbol = Symbol('connection')

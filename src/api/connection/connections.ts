@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { emptyKeyMemo } from '../../keys/authentication.ts'
 import type { ClosingReason } from '../../telemetry/label-values.ts'
 import { networkOf } from './client-address.ts'
-import { type Carrier, type Connection, carrierOf, isHttp2, mark } from './connection.ts'
+import { type Carrier, type Connection, carrierOf, isHttp2, mark, notOpen } from './connection.ts'
 
 export type ConnectionLimits = {
   /** Open connections. */
@@ -53,11 +53,25 @@ export const trackConnections = (
   let { maxConnectionsPerAddress } = limits
   server.maxConnections = limits.maxConnections
   server.on('drop', () => observer.connectionClosed('connections'))
-  const open = new Set<Connection>()
+  // No Set, and in the Map below what lets its connection go: the tables that these have outgrown keep what was in them until old
+  // objects are collected.
+  const open: Connection[] = []
+  const add = (connection: Connection): void => {
+    connection.place = open.length
+    open.push(connection)
+  }
+  const remove = (connection: Connection): void => {
+    const last = open.pop()
+    if (last && last !== connection) {
+      open[connection.place] = last
+      last.place = connection.place
+    }
+    connection.place = notOpen
+  }
   const counts = new Map<string, number>()
   const isTls = 'setSecureContext' in server
   // Under TLS the socket that is accepted and the one that carries requests are two objects with the same other end.
-  const byPeer = new Map<string, Connection>()
+  const byPeer = new Map<string, { connection: Connection | undefined }>()
   let tracked = 0
   let unauthenticated = 0
   let isDraining = false
@@ -66,6 +80,7 @@ export const trackConnections = (
     tracked += 1
     return {
       number: tracked,
+      place: notOpen,
       socket,
       session: undefined,
       peer: undefined,
@@ -110,23 +125,25 @@ export const trackConnections = (
     }
     const connection = track(socket, address)
     socket[mark] = connection
-    open.add(connection)
+    add(connection)
     unauthenticated += 1
     const peer = isTls ? peerOf(socket) : ''
-    if (isTls) byPeer.set(peer, connection)
+    const ofPeer: { connection: Connection | undefined } = { connection }
+    if (isTls) byPeer.set(peer, ofPeer)
     socket.once('close', () => {
-      open.delete(connection)
+      remove(connection)
       if (!connection.isAuthenticated) unauthenticated -= 1
       if (connection.refusals < maxRefusals || connection.address === undefined) uncount(connection)
       // The address alone: the connection holds all requests of its last read.
       else setTimeout(release, refusedForMs, connection.address).unref()
-      if (byPeer.get(peer) === connection) byPeer.delete(peer)
+      ofPeer.connection = undefined
+      if (byPeer.get(peer) === ofPeer) byPeer.delete(peer)
     })
   })
 
   const known = (carrier: Carrier, socket: Socket): Connection => {
     // A connection that did not come over the network is not counted.
-    carrier[mark] ??= byPeer.get(peerOf(socket)) ?? track(socket, undefined)
+    carrier[mark] ??= byPeer.get(peerOf(socket))?.connection ?? track(socket, undefined)
     return carrier[mark]
   }
   const afterAnswer = (connection: Connection): void => {
@@ -162,7 +179,7 @@ export const trackConnections = (
     /** The connection of a socket on which no request may have come yet. */
     ofSocket: (socket: Socket): Connection => known(socket, socket),
     /** The accepted socket below one whose TLS handshake has failed. */
-    below: (handshaking: Socket): Socket | undefined => byPeer.get(peerOf(handshaking))?.socket,
+    below: (handshaking: Socket): Socket | undefined => byPeer.get(peerOf(handshaking))?.connection?.socket,
     /** As many requests wait as may: reads no further in a pipeline until some are answered. */
     full: (connection: Connection, request: IncomingMessage): void => {
       if (connection.paused || isHttp2(request)) return
@@ -177,7 +194,7 @@ export const trackConnections = (
     authenticated: (connection: Connection): void => {
       connection.isAuthenticated = true
       uncount(connection)
-      if (open.has(connection)) unauthenticated -= 1
+      if (connection.place !== notOpen) unauthenticated -= 1
     },
     /** A request was refused without a good key. Returns false where the connection must end with the response. */
     refused: (connection: Connection): boolean => {
@@ -210,7 +227,7 @@ export const trackConnections = (
     },
     /** Drops every connection on which no request is being answered. */
     closeSilent: (): void => closeThose(({ requests }) => requests === 0),
-    count: (): ConnectionCount => ({ open: open.size, unauthenticated }),
+    count: (): ConnectionCount => ({ open: open.length, unauthenticated }),
     /** Sets new limits for connections that come from now on. */
     apply: (next: ConnectionLimits): void => {
       ;({ maxConnectionsPerAddress } = next)

@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { LRUCache } from 'lru-cache'
 import { isHttp2 } from './connection.ts'
 import type { Chunks, WriteReady } from './ready-response.ts'
 
@@ -71,8 +72,7 @@ const writeToStream = (
   if (stream.headersSent) return
   response.statusCode = status
   if (stream.destroyed || stream.closed) return
-  const headers: string[] = [':status', String(status)]
-  addLines(headers, head, head.indexOf('\r\n') + 2)
+  const headers = listOf(status, head).slice()
   addLines(headers, own, 0)
   if (response.req.method === 'HEAD') {
     // Without its own `end`, the response to a HEAD does not tell of its close.
@@ -88,6 +88,20 @@ const writeToStream = (
   const last = body.length - 1
   for (let at = 0; at < last; at++) stream.write(body[at])
   stream.end(body[last])
+}
+
+// The heads of the bodies that are requested again and again.
+const lists = new LRUCache<string, string[]>({ max: 2_000 })
+
+/** Names and values of a head, which ready-response.ts has as text, in turn. */
+const listOf = (status: number, head: string): string[] => {
+  let list = lists.get(head)
+  if (!list) {
+    list = [':status', String(status)]
+    addLines(list, head, head.indexOf('\r\n') + 2)
+    lists.set(head, list)
+  }
+  return list
 }
 
 /** Adds names and values in turn. Values of one name are one list, which `vary` alone may have: of the body, and of CORS. */
