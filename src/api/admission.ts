@@ -77,9 +77,15 @@ export const createAdmission = (
     state.keyId = client.keyId
     state.tier = client.tier
     quota.take(client, state.arrivedAt, (error, decision) => {
-      if (!decision) return next(error)
-      if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
-      next(enforce(request, state, decision))
+      try {
+        if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
+        next(decision ? enforce(request, state, decision) : error)
+      } catch (fault) {
+        // A fault of the program, which must not keep the other requests of the batch from their answers.
+        queueMicrotask(() => {
+          throw fault
+        })
+      }
     })
   }
   /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
@@ -147,19 +153,29 @@ export type RateLimit = Pick<RequestState, 'client' | 'remaining' | 'resetsAt' |
 export const rateLimitLines = ({ client, remaining, resetsAt, arrivedAt, isDecided }: RateLimit): string => {
   const limit = client?.limit ?? 0
   const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
-  if (lines.limit !== limit || lines.resetsAt !== resetsAt || lines.seconds !== seconds)
-    lines = linesFor(limit, resetsAt, seconds)
+  const lines = linesOf(limit, resetsAt, seconds)
   const contract = lines.beforeRemaining + remaining
   return client && isDecided ? contract + lines.policy + remaining + lines.end : `${contract}\r\n`
 }
 
-/** What the lines of a limit have in common for a second. Most keys of a gateway have one of a few limits. */
-const linesFor = (limit: number, resetsAt: number, seconds: number) => ({
-  ...{ limit, resetsAt, seconds },
+/** What the lines of all keys with a limit have in common, made once a second. */
+const linesOf = (limit: number, resetsAt: number, seconds: number): Lines => {
+  if (resetsAt !== known.resetsAt || seconds !== known.seconds)
+    known = { resetsAt, seconds, byLimit: new Map<number, Lines>() }
+  let lines = known.byLimit.get(limit)
+  if (!lines) {
+    lines = makeLines(limit, resetsAt, seconds)
+    known.byLimit.set(limit, lines)
+  }
+  return lines
+}
+type Lines = ReturnType<typeof makeLines>
+let known = { resetsAt: 0, seconds: 0, byLimit: new Map<number, Lines>() }
+
+const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
   beforeRemaining: flatText(
     `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `,
   ),
   policy: flatText(`\r\nratelimit-policy: "daily";q=${limit};w=86400\r\nratelimit: "daily";r=`),
   end: flatText(`;t=${seconds}\r\n`),
 })
-let lines = linesFor(0, 0, 0)
