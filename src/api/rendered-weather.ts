@@ -4,7 +4,6 @@
 
 import { flatText } from '../telemetry/access-log.ts'
 import type { Cell } from '../weather/cell.ts'
-import type { Timeline } from '../weather/timeline.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
 import type { PlacePart } from './places.ts'
@@ -37,9 +36,13 @@ type Kept = (Rendered | undefined)[]
 const objectBytes = 400
 const joinedBytes = 1_200
 
-export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
-  const keptOf = new WeakMap<Timeline, Kept>()
+/** What is kept of a cell's timeline, beside its entry in memory. */
+const keptOf = ({ derived }: CellResult): Kept => {
+  derived.data ??= []
+  return derived.data as Kept
+}
 
+export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
   const account = (result: CellResult, kept: Kept): void => {
     let bytes = 0
     for (const slice of kept)
@@ -47,11 +50,11 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
         const own = slice.bytes.length + (slice.encodings?.bytes() ?? 0) + objectBytes
         bytes += own + slice.joined.size * joinedBytes
       }
-    result.setExtraBytes(bytes)
+    result.derived.setBytes(bytes)
   }
 
   const sliceOf = (result: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
-    const found = keptOf.get(result.value)?.[which]
+    const found = keptOf(result)[which]
     if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
     const { bytes, beginsAt, endsAt } = render()
     const rendered: Rendered = {
@@ -64,8 +67,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
       freshness: undefined,
       encodings: undefined,
     }
-    const kept = keptOf.get(result.value) ?? []
-    keptOf.set(result.value, kept)
+    const kept = keptOf(result)
     kept[which] = rendered
     account(result, kept)
     return rendered
@@ -78,9 +80,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     encode: accepted => {
       rendered.encodings ??= createEncodings(rendered.bytes, compression)
       return rendered.encodings.encode(place, accepted, () => {
-        const kept = keptOf.get(result.value)
+        const kept = keptOf(result)
         // The slice may have ended meanwhile.
-        if (kept?.includes(rendered)) account(result, kept)
+        if (kept.includes(rendered)) account(result, kept)
       })
     },
   })
@@ -97,7 +99,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
       // There is no end of raw points.
       if (place.isKept) {
         rendered.joined.set(place, joined)
-        account(result, keptOf.get(result.value) ?? [])
+        account(result, keptOf(result))
       }
     }
     const { tag, chunks, heads, encode } = joined

@@ -17,7 +17,7 @@ import {
   isFromFuture,
 } from './freshness.ts'
 import { covers, type Purge, type Purges } from './purges.ts'
-import { keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
+import { type Derived, keepEntry, type MemoryEntry, type MemoryTier, type SharedTier } from './tiers.ts'
 
 /** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
 type Outcome = 'hit' | 'stale' | 'miss'
@@ -37,8 +37,8 @@ export type CacheResult<Of, Value> = {
   readonly forwarded: boolean
   /** Whether this read shares a load that another request started, here or in another instance. */
   readonly collapsed: boolean
-  /** Sets the size of the data kept beside the value; it counts towards the memory tier. */
-  readonly setExtraBytes: (bytes: number) => void
+  /** Kept as long as the value stays in the memory tier, and counts towards it. */
+  readonly derived: Derived
 }
 
 export type CacheObserver = {
@@ -329,7 +329,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
       source,
       forwarded,
       collapsed,
-      setExtraBytes: entry.setExtraBytes,
+      derived: entry.derived,
     }
   }
 

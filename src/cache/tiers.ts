@@ -12,11 +12,18 @@ export type MemoryEntry<Value> = Entry<Value> & {
   purged: PurgeKind | undefined
   /** When a read last moved it to the front of the tier, ms since the epoch. */
   movedAt: number
+  readonly derived: Derived
+}
+
+/** What the reader of an entry derives from its value and keeps as long as the entry: it goes with the entry. */
+export type Derived = {
+  /** The reader's own. A WeakMap by value would have the garbage collector walk through all of it in one pause. */
+  data: unknown
   /**
-   * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
-   * others. Does nothing once the entry has left memory.
+   * Sets the size of the data, replacing the previous size. It counts as the entry's and may evict others. Does nothing once the
+   * entry has left memory.
    */
-  readonly setExtraBytes: (bytes: number) => void
+  readonly setBytes: (bytes: number) => void
 }
 
 export type MemoryTier<Value> = LRUCache<string, MemoryEntry<Value>>
@@ -35,11 +42,14 @@ export const keepEntry = <Value>(
     ...entry,
     purged,
     movedAt: Number.NEGATIVE_INFINITY,
-    setExtraBytes: bytes => {
-      if (memory.peek(key) !== kept) return
-      // lru-cache ignores a new size when the same value is set again.
-      memory.delete(key)
-      memory.set(key, kept, { size: kept.bytes + bytes })
+    derived: {
+      data: undefined,
+      setBytes: bytes => {
+        if (memory.peek(key) !== kept) return
+        // lru-cache ignores a new size when the same value is set again.
+        memory.delete(key)
+        memory.set(key, kept, { size: kept.bytes + bytes })
+      },
     },
   }
   memory.set(key, kept, { size: entry.bytes })

@@ -9,7 +9,7 @@ import { type PlacePart, pointPart } from '../../src/api/places.ts'
 import { createRenderedWeather } from '../../src/api/rendered-weather.ts'
 import type { Representation } from '../../src/api/representation.ts'
 import { createArena, unpooledCopy, unpooledText } from '../../src/api/unpooled.ts'
-import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
+import { createMemoryTier, type Derived, keepEntry } from '../../src/cache/tiers.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { bytesOf, layOut, type Timeline } from '../../src/weather/timeline.ts'
@@ -58,12 +58,12 @@ const setUp = (compression?: Compression) => {
 const somewhere = pointPart(1, 90)
 
 const memory = createMemoryTier<Timeline>(100_000_000)
-const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
+const derived = new Map<Timeline, Derived>()
 /** Replaces the timeline in memory. */
 const keptTimeline = (fetchedAt: number): Timeline => {
   const value = timelineAt(fetchedAt)
   const entry = { value, bytes: bytesOf(value), fetchedAt, jitter: 0, generation: 0, run: null }
-  setExtraBytes.set(value, keepEntry(memory, 'cell', entry).setExtraBytes)
+  derived.set(value, keepEntry(memory, 'cell', entry).derived)
   return value
 }
 
@@ -77,7 +77,7 @@ const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
   source: 'memory',
   forwarded: false,
   collapsed: false,
-  setExtraBytes: bytes => setExtraBytes.get(value)?.(bytes),
+  derived: derived.get(value) ?? { data: undefined, setBytes: () => {} },
 })
 /** The bytes that memory accounts for beside the timeline. */
 const beside = (): number => memory.calculatedSize - (memory.peek('cell')?.bytes ?? 0)

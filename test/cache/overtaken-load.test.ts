@@ -58,7 +58,7 @@ t.test('a stalled holder takes the newer entry when it resumes', async t => {
   t.match(stalled.cache.read({ id: 'a' }), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and later')
   t.match(await stalled.shared.get('a'), { value: 'newer' })
   const before = stalled.memory.calculatedSize
-  result.setExtraBytes(50)
+  result.derived.setBytes(50)
   t.equal(stalled.memory.calculatedSize, before + 50, 'what is kept beside it counts as the newer one’s')
   t.strictSame(stalled.failed, [], 'and it failed nothing')
 })

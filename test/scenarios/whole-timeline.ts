@@ -23,6 +23,7 @@ export const wholeTimeline = (now: number, calendar: Calendar): Timeline => {
 /** A cache that answers every read from memory with this timeline, which is fresh for a day. */
 export const alwaysFresh = (timeline: Timeline, now: () => number) => {
   const fetchedAt = now()
+  const derived = { data: undefined, setBytes: () => {} }
   return {
     read: <Subject>(subject: Subject) => ({
       subject,
@@ -34,7 +35,7 @@ export const alwaysFresh = (timeline: Timeline, now: () => number) => {
       source: 'memory' as const,
       forwarded: false,
       collapsed: false,
-      setExtraBytes: () => {},
+      derived,
     }),
   }
 }
