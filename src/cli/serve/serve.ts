@@ -1,6 +1,7 @@
 // `abohawa serve`: runs the gateway until a signal ends it, in this process or in several that share its port. Logs lines of JSON
 // on standard output, or in `log.file`.
 
+import { setFlagsFromString } from 'node:v8'
 import { Option } from 'commander'
 import type { Clock } from '../../common/clock.ts'
 import { messageOf } from '../../common/errors.ts'
@@ -66,6 +67,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const tracing = await openTracing(terminal.env, log)
         const source = { read, files: filesOf(terminal.sources) }
         const gateway = await startGateway(config, { ...opened, clock, source, tracing, processes })
+        tuneCollector()
         onServing(gateway)
         onSignal('SIGHUP', () => reload(gateway, log))
         const signal = await stopped
@@ -81,6 +83,15 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       }
     },
   })
+
+/**
+ * Has V8 collect all of the heap less often, and not judge by the first, cold requests what lives long. docs/decisions/processes.md
+ * has the figures. On the command line these flags would have V8 compile Node's own code anew at each start.
+ */
+const tuneCollector = (): void => {
+  setFlagsFromString('--heap-growing-percent=120')
+  setFlagsFromString('--no-allocation-site-pretenuring')
+}
 
 const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
   try {
