@@ -36,24 +36,27 @@ t.test('the least recently used others are evicted, and an entry larger than the
   t.strictSame([memory.size, memory.calculatedSize], [1, 100])
 })
 
-t.test('setting the bytes of derived data does nothing on an entry that was replaced, removed or evicted', async t => {
-  const memory = createMemoryTier<string>(1_000)
-  const old = keepEntry(memory, 'a', entry('same value'))
-  old.derived.setBytes(300)
-  const renewed = keepEntry(memory, 'a', entry('same value'))
-  t.equal(memory.calculatedSize, 100, 'what was beside the old one went with it')
-  old.derived.setBytes(700)
-  t.equal(memory.calculatedSize, 100)
-  renewed.derived.setBytes(20)
-  old.derived.setBytes(0)
-  t.equal(memory.calculatedSize, 120)
+t.test(
+  'setting the bytes of derived data does nothing on an entry that was replaced, removed or evicted',
+  async t => {
+    const memory = createMemoryTier<string>(1_000)
+    const old = keepEntry(memory, 'a', entry('same value'))
+    old.derived.setBytes(300)
+    const renewed = keepEntry(memory, 'a', entry('same value'))
+    t.equal(memory.calculatedSize, 100, 'what was beside the old one went with it')
+    old.derived.setBytes(700)
+    t.equal(memory.calculatedSize, 100)
+    renewed.derived.setBytes(20)
+    old.derived.setBytes(0)
+    t.equal(memory.calculatedSize, 120)
 
-  memory.delete('a')
-  renewed.derived.setBytes(500)
-  t.strictSame([memory.size, memory.calculatedSize], [0, 0])
+    memory.delete('a')
+    renewed.derived.setBytes(500)
+    t.strictSame([memory.size, memory.calculatedSize], [0, 0])
 
-  const first = keepEntry(memory, 'b', entry('b', 600))
-  keepEntry(memory, 'c', entry('c', 600))
-  first.derived.setBytes(10)
-  t.strictSame([memory.size, memory.calculatedSize, memory.peek('b')], [1, 600, undefined])
-})
+    const first = keepEntry(memory, 'b', entry('b', 600))
+    keepEntry(memory, 'c', entry('c', 600))
+    first.derived.setBytes(10)
+    t.strictSame([memory.size, memory.calculatedSize, memory.peek('b')], [1, 600, undefined])
+  },
+)
