@@ -11,7 +11,7 @@ import type { Scope } from '../../test/scenarios/set-up.ts'
 import { count, type Finding, judged, median, ms, type Row } from '../row.ts'
 import { everyPlace, gatewayEnv, startGateway } from '../servers/gateway.ts'
 import { generateMix, mixKeys } from '../tools/mix.ts'
-import { loadCores, serverCore, spawnPinned } from '../tools/processes.ts'
+import { inFront, loadCores, serverCore, spawnPinned } from '../tools/processes.ts'
 import { type Replayed, replayMix } from '../tools/replay.ts'
 import { openBackground } from '../tools/world.ts'
 
@@ -21,9 +21,6 @@ const wrongKeys = 100_000
 const floodRate = 2_000
 // Until the consumer has its connections.
 const beforeSeconds = 1
-// The kernel prefers the consumer to all else on its core, so that what is measured is the gateway. By its share of the time, not
-// before all else: it would wait for a thread of its own for good.
-const inFront = ['nice', '-n', '-15']
 
 const floodNames = ['slow heads', 'slow readers', 'wrong keys', 'one key'] as const
 export type FloodName = (typeof floodNames)[number]
