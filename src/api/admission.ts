@@ -3,10 +3,10 @@
 // quota's. refusals.ts has what is looked at more closely, and what a refusal says.
 
 import type { IncomingMessage } from 'node:http'
+import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
-import { flatText } from '../telemetry/access-log.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'

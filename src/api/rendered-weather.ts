@@ -2,7 +2,7 @@
 // kept as long as the timeline is in memory and count towards its size, with their encodings (encoded-weather.ts) and the header
 // lines that say how long they are right. JSON texts come from response-bodies.ts.
 
-import { flatText } from '../telemetry/access-log.ts'
+import { flatText } from '../common/flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
