@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
 import { flatText } from '../common/flat-text.ts'
-import { rateLimitLines } from './admission.ts'
+import { putRateLimit, rateLimitParts } from './admission.ts'
 import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'
 import type { Cors } from './cors.ts'
@@ -125,9 +125,13 @@ export type Live = {
   isDraining: boolean
 }
 
+const afterRateLimit = 2 + rateLimitParts
+
 export type Send = ReturnType<typeof createSend>
 
 export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
+  // The header lines of the response that is being sent, in parts: none joined, and one list for all.
+  const own: string[] = []
   // Made once a second.
   let second = 0
   let dateLine = ''
@@ -156,8 +160,12 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const response = reply.raw
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    const before = cors ? more + cors.lines(raw.headers.origin) : more
-    const own = `${before}${rateLimitLines(state)}x-request-id: ${id}${dateLineOf()}`
+    own[0] = more
+    own[1] = cors ? cors.lines(raw.headers.origin) : ''
+    putRateLimit(own, 2, state)
+    own[afterRateLimit] = 'x-request-id: '
+    own[afterRateLimit + 1] = id
+    own[afterRateLimit + 2] = dateLineOf()
     const stays = !ends && response.shouldKeepAlive && !live.isDraining
     reply.hijack()
     write(response, status, head, own, stays ? live.keptLines : closedLines, body)
