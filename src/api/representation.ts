@@ -133,12 +133,13 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     request: FastifyRequest,
     reply: FastifyReply,
     representation: Representation,
+    fresh: string | undefined,
     body: Chunks,
     coding: Coding | undefined,
   ): void => {
     request.state.encoding = coding
     const head = headFor(representation, coding ?? 'identity', lengthOf(body))
-    ready(request, reply, 200, head, body, false, representation.fresh)
+    ready(request, reply, 200, head, body, false, fresh)
   }
   return {
     /** Sends a 304 or a body in one of its encodings; a promise where that has to be made first. */
@@ -159,8 +160,8 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
       const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
       const encoded = accepted && representation.encode(accepted)
       if (encoded instanceof Promise)
-        return encoded.then(late => whole(request, reply, representation, late.chunks, late.coding))
-      whole(request, reply, representation, encoded?.chunks ?? chunks, encoded?.coding)
+        return encoded.then(late => whole(request, reply, representation, fresh, late.chunks, late.coding))
+      whole(request, reply, representation, fresh, encoded?.chunks ?? chunks, encoded?.coding)
     },
     ready,
   }
