@@ -17,7 +17,7 @@ export type RunningParts = {
 }
 
 // Nobody reads them; that they are made is part of what a gateway does.
-const lines = { write: (): void => {} }
+const lines = { write: (): void => {}, copy: (): void => {}, end: (): void => {} }
 
 /** @throws Error when it can't start, as with a store that does not answer */
 export const runGateway = ({ clock, trueNow, env }: RunningParts): Promise<Gateway> => {

@@ -3,10 +3,10 @@
 // quota's. refusals.ts has what is looked at more closely, and what a refusal says.
 
 import type { IncomingMessage } from 'node:http'
+import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
-import { flatText } from '../telemetry/access-log.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
@@ -150,12 +150,29 @@ export type RateLimit = Pick<RequestState, 'client' | 'remaining' | 'resetsAt' |
  * draft-ietf-httpapi-ratelimit-headers-11. Before the quota is known the latter are left out: a client would take r=0 for a reason
  * to wait for midnight.
  */
-export const rateLimitLines = ({ client, remaining, resetsAt, arrivedAt, isDecided }: RateLimit): string => {
-  const limit = client?.limit ?? 0
+export const rateLimitLines = (limit: RateLimit): string => {
+  const parts: string[] = []
+  putRateLimit(parts, 0, limit)
+  return parts.join('')
+}
+
+export const rateLimitParts = 5
+
+/** The same as so many parts of a list, from a place of it on. */
+export const putRateLimit = (
+  parts: string[],
+  from: number,
+  { client, remaining, resetsAt, arrivedAt, isDecided }: RateLimit,
+): void => {
   const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
-  const lines = linesOf(limit, resetsAt, seconds)
-  const contract = lines.beforeRemaining + remaining
-  return client && isDecided ? contract + lines.policy + remaining + lines.end : `${contract}\r\n`
+  const lines = linesOf(client?.limit ?? 0, resetsAt, seconds)
+  const left = String(remaining)
+  const isKnown = client !== null && isDecided
+  parts[from] = lines.beforeRemaining
+  parts[from + 1] = left
+  parts[from + 2] = isKnown ? lines.policy : '\r\n'
+  parts[from + 3] = isKnown ? left : ''
+  parts[from + 4] = isKnown ? lines.end : ''
 }
 
 /** What the lines of all keys with a limit have in common, made once a second. */

@@ -2,7 +2,7 @@
 // kept as long as the timeline is in memory and count towards its size, with their encodings (encoded-weather.ts) and the header
 // lines that say how long they are right. JSON texts come from response-bodies.ts.
 
-import { flatText } from '../telemetry/access-log.ts'
+import { flatText } from '../common/flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
@@ -24,8 +24,12 @@ type Rendered = Slice<{
   encodings: Encodings | undefined
 }>
 
-/** A place with the weather of its cell: what stays the same for all responses with these bytes. */
-type Joined = Required<Pick<Representation, 'tag' | 'chunks' | 'encode' | 'heads'>>
+/** A place with the weather of its cell: one record for all responses with these bytes. */
+type Joined = Omit<Representation, 'fresh' | 'cache'> & {
+  /** Those of the response that is sent at the moment. */
+  fresh: string
+  cache: string
+}
 
 type MaybeLater = Representation | Promise<Representation>
 
@@ -73,8 +77,12 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     return rendered
   }
 
-  const join = (result: CellResult, rendered: Rendered, place: PlacePart): Joined => ({
+  const join = (result: CellResult, rendered: Rendered, place: PlacePart, headers: string): Joined => ({
     tag: place.tag + rendered.tag,
+    headers,
+    fresh: '',
+    cache: '',
+    cell: result.subject.id,
     chunks: [place.bytes, rendered.bytes],
     heads: {},
     encode: accepted => {
@@ -95,16 +103,17 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
   ): Representation => {
     let joined = rendered.joined.get(place)
     if (!joined) {
-      joined = join(result, rendered, place)
+      joined = join(result, rendered, place, headers)
       // There is no end of raw points.
       if (place.isKept) {
         rendered.joined.set(place, joined)
         account(result, keptOf(result))
       }
     }
-    const { tag, chunks, heads, encode } = joined
     const { fresh, status } = freshnessOf(result, rendered)
-    return { tag, headers, fresh, chunks, encode, heads, cache: status, cell: result.subject.id }
+    joined.fresh = fresh
+    joined.cache = status
+    return joined
   }
 
   const representCurrent = (result: CellResult, place: PlacePart, headers: string): Representation =>
@@ -128,22 +137,23 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
       '',
     )
 
+  // What comes in a later turn is a copy, because other responses with the same bytes may be sent before it is used.
   return {
     /**
-     * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place, `consumer` is for
+     * A place and the current weather of its cell, at once when memory holds it: to be used at once too. `headers` are those of the place, `consumer` is for
      * whom it is loaded. @throws AbohawaError as `answers` does
      */
     current: (cell: Cell, place: PlacePart, headers: string, consumer?: string): MaybeLater => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
-        ? result.then(late => representCurrent(late, place, headers), failedFor(cell))
+        ? result.then(late => ({ ...representCurrent(late, place, headers) }), failedFor(cell))
         : representCurrent(result, place, headers)
     },
     /** A place and the forecast of its cell for a number of days. */
     forecast: (cell: Cell, days: number, place: PlacePart, consumer?: string): MaybeLater => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
-        ? result.then(late => representForecast(late, days, place), failedFor(cell))
+        ? result.then(late => ({ ...representForecast(late, days, place) }), failedFor(cell))
         : representForecast(result, days, place)
     },
   }

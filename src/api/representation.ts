@@ -3,13 +3,12 @@
 // connection/ready-response.ts.
 
 import { hash } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
-import { flatText } from '../telemetry/access-log.ts'
-import { rateLimitLines } from './admission.ts'
+import { flatText } from '../common/flat-text.ts'
+import { putRateLimit, rateLimitParts } from './admission.ts'
 import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
-import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'
+import { acceptedOf, type Coding, type Encode } from './content-coding.ts'
 import type { Cors } from './cors.ts'
 import { jsonType } from './problem.ts'
 
@@ -56,46 +55,6 @@ const tagLength = 22
 /** A name for bytes in an ETag: the same for the same bytes, another for others. Nothing is looked up by it. */
 export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url').slice(0, tagLength)
 
-/** The response to a request: a 304 without a body, or a 200 in one of its encodings. */
-type Selected = {
-  readonly status: 200 | 304
-  readonly head: string
-  /** `fresh` of the representation. */
-  readonly fresh: string | undefined
-  readonly body: Chunks | undefined
-  readonly coding: Coding | undefined
-}
-
-type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
-
-/** The response to a request with these headers; a promise where an encoding has to be made first. */
-const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
-  const { tag, chunks } = representation
-  const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
-  if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag))
-    return {
-      status: 304,
-      head: headFor(representation, 'none', 0),
-      fresh: representation.fresh,
-      body: undefined,
-      coding: undefined,
-    }
-  const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
-  if (!accepted) return whole(representation, chunks, undefined)
-  const encoded = representation.encode(accepted)
-  if (!encoded) return whole(representation, chunks, undefined)
-  const inCoding = ({ coding, chunks: body }: Encoded): Selected => whole(representation, body, coding)
-  return encoded instanceof Promise ? encoded.then(inCoding) : inCoding(encoded)
-}
-
-const whole = (representation: Representation, body: Chunks, coding: Coding | undefined): Selected => ({
-  status: 200,
-  head: headFor(representation, coding ?? 'identity', lengthOf(body)),
-  fresh: representation.fresh,
-  body,
-  coding,
-})
-
 const headFor = (representation: Representation, coding: keyof Heads, length: number): string => {
   const { heads } = representation
   const made = heads?.[coding]
@@ -125,9 +84,13 @@ export type Live = {
   isDraining: boolean
 }
 
+const afterRateLimit = 2 + rateLimitParts
+
 export type Send = ReturnType<typeof createSend>
 
 export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
+  // The header lines of the response that is being sent, in parts: none joined, and one list for all.
+  const own: string[] = []
   // Made once a second.
   let second = 0
   let dateLine = ''
@@ -156,29 +119,49 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const response = reply.raw
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    const before = cors ? more + cors.lines(raw.headers.origin) : more
-    const own = `${before}${rateLimitLines(state)}x-request-id: ${id}${dateLineOf()}`
+    own[0] = more
+    own[1] = cors ? cors.lines(raw.headers.origin) : ''
+    putRateLimit(own, 2, state)
+    own[afterRateLimit] = 'x-request-id: '
+    own[afterRateLimit + 1] = id
+    own[afterRateLimit + 2] = dateLineOf()
     const stays = !ends && response.shouldKeepAlive && !live.isDraining
     reply.hijack()
     write(response, status, head, own, stays ? live.keptLines : closedLines, body)
   }
-  const selected = (request: FastifyRequest, reply: FastifyReply, response: Selected): void => {
-    request.state.encoding = response.coding
-    ready(request, reply, response.status, response.head, response.body, false, response.fresh)
+  const whole = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    representation: Representation,
+    fresh: string | undefined,
+    body: Chunks,
+    coding: Coding | undefined,
+  ): void => {
+    request.state.encoding = coding
+    const head = headFor(representation, coding ?? 'identity', lengthOf(body))
+    ready(request, reply, 200, head, body, false, fresh)
   }
   return {
-    /** Sends a representation; a promise where an encoding has to be made first. */
+    /** Sends a 304 or a body in one of its encodings; a promise where that has to be made first. */
     representation: (
       request: FastifyRequest,
       reply: FastifyReply,
       representation: Representation,
     ): void | Promise<void> => {
       const { state, raw } = request
+      const { tag, chunks, fresh } = representation
+      const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = raw.headers
       state.cache = representation.cache
       state.cell = representation.cell
-      const found = select(representation, raw.headers)
-      if (found instanceof Promise) return found.then(late => selected(request, reply, late))
-      selected(request, reply, found)
+      if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag)) {
+        ready(request, reply, 304, headFor(representation, 'none', 0), undefined, false, fresh)
+        return
+      }
+      const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
+      const encoded = accepted && representation.encode(accepted)
+      if (encoded instanceof Promise)
+        return encoded.then(late => whole(request, reply, representation, fresh, late.chunks, late.coding))
+      whole(request, reply, representation, fresh, encoded?.chunks ?? chunks, encoded?.coding)
     },
     ready,
   }

@@ -75,6 +75,10 @@ export type RequestParts = {
   readonly answerWithoutKey: (request: FastifyRequest, reply: FastifyReply) => boolean
 }
 
+const running: unique symbol = Symbol('request')
+/** A response with its request, until it ends. */
+type Followed = ServerResponse & { [running]?: FastifyRequest | undefined }
+
 /** Fastify's hook before every path, known or not. */
 export const createRequestHook = (parts: RequestParts) => {
   const { connections, admission, quota, clientAddress, observer, trace, answerWithoutKey } = parts
@@ -120,7 +124,7 @@ export const createRequestHook = (parts: RequestParts) => {
     }
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
-  const follow = (request: FastifyRequest, response: ServerResponse): void => {
+  const follow = (request: FastifyRequest, response: Followed): void => {
     const { raw, state } = request
     const { connection } = state
     connection.requestsCame += 1
@@ -130,12 +134,16 @@ export const createRequestHook = (parts: RequestParts) => {
     const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
     if (length !== undefined || coding !== undefined) connection.withBody = raw
     response.statusCode = state.status
-    let running: FastifyRequest | undefined = request
-    response.on('close', () => {
-      // The stream of HTTP/2 stays in memory until old objects are collected, and its listener with it, but not the request.
-      if (running) end(running, response)
-      running = undefined
-    })
+    response[running] = request
+    response.on('close', onClose)
+  }
+  // One function for all responses.
+  function onClose(this: Followed): void {
+    const request = this[running]
+    if (!request) return
+    // The stream of HTTP/2 stays in memory until old objects are collected, and its response with it, but not the request.
+    this[running] = undefined
+    end(request, this)
   }
   const end = ({ raw, state }: FastifyRequest, response: ServerResponse): void => {
     const { headers } = raw

@@ -1,11 +1,12 @@
-// A line for each answered request, put together by hand: a general logger spends on it as much as the answer costs.
+// A line for each answered request, written part by part: a general logger spends on it as much as the answer costs.
 // log.ts writes it.
 
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
+import { flatText, putText } from '../common/flat-text.ts'
 import { bounded, jsonText } from '../common/outside-text.ts'
-import type { Lines } from './log.ts'
+import type { LineParts } from './log.ts'
 
 export type AnsweredRequest = {
   readonly requestId: string
@@ -13,6 +14,7 @@ export type AnsweredRequest = {
   readonly url: string
   readonly endpoint: ResponseName
   readonly status: number
+  /** Rounded to thousandths. */
   readonly ms: number
   readonly keyId: string | undefined
   /** The cache result; undefined for answers without weather. */
@@ -41,39 +43,109 @@ export type AccessLogOptions = {
 
 export const createAccessLog = (
   { accessShare }: AccessLogOptions,
-  lines: Lines,
+  lines: LineParts,
   clock: Clock,
   random = Math.random,
 ): ((request: AnsweredRequest) => void) => {
   const share = accessShare < 1 ? `"share":${accessShare},` : ''
   const fixed = lines.process === undefined ? share : `${share}"process":${lines.process},`
-  const end = flatText(`,${fixed}"msg":"answered"}\n`)
+  const end = bytesOf(`,${fixed}"msg":"answered"}\n`)
   const endedAt = createInstantText('{"level":"info","time":"', '","requestId":"')
   const arrivedAt = createInstantText(',"arrivedAt":"', '","bytes":')
+  const methodOf = createKept((method: string) => `","method":"${method}","url":"`)
+  const tierOf = createKept((tier: string) => `"tier":"${insideOf(tier)}",`)
+  const answerOf = createAnswerText()
   const connectionOf = createConnectionText()
+  const write = (part: string): void => lines.write(part)
+  const copy = (part: Uint8Array): void => lines.copy(part)
+  const writeField = (before: Uint8Array, value: string | undefined): void => {
+    if (value === undefined) return
+    copy(before)
+    write(value)
+    write('",')
+  }
 
-  // Each part that is joined costs memory, so what many lines have in common is joined before.
+  // Nothing is joined, and what many lines have in common is made once.
   return request => {
-    const { status, encoding, notModified, cell, cache, reason, traceId, keyId, tier } = request
+    const { status, encoding, notModified, cache, keyId, tier } = request
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
-    let outcome = encoding === undefined ? ',' : encodings[encoding]
-    if (notModified !== undefined) outcome += notModified ? '"notModified":true,' : '"notModified":false,'
-    if (cell !== undefined) outcome += `"cell":"${cell}",`
-    if (cache !== undefined) outcome += `"cache":${textOf(cache)},`
-    if (reason !== undefined) outcome += `"reason":"${reason}",`
-    if (traceId !== undefined) outcome += `"traceId":"${traceId}",`
-    if (keyId !== undefined) outcome += `"keyId":${textOf(keyId)},`
-    if (tier !== undefined) outcome += `"tier":${textOf(tier)},`
-    lines.write(
-      `${endedAt(clock.now())}${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms}${arrivedAt(request.arrivedAt)}${request.bytes}${outcome}${connectionOf(request)}${request.connectionRequest}${end}`,
-    )
+    copy(endedAt(clock.now()))
+    write(request.requestId)
+    copy(methodOf(request.method))
+    write(insideOf(bounded(request.url)))
+    copy(answerOf(request))
+    const whole = Math.floor(request.ms)
+    write(String(whole))
+    write(thousandths[Math.round((request.ms - whole) * 1000)] ?? '')
+    copy(arrivedAt(request.arrivedAt))
+    write(String(request.bytes))
+    if (encoding === undefined) write(',')
+    else copy(encodings[encoding])
+    if (notModified !== undefined) copy(notModified ? isNotModified : isModified)
+    writeField(before.cell, request.cell)
+    writeField(before.cache, cache && insideOf(cache))
+    writeField(before.reason, request.reason)
+    writeField(before.traceId, request.traceId)
+    writeField(before.keyId, keyId && insideOf(keyId))
+    if (tier !== undefined) copy(tierOf(tier))
+    write(connectionOf(request))
+    write(String(request.connectionRequest))
+    lines.end(end)
   }
 }
 
 const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/
 const beyondAscii = /[^\x20-\x7e]/g
 
-const encodings = { br: ',"encoding":"br",', gzip: ',"encoding":"gzip",' }
+const bytesOf = (text: string): Buffer => {
+  const bytes = Buffer.allocUnsafeSlow(text.length)
+  putText(bytes, 0, text)
+  return bytes
+}
+
+const encodings = { br: bytesOf(',"encoding":"br",'), gzip: bytesOf(',"encoding":"gzip",') }
+const isNotModified = bytesOf('"notModified":true,')
+const isModified = bytesOf('"notModified":false,')
+const before = {
+  cell: bytesOf('"cell":"'),
+  cache: bytesOf('"cache":"'),
+  reason: bytesOf('"reason":"'),
+  traceId: bytesOf('"traceId":"'),
+  keyId: bytesOf('"keyId":"'),
+}
+
+// Of the ms that an answer took, whose text would else be made digit by digit.
+const thousandths = Array.from({ length: 1_000 }, (_, i) => String(i / 1_000).slice(1))
+
+const mostKept = 100
+const longestKept = 100
+
+/** What is made of a text, once for each of the few: methods and tiers. A client of HTTP/2 may send any word as its method. */
+const createKept = (make: (of: string) => string): ((of: string) => Uint8Array) => {
+  const kept = new Map<string, Uint8Array>()
+  return of => {
+    let part = kept.get(of)
+    if (!part) {
+      part = bytesOf(make(of))
+      if (kept.size < mostKept && of.length < longestKept) kept.set(of, part)
+    }
+    return part
+  }
+}
+
+/** The part of a line between the URL and the time that an answer took. */
+const createAnswerText = (): ((request: Pick<AnsweredRequest, 'endpoint' | 'status'>) => Uint8Array) => {
+  const ofEndpoint = new Map<ResponseName, Uint8Array[]>()
+  return ({ endpoint, status }) => {
+    let ofStatus = ofEndpoint.get(endpoint)
+    if (!ofStatus) {
+      ofStatus = []
+      ofEndpoint.set(endpoint, ofStatus)
+    }
+    ofStatus[status] ??= bytesOf(`","endpoint":"${endpoint}","status":${status},"ms":`)
+    return ofStatus[status]
+  }
+}
 
 type Connected = Pick<AnsweredRequest, 'connection' | 'address' | 'httpVersion'>
 
@@ -95,33 +167,26 @@ const createConnectionText = (): ((request: Connected) => string) => {
   }
 }
 
-/** An instant as text between two others, made once a millisecond. */
-const createInstantText = (before: string, after: string): ((instant: number) => string) => {
+/** An instant as text between two others, made once a millisecond, in place of the one before. */
+const createInstantText = (before: string, after: string): ((instant: number) => Uint8Array) => {
   let last = Number.NaN
-  let text = ''
+  let part = bytesOf('')
   return instant => {
     if (instant !== last) {
       last = instant
-      text = flatText(before + isoOf(instant) + after)
+      const text = before + isoOf(instant) + after
+      if (text.length === part.length) putText(part, 0, text)
+      else part = bytesOf(text)
     }
-    return text
+    return part
   }
 }
 
 // Only text of others (consumers, the store), and quotation marks, need an escape; a look is cheaper than writing every
 // character anew.
-const textOf = (text: string): string =>
+const insideOf = (text: string): string =>
   needsEscape.test(text)
-    ? jsonText(text).replace(beyondAscii, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    : `"${text}"`
-
-/**
- * The same text, as one string, where it is used again and again: the engine keeps concatenated text as a tree of parts, and walks
- * through it each time that it is copied.
- */
-export const flatText = (text: string): string => {
-  // Reading the characters joins the parts in place.
-  anything.test(text)
-  return text
-}
-const anything = /^/
+    ? jsonText(text)
+        .slice(1, -1)
+        .replace(beyondAscii, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    : text

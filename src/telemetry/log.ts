@@ -5,6 +5,7 @@
 import { closeSync, fstatSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
 import { InputError, messageOf } from '../common/errors.ts'
+import { putText } from '../common/flat-text.ts'
 import { withoutKeys, withoutPlainKeys } from '../common/key-redaction.ts'
 import { bounded, escapedJson } from '../common/outside-text.ts'
 import { openToAppend } from '../common/regular-file.ts'
@@ -15,14 +16,23 @@ export type Log = Logger
 export type Lines = {
   /** Takes whole lines, each with its line break. */
   write(line: string): void
+}
+
+export type LineParts = {
+  /** Takes a part of a line, of ASCII. */
+  write(part: string): void
+  /** The same as bytes, which take a third of the time. */
+  copy(part: Uint8Array): void
+  /** Takes its last part, with the line break. */
+  end(part: Uint8Array): void
   /** The number of this process among those that write to the same destination, which each line has. */
   readonly process?: number | undefined
 }
 
 export type OpenLog = {
   readonly log: Log
-  /** The same destination for lines of ASCII that may wait a little, and in the same order. */
-  readonly lines: Lines
+  /** The same destination for lines that may wait a little, and in the same order. */
+  readonly lines: LineParts
   /** Lines that could not be written since the start. */
   dropped(): number
   /** Brings what is held to its destination before the process ends; waits for a reader that is behind, up to a bound. */
@@ -81,16 +91,38 @@ export const openLog = (
   let endingFormer: Promise<void> = Promise.resolve()
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
-  let gathered = ''
+  // Lines are gathered here, one behind the other; those up to `handedOver` are the writer's.
+  let gathered = Buffer.alloc(0)
+  let handedOver = 0
+  let used = 0
+  let lineBegins = 0
   const handOver = (): void => {
-    if (gathered === '') return
-    const lines = gathered
-    gathered = ''
-    send(Buffer.from(lines, 'latin1'))
+    if (handedOver === lineBegins) return
+    const lines = gathered.subarray(handedOver, lineBegins)
+    handedOver = lineBegins
+    send(lines)
   }
-  const gather = (line: string): void => {
-    gathered += line
-    if (gathered.length >= gatherBytes) handOver()
+  const makeRoom = (bytes: number): void => {
+    handOver()
+    const begun = gathered.subarray(lineBegins, used)
+    gathered = Buffer.allocUnsafeSlow(Math.max(gatherBytes, 2 * (begun.length + bytes)))
+    gathered.set(begun)
+    handedOver = 0
+    lineBegins = 0
+    used = begun.length
+  }
+  const write = (part: string): void => {
+    if (used + part.length > gathered.length) makeRoom(part.length)
+    used = putText(gathered, used, part)
+  }
+  const copy = (part: Uint8Array): void => {
+    if (used + part.length > gathered.length) makeRoom(part.length)
+    gathered.set(part, used)
+    used += part.length
+  }
+  const end = (part: Uint8Array): void => {
+    copy(part)
+    lineBegins = used
   }
   setInterval(handOver, gatherForMs).unref()
 
@@ -113,7 +145,7 @@ export const openLog = (
   })
   return {
     log,
-    lines: { write: gather, process: number },
+    lines: { write, copy, end, process: number },
     dropped: () => dropped,
     flush: async () => {
       handOver()

@@ -23,7 +23,7 @@ t.test('on this Node the direct way is chosen', async t => {
 t.test('a way that writes other bytes, or none, or throws is not chosen', async t => {
   const others: Record<string, WriteReady> = {
     'another header': (response, status, head, own, ...rest) =>
-      writeByWriteHead(response, status, head, `x: y\r\n${own}`, ...rest),
+      writeByWriteHead(response, status, head, ['x: y\r\n', ...own], ...rest),
     nothing: response => void response.end(),
     'an error': () => {
       throw new Error('gone')
@@ -51,7 +51,7 @@ t.test('responses that a slow client has not taken keep their bytes while others
       response,
       200,
       head,
-      `date: ${new Date(0).toUTCString()}\r\n`,
+      [`date: ${new Date(0).toUTCString()}\r\n`],
       turn < turns - 1 ? kept : closedLines,
       [body.subarray(0, half), body.subarray(half)],
     )
@@ -103,7 +103,7 @@ t.test('TLS and clients that are behind get bytes of their own, others share a b
     const response = new ServerResponse(request)
     response.assignSocket(socket as Socket)
     const head = headOf(200, 'content-length: 4\r\n')
-    writeDirectly(response, 200, head, '', kept, [Buffer.alloc(20_000)])
+    writeDirectly(response, 200, head, [], kept, [Buffer.alloc(20_000)])
     t.teardown(() => socket.destroy())
   }
   writeTo({})

@@ -109,6 +109,20 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   t.equal(rendered(), 6, 'forecasts of other lengths are others')
 })
 
+t.test('answers that come later with the same bytes say each for itself how long they are right', async t => {
+  const timeline = keptTimeline(start)
+  const results = [0, 60_000].map(after => resultAt(start + after, timeline))
+  const real = createAnswers({ grid, calendar, hourlyHours: 48, timelines })
+  const read = async () => results.shift() as CellResult
+  const weather = createRenderedWeather({ ...real, read }, calendar.zone)
+  // As a place of the catalogue, whose body is kept.
+  const place = { ...pointPart(1, 90), isKept: true }
+  const both = await Promise.all([weather.current(cell, place, ''), weather.current(cell, place, '')])
+  const ages = both.map(({ fresh = '' }) => Number(/max-age=(\d+)/.exec(fresh)?.[1]))
+  t.strictSame(ages, [900, 840])
+  t.equal(both[0]?.tag, both[1]?.tag)
+})
+
 t.test('the offset is that of the instant, also on the day that changes it', async t => {
   const berlin = createCalendar('Europe/Berlin')
   const answers = createAnswers({ grid, calendar: berlin, hourlyHours: 48, timelines })

@@ -4,4 +4,5 @@
 import { openLog } from '../../src/telemetry/log.ts'
 
 const { lines } = openLog('info', process.argv[2])
-for (let number = 0; number < 500; number++) lines.write(`{"number":${number},"text":"${'x'.repeat(100)}"}\n`)
+for (let number = 0; number < 500; number++)
+  lines.end(Buffer.from(`{"number":${number},"text":"${'x'.repeat(100)}"}\n`))

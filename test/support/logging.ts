@@ -6,6 +6,6 @@ import { openLog } from '../../src/telemetry/log.ts'
 
 const { log, lines, flush } = openLog('info')
 for (const each of JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as (string | object)[])
-  if (typeof each === 'string') lines.write(`${each}\n`)
+  if (typeof each === 'string') lines.end(Buffer.from(`${each}\n`))
   else log.info(each, 'sample')
 flush()

@@ -8,7 +8,7 @@ import { openLog } from '../../src/telemetry/log.ts'
 process.stdout.on('error', () => {})
 const { log, lines, flush } = openLog('info')
 for (let number = 0; number < 10_000; number++)
-  lines.write(`{"number":${number},"text":"${'x'.repeat(100)}"}\n`)
+  lines.end(Buffer.from(`{"number":${number},"text":"${'x'.repeat(100)}"}\n`))
 log.info('all is said')
 // By then a write waits for the reader.
 await pause(50)

@@ -84,13 +84,23 @@ export const startGateway = async (
   const { config } = read()
   const logged: Record<string, unknown>[] = []
   let shown: string | undefined
+  const write = (line: string): void => {
+    if (keyForm.test(line)) shown = line
+    logged.push(JSON.parse(line))
+  }
+  let begun = ''
   const lines = {
-    write: (line: string) => {
-      if (keyForm.test(line)) shown = line
-      logged.push(JSON.parse(line))
+    write: (part: string): void => {
+      begun += part
+    },
+    copy: (part: Uint8Array): void => lines.write(Buffer.from(part).toString()),
+    end: (part: Uint8Array): void => {
+      lines.copy(part)
+      write(begun)
+      begun = ''
     },
   }
-  const log = createLog('info', lines)
+  const log = createLog('info', { write })
   const gateway = await start(config, {
     ...{ clock, log, lines, dropped: () => 0, open, statusEveryMs, source: { read, files: [] } },
   })

@@ -38,7 +38,17 @@ const without = Object.fromEntries(absent.map(name => [name, undefined]))
 const written = (accessShare = 1, random = Math.random) => {
   const clock = manualClock('2026-11-21T06:05:00.007Z')
   const texts: string[] = []
-  const log = createAccessLog({ accessShare }, { write: text => void texts.push(text) }, clock, random)
+  let line = ''
+  const write = (part: string): void => {
+    line += part
+  }
+  const copy = (part: Uint8Array): void => write(Buffer.from(part).toString())
+  const end = (part: Uint8Array): void => {
+    copy(part)
+    texts.push(line)
+    line = ''
+  }
+  const log = createAccessLog({ accessShare }, { write, copy, end }, clock, random)
   return { clock, log, texts }
 }
 

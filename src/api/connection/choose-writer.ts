@@ -18,11 +18,11 @@ import {
 const http = process.getBuiltinModule('node:http')
 
 /** Through public API alone. */
-export const writeByWriteHead: WriteReady = (response, status, head, perResponse, connection, body) => {
+export const writeByWriteHead: WriteReady = (response, status, head, own, connection, body) => {
   if (response.headersSent) return
   response.statusCode = status
   if (response.destroyed) return
-  const lines = `${head}${perResponse}${connection}`.split('\r\n').slice(1, -2)
+  const lines = `${head}${own.join('')}${connection}`.split('\r\n').slice(1, -2)
   response.writeHead(
     status,
     lines.flatMap(line => {
@@ -39,7 +39,7 @@ export const chooseWriter = (direct: WriteReady = writeDirectly): { write: Write
   try {
     for (const { method, status, connection, body } of samples) {
       const head = headOf(status, 'content-type: text/plain\r\ncontent-length: 4\r\n')
-      const own = `date: ${new Date(0).toUTCString()}\r\n`
+      const own = ['date: ', new Date(0).toUTCString(), '\r\n']
       const [one, other] = [direct, writeByWriteHead].map(write =>
         bytesOf(method, response => write(response, status, head, own, connection, body)),
       )

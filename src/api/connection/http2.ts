@@ -65,7 +65,7 @@ const writeToStream = (
   response: Http2ServerResponse,
   status: number,
   head: string,
-  own: string,
+  own: readonly string[],
   body: Chunks | undefined,
 ): void => {
   const { stream } = response
@@ -73,7 +73,7 @@ const writeToStream = (
   response.statusCode = status
   if (stream.destroyed || stream.closed) return
   const headers = listOf(status, head).slice()
-  addLines(headers, own, 0)
+  addLines(headers, own.join(''), 0)
   if (response.req.method === 'HEAD') {
     // Without its own `end`, the response to a HEAD does not tell of its close.
     response.writeHead(status, headers.slice(2)).end()

@@ -5,6 +5,7 @@
 // compared with those of `writeHead` (choose-writer.ts), which is used where they differ. http2.ts writes to streams.
 
 import type { ServerResponse } from 'node:http'
+import { putText } from '../../common/flat-text.ts'
 
 // An import would load Node's client for fetch too, a twentieth of a start.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -21,14 +22,14 @@ export const lengthOf = (chunks: Chunks): number => {
 /**
  * Writes a whole response. A head must hold no value from outside, because it is not checked again.
  * @param head status line and headers that stay the same, each with its CRLF, as `headOf` makes them
- * @param own per-response headers, each with its CRLF
+ * @param own per-response headers, each with its CRLF, as parts that are joined; another call may bring the same list
  * @param connection the headers of the connection with the line that ends a head: `keptLines`, or `closedLines` for its last response
  */
 export type WriteReady = (
   response: ServerResponse,
   status: number,
   head: string,
-  own: string,
+  own: readonly string[],
   connection: string,
   body?: Chunks,
 ) => void
@@ -57,7 +58,7 @@ const blockBytes = 64 * 1024
 let block = Buffer.allocUnsafeSlow(blockBytes)
 
 /** Through Node's private fields. */
-export const writeDirectly: WriteReady = (given, status, head, perResponse, connection, body) => {
+export const writeDirectly: WriteReady = (given, status, head, own, connection, body) => {
   const response = given as WithHead
   if (response._header) return
   response.statusCode = status
@@ -65,7 +66,7 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, conn
   // Node has set it where the client has ended its side.
   if (connection === closedLines) response._last = true
   if (!body || !response._hasBody) {
-    response._header = head + perResponse + connection
+    response._header = head + own.join('') + connection
     response._hasBody = false
     response.end()
     return
@@ -73,14 +74,15 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, conn
   // Only that there is one matters from here on. Joining all of it would copy what stays the same.
   response._header = head
   response._headerSent = true
-  const length = head.length + perResponse.length + connection.length + lengthOf(body)
+  let length = head.length + connection.length + lengthOf(body)
+  for (const part of own) length += part.length
   const { socket } = response
   const isShared =
     socket !== null && !('encrypted' in socket) && socket.writableLength === 0 && length <= blockBytes
   const bytes = isShared ? block : Buffer.allocUnsafe(length)
-  let used = bytes.write(head, 0, 'latin1')
-  used += bytes.write(perResponse, used, 'latin1')
-  used += bytes.write(connection, used, 'latin1')
+  let used = putText(bytes, 0, head)
+  for (const part of own) used = putText(bytes, used, part)
+  used = putText(bytes, used, connection)
   for (const chunk of body) {
     bytes.set(chunk, used)
     used += chunk.length
