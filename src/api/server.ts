@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
@@ -17,7 +17,7 @@ import {
   tlsOptions,
 } from '../config/tls.ts'
 import type { IsTrusted } from './connection/client-address.ts'
-import { connectionOf } from './connection/connection.ts'
+import { connectionOf, isHttp2 } from './connection/connection.ts'
 import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
 import { createListener, maxUrlLength, newRequestId, routableUrlOf, unread } from './request.ts'
@@ -83,14 +83,16 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
       observer.connectionClosed(reason, clientAddress.ofPeer(address).logged),
   })
   const { refuseUnparsable, refuseConnect } = createUnparsable({ ...parts, connections })
-  server.on('connect', (request, stream) =>
-    refuseConnect(stream as Socket, connectionOf(request) ?? connections.ofFirst(request)),
-  )
   const app = fastify({
     serverFactory: route => {
       const listener = createListener(connections, route)
       // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
       for (const event of ['request', 'checkExpectation', 'checkContinue']) server.on(event, listener)
+      // With HTTP/2 it has a response, and is refused like any other method.
+      server.on('connect', (request, given) => {
+        if (isHttp2(request)) listener(request, given as unknown as ServerResponse)
+        else refuseConnect(given as Socket, connectionOf(request) ?? connections.ofFirst(request))
+      })
       return server
     },
     genReqId: newRequestId,

@@ -137,6 +137,21 @@ t.test('the last frame of a body ends the response', async t => {
   )
 })
 
+t.test('CONNECT is refused as any other method, and its session goes on', async t => {
+  const { session, send } = await openHttp2(t, gateway.apiUrl)
+  for (const [headers, status] of [
+    [{}, 401],
+    [key, 405],
+  ] as const) {
+    // It has neither a scheme nor a path, and its client does not end the stream.
+    const stream = session.request({ ':method': 'CONNECT', ':authority': 'example.org:443', ...headers })
+    const [answer] = await once(stream, 'response')
+    t.equal(answer[':status'], status)
+    stream.close()
+  }
+  t.equal((await send(weather, key)).status, 200)
+})
+
 t.test('a method is any word, and 405 with a good key; what is not percent-encoded is 400', async t => {
   const { send } = await openHttp2(t, gateway.apiUrl)
   const path = '/api/v1/locations/district/3026'

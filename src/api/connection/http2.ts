@@ -13,14 +13,22 @@ const methods: ReadonlySet<string> = new Set(METHODS)
 /** The options of a server for HTTP/2 beside those of TLS. */
 export const http2Options = (maxHeaderBytes: number) => {
   const { Http2ServerRequest: Plain } = process.getBuiltinModule('node:http2')
-  const Http2ServerRequest = class extends Plain {}
-  // Any word is a method of HTTP/2. The router gets one that the API refuses too.
-  Object.defineProperty(Http2ServerRequest.prototype, 'method', {
-    get(this: Http2ServerRequest) {
-      const method = this.headers[':method'] ?? ''
-      return methods.has(method) ? method : 'POST'
-    },
-  })
+  class Http2ServerRequest extends Plain {
+    // Read at half a dozen places on the way of a request.
+    #method: string | undefined
+    static {
+      // Any word is a method of HTTP/2. The router gets one that the API refuses too.
+      Object.defineProperty(Http2ServerRequest.prototype, 'method', {
+        get(this: InstanceType<typeof Http2ServerRequest>) {
+          if (this.#method === undefined) {
+            const method = this.headers[':method'] ?? ''
+            this.#method = methods.has(method) ? method : 'POST'
+          }
+          return this.#method
+        },
+      })
+    }
+  }
   return {
     allowHTTP1: true,
     Http2ServerRequest,
