@@ -6,6 +6,7 @@ import { type Calendar, utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
+import { numberOf } from './key-table.ts'
 
 export type UsageDetail = {
   /**
@@ -42,22 +43,25 @@ export const createUsageDetail = (
   calendar: Calendar,
   clock: Clock,
 ): UsageDetail => {
-  // By key: a look-up builds no compound text, and a key has few.
-  let counters = new Map<string, Counter[]>()
+  // By the number of the key: a look-up builds no compound text, and a key has few.
+  let counters = new Map<number, Counter[]>()
   let kept = 0
   let flushing: Promise<void> | undefined
 
   const find = (keyId: string, day: string, endpoint: CountedName, statusClass: string) => {
-    for (const each of counters.get(keyId) ?? none)
-      if (each.endpoint === endpoint && each.statusClass === statusClass && each.day === day) return each
+    for (const each of counters.get(numberOf(keyId)) ?? none) {
+      const isOfKey = each.keyId === keyId && each.day === day
+      if (isOfKey && each.endpoint === endpoint && each.statusClass === statusClass) return each
+    }
     return undefined
   }
   const keep = (counter: Counter): void => {
     if (kept >= maxEntries) return
     kept += 1
-    const ofKey = counters.get(counter.keyId)
-    if (ofKey) ofKey.push(counter)
-    else counters.set(counter.keyId, [counter])
+    const number = numberOf(counter.keyId)
+    const ofNumber = counters.get(number)
+    if (ofNumber) ofNumber.push(counter)
+    else counters.set(number, [counter])
   }
   const writeAll = async (): Promise<void> => {
     const taken = [...counters.values()].flat()

@@ -4,8 +4,10 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { randomBase62 } from '../../src/keys/key-form.ts'
-import { createKeyTable, shardCount, shardOf } from '../../src/keys/meter.ts'
+import { createKeyTable, shardCount, shardOf } from '../../src/keys/key-table.ts'
+import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { meterOn, storeInMemory } from './meters.ts'
 
@@ -80,7 +82,12 @@ t.test('the id of a counted key does not get into the table of texts of V8', asy
   // As they come from a store: made at run time.
   const idOf = (kind: string, i: number): string => Buffer.from(`key_${kind}_${i}`).toString('latin1')
   const ids = Array.from({ length: 50 }, (_, i) => idOf('counted', i))
-  for (const keyId of [...ids, ...ids]) await meter.consume({ keyId, limit: 9 }, clock.now())
+  const detail = createUsageDetail({ addDetail: async () => {} }, createCalendar('Asia/Dhaka'), clock)
+  t.teardown(detail.close)
+  for (const keyId of [...ids, ...ids]) {
+    await meter.consume({ keyId, limit: 9 }, clock.now())
+    detail.count({ keyId, endpoint: 'weather', status: 200, arrivedAt: clock.now() })
+  }
   const ofMap = Array.from({ length: 50 }, (_, i) => idOf('of_map', i))
   const map = new Map(ofMap.map(id => [id, 1]))
   t.equal([...map.keys()].filter(isInTableOfTexts).length, map.size, 'those of a Map are in it')

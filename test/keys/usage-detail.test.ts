@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
+import { numberOf } from '../../src/keys/key-table.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
@@ -52,6 +53,16 @@ t.test('answers are counted on the local day they arrived on, and forgotten two 
   await store.addDetail([])
   t.strictSame(await counts(), {})
   t.strictSame(await counts('2026-11-22'), { 'weather 2xx': 1 })
+})
+
+t.test('two keys whose ids have one number are counted apart', async t => {
+  const { detail, counts } = setUp(t)
+  const [one, other] = ['key_332789_aa', 'key_529192_aa'] as const
+  t.equal(numberOf(one), numberOf(other))
+  for (const keyId of [one, other, one]) detail.count({ ...answer, keyId })
+  await detail.flush()
+  t.strictSame(await counts('2026-11-21', one), { 'weather 2xx': 2 })
+  t.strictSame(await counts('2026-11-21', other), { 'weather 2xx': 1 })
 })
 
 t.test('counts that could not be handed over go with the next, and no more than the bound', async t => {
