@@ -140,8 +140,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
   // What comes in a later turn is a copy, because other responses with the same bytes may be sent before it is used.
   return {
     /**
-     * A place and the current weather of its cell, at once when memory holds it: to be used at once too. `headers` are those of the place, `consumer` is for
-     * whom it is loaded. @throws AbohawaError as `answers` does
+     * A place and the current weather of its cell, at once when memory holds it: to be used at once too. `headers` are those of the
+     * place, `consumer` is for whom it is loaded. @throws AbohawaError as `answers` does
      */
     current: (cell: Cell, place: PlacePart, headers: string, consumer?: string): MaybeLater => {
       const result = answers.read(cell, consumer)
