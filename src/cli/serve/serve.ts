@@ -89,7 +89,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
  * has the figures. On the command line these flags would have V8 compile Node's own code anew at each start.
  */
 const tuneCollector = (): void => {
-  setFlagsFromString('--heap-growing-percent=120')
+  setFlagsFromString('--heap-growing-percent=70')
   setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
