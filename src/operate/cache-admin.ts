@@ -17,18 +17,20 @@ import type { Store } from '../stores/store.ts'
 import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import type { Span, Timeline } from '../weather/timeline.ts'
 import { currentUnits } from '../weather/weather-variables.ts'
-import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
+import { areaTargetIn, cellOfTarget, pointOrPlaceIn, scopeOf, scopeOfArea, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './listener/cell-report.ts'
+import { type PurgePrice, priceOf } from './purge-price.ts'
+
+/** `area`: a place with all places below it. `hard` removes the entries; else they are stale, and served until they are reloaded. */
+export type OrderedPurge = { readonly scope: string; readonly area?: boolean; readonly hard: boolean }
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */
   explain(of: string): Promise<CellReport>
-  /**
-   * Purges a point, a place, a box or all, over the fleet.
-   * `hard` removes the entries; else they are stale, and served until they are reloaded.
-   * @throws InputError, StoreError
-   */
-  purge(order: { readonly scope: string; readonly hard: boolean }): Promise<PurgeReport>
+  /** Purges a point, a place, an area, a box or all, over the fleet. @throws InputError, StoreError */
+  purge(order: OrderedPurge): Promise<PurgeReport>
+  /** What such a purge costs; purges nothing. @throws InputError, StoreError */
+  pricePurge(order: OrderedPurge): Promise<PurgePrice>
   /**
    * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
    * `lastFailure`. @throws InputError
@@ -43,6 +45,8 @@ export type CacheAdminParts = {
   readonly running?: {
     readonly timelines: Timelines
     readonly runs: RunWatch | undefined
+    /** With the budget in effect, which is live. */
+    readonly config: () => Config
   }
 }
 
@@ -113,6 +117,14 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
       .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
 
+  const ordered = ({ scope: of, area: isOfArea = false, hard }: OrderedPurge) => ({
+    kind: hard ? ('hard' as const) : ('soft' as const),
+    places: undefined,
+    ...(isOfArea
+      ? scopeOfArea(areaTargetIn(of), config.cache.cellDegrees, area())
+      : scopeOf(targetIn(of), area())),
+  })
+
   return {
     explain,
     refresh: async of => {
@@ -120,19 +132,23 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       await running?.timelines.reload(cell)
       return explain(of)
     },
-    purge: async ({ scope: of, hard }) => {
-      const target = targetIn(of)
-      const { scope, cells, place } = scopeOf(target, area())
-      const kind = hard ? 'hard' : 'soft'
+    pricePurge: async order => {
+      const { kind, cells } = ordered(order)
+      const keys = cells.map(({ id }) => keyFor(namespace, id))
+      return priceOf(running?.config() ?? config, { store, clock }, { kind, keys })
+    },
+    purge: async order => {
+      const { kind, scope, cells, place, places } = ordered(order)
       const base = { namespace, cells, now: clock.now() }
       const { removed } = await orderPurge(store, base, { kind, scope })
       // In force here with the response; the other instances read it within a second.
       await running?.timelines.readPurges()
       return {
         kind,
-        of,
+        of: order.scope,
         place: placeOf(place),
-        scope,
+        scope: 'cells' in scope ? { area: scope.area } : scope,
+        ...(places === undefined ? {} : { places }),
         cells: cells.length,
         removed,
         store: store.kind,

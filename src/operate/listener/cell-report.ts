@@ -93,6 +93,8 @@ export type PurgeReport = {
   readonly of: string
   readonly place: CellReport['place']
   readonly scope: object
+  /** How many places are in an area, itself included; not given for another scope. */
+  readonly places?: number
   readonly cells: number
   /** The number of entries deleted from the shared tier; 0 for a soft purge, which deletes none. */
   readonly removed: number
