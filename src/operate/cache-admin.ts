@@ -93,14 +93,15 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   const explain = async (of: string): Promise<CellReport> => {
     const { cell, place } = locate(of)
     const explained = await running?.timelines.explain(cell)
-    const places = running ? placesIn(cell) : null
+    const inside = running ? placesIn(cell) : null
     return {
       of,
       place: placeOf(place),
       cell,
       cellDegrees: config.cache.cellDegrees,
-      places: places?.slice(0, maxPlaces) ?? null,
-      placeCount: places?.length ?? null,
+      places: inside?.slice(0, maxPlaces).map(namesOf) ?? null,
+      areas: inside && areasAround(inside).map(namesOf),
+      placeCount: inside?.length ?? null,
       at: isoOf(clock.now()),
       shared: await readShared(cell.id, explained?.shared),
       gateway: running && explained ? runningReport(config, running, explained, slicesNow(cell)) : null,
@@ -111,11 +112,20 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     const timeline = running?.timelines.timelineOf(cell)
     return timeline ? slicesOf(timeline, clock.now()) : null
   }
-  const placesIn = (cell: Cell): NonNullable<CellReport['places']> =>
+  const placesIn = (cell: Cell): Location[] =>
     Array.from(catalogue.current.all())
       .filter(({ latitude, longitude }) => grid.cellOf(latitude, longitude).id === cell.id)
-      .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
-      .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
+      .sort(widestFirst)
+  /** The places and those that they lie in, but for the narrowest, which have none below them. */
+  const areasAround = (places: readonly Location[]): Location[] => {
+    const found = new Set<Location>()
+    for (const place of places)
+      for (let at: Location | undefined = place; at && !found.has(at); at = catalogue.current.parentOf(at))
+        found.add(at)
+    return [...found]
+      .filter(({ type, published }) => published && type !== locationTypes.at(-1))
+      .sort((one, other) => widestFirst(other, one))
+  }
 
   const ordered = ({ scope: of, area: isOfArea = false, hard }: OrderedPurge) => ({
     kind: hard ? ('hard' as const) : ('soft' as const),
@@ -247,5 +257,10 @@ const faultOf = (refused: string): string => `what lies there is refused: ${refu
 
 const placeOf = (place: Location | undefined): CellReport['place'] =>
   place ? { type: place.type, id: place.id, name: place.name_en } : null
+
+const namesOf = ({ type, id, name_en, name_bn }: Location) => ({ type, id, name_en, name_bn })
+
+const widestFirst = (one: Location, other: Location): number =>
+  locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type)
 
 const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -13,6 +13,7 @@ import { createBudgetAdmin, type Room } from './budget-admin.ts'
 
 /** Weight is the provider's, instants are ISO 8601 in UTC. */
 export type PurgePrice = {
+  readonly at: string
   readonly kind: 'soft' | 'hard'
   readonly cells: number
   /** Those of them that the shared tier has now; the others are loaded when they are asked for, purged or not. */
@@ -61,6 +62,7 @@ export const priceOf = async (
   const fitsNow = leastOf(({ cells }) => cells)
   const endsAt = loadedAt(windows, cached, Math.max(now, closedUntil ?? 0))
   return {
+    at: isoOf(now),
     kind,
     cells: keys.length,
     cached,

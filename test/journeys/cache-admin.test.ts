@@ -46,7 +46,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     return stdout
   }
 
-  const { places, placeCount, ...before } = await explain(gateway.opsUrl)
+  const { places, placeCount, areas, ...before } = await explain(gateway.opsUrl)
   t.match(places, [
     { type: 'division', id: '30' },
     { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
@@ -54,6 +54,12 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   ])
   t.ok(places.length > 10)
   t.equal(places.length, placeCount, 'all of them')
+  t.strictSame(
+    areas.map(({ type, id }: { type: string; id: string }) => `${type}/${id}`).slice(-2),
+    ['district/3026', 'division/30'],
+    'the places with others below them, narrowest first',
+  )
+  t.ok(areas.length > 2 && areas[0].type === 'upazila')
   t.strictSame(before, {
     of: 'district/3026',
     place: { type: 'district', id: '3026', name: 'Dhaka' },
