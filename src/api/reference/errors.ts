@@ -73,8 +73,8 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
   ),
   reference_busy: of(429, false)(
-    'The reference alone (`/docs`, `/api/v1/openapi.json`), never an endpoint: wait for retry-after.',
-    'কেবল রেফারেন্স (`/docs`, `/api/v1/openapi.json`), কোনো এন্ডপয়েন্ট নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
+    'The pages without a key alone (`/docs`, `/api/v1/openapi.json`, `/status`), never an endpoint: wait for retry-after.',
+    'কেবল কী ছাড়া পাতা (`/docs`, `/api/v1/openapi.json`, `/status`), কোনো এন্ডপয়েন্ট নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
   path_not_found: notFound('The path is none of the endpoints.', 'পথটি কোনো এন্ডপয়েন্টের নয়।'),
   path_missing: invalid('Send a URL with a path.', 'পথসহ URL পাঠান।'),
