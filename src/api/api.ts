@@ -8,6 +8,7 @@ import type { Clock } from '../common/clock.ts'
 import { apiPrefix, type EndpointName, endpoints, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
+import type { ServiceStatus } from '../telemetry/service-status.ts'
 import { type AdmissionParts, createAdmission } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
@@ -40,6 +41,8 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
+    /** How the service is, for the status page; undefined where there is none. */
+    readonly status?: (() => Promise<ServiceStatus>) | undefined
     /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
@@ -132,7 +135,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       config: { endpoint: name },
       handler: handlerOf(answers[name], send),
     })
-  routeReference(app, send, clientAddress, { publicUrl: options.publicUrl, isBehindProxy })
+  routeReference(app, send, clientAddress, {
+    publicUrl: options.publicUrl,
+    isBehindProxy,
+    status: parts.status && { read: parts.status, timeZone: parts.calendar.zone, clock },
+  })
   app.setNotFoundHandler(({ originalUrl }) => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)

@@ -71,10 +71,10 @@ export const sentences = {
     ),
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
-  referenceBusy: (perMinute: number) =>
+  referenceBusy: (perMinute: number, page = 'the reference') =>
     say(
       'reference_busy',
-      `the reference was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+      `${page} was asked for too often; allowed: ${perMinute} requests a minute from one address`,
     ),
   path: {
     missing: (url: string) =>

@@ -111,8 +111,8 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
   ),
   reference_busy: of(429, false)(
-    'Too many requests for the reference (`/docs`, `/api/v1/openapi.json`) came from one address, never of an endpoint: wait for retry-after.',
-    'এক ঠিকানা থেকে রেফারেন্সে (`/docs`, `/api/v1/openapi.json`) বেশি অনুরোধ এসেছে, কোনো এন্ডপয়েন্টে নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
+    'Too many requests for what needs no key (`/docs`, `/api/v1/openapi.json`, `/status`) came from one address, never of an endpoint: wait for retry-after.',
+    'এক ঠিকানা থেকে কী ছাড়া পাতায় (`/docs`, `/api/v1/openapi.json`, `/status`) বেশি অনুরোধ এসেছে, কোনো এন্ডপয়েন্টে নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
   path_not_found: notFound(
     'The path is none of the endpoints: compare it with theirs.',
