@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
+import { systemClock } from '../../src/common/clock.ts'
+import { coldCache } from '../support/dashboard-page.ts'
 import { checkMistakes } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
-import { sendRequest } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProvider(t, undefined, null)
@@ -116,6 +118,26 @@ t.test('without a log it tells what the store has, and where the rest is', async
     verdict: /^Every request had 401 then: revoked since 20/,
     keyThen: { state: 'revoked' },
   })
+})
+
+t.test('an outage that a running gateway sees is told, and a log that is cut off is named', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const more = { ...coldCache, ABOHAWA_STORE__PATH: path, ABOHAWA_TEST_PROVIDER__RETRIES: '0' }
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock: systemClock, env: more })
+  await provider.steer({ fault: 'internal-error' })
+  for (const place of ['3026', '2015', '3033', '6091'])
+    t.equal((await gateway.get(`/weather/district/${place}`)).status, 500)
+  const args = ['keys', 'why', gateway.keyIds.enterprise ?? '', '--at', new Date().toISOString()]
+  const asked = [...args, '--gateway', gateway.opsUrl]
+  const { stdout, stderr } = await runCommand(asked, { ABOHAWA_STORE__PATH: path })
+  t.match(stdout, /^Perhaps with 500: an outage of the provider is on since before\.\n/, stderr)
+  t.match(stdout, /^ +outage of the provider since 20.* \(provider_failing\), still on$/m)
+  await provider.steer({ fault: 'none' })
+
+  const cut = join(folder, 'cut.log.gz')
+  writeFileSync(cut, gzipSync(readFileSync(log)).subarray(0, 200))
+  const { code, stderr: said } = await run('keys', 'why', id, '--at', '14:05', '--log', cut)
+  t.match({ code, said }, { code: 1, said: /cut\.log\.gz: the gzip data end too early or are damaged/ })
 })
 
 t.test('what is mistyped gets one sentence', async t => {

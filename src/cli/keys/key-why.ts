@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema.ts'
 import { type Administration, createAdministration } from '../../keys/administration.ts'
 import { cellsLoaded } from '../../keys/usage-detail.ts'
 import { fieldsOf } from '../../load/traffic/access-log-line.ts'
-import { openBytes } from '../../load/traffic/file-bytes.ts'
+import { nameOfFile, openBytes, UnpackingError } from '../../load/traffic/file-bytes.ts'
 import { readLines } from '../../load/traffic/text-lines.ts'
 import { createLogTally, keyAt, type LogReport, type Moment, momentIn } from '../../operate/key-why.ts'
 import { statusReport } from '../../operate/listener/status-report.ts'
@@ -110,13 +110,21 @@ const askedGateway = async (asked: AskedGateway, moment: Moment) => {
 
 const readLog = async (file: string, keyId: string, moment: Moment, config: Config): Promise<LogReport> => {
   const tally = createLogTally(keyId, moment, createCalendar(config.quota.timeZone))
+  const name = nameOfFile(file)
   // What is no line of the log is passed over, as lines of other programs are.
-  const reading = { found: { skippedLines: 0 }, onFault: () => {} }
+  const onFault = (_line: number, fault: unknown): void => {
+    if (!(fault instanceof InputError)) throw fault
+  }
+  const reading = { found: { skippedLines: 0 }, onFault }
   const readLine = (line: string): undefined => {
     if (tally.isWanted(line)) tally.read(fieldsOf(line))
   }
-  for await (const _ of readLines(openBytes(file).chunks, reading, readLine));
+  try {
+    for await (const _ of readLines(openBytes(file).chunks, reading, readLine));
+  } catch (cause) {
+    throw cause instanceof UnpackingError ? new InputError(`${name}: ${cause.message}`, { cause }) : cause
+  }
   const report = tally.report()
-  if (report.lastAt === null) throw new InputError(`${file} has no line of a gateway's log`)
+  if (report.lastAt === null) throw new InputError(`${name} has no line of a gateway's log`)
   return report
 }
