@@ -18,6 +18,7 @@ const exposed = [
   'x-request-id',
   'cache-status',
   'link',
+  'x-key-expires',
   'date',
 ].join(', ')
 

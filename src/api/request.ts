@@ -188,7 +188,8 @@ export const createRequestHook = (parts: RequestParts) => {
 
 export const countAnswer = ({ responded, used }: AnswerObserver, answered: Readonly<Answered>): void => {
   responded(answered.endpoint, answered.status, answered.ms / 1000)
-  used(answered)
+  // A key that asks about itself uses nothing.
+  if (answered.endpoint !== 'key') used(answered)
 }
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.

@@ -27,11 +27,14 @@ export type Destination = EndpointName | 'other'
 
 export const destinations: readonly Destination[] = [...endpointNames, 'other']
 
+/** Below the prefix, where a key asks about itself: no endpoint, because it takes no unit and is no traffic. */
+export const keyPath = '/key'
+
 /** The name of a response in log, metrics, traces and usage; the pages of the API reference share one. */
-export type ResponseName = Destination | 'reference'
+export type ResponseName = Destination | 'reference' | 'key'
 
 export const hasWeather = (name: ResponseName): name is WeatherEndpoint =>
-  name !== 'other' && name !== 'reference' && endpoints[name].hasWeather
+  Object.hasOwn(endpoints, name) && endpoints[name as EndpointName].hasWeather
 
 /** The path as people and OpenAPI write it, below the prefix. */
 export const templateOf = (name: EndpointName): string => endpoints[name].path.replaceAll(/:(\w+)/g, '{$1}')

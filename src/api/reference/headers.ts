@@ -49,6 +49,11 @@ export const headers = {
     'What is left of it, and for how many seconds.',
     'তার কত বাকি, আর কত সেকেন্ড পর্যন্ত।',
   ),
+  'x-key-expires': header(
+    '2026-11-28T18:00:00.000Z',
+    'From seven days before the end of the key on: when it ends, by its expiry or because a newer one replaces it, in UTC.',
+    'কী শেষ হওয়ার সাত দিন আগে থেকে: মেয়াদ বা নতুন কী-র কারণে কখন শেষ, UTC-তে।',
+  ),
   'retry-after': header(
     10,
     'Seconds to wait before another attempt.',
@@ -124,7 +129,7 @@ const always: readonly HeaderName[] = [
   'x-request-id',
   'cache-control',
 ]
-const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit']
+const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit', 'x-key-expires']
 const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-control-expose-headers']
 const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
 
@@ -132,7 +137,7 @@ const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
   401: [...always, 'www-authenticate', ...ofPages, 'vary'],
-  403: [...always, 'vary'],
+  403: ofError,
   404: ofError,
   405: [...ofError, 'allow'],
   429: [...ofError, 'retry-after'],
@@ -157,13 +162,14 @@ export const isAlwaysThere = (name: HeaderName): boolean => whereverNamed.includ
 const ofBody: readonly HeaderName[] = [...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages]
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']
 
-/** The headers of 200 and 304, by endpoint. */
-export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
+/** The headers of 200 and 304, by endpoint, and those of a key. */
+export const headersOfBodies: Readonly<Record<EndpointName | 'key', readonly HeaderName[]>> = {
   weather: [...ofWeather, 'content-language'],
   coords: [...ofWeather, 'content-language'],
   forecast: ofWeather,
   locations: [...ofBody, 'link'],
   location: ofBody,
+  key: [...always, ...figures, ...ofPages, 'vary'],
 }
 
 /** A header as the document has it. */
