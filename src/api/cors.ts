@@ -10,6 +10,7 @@ const exposed = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
+  'x-ratelimit-cost',
   'ratelimit-policy',
   'ratelimit',
   'retry-after',
