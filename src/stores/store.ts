@@ -110,6 +110,8 @@ export type UsageEntry = {
   readonly keyId: string
   /** Units to reserve; 0 only reports and reads. */
   readonly units: number
+  /** Grants all units or none; otherwise as many as are left. */
+  readonly isWhole: boolean
   readonly limit: number
   /** All units of this count that the instance has admitted so far. The store corrects its own figure to this first. */
   readonly admitted: number
@@ -142,9 +144,9 @@ export interface UsageStore {
   /** The partition of a key: a small number. A batch counts keys of one partition in one atomic step. */
   partitionOf(keyId: string): number
   /**
-   * Grants each entry up to `units` of the rest of its day's limit, in one atomic step over all instances. Granted units
-   * survive the death of this process. A batch with unknown outcome does no harm: the next one reports the units that were
-   * really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
+   * Grants each entry up to `units` of the rest of its day's limit, or all or none where it is whole, in one atomic step over all
+   * instances. Granted units survive the death of this process. A batch with unknown outcome does no harm: the next one reports
+   * the units that were really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
   commit(batch: UsageBatch): Promise<UsageGrant[]>
   /** The usage of a key on each of the days, in their order; 0 for a day without a count. */

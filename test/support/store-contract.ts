@@ -213,6 +213,23 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.commit(batchOf('one', 99, [])), [])
   })
 
+  test('units that are requested whole are granted all or none', async (t, store) => {
+    const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+    const whole = { isWhole: true, limit: 10 }
+    const [first = '', second = ''] = keysOfOnePartition(store, 2)
+    t.strictSame(await one({ ...whole, keyId: first, units: 11 }), [grant(0, 0, 0)])
+    t.strictSame(
+      await one({ ...whole, keyId: first, units: 7 }, { keyId: second, limit: 10, units: 11 }),
+      [grant(7, 7, 0), grant(10, 10, 0)],
+      'beside those of another key that are granted in part',
+    )
+    t.strictSame(await two({ ...whole, keyId: first, units: 4 }), [grant(0, 7, 7)])
+    t.strictSame(await two({ ...whole, keyId: first, units: 3 }), [grant(3, 10, 7)])
+    t.strictSame(await one({ ...whole, keyId: first, units: 2 }), [grant(0, 10, 10)])
+    t.strictSame(await one({ ...whole, keyId: first, units: 2, limit: 5 }), [grant(0, 10, 10)])
+    t.strictSame(await store.usedOn(first, ['2126-11-21']), [10])
+  })
+
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
     const commit = instanceOn(store, 'one')
     const [first, last, next] = ['2126-11-21', '2126-11-30', '2126-12-01'] as const
