@@ -79,8 +79,9 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
+    if (state.readCost) state.cost = state.readCost()
     // A key that asks about itself only reads its count.
-    const units = state.endpoint === 'key' ? 0 : 1
+    const units = state.endpoint === 'key' ? 0 : (state.cost ?? 1)
     quota.take(client, state.arrivedAt, units, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
@@ -113,13 +114,14 @@ export const createAdmission = (
       }
     }
     observer.admission(allowed ? 'allowed' : 'exhausted')
-    if (!allowed) return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now())
+    if (!allowed)
+      return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
     return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
   return {
     /**
-     * Authenticates and takes one unit, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
+     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
      * which the store has counted. @throws Problem of the transport
      */
     decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {

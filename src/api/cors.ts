@@ -11,6 +11,7 @@ const exposed = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
+  'x-ratelimit-cost',
   'ratelimit-policy',
   'ratelimit',
   'retry-after',
