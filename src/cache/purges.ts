@@ -115,18 +115,21 @@ const removedAtOnce = 1_000
 
 /**
  * Purges a scope over the fleet. A hard purge also deletes entries from the shared tier.
+ * @param namespaces those of all upstreams
  * @param cells the cells in scope
  */
 export const orderPurge = async (
   store: Pick<FleetStore, 'appendChangeRecord'> & Pick<ByteStore, 'deleteBytes'>,
-  { namespace, cells, now }: { namespace: string; cells: readonly Cell[]; now: number },
+  { namespaces, cells, now }: { namespaces: readonly string[]; cells: readonly Cell[]; now: number },
   order: PurgeOrder,
 ): Promise<{ readonly generation: number; readonly removed: number }> => {
   // Recorded before the deletion, so that it covers entries read from the old bytes meanwhile.
   const generation = await store.appendChangeRecord(topic, writeOrder(order), now + keepForMs)
   let removed = 0
   for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
-    const keys = cells.slice(i, i + removedAtOnce).map(({ id }) => keyFor(namespace, id))
+    const keys = cells
+      .slice(i, i + removedAtOnce)
+      .flatMap(({ id }) => namespaces.map(namespace => keyFor(namespace, id)))
     removed += await store.deleteBytes(keys)
     await nextTurn()
   }

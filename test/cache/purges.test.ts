@@ -125,7 +125,7 @@ const setUp = async (t: Test) => {
     return (await Promise.all(bytes)).map(each => each !== undefined)
   }
   const order = (kind: 'soft' | 'hard', scope: PurgeOrder['scope'], cells = [dhaka]) =>
-    orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
+    orderPurge(store, { namespaces: [namespace], cells, now: clock.now() }, { kind, scope })
   return { store, cached, order }
 }
 /** Purges of a reader that has read the log up to a number. */
