@@ -24,7 +24,8 @@ import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
 import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
-import { createSelfReport, reportText } from './operate/instance-report.ts'
+import { createFleetOutages } from './operate/fleet-outages.ts'
+import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -41,6 +42,8 @@ import type { OpenLog } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createObservers } from './telemetry/observers.ts'
 import { openOutages } from './telemetry/outages.ts'
+import { openServiceDays } from './telemetry/service-days.ts'
+import { createServiceStatus } from './telemetry/service-status.ts'
 import { watchStoreFile } from './telemetry/store-file-watch.ts'
 import { createStoreWatch } from './telemetry/store-watch.ts'
 import type { Tracing } from './telemetry/tracing.ts'
@@ -152,7 +155,14 @@ export const startGateway = async (
   const forecast = createForecast()
   const recordSpending = () => forecast.record(budget.state().windows, clock.now())
   const history = opened(createHistory(metrics.totals, clock, recordSpending))
-  const self = createSelfReport({ phase: () => readiness.phase, reload, outages, history, clock })
+  const self = createSelfReport({
+    phase: () => readiness.phase,
+    reload,
+    outages,
+    circuit: () => upstream.account.breaker.state().state,
+    history,
+    clock,
+  })
   const fleetSettings = createFleetSettings(clock, log)
   const upstream = openUpstream(config, {
     store,
@@ -183,6 +193,24 @@ export const startGateway = async (
   opened(watchBudget(budget.state, clock.now, log))
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const status = config.server.statusPage
+    ? createServiceStatus({
+        timelines,
+        runs,
+        outages: createFleetOutages(store, timelines.instance, outages, clock),
+        days: opened(
+          openServiceDays({
+            store,
+            instance: timelines.instance,
+            answered: metrics.answered,
+            outages: () => recentOutages(outages, clock),
+            calendar,
+            clock,
+          }),
+        ),
+        clock,
+      })
+    : undefined
   const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
   const api = buildApi(
     {
@@ -195,6 +223,7 @@ export const startGateway = async (
       catalogue,
       clock,
       trace: tracing?.request,
+      status,
       observer: apiObserver,
     },
     {

@@ -8,6 +8,7 @@ import type { Clock } from '../common/clock.ts'
 import { apiPrefix, type EndpointName, endpoints, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
+import type { ServiceStatus } from '../telemetry/service-status.ts'
 import { type AdmissionParts, createAdmission } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
@@ -17,7 +18,7 @@ import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
-import { badRequest, notFound, Problem, problemOf, problemResponse } from './problem.ts'
+import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
 import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
@@ -40,6 +41,8 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
+    /** How the service is, for the status page; undefined where there is none. */
+    readonly status?: (() => Promise<ServiceStatus>) | undefined
     /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
@@ -85,8 +88,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
   const admission = createAdmission(parts, transport)
+  const docUrl = createDocUrl(options.publicUrl)
   const server = openServer(
-    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live },
+    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
     options,
   )
   const { app, connections } = server
@@ -131,7 +135,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       config: { endpoint: name },
       handler: handlerOf(answers[name], send),
     })
-  routeReference(app, send, clientAddress, { publicUrl: options.publicUrl, isBehindProxy })
+  routeReference(app, send, clientAddress, {
+    publicUrl: options.publicUrl,
+    isBehindProxy,
+    status: parts.status && { read: parts.status, timeZone: parts.calendar.zone, clock },
+  })
   app.setNotFoundHandler(({ originalUrl }) => {
     if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
@@ -152,7 +160,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       state.cell = failedCellOf(error)
       observer.failed(error, id)
     }
-    const { lines, body } = problemResponse(problem)
+    const { lines, body } = problemResponse(problem, docUrl)
     const { status, endsConnection } = problem
     send.ready(request, reply, status, headOf(status, lines), [body], endsConnection || !stays)
   })
