@@ -16,6 +16,7 @@ import type { ConnectionCount, ConnectionObserver } from './connection/connectio
 import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
+import { withFixedWeather } from './fixed-weather.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { badRequest, notFound, Problem, problemOf, problemResponse } from './problem.ts'
 import { routeReference } from './reference-routes.ts'
@@ -123,13 +124,14 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.addHook('onRequest', hook)
 
   const answers = { ...weatherEndpointsOf(parts), ...locationEndpointsOf(parts.catalogue, options.keepBytes) }
+  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather(parts)) }
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names)
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,
       config: { endpoint: name },
-      handler: handlerOf(answers[name], send),
+      handler: handlerOf(answers[name], ofTests[name], send),
     })
   routeReference(app, send, clientAddress, { publicUrl: options.publicUrl, isBehindProxy })
   app.setNotFoundHandler(({ originalUrl }) => {
@@ -147,7 +149,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const isUnauthenticated = !state.client && problem.status < 500
     if (problem.endsConnection && !isHttp2(raw)) state.connection.isEnding = true
     const stays = !isUnauthenticated || connections.refused(state.connection)
-    if (problem.status >= 500) {
+    // One that was asked for is no failure.
+    if (problem.status >= 500 && problem !== error) {
       state.reason = error instanceof AbohawaError ? error.code : 'internal'
       state.cell = failedCellOf(error)
       observer.failed(error, id)

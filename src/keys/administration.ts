@@ -18,7 +18,7 @@ import {
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { keyFilterIn } from './key-filter.ts'
-import { createKey, hashOf, keyPrefix } from './key-form.ts'
+import { beginsAsKey, createKey, hashOf } from './key-form.ts'
 import {
   type CountedSubscriber,
   type KeyUsage,
@@ -27,6 +27,7 @@ import {
   listedKey,
   listedSubscriber,
 } from './listed-key.ts'
+import { checkKind, prefixOf } from './test-keys.ts'
 import { cellsLoaded } from './usage-detail.ts'
 
 export {
@@ -67,7 +68,7 @@ export type Administration = ReturnType<typeof createAdministration>
 
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   const keyById = async (id: string): Promise<KeyRecord> => {
-    if (id.startsWith(keyPrefix))
+    if (beginsAsKey(id))
       throw new InputError(
         'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
       )
@@ -184,8 +185,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
     rotateKey: async (given: string, overlapMs: number): Promise<RotatedKey> => {
       const record = await keyById(given)
-      const { id } = record
-      const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
+      const { id, subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       if (status === 'revoked')
         throw new InputError(`key ${id} is revoked; \`abohawa keys revoke --undo ${id}\` first`)
       if (status === 'subscriber missing')
@@ -197,7 +197,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
           `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers revoke --undo ${record.subscriberId}\` first`,
         )
       const limit = record.limit ?? tierLimitOf(tiers, tier)
-      const key = createKey()
+      const key = createKey(prefixOf(tier))
       const until = clock.now() + overlapMs
       await store.replaceHash(id, hashOf(key), until)
       await announceChange(store, id, clock.now())
@@ -217,7 +217,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         ...(limit === undefined ? {} : { limit }),
         ...(expires === undefined ? {} : { expiresAt: expiryIn(expires, calendar, clock.now()) }),
       }
-      const { id } = await keyById(given)
+      const { id, tier: former } = await keyById(given)
+      checkKind(id, former, tier)
       return changeKey(id, change)
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
@@ -245,15 +246,14 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     reinstateKey: (id: string) => setKeyRevoked(id, null),
     usage: async (given: string, count: number): Promise<Usage> => {
       const key = await keyById(given)
-      const { id } = key
       const days = daysUpTo(calendar.dayOf(clock.now()), count)
       const [used, today, subscriber] = await Promise.all([
-        store.usedOn(id, days),
-        store.detailOn(id, days[0] ?? ''),
+        store.usedOn(key.id, days),
+        store.detailOn(key.id, days[0] ?? ''),
         store.findSubscriber(key.subscriberId),
       ])
       return {
-        id,
+        id: key.id,
         subscriber: subscriber?.name ?? '',
         tier: key.tier,
         limit: listed(key, undefined).limit,

@@ -36,6 +36,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
+  test_error_unknown: sentences.testErrorUnknown('quota_used_up'),
   internal_error: sentences.unexpected,
 }
 

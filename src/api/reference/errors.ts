@@ -108,6 +108,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'বাক্যে বলা সীমার ভেতরের বিন্দু পাঠান।',
   ),
   search_too_long: invalid('Send at most 100 characters in q.', 'q-তে সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
+  test_error_unknown: invalid(
+    'Of test keys alone: send a code of this table in x-test-error.',
+    'কেবল পরীক্ষার কী-র জন্য: x-test-error-এ এই তালিকার একটি code পাঠান।',
+  ),
   internal_error: noWeather(
     'A fault of the gateway: try again after retry-after, and tell the operator the x-request-id.',
     'গেটওয়ের ত্রুটি: retry-after-এর পরে আবার চেষ্টা করুন এবং পরিচালককে x-request-id জানান।',

@@ -80,6 +80,12 @@ export const headers = {
     'What the cache did (RFC 9211); `key` names the grid cell.',
     'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম।',
   ),
+  'x-test-data': header(
+    'fixed',
+    'On every response to a test key: weather and errors are made up.',
+    'পরীক্ষার কী-র প্রতিটি উত্তরে: আবহাওয়া ও ত্রুটি বানানো।',
+    z.literal('fixed'),
+  ),
   'content-language': header('en', '`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।'),
   'content-encoding': header(
     'gzip',
@@ -126,13 +132,13 @@ const always: readonly HeaderName[] = [
 ]
 const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit']
 const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-control-expose-headers']
-const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
+const ofError = [...always, ...figures, ...ofPages, 'x-test-data', 'vary'] as const
 
 /** The headers of a response without a body of an endpoint's own, by status. */
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
-  401: [...always, 'www-authenticate', ...ofPages, 'vary'],
-  403: [...always, 'vary'],
+  401: [...always, 'www-authenticate', ...ofPages, 'x-test-data', 'vary'],
+  403: [...always, ...ofPages, 'x-test-data', 'vary'],
   404: ofError,
   405: [...ofError, 'allow'],
   429: [...ofError, 'retry-after'],
@@ -154,7 +160,9 @@ const whereverNamed: readonly HeaderName[] = [
 /** The headers that no response lacks where it is described with them. */
 export const isAlwaysThere = (name: HeaderName): boolean => whereverNamed.includes(name)
 
-const ofBody: readonly HeaderName[] = [...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages]
+const ofBody: readonly HeaderName[] = [
+  ...[...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages, 'x-test-data'],
+] as const
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']
 
 /** The headers of 200 and 304, by endpoint. */

@@ -6,6 +6,7 @@ import { type Command, Option } from 'commander'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
+import { testTier, tiersOf } from '../../keys/test-keys.ts'
 import { addCreateStoreOption, administer } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { numberIn } from '../quantities.ts'
@@ -18,6 +19,7 @@ import { type CreatedForm, createdCsv, createdJson, createdText, minuteText } fr
 type Options = {
   subscriber?: string
   tier?: string
+  test?: boolean
   externalId?: string
   limit?: string
   expires?: string
@@ -42,6 +44,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
         command
           .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
           .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
+          .addOption(new Option('--test', 'a test key, for a test suite of the subscriber').conflicts('tier'))
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
           .option('--external-id <id>', 'the id that another program has for it, unique in the store')
@@ -50,7 +53,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
             new Option(
               '--from <csv>',
               'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires; a second run creates what is missing',
-            ).conflicts(['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count']),
+            ).conflicts(['subscriber', 'tier', 'test', 'externalId', 'limit', 'expires', 'count']),
           )
           .option('--apply', 'with --from: give existing keys the tier and the limit of their line')
           .addOption(csvOption('print CSV'))
@@ -74,17 +77,18 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
 
 /** @throws UsageError for a tier that is not configured */
 export const checkTier = (terminal: Terminal, tier: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
+  const tiers = Object.keys(tiersOf(terminal.config().quota))
   if (!tiers.includes(tier)) throw new UsageError(`--tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
-  const { from, count = 1, subscriber, tier, externalId, expires } = options
+  const { from, count = 1, subscriber, externalId, expires } = options
+  const tier = options.test ? testTier : options.tier
   if (from !== undefined) return readRequests(from)
   if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
   if (subscriber === undefined || tier === undefined)
     throw new UsageError(
-      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
+      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier or --test, or --from with a file`,
     )
   if (count > 1 && externalId !== undefined)
     throw new UsageError(
@@ -148,7 +152,7 @@ const refuseFaults = async (
 
 /** Refuses unknown tiers of new or changed keys; existing keys that stay need no valid tier. @throws InputError */
 const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
+  const tiers = Object.keys(tiersOf(terminal.config().quota))
   const wrong = requests
     .filter(({ tier }) => !tiers.includes(tier))
     .map(({ line, tier }) => `line ${line}: tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
