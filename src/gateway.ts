@@ -153,7 +153,14 @@ export const startGateway = async (
   const forecast = createForecast()
   const recordSpending = () => forecast.record(budget.state().windows, clock.now())
   const history = opened(createHistory(metrics.totals, clock, recordSpending))
-  const self = createSelfReport({ phase: () => readiness.phase, reload, outages, history, clock })
+  const self = createSelfReport({
+    phase: () => readiness.phase,
+    reload,
+    outages,
+    circuit: () => upstream.account.breaker.state().state,
+    history,
+    clock,
+  })
   const fleetSettings = createFleetSettings(clock, log)
   const upstream = openUpstream(config, {
     store,

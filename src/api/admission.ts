@@ -78,7 +78,7 @@ export const createAdmission = (
     state.keyId = client.keyId
     state.tier = client.tier
     state.isTest = client.isTest
-    quota.take(client, state.arrivedAt, (error, decision) => {
+    quota.take(client, state.arrivedAt, 1, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         const problem = decision ? enforce(request, state, decision) : error
@@ -126,7 +126,7 @@ export const createAdmission = (
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { client } = authentication
-        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, waiter))
+        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
         observer.admission(allowed ? 'allowed' : 'exhausted')
         const problem = allowed
           ? undefined

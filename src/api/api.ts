@@ -18,7 +18,7 @@ import { headOf, keptLines, type WriteReady } from './connection/ready-response.
 import { createCors, preflightLines } from './cors.ts'
 import { withFixedWeather } from './fixed-weather.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
-import { badRequest, notFound, Problem, problemOf, problemResponse } from './problem.ts'
+import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
 import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
@@ -86,8 +86,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
   const admission = createAdmission(parts, transport)
+  const docUrl = createDocUrl(options.publicUrl)
   const server = openServer(
-    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live },
+    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
     options,
   )
   const { app, connections } = server
@@ -155,7 +156,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       state.cell = failedCellOf(error)
       observer.failed(error, id)
     }
-    const { lines, body } = problemResponse(problem)
+    const { lines, body } = problemResponse(problem, docUrl)
     const { status, endsConnection } = problem
     send.ready(request, reply, status, headOf(status, lines), [body], endsConnection || !stays)
   })

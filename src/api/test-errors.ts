@@ -4,45 +4,29 @@
 import { readFile } from 'node:fs/promises'
 import type { ProblemStatus } from '../telemetry/label-values.ts'
 import { badRequest, Problem, shortPause } from './problem.ts'
+import { errors } from './reference/errors.ts'
 import { challenge, methods, quotaProblem } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
-import { sentences } from './sentences.ts'
+import { type ErrorCode, type Sentence, sentences } from './sentences.ts'
 
-type Described = {
-  readonly status: ProblemStatus
-  /** Whether it takes a unit, for which its key and its quota are known. */
-  readonly counts: boolean
-  readonly body: { readonly error: string; readonly code: string }
-}
-
+type Body = Sentence & { readonly error: string; readonly doc_url: string }
+type Examples = { readonly examples: Readonly<Record<string, { readonly value: Body }>> }
 type Document = {
   readonly components: {
     readonly responses: Readonly<
-      Record<
-        string,
-        { readonly content: Readonly<Record<'application/json', { readonly examples: Examples }>> }
-      >
+      Record<string, { readonly content: Readonly<Record<'application/json', Examples>> }>
     >
   }
-  readonly paths: Readonly<Record<string, Readonly<Record<'get', { readonly responses: Responses }>>>>
 }
-type Examples = Readonly<Record<string, { readonly 'x-counts': boolean; readonly value: Described['body'] }>>
-type Responses = Readonly<Record<string, { readonly $ref?: string }>>
 
 /** By code. */
-const readErrors = async (): Promise<ReadonlyMap<string, Described>> => {
+const readBodies = async (): Promise<ReadonlyMap<string, Body>> => {
   const text = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
-  const { components, paths } = JSON.parse(text) as Document
-  const responses = Object.values(paths)[0]?.get.responses ?? {}
+  const responses = Object.values((JSON.parse(text) as Document).components.responses)
   return new Map(
-    Object.entries(responses).flatMap(([status, { $ref = '' }]) => {
-      const examples =
-        components.responses[$ref.split('/').at(-1) ?? '']?.content['application/json'].examples
-      return Object.entries(examples ?? {}).map(([code, { value, 'x-counts': counts }]) => [
-        code,
-        { status: Number(status) as ProblemStatus, counts, body: value },
-      ])
-    }),
+    responses.flatMap(({ content }) =>
+      Object.entries(content['application/json'].examples).map(([code, { value }]) => [code, value]),
+    ),
   )
 }
 
@@ -53,17 +37,17 @@ const headersOf: Readonly<Partial<Record<ProblemStatus, Readonly<Record<string, 
   500: shortPause,
 }
 
-let known: Promise<ReadonlyMap<string, Described>> | undefined
+let known: Promise<ReadonlyMap<string, Body>> | undefined
 
 /**
  * The problem with a code, for a request that was counted; the state is then what it is with the real one, so that the figures of the
  * quota are too. @param now decides `retry-after`
  */
 export const testErrorOf = async (code: string, state: RequestState, now: number): Promise<Problem> => {
-  known ??= readErrors()
-  const found = (await known).get(code)
-  if (!found) return badRequest(sentences.testErrorUnknown(code))
-  const { status, counts, body } = found
+  known ??= readBodies()
+  const body = (await known).get(code)
+  if (!body) return badRequest(sentences.testErrorUnknown(code))
+  const { status, counts } = errors[code as ErrorCode]
   const limit = state.client?.limit ?? 0
   if (!counts) state.remaining = 0
   if (code === 'quota_exhausted') return quotaProblem(limit, state.resetsAt, now)
@@ -72,6 +56,6 @@ export const testErrorOf = async (code: string, state: RequestState, now: number
     state.client = null
     state.isDecided = false
   }
-  const { error, code: _, ...fields } = body
-  return new Problem(status, { code, text: error }, headersOf[status] ?? {}, { fields })
+  const { error: text, doc_url: _, ...fields } = body
+  return new Problem(status, { ...body, text }, headersOf[status] ?? {}, { fields })
 }

@@ -67,7 +67,8 @@ const server = section`The API that consumers call.`({
   )`
     URL at which consumers reach the gateway, such as https://weather.example.org or https://example.org/weather
     behind a proxy that serves it under a path; null for the scheme and host of each request. The API reference and
-    its programs name it.`,
+    its programs name it, and so does doc_url of each error, which without it is a path from the root: under a path
+    of a proxy it leads to the reference only with this setting.`,
   cors: section`
     Web pages whose scripts may read responses (CORS). They need a key of their own, which every visitor of such a
     page can read: give it a small quota.`({

@@ -213,6 +213,7 @@ const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): In
   id,
   ...report,
   startedAt: isoOrNull(report.startedAt),
+  outages: report.outages?.map(({ outage, since }) => ({ outage, since: isoOf(since) })) ?? null,
   seenAt: isoOrNull(report.seenAt),
   isSelf,
 })

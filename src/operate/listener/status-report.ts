@@ -23,6 +23,13 @@ const instance = z.object({
   memoryBytes: z.number().nullable(),
   /** The code of the outage of the provider that it sees; null where it sees none. */
   providerOutage: z.string().nullable().default(null),
+  /** Of the circuit breaker of the provider, the outages that it sees, and its answers with 5xx in the last five minutes; null for an earlier version. */
+  circuit: z.enum(['closed', 'open', 'half-open']).nullable().default(null),
+  outages: z
+    .array(z.object({ outage: z.enum(['provider', 'store']), since: instant }))
+    .nullable()
+    .default(null),
+  recentErrors: z.number().nullable().default(null),
   /** Of its last heartbeat. */
   seenAt: instant.nullable(),
   isSelf: z.boolean(),

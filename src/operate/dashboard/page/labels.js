@@ -10,6 +10,9 @@ import { isTextName } from './texts.js'
 /** @type {Record<Tone, string>} */
 export const signs = { good: '✓', warn: '!', bad: '✕' }
 
+/** Of a circuit breaker in each of its states. */
+export const circuitTones = /** @type {const} */ ({ closed: 'good', 'half-open': 'warn', open: 'bad' })
+
 /** A word with a sign, so that its colour is not all it has. @param {string} word @param {Tone} tone */
 export const badge = (word, tone) =>
   element('span', { class: `badge ${tone}` }, element('i', { 'aria-hidden': 'true' }, signs[tone]), word)

@@ -2,7 +2,7 @@
 
 import { secondsBetween, unknown } from '../../../common/page/figures.js'
 import { byId, element, setChildren, setText } from './dom.js'
-import { badge, factRows, failureLabel, ownSentence, shortHash } from './labels.js'
+import { badge, circuitTones, factRows, failureLabel, ownSentence, shortHash } from './labels.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
 /** @typedef {import('./texts.js').TextName} TextName */
@@ -106,7 +106,6 @@ export const showParts = (
   const { text, figures } = words
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at)
-  const circuitTone = /** @type {const} */ ({ closed: 'good', 'half-open': 'warn', open: 'bad' })
   const failure = provider.lastFailure
   /** @param {string | null} fault */
   const inForce = fault => badge(text(fault ? 'refused' : 'fine'), fault ? 'warn' : 'good')
@@ -122,7 +121,7 @@ export const showParts = (
       'provider',
       budget.closure && provider.circuit === 'closed'
         ? badge(text('closedUntil', instant(budget.closure.until)), 'bad')
-        : badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTone[provider.circuit]),
+        : badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTones[provider.circuit]),
       [
         ...factRows([
           [text('lastSuccess'), instant(provider.lastSuccessAt)],

@@ -200,6 +200,8 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   thisOne: ['this one', 'এটি'],
   id: ['Id', 'পরিচয়'],
   isDifferent: ['differs', 'ভিন্ন'],
+  outSince: ['{0} out since {1}', '{0}: {1} থেকে বিভ্রাট'],
+  recentErrors: ['errors in 5 min: {0}', '৫ মিনিটে ত্রুটি: {0}'],
   phase: ['Phase', 'পর্যায়'],
   starting: ['starting', 'চালু হচ্ছে'],
   ready: ['ready', 'প্রস্তুত'],
