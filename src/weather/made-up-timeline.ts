@@ -77,9 +77,9 @@ export const madeUpTimeline = (
   seed = 0,
 ): Timeline => {
   const timeline = layOut(fetchedAt, ...spansAt(fetchedAt, lengths, calendar))
-  const localHours = (ms: number): number => (ms + calendar.offsetSecondsAt(fetchedAt) * 1_000) / hourMs
+  const offsetMs = calendar.offsetSecondsAt(fetchedAt) * 1_000
   const hourly = (stepMs: number) => (variable: string, start: number, i: number) =>
-    valueAt(variable, localHours(start + i * stepMs), seed)
+    valueAt(variable, (start + i * stepMs + offsetMs) / hourMs, seed)
   const { values, quarterHours, hours, days } = timeline
   const tables = [
     [quarterHours, currentUnits, hourly(quarterHourMs)],
