@@ -74,13 +74,24 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
 /** RFC 9110 demands it with every 401. */
 export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
 
-/** The 429 of the contract, with its own fields in the body. */
-export const quotaProblem = (limit: number, resetsAt: number, now: number): Problem =>
+/**
+ * The 429 of the contract, with its own fields in the body.
+ * @param cost the units of a request that may take several, of which `remaining` are left
+ */
+export const quotaProblem = (
+  limit: number,
+  resetsAt: number,
+  now: number,
+  cost?: number | undefined,
+  remaining = 0,
+): Problem =>
   new Problem(
     429,
-    sentences.quotaExhausted(limit),
+    cost === undefined || remaining === 0
+      ? sentences.quotaExhausted(limit)
+      : sentences.quotaInsufficient(limit, cost, remaining),
     { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
-    { fields: { limit, reset_at: isoOf(resetsAt) } },
+    { fields: { limit, reset_at: isoOf(resetsAt), ...(cost === undefined ? {} : { remaining, cost }) } },
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>

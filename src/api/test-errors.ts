@@ -9,7 +9,13 @@ import { challenge, methods, quotaProblem } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
 import { type ErrorCode, type Sentence, sentences } from './sentences.ts'
 
-type Body = Sentence & { readonly error: string; readonly doc_url: string }
+type Body = Sentence & {
+  readonly error: string
+  readonly doc_url: string
+  /** Of a quota that does not suffice. */
+  readonly remaining?: number
+  readonly cost?: number
+}
 type Examples = { readonly examples: Readonly<Record<string, { readonly value: Body }>> }
 type Document = {
   readonly components: {
@@ -44,17 +50,23 @@ let known: Promise<ReadonlyMap<string, Body>> | undefined
  * quota are too. @param now decides `retry-after`
  */
 export const testErrorOf = async (code: string, state: RequestState, now: number): Promise<Problem> => {
-  known ??= readBodies()
+  // A file that can't be read may be there the next time.
+  known ??= readBodies().catch((error: unknown) => {
+    known = undefined
+    throw error
+  })
   const body = (await known).get(code)
   if (!body) return badRequest(sentences.testErrorUnknown(code))
   const { status, counts } = errors[code as ErrorCode]
   const limit = state.client?.limit ?? 0
-  if (!counts) state.remaining = 0
-  if (code === 'quota_exhausted') return quotaProblem(limit, state.resetsAt, now)
+  if (!counts) state.remaining = body.remaining ?? 0
+  if (code === 'quota_exhausted' || code === 'quota_insufficient')
+    return quotaProblem(limit, state.resetsAt, now, body.cost ?? state.cost, state.remaining)
   // Refused before the key and its quota are known.
   if (!counts && status !== 429) {
     state.client = null
     state.isDecided = false
+    state.cost = undefined
   }
   const { error: text, doc_url: _, ...fields } = body
   return new Problem(status, { ...body, text }, headersOf[status] ?? {}, { fields })

@@ -101,6 +101,7 @@ export const createUnparsable = ({
       url,
       cache: undefined,
       cell: undefined,
+      cost: undefined,
       encoding: undefined,
       notModified: undefined,
       reason: undefined,

@@ -3,6 +3,7 @@
 
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
+import type { KeyRecord } from '../stores/store.ts'
 import { keyPrefix, testKeyPrefix } from './key-form.ts'
 
 /** The tier of every test key and of no other; names of configured tiers have no underscore. */
@@ -12,7 +13,7 @@ export const testTier = 'test_key'
 export const prefixOf = (tier: string): string => (tier === testTier ? testKeyPrefix : keyPrefix)
 
 /** A key begins as those of its kind do, so that it stays one. @throws InputError for a tier of the other kind */
-export const checkKind = (id: string, former: string, tier = former): void => {
+export const checkKind = ({ id, tier: former }: Pick<KeyRecord, 'id' | 'tier'>, tier = former): void => {
   if ((tier === testTier) === (former === testTier)) return
   const kind = former === testTier ? 'is a test key' : 'is no test key'
   throw new InputError(
