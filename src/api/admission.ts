@@ -14,6 +14,7 @@ import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
 import { keyProblem, methodProblem, quotaProblem, restrictionProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
+import { testErrorOf } from './test-errors.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -79,13 +80,17 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
+    state.isTest = client.isTest
     if (state.readCost) state.cost = state.readCost()
     // A key that asks about itself only reads its count.
     const units = state.endpoint === 'key' ? 0 : (state.cost ?? 1)
     quota.take(client, state.arrivedAt, units, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
-        next(decision ? enforce(request, state, decision) : error)
+        const problem = decision ? enforce(request, state, decision) : error
+        const wanted = client.isTest && decision?.allowed && request.headers['x-test-error']
+        if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
+        else next(problem)
       } catch (fault) {
         // A fault of the program, which must not keep the other requests of the batch from their answers.
         queueMicrotask(() => {
@@ -172,6 +177,9 @@ export const rateLimitLines = (limit: RateLimit): string => {
   putRateLimit(parts, 0, limit)
   return parts.join('')
 }
+
+/** Of every response to a test key. */
+export const testLine = 'x-test-data: fixed\r\n'
 
 export const rateLimitParts = 5
 

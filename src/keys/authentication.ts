@@ -7,9 +7,10 @@ import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { FoundKey, KeyRecord } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
-import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
+import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
 import { type BoundKey, boundBy } from './restrictions.ts'
+import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -25,6 +26,8 @@ export type Client = {
   readonly endsSoon: boolean
   /** Undefined for a key that may be used for everything, anywhere. */
   readonly bound: BoundKey | undefined
+  /** Whether it gets fixed weather, which costs the provider nothing. */
+  readonly isTest: boolean
   /** The meter's count of the running window, held here so that it is looked up once. */
   count?: Count | undefined
 }
@@ -122,6 +125,7 @@ export const createAuthenticate = (
         subscriberId,
         tier,
         limit,
+        isTest: tier === testTier,
         record: found.key,
         endsAt,
         endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
@@ -144,7 +148,7 @@ export const createAuthenticate = (
 
   const authenticate: Authenticate = (text, memo = emptyKeyMemo()) => {
     if (text === undefined || text === '') return { refusal: 'missing' }
-    if (!text.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    if (!text.startsWith(keyPrefix) && !text.startsWith(testKeyPrefix)) return { refusal: 'wrong-prefix' }
     // A cached key had the right form, so only other keys need the check of form and checksum.
     if (text.length !== keyLength) return { refusal: 'malformed' }
     let known = memo.presented

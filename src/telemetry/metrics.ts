@@ -153,7 +153,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     answered: (): Answers => {
       const answers = { all: 0, errors: 0 }
       for (const { first, second, counts } of timeRequest.all()) {
-        if (first === 'reference' || first === 'other' || notServed.has(Number(second))) continue
+        if (first === 'reference' || first === 'key' || first === 'other' || notServed.has(Number(second)))
+          continue
         const count = counts.reduce((sum, each) => sum + each, 0)
         answers.all += count
         if (Number(second) >= 500) answers.errors += count
@@ -164,6 +165,13 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
     /** With its endpoint, its status, and the seconds that it took. */
     requestAnswered: timeRequest as (endpoint: ResponseName, status: number, seconds: number) => void,
+    /** With its status. */
+    requestOfTestAnswered: count(
+      'abohawa_test_key_requests_total',
+      'Requests with test keys by status; no other metric of requests has them, nor any of weather.',
+      'status',
+      known.testStatuses,
+    ),
     admission: count(
       'abohawa_admissions_total',
       'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',

@@ -17,7 +17,7 @@ import { usualCatalogue } from './usual-catalogue.ts'
 export const goodKey = 'svc_live_good'
 const client: Client = {
   ...{ keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10, record: sampleKey('key_1') },
-  ...{ endsAt: null, endsSoon: false, bound: undefined },
+  ...{ endsAt: null, endsSoon: false, bound: undefined, isTest: false },
 }
 
 export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
@@ -93,6 +93,7 @@ export const startApp = async (
       observer: {
         admission: decision => log.decisions.push(decision),
         responded: () => {},
+        respondedToTest: () => {},
         used: () => {},
         access: access => log.answered.push(access),
         failed: error => log.failures.push(error),
