@@ -118,7 +118,7 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
   const units = Array.from({ length: connections })
 
   const takeAll = (): Promise<unknown> =>
-    Promise.all(units.map(() => promised(waiter => quota.take(client, clock.now(), waiter))))
+    Promise.all(units.map(() => promised(waiter => quota.take(client, clock.now(), 1, waiter))))
   const countOne = (): void => {
     observer.responded(access.endpoint, access.status, access.ms / 1000)
     observer.used(access)

@@ -76,7 +76,7 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
-    quota.take(client, state.arrivedAt, (error, decision) => {
+    quota.take(client, state.arrivedAt, 1, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         next(decision ? enforce(request, state, decision) : error)
@@ -121,7 +121,7 @@ export const createAdmission = (
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { client } = authentication
-        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, waiter))
+        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
         observer.admission(allowed ? 'allowed' : 'exhausted')
         const problem = allowed
           ? undefined

@@ -18,7 +18,7 @@ import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
-import { badRequest, notFound, Problem, problemOf, problemResponse } from './problem.ts'
+import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
 import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
@@ -88,8 +88,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
   const admission = createAdmission(parts, transport)
+  const docUrl = createDocUrl(options.publicUrl)
   const server = openServer(
-    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live },
+    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
     options,
   )
   const { app, connections } = server
@@ -159,7 +160,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       state.cell = failedCellOf(error)
       observer.failed(error, id)
     }
-    const { lines, body } = problemResponse(problem)
+    const { lines, body } = problemResponse(problem, docUrl)
     const { status, endsConnection } = problem
     send.ready(request, reply, status, headOf(status, lines), [body], endsConnection || !stays)
   })

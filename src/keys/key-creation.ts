@@ -95,6 +95,8 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       revokedAt: null,
       expiresAt,
       externalId,
+      restrictions: null,
+      rates: null,
       formers: [],
     }
     const there = await store.addKey(record)

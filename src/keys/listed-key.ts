@@ -2,7 +2,7 @@
 
 import type { LocalDay } from '../common/calendar.ts'
 import { isoOf } from '../common/calendar.ts'
-import type { KeyRecord, Subscriber } from '../stores/store.ts'
+import type { KeyRecord, RateLimits, Restrictions, Subscriber } from '../stores/store.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
 
 /** Instants in ISO 8601. `status` counts the subscriber's revocation too. */
@@ -22,6 +22,9 @@ export type ListedKey = {
   revokedAt: string | null
   /** Until when a former key of this id works; null when none does. */
   formerKeyUntil: string | null
+  restrictions: Restrictions | null
+  /** Its own rates, and not those of its tier. */
+  rates: RateLimits | null
 }
 
 /** `lastUsedOn` is the last local day with a count, null where none is kept; `usedToday` is the count of today. */
@@ -57,6 +60,8 @@ export const listedKey = (
   expiresAt: isoOrNull(key.expiresAt),
   revokedAt: isoOrNull(key.revokedAt),
   formerKeyUntil: isoOrNull(key.formers.findLast(({ validUntil }) => validUntil > now)?.validUntil ?? null),
+  restrictions: key.restrictions,
+  rates: key.rates,
 })
 
 // In the order in which a request is refused.

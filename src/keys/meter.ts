@@ -1,12 +1,18 @@
-// Meters the quotas of all keys: takes one unit per request of the window in which it arrived (window.ts). Finds the count of
-// a key, and counts by group commit: while one batch of a store partition is in flight, new requests wait for the next one, and
+// Meters the quotas of all keys: takes the units of each request of the window in which it arrived (window.ts). Finds the count
+// of a key, and counts by group commit: while one batch of a store partition is in flight, new requests wait for the next one, and
 // units are granted in order of arrival. An exhausted quota is a decision (`allowed: false`), not an error. outage.ts admits
 // while the store is away. Longer than 300 lines, because counts are taken, sent in batches and forgotten in one place.
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { hourMs } from '../common/calendar.ts'
-import { OvertakenError, StoreError, type UsageGrant, type UsageStore } from '../stores/store.ts'
+import {
+  OvertakenError,
+  StoreError,
+  type UsageEntry,
+  type UsageGrant,
+  type UsageStore,
+} from '../stores/store.ts'
 import type { Client } from './authentication.ts'
 import { createKeyTable, type KeyTable } from './key-table.ts'
 import {
@@ -18,8 +24,6 @@ import {
   type OutageParts,
   type PartitionStatus,
   type Pending,
-  promised,
-  type QuotaDecision,
   stepOf,
   type Waiter,
 } from './outage.ts'
@@ -56,15 +60,13 @@ export type Quota = {
   /** The end of the window that an instant belongs to. */
   resetAfter(instant: number): number
   /**
-   * Takes one unit. The waiter is called once, at once or in a later turn; with a StoreError when the store is away and the local
-   * allowance is spent.
+   * Takes so many units, all or none; 0 only reads what is left, and is always allowed. The waiter is called once, at once or in
+   * a later turn; with a StoreError when the store is away and the local allowance does not suffice.
    */
-  take(client: Metered, arrivedAt: number, waiter: Waiter): void
+  take(client: Metered, arrivedAt: number, units: number, waiter: Waiter): void
 }
 
 export type Meter = Pick<Quota, 'take' | 'resetAfter'> & {
-  /** Takes one unit. @throws StoreError as `take` does */
-  consume(client: Metered, arrivedAt: number): Promise<QuotaDecision>
   /** Probes a store that is away, and drops old counts, here and in the store. Call it at short intervals. */
   probe(): Promise<void>
   /** The worst state of all partitions. */
@@ -257,20 +259,19 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (lost.length > 0) observer.unitsLost(lost)
   }
 
-  const take: Meter['take'] = (client, arrivedAt, waiter) => {
+  const take: Meter['take'] = (client, arrivedAt, units, waiter) => {
     const window = windowAt(arrivedAt)
     let entry = client.count as Entry | undefined
     if (entry === undefined || entry.window !== window || !entry.isKept) {
       entry = entryFor(client.keyId, window)
       client.count = entry
     }
-    entry.partition.take(entry, client.limit, waiter)
+    entry.partition.take(entry, client.limit, units, waiter)
   }
 
   return {
     resetAfter: instant => windowAt(instant).endsAt,
     take,
-    consume: (client, arrivedAt) => promised(waiter => take(client, arrivedAt, waiter)),
     probe: async () => {
       forgetPast()
       await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
@@ -375,13 +376,17 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     }
   }
 
-  const answer = ({ count, units, limit, waiters }: Pending, { granted, used }: UsageGrant): void => {
+  const answer = (
+    { count, unitsEach, units, limit, waiters }: Pending,
+    { granted, used }: UsageGrant,
+  ): void => {
     waiters.forEach((waiter, i) => {
-      if (i < granted)
-        waiter(undefined, { allowed: true, remaining: Math.max(0, limit - (used - granted) - i - 1) })
-      else if (i < units || used >= limit)
+      const taken = (i + 1) * unitsEach
+      if (taken <= granted)
+        waiter(undefined, { allowed: true, remaining: Math.max(0, limit - (used - granted) - taken) })
+      else if (taken <= units || used > limit - unitsEach)
         waiter(undefined, { allowed: false, remaining: Math.max(0, limit - used) })
-      else outage.refuse(count, waiter)
+      else outage.refuse(count, unitsEach, waiter)
     })
   }
 
@@ -409,16 +414,17 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     arrived = 0
     const { part, rest } = isHeld() ? { part: [], rest: waiting } : nextOf(waiting)
     waiting = rest
-    for (const { count } of part) count.pending = undefined
+    for (const { count, next } of part)
+      if (next) waiting.push(next)
+      else count.pending = undefined
     inFlight = part
     let grants: UsageGrant[] | undefined
     try {
       if (status.state === 'away') throw new StoreError('away')
       if (status.state === 'reconciling') await outage.readUnknown(part)
       for (const each of part) {
-        const { length } = each.waiters
         each.limit = each.count.limit
-        each.units = status.state === 'counting' ? length : Math.min(length, outage.allowanceLeft(each.count))
+        each.units = unitsOf(each, status.state === 'counting' ? undefined : outage.allowanceLeft(each.count))
       }
       grants = await commitWithRetry(part)
     } catch (error) {
@@ -426,10 +432,10 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     }
     // The requests go on in this turn, outside the step that may fail for the store.
     part.forEach((each, i) => {
-      const { count, waiters } = each
+      const { count, unitsEach, waiters } = each
       const grant = grants?.[i]
       if (!grant) {
-        for (const waiter of waiters) outage.admitLocally(count, waiter)
+        for (const waiter of waiters) outage.admitLocally(count, unitsEach, waiter)
         return
       }
       if (status.state === 'counting') count.lastKnown = { used: grant.used, admitted: count.admitted }
@@ -445,21 +451,23 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
   const { onMessage, onMessagesLost, probe, report } = outage
   return {
     state: () => status.state,
-    /** Requests one unit, as `Quota` says. */
-    take: (count: Count, limit: number, waiter: Waiter): void => {
+    /** Requests units, as `Quota` says. */
+    take: (count: Count, limit: number, units: number, waiter: Waiter): void => {
       if (count.limit !== limit) {
         count.limit = limit
         count.step = stepOf(limit)
       }
       if (status.state === 'away') {
-        outage.admitLocally(count, waiter)
+        outage.admitLocally(count, units, waiter)
         return
       }
       arrived += 1
-      if (count.pending) count.pending.waiters.push(waiter)
+      const { pending } = count
+      if (pending?.unitsEach === units && units <= 1) pending.waiters.push(waiter)
       else {
-        count.pending = { count, waiters: [waiter], units: 0, limit }
-        waiting.push(count.pending)
+        count.pending = { count, unitsEach: units, waiters: [waiter], units: 0, limit, next: undefined }
+        if (pending) pending.next = count.pending
+        else waiting.push(count.pending)
       }
       flushSoon()
     },
@@ -485,9 +493,22 @@ const nextOf = (all: readonly Pending[]): { part: Pending[]; rest: Pending[] } =
   return { part, rest }
 }
 
-const usageEntryOf = ({ count: { keyId, admitted, confirmed, step }, units, limit }: BatchEntry) => ({
+/** The units to request of the store: all that its requests take, or as many of these as an allowance lets it take. */
+const unitsOf = ({ unitsEach, waiters }: Pending, allowance = Number.POSITIVE_INFINITY): number => {
+  const all = unitsEach * waiters.length
+  if (all <= allowance) return all
+  return unitsEach > 1 ? 0 : allowance
+}
+
+const usageEntryOf = ({
+  count: { keyId, admitted, confirmed, step },
+  unitsEach,
+  units,
+  limit,
+}: BatchEntry): UsageEntry => ({
   keyId,
   units,
+  isWhole: unitsEach > 1,
   limit,
   admitted,
   confirmed,

@@ -24,23 +24,32 @@ export type Count = {
   confirmed: number
   /** The last known count of the store, and the units admitted here until then. */
   lastKnown: LastKnown | undefined
-  /** Undefined while no request waits. */
+  /** The last one; undefined while no request waits. */
   pending?: Pending | undefined
 }
 
-/** The waiting requests of a count, the units that their batch requests, and its limit: that of the count may change meanwhile. */
+/**
+ * The waiting requests of a count that share an entry of a batch, the units that it requests, and its limit: that of the count may
+ * change meanwhile. Requests of one unit, or of none, share an entry. One of more units has its own, which is granted whole.
+ */
 export type Pending = {
   readonly count: Count
+  readonly unitsEach: number
   readonly waiters: Waiter[]
   units: number
   limit: number
+  /** Of the same count. It joins the batch after this one's, so that units are granted in order of arrival. */
+  next: Pending | undefined
 }
 
 type LastKnown = { used: number; admitted: number }
 
-export type BatchEntry = { readonly count: Count; readonly units: number; readonly limit: number }
+export type BatchEntry = Pick<Pending, 'count' | 'unitsEach'> & {
+  readonly units: number
+  readonly limit: number
+}
 
-/** Goes on with a request that waited for its unit; with an error in place of a decision where nobody can decide. Never throws. */
+/** Goes on with a request that waited for its units; with an error in place of a decision where nobody can decide. Never throws. */
 export type Waiter = (error: unknown, decision?: QuotaDecision) => void
 
 /** The decision that a waiter is called with, as a promise. */
@@ -129,9 +138,11 @@ export const createOutage = (
     return Math.max(0, allowanceOf(count.limit, known.used, size) - (count.admitted - known.admitted))
   }
 
-  const refuse = (count: Count, waiter: Waiter): void => {
+  const refuse = (count: Count, units: number, waiter: Waiter): void => {
     const known = lastKnownOf(count)
-    if (known && known.used >= count.limit) waiter(undefined, { allowed: false, remaining: 0 })
+    const remaining = allowanceLeft(count)
+    if (known && units === 0) waiter(undefined, { allowed: true, remaining })
+    else if (known && known.used > count.limit - units) waiter(undefined, { allowed: false, remaining })
     else waiter(new StoreError('the store is away and the local allowance of this key is spent'))
   }
 
@@ -273,15 +284,15 @@ export const createOutage = (
     allowanceLeft,
     /** Refuses a request by what is known; rejects with StoreError where that does not tell. */
     refuse,
-    admitLocally: (count: Count, waiter: Waiter): void => {
+    admitLocally: (count: Count, units: number, waiter: Waiter): void => {
       const left = allowanceLeft(count)
-      if (left === 0) {
-        refuse(count, waiter)
+      if (left < Math.max(1, units)) {
+        refuse(count, units, waiter)
         return
       }
       count.lastKnown = lastKnownOf(count)
-      count.admitted += 1
-      waiter(undefined, { allowed: true, remaining: left - 1 })
+      count.admitted += units
+      waiter(undefined, { allowed: true, remaining: left - units })
     },
     /** The store did not take a batch. */
     goAway,
@@ -329,7 +340,7 @@ export const createOutage = (
 export const isUnconfirmed = ({ admitted, confirmed }: Count): boolean => admitted !== confirmed
 
 /** An entry that requests no units. */
-const reportOf = (count: Count): BatchEntry => ({ count, units: 0, limit: count.limit })
+const reportOf = (count: Count): BatchEntry => ({ count, unitsEach: 0, units: 0, limit: count.limit })
 
 // Each count is published at 64 steps of its limit.
 const stepsPerLimit = 64

@@ -28,14 +28,34 @@ export type KeyRecord = {
   readonly expiresAt: number | null
   /** The id that another program gave the key, unique over the store; null for none. */
   readonly externalId: string | null
+  /** What the key may be used for and where; null for everything, anywhere. */
+  readonly restrictions: Restrictions | null
+  /** The key's own limits by the second and the minute; null for those of its tier. */
+  readonly rates: RateLimits | null
   /** Former hashes, with the instant until which each is valid; it may be past. */
   readonly formers: readonly FormerHash[]
+}
+
+/** What a key is bound to, each null where it is not: origins of web pages, addresses and ranges of clients, names of endpoints. */
+export type Restrictions = {
+  readonly origins: readonly string[] | null
+  readonly addresses: readonly string[] | null
+  readonly endpoints: readonly string[] | null
+}
+
+/** Requests by the second, at once, and by the minute; null where the key has no limit of that kind. */
+export type RateLimits = {
+  readonly perSecond: number | null
+  readonly burst: number | null
+  readonly perMinute: number | null
 }
 
 export type FormerHash = { readonly hash: string; readonly validUntil: number }
 
 /** A change of a key; absent fields stay. `revokedAt` null reinstates. */
-export type KeyChange = Partial<Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt'>>
+export type KeyChange = Partial<
+  Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt' | 'restrictions' | 'rates'>
+>
 
 /** The key that a hash belongs to. `validUntil` is null for the current hash. */
 export type FoundKey = {
@@ -90,6 +110,8 @@ export type UsageEntry = {
   readonly keyId: string
   /** Units to reserve; 0 only reports and reads. */
   readonly units: number
+  /** Grants all units or none; otherwise as many as are left. */
+  readonly isWhole: boolean
   readonly limit: number
   /** All units of this count that the instance has admitted so far. The store corrects its own figure to this first. */
   readonly admitted: number
@@ -122,9 +144,9 @@ export interface UsageStore {
   /** The partition of a key: a small number. A batch counts keys of one partition in one atomic step. */
   partitionOf(keyId: string): number
   /**
-   * Grants each entry up to `units` of the rest of its day's limit, in one atomic step over all instances. Granted units
-   * survive the death of this process. A batch with unknown outcome does no harm: the next one reports the units that were
-   * really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
+   * Grants each entry up to `units` of the rest of its day's limit, or all or none where it is whole, in one atomic step over all
+   * instances. Granted units survive the death of this process. A batch with unknown outcome does no harm: the next one reports
+   * the units that were really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
   commit(batch: UsageBatch): Promise<UsageGrant[]>
   /** The usage of a key on each of the days, in their order; 0 for a day without a count. */

@@ -41,7 +41,8 @@ const openStuck = async (t: Teardown, api: TestApp): Promise<void> => {
 }
 
 const many = {
-  take: (_client: object, _at: number, waiter: Waiter) => waiter(undefined, { allowed: true, remaining: 1 }),
+  take: (_client: object, _at: number, _units: number, waiter: Waiter) =>
+    waiter(undefined, { allowed: true, remaining: 1 }),
 }
 const startTimed = (t: Teardown, parts = {}) =>
   startApp(t, parts, { requestTimeoutMs: 500, maxConnectionsPerAddress: 2 })

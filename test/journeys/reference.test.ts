@@ -47,14 +47,15 @@ t.test('a response that is not as documented is found', async t => {
     return deviations({ method: 'GET', url, status, headers: own, bytes }).join()
   }
   t.equal(given(200, body), '')
-  t.equal(given(404, { error: 'x', code: 'place_not_found' }), '')
+  const doc_url = '/docs#error-x'
+  t.equal(given(404, { error: 'x', code: 'place_not_found', doc_url }), '')
   for (const [found, wanted] of [
     [given(200, { location: { ...body.location, extra: 1 } }), /additional properties/],
     [given(200, { location: { ...body.location, population: '1' } }), /population must be integer/],
     [given(200, body, { 'x-new': '1' }), /has the header x-new/],
-    [given(404, { error: 'x', code: 'place_lost' }), /the code place_lost, which is not documented/],
-    [given(503, { error: 'x', code: 'x_y' }), /is not documented/],
-    [given(401, { error: 'x', code: 'key_missing' }), /lacks the header www-authenticate/],
+    [given(404, { error: 'x', code: 'place_lost', doc_url }), /the code place_lost, which is not documented/],
+    [given(503, { error: 'x', code: 'x_y', doc_url }), /is not documented/],
+    [given(401, { error: 'x', code: 'key_missing', doc_url }), /lacks the header www-authenticate/],
   ] as const)
     t.match(found, wanted)
   const head = { method: 'HEAD', url, status: 200, headers: figures, bytes: Buffer.alloc(0) }

@@ -9,7 +9,7 @@ import { randomBase62 } from '../../src/keys/key-form.ts'
 import { createKeyTable, shardCount, shardOf } from '../../src/keys/key-table.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { meterOn, storeInMemory } from './meters.ts'
+import { consume, meterOn, storeInMemory } from './meters.ts'
 
 type Entry = { keyId: string; next: Entry | undefined }
 const entryOf = (keyId: string): Entry => ({ keyId, next: undefined })
@@ -85,7 +85,7 @@ t.test('the id of a counted key does not get into the table of texts of V8', asy
   const detail = createUsageDetail({ addDetail: async () => {} }, createCalendar('Asia/Dhaka'), clock)
   t.teardown(detail.close)
   for (const keyId of [...ids, ...ids]) {
-    await meter.consume({ keyId, limit: 9 }, clock.now())
+    await consume(meter, { keyId, limit: 9 }, clock.now())
     detail.count({ keyId, endpoint: 'weather', status: 200, arrivedAt: clock.now() })
   }
   const ofMap = Array.from({ length: 50 }, (_, i) => idOf('of_map', i))

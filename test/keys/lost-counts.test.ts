@@ -6,7 +6,7 @@ import { reconcileForMs } from '../../src/keys/outage.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { endSubscriptions, meterOnRedis } from './meters.ts'
+import { consume, endSubscriptions, meterOnRedis } from './meters.ts'
 
 const skip = withoutOwnRedis
 const twoInstances = { instances: () => 2 }
@@ -33,7 +33,7 @@ t.test('sequences that no instance wrote, in every key, cost two tries and no co
   const away: string[] = []
   const { meter, used } = await meterOnRedis(t, url, { observer: { storeAway: reason => away.push(reason) } })
   const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
-  const round = () => Promise.all(keys.map(keyId => meter.consume({ keyId, limit: 100 }, Date.now())))
+  const round = () => Promise.all(keys.map(keyId => consume(meter, { keyId, limit: 100 }, Date.now())))
   await round()
   for (let turn = 1; turn <= 5; turn++) {
     const [live = ''] = await raw.keys('x:quota:*')
@@ -59,7 +59,7 @@ t.test('after a lost subscription all counts are reported in steps, lost ones to
   const keys = 3_000
   const admit = (of: typeof meter, count: number) =>
     Promise.all(
-      Array.from({ length: count }, (_, i) => of.consume({ keyId: `key_${i}`, limit: 100 }, Date.now())),
+      Array.from({ length: count }, (_, i) => consume(of, { keyId: `key_${i}`, limit: 100 }, Date.now())),
     )
   await admit(meter, keys)
   await admit(other.meter, 10)

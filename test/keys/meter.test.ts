@@ -10,7 +10,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
-import { calendar, meterOn, storeInMemory } from './meters.ts'
+import { calendar, consume, meterOn, storeInMemory } from './meters.ts'
 import { type Fate, unreliable } from './unreliable-store.ts'
 
 // Several meters on one store, each an instance, with their requests and decisions.
@@ -41,28 +41,27 @@ const setUp = (
     }),
   )
   const requested = new Map<string, number>()
-  const decisions = new Map<string, QuotaDecision[]>()
+  const decisions = new Map<string, (QuotaDecision & { readonly units: number })[]>()
   const refused: unknown[] = []
-  const underWay = new Set<Promise<void>>()
+  const underWay = new Set<Promise<unknown>>()
   const add = <Value>(map: Map<string, Value[]>, name: string, value: Value) =>
     map.set(name, [...(map.get(name) ?? []), value])
 
-  const request = (instance: number, keyId: string): void => {
+  const request = (instance: number, keyId: string, units = 1): void => {
     const name = `${keyId} ${calendar.dayOf(clock.now())}`
-    requested.set(name, (requested.get(name) ?? 0) + 1)
-    const answer = (meters[instance % instances] ?? meters[0])
-      ?.consume({ keyId, limit: limits[keyId] ?? 0 }, clock.now())
+    requested.set(name, (requested.get(name) ?? 0) + units)
+    const meter = meters[instance % instances] ?? meters[0]
+    if (!meter) return
+    const answer = consume(meter, { keyId, limit: limits[keyId] ?? 0 }, clock.now(), units)
       .then(
-        decision => {
-          add(decisions, name, decision)
-        },
+        decision => add(decisions, name, { ...decision, units }),
         error => {
           if (!(error instanceof StoreError)) throw error
           refused.push(error)
         },
       )
-      .finally(() => underWay.delete(answer as Promise<void>))
-    underWay.add(answer as Promise<void>)
+      .finally(() => underWay.delete(answer))
+    underWay.add(answer)
   }
   const finish = async (): Promise<void> => {
     const isOver = () => underWay.size === 0 && store.inFlight() === 0
@@ -90,7 +89,9 @@ const setUp = (
         await until('all have probed', async () => done || (await store.decide(0, 'answered')), 60_000, 0)
       }
     },
-    admitted: (name: string) => (decisions.get(name) ?? []).filter(({ allowed }) => allowed).length,
+    /** Units. */
+    admitted: (name: string) =>
+      (decisions.get(name) ?? []).reduce((sum, { allowed, units }) => sum + (allowed ? units : 0), 0),
     usedOn: async (name: string) => {
       const [keyId = '', day = ''] = name.split(' ')
       return (await real.usedOn(keyId, [day]))[0]
@@ -104,7 +105,7 @@ const limits = { small: 5, middle: 40, large: 900 }
 const roomy = { small: 20, middle: 300, large: 9_000, unseen: 400 }
 const fates = fc.constantFrom<Fate[]>('answered', 'lost', 'unanswered', 'late')
 type Step =
-  | { do: 'request'; instance: number; key: string; times: number }
+  | { do: 'request'; instance: number; key: string; times: number; units?: number }
   | { do: 'decide'; which: number; fate: Fate }
   | { do: 'land'; which: number }
   | { do: 'down'; fate: Fate }
@@ -117,6 +118,7 @@ const requesting = fc.record({
   instance: fc.nat(2),
   key: fc.constantFrom(...Object.keys(roomy)),
   times: fc.integer({ min: 1, max: 90 }),
+  units: fc.constantFrom(1, 1, 1, 0, 2, 7, 100),
 })
 const passing = fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(100, 700, 2_500, 61_000) })
 const jumping = fc.record({ do: fc.constant('jump' as const), days: fc.constantFrom(-2, -1, 1, 2) })
@@ -145,7 +147,8 @@ const play = async (steps: readonly Step[]) => {
   await turn()
   await scene.finish()
   for (const step of steps) {
-    if (step.do === 'request') for (let i = 0; i < step.times; i++) scene.request(step.instance, step.key)
+    if (step.do === 'request')
+      for (let i = 0; i < step.times; i++) scene.request(step.instance, step.key, step.units)
     else if (step.do === 'decide') await scene.store.decide(step.which, step.fate)
     else if (step.do === 'land') await scene.store.land(step.which)
     else if (step.do === 'down') await scene.store.down(step.fate)
@@ -216,12 +219,19 @@ t.test('while the store is healthy exactly the limit is decisions, and each coun
       for (const [name, requested] of scene.requested) {
         const limit = roomy[name.split(' ')[0] as keyof typeof roomy]
         const expected = Math.min(limit, requested)
-        const remaining = (scene.decisions.get(name) ?? []).flatMap(({ allowed, remaining }) =>
-          allowed ? [remaining] : [],
-        )
-        const counts = remaining.sort((a, b) => b - a)
-        const right = Array.from({ length: expected }, (_, i) => limit - 1 - i)
-        if (counts.join() !== right.join()) throw new Error(`${name}: ${counts} and not ${right}`)
+        const decided = scene.decisions.get(name) ?? []
+        // Each takes its units from where the one before left off.
+        const granted = decided.filter(({ allowed, units }) => allowed && units > 0)
+        const counts = granted.toSorted((a, b) => b.remaining - a.remaining)
+        let left = limit
+        for (const { units, remaining } of counts) {
+          left -= units
+          if (remaining !== left) throw new Error(`${name}: ${remaining} left and not ${left}`)
+        }
+        const refused = decided.filter(({ allowed }) => !allowed)
+        if (refused.some(({ units, remaining }) => units <= remaining || remaining < left))
+          throw new Error(`${name}: refused although enough was left`)
+        if (refused.length === 0 && limit - left !== expected) throw new Error(`${name}: ${left} left`)
         if (requested > limit) exhausted += 1
       }
       if (scene.refused.length > 0) throw new Error('a healthy store refused')
@@ -250,6 +260,91 @@ t.test('requests that arrive while a batch is in flight share the next one', asy
   const order = scene.decisions.get(large)?.map(({ remaining }) => remaining)
   const inOrder = Array.from({ length: 250 }, (_, i) => 899 - i)
   t.strictSame(order, inOrder, 'in order of arrival')
+})
+
+t.test('a request of several units has all of them or none, in order of arrival', async t => {
+  const scene = setUp(1, limits)
+  // In flight while the others arrive.
+  scene.request(0, 'middle')
+  await turn()
+  await turn()
+  for (const units of [1, 10, 10, 0, 30, 1, 1, 18, 17]) scene.request(0, 'middle', units)
+  for (let i = 0; i < 3; i++) scene.request(0, 'large')
+  await scene.finish()
+  t.strictSame(
+    scene.decisions
+      .get('middle 2026-11-21')
+      ?.map(({ units, allowed, remaining }) => [units, allowed, remaining]),
+    [
+      [1, true, 39],
+      [1, true, 38],
+      [10, true, 28],
+      [10, true, 18],
+      [0, true, 18],
+      [30, false, 18],
+      [1, true, 17],
+      [1, true, 16],
+      [18, false, 16],
+      [17, false, 16],
+    ],
+  )
+  t.equal(scene.admitted(large), 3, 'another key is not held up')
+  await scene.ask(0, 'middle', 16)
+  scene.request(0, 'middle', 0)
+  await scene.finish()
+  const read = { units: 0, allowed: true, remaining: 0 }
+  t.strictSame(
+    scene.decisions.get('middle 2026-11-21')?.at(-1),
+    read,
+    'reading is allowed when nothing is left',
+  )
+  t.equal(await scene.usedOn('middle 2026-11-21'), 40)
+})
+
+t.test(
+  'instances that request several units each take the limit together, and no part of a request',
+  async t => {
+    const scene = setUp(3, limits)
+    for (let i = 0; i < 60; i++) scene.request(i, 'large', 100)
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted(large), 900)
+    t.equal(scene.decisions.get(large)?.filter(({ allowed }) => allowed).length, 9)
+  },
+)
+
+t.test('in an outage several units come out of the local allowance together', async t => {
+  const scene = setUp(3, limits)
+  await scene.ask('all', 'large', 3)
+  await scene.store.down('lost')
+  const allowance = allowanceOf(900, 3, 3)
+  await scene.ask(0, 'large', 1)
+  for (const units of [200, 100, 0, 80, 900]) scene.request(0, 'large', units)
+  await scene.finish()
+  const decided = scene.decisions.get(large)?.slice(-4) ?? []
+  t.strictSame(
+    decided.map(({ units, allowed, remaining }) => [units, allowed, remaining]),
+    [
+      [200, true, allowance - 201],
+      [0, true, allowance - 201],
+      [80, true, allowance - 281],
+      // More than the store had left before the outage, so the store would refuse it too.
+      [900, false, allowance - 281],
+    ],
+  )
+  t.equal(scene.refused.length, 1, 'what exceeds the allowance alone is an error')
+  scene.store.up()
+  await scene.pass(500)
+  t.equal(scene.state(), 'reconciling')
+  for (const units of [100, 0]) scene.request(0, 'large', units)
+  await scene.finish()
+  t.equal(scene.refused.length, 2, 'and while counts are reconciled')
+  t.strictSame(scene.decisions.get(large)?.at(-1), { units: 0, allowed: true, remaining: 900 - 284 })
+  await scene.pass(reconcileForMs)
+  scene.request(0, 'large', 616)
+  await scene.finish()
+  t.strictSame(scene.decisions.get(large)?.at(-1), { units: 616, allowed: true, remaining: 0 })
+  t.equal(await scene.usedOn(large), 900)
 })
 
 t.test('a limit that is lowered while a batch is in flight leaves no negative rest', async t => {
@@ -327,7 +422,7 @@ t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error'
   await scene.ask(0, 'small', 6)
   await scene.store.down('lost')
   for (const key of ['small', 'middle']) await scene.ask(0, key, 1)
-  t.strictSame(scene.decisions.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0 })
+  t.match(scene.decisions.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0 })
   t.equal(scene.refused.length, 1)
 })
 
@@ -341,7 +436,7 @@ t.test('with `refuse` nothing is admitted locally, and counting goes on once the
   await scene.ask(0, 'small', 1)
   t.equal(scene.refused.length, 20)
   const known = scene.decisions.get('small 2026-11-21')?.at(-1)
-  t.strictSame(known, { allowed: false, remaining: 0 }, 'known as exhausted')
+  t.match(known, { allowed: false, remaining: 0 }, 'known as exhausted')
   t.equal(scene.state(), 'away')
   scene.store.up()
   await scene.pass(500)
@@ -538,7 +633,7 @@ t.test('a day is dropped from the store once, an hour after its end, and again w
 
   const away = { ...store, commit: () => Promise.reject(new StoreError('away')) }
   const other = meterOn(away, clock)
-  await t.rejects(other.consume({ keyId: 'key_1', limit: 9 }, clock.now()))
+  await t.rejects(consume(other, { keyId: 'key_1', limit: 9 }, clock.now()))
   await other.probe()
   t.equal(dropped.length, 4, 'none while the store is away')
 })
@@ -548,8 +643,8 @@ t.test('very many counts are listed and forgotten some at a time', async t => {
   const store = storeInMemory(t, clock)
   const meter = meterOn(store, clock)
   const [keys, day] = [5_000, clock.now()]
-  const consume = (keyId: string) => meter.consume({ keyId, limit: 9 }, day)
-  await Promise.all(Array.from({ length: keys }, (_, i) => consume(`key_${i}`)))
+  const request = (keyId: string) => consume(meter, { keyId, limit: 9 }, day)
+  await Promise.all(Array.from({ length: keys }, (_, i) => request(`key_${i}`)))
   const listed = async () => {
     const parts: { keyIds: string[]; turn: number }[] = []
     const turns = countTurns(t)
@@ -570,7 +665,7 @@ t.test('very many counts are listed and forgotten some at a time', async t => {
   clock.advance(1)
   // The first to be visited has a request under way: it stays, and the others go.
   const [first = ''] = parts[0]?.keyIds ?? []
-  const late = consume(first)
+  const late = request(first)
   await meter.probe()
   t.equal((await left()).length, 3_001)
   t.match(await late, { allowed: true, remaining: 7 })
@@ -657,12 +752,12 @@ for (const isBack of [true, false])
         },
       },
     })
-    await t.rejects(meter.consume({ keyId: 'before', limit: 9 }, clock.now()))
+    await t.rejects(consume(meter, { keyId: 'before', limit: 9 }, clock.now()))
     // A day that begins while the store is away has its local allowance.
     clock.set(calendar.nextMidnight(clock.now()) + 1)
     const keys = isBack ? 200_000 : 20_000
     const decisions = await Promise.all(
-      Array.from({ length: keys }, (_, i) => meter.consume({ keyId: `key_${i}`, limit: 9 }, clock.now())),
+      Array.from({ length: keys }, (_, i) => consume(meter, { keyId: `key_${i}`, limit: 9 }, clock.now())),
     )
     t.ok(decisions.every(({ allowed }) => allowed))
     isAway = !isBack

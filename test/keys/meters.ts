@@ -12,7 +12,7 @@ import {
   type MeterParts,
   type PartitionParts,
 } from '../../src/keys/meter.ts'
-import { type Count, promised } from '../../src/keys/outage.ts'
+import { type Count, promised, type QuotaDecision } from '../../src/keys/outage.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -43,6 +43,14 @@ export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given =
     },
   })
 
+/** Takes units, one unless told otherwise. @throws StoreError as `take` does */
+export const consume = (
+  meter: Pick<Meter, 'take'>,
+  client: { readonly keyId: string; readonly limit: number },
+  arrivedAt: number,
+  units = 1,
+): Promise<QuotaDecision> => promised(waiter => meter.take(client, arrivedAt, units, waiter))
+
 /** An embedded store in memory that ends with its test. */
 export const storeInMemory = (t: Pick<Test, 'teardown'>, clock: Clock) => {
   const store = openEmbeddedStore(':memory:', clock)
@@ -70,8 +78,8 @@ export const meterOnRedis = async (t: Test, url: string, given: Given = {}) => {
   })
   /** How many of so many requests are admitted. */
   const admit = async (times = 1, limit = 100): Promise<number> => {
-    const consume = () => meter.consume({ keyId: 'key_1', limit }, clock.now())
-    const ended = await Promise.allSettled(Array.from({ length: times }, consume))
+    const request = () => consume(meter, { keyId: 'key_1', limit }, clock.now())
+    const ended = await Promise.allSettled(Array.from({ length: times }, request))
     return ended.filter(each => each.status === 'fulfilled' && each.value.allowed).length
   }
   const used = async (keyId = 'key_1') => (await store.usedOn(keyId, [day]))[0]
@@ -116,5 +124,5 @@ export const oneCount = (
     },
     now,
   )
-  return { partition, admit: () => promised(waiter => partition.take(count, 1_000, waiter)) }
+  return { partition, admit: (units = 1) => promised(waiter => partition.take(count, 1_000, units, waiter)) }
 }

@@ -66,9 +66,9 @@ export const startApp = async (
       quota: {
         now: clock.now,
         resetAfter: calendar.nextMidnight,
-        take: (_client, _at, waiter) => {
-          const allowed = left > 0
-          left = Math.max(0, left - 1)
+        take: (_client, _at, units, waiter) => {
+          const allowed = left >= units
+          if (allowed) left -= units
           waiter(undefined, { allowed, remaining: left })
         },
       },

@@ -3,10 +3,11 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { badRequest, createDocUrl, problemResponse } from '../../src/api/problem.ts'
 import { openApiDocument } from '../../src/api/reference/document.ts'
 import { errors as errorMeanings } from '../../src/api/reference/errors.ts'
 import { operationsFor } from '../../src/api/reference/operations.ts'
-import { failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
+import { failureSentence, failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { createKey } from '../../src/keys/key-form.ts'
@@ -38,6 +39,9 @@ const untried: Readonly<Record<string, Sentence>> = {
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
   internal_error: sentences.unexpected,
 }
+
+const bodyOf = (sentence: Sentence): string =>
+  problemResponse(badRequest(sentence), createDocUrl(null)).body.toString()
 
 /** The document as text. */
 export const documentText = async (t: Teardown): Promise<string> => {
@@ -101,8 +105,9 @@ export const documentText = async (t: Teardown): Promise<string> => {
   await provider.steer({ fault: 'internal-error' })
   const failing = await get('/weather/coords/21.0/90.0')
   errors[failing.body.code] = failing.body
-  for (const { code, text } of Object.values(untried)) errors[code] = { error: text, code }
-  for (const [code, error] of Object.entries(failureSentences)) errors[code] ??= { error, code }
+  const failures = Object.keys(failureSentences).filter(code => errors[code] === undefined)
+  for (const sentence of [...Object.values(untried), ...failures.map(failureSentence)])
+    errors[sentence.code] = JSON.parse(bodyOf(sentence))
   const missing = Object.keys(errorMeanings).filter(code => errors[code] === undefined)
   if (missing.length > 0) throw new Error(`no example of ${missing.join(', ')}`)
 

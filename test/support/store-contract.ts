@@ -49,6 +49,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       await body(t, store)
     })
   const key = keyRecord('key_1')
+  const restrictions = {
+    origins: ['https://nodi.example', 'https://*.nodi.example'],
+    addresses: ['192.0.2.0/24', '2001:db8::/32'],
+    endpoints: null,
+  }
+  const rates = { perSecond: 5, burst: 20, perMinute: null }
 
   test('lists are in the order of creation, and keys are listed in parts too', async (t, store) => {
     await store.ensureSubscriber(subscriber('sub_b', 'Meghna', 2_000))
@@ -71,6 +77,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       const changes: KeyChange[] = [
         ...[{ revokedAt: 5_000 }, { tier: 'starter' }, { limit: 77 }, { revokedAt: null }],
         ...[{ limit: null, tier: 'business' }, { expiresAt: 7_000 }, { expiresAt: null }, {}],
+        ...[{ restrictions }, { tier: 'free' }, { rates }, { restrictions: null }, { rates: null }],
       ]
       let expected: KeyRecord = key
       for (const change of changes) {
@@ -88,7 +95,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     { hash: 'older', validUntil: 1_000 },
     { hash: 'old', validUntil: 2_000 },
   ]
-  const whole = keyRecord('key_1', { limit: 77, formers, expiresAt: 9_000, externalId: 'নদী/1' })
+  const whole = keyRecord('key_1', {
+    ...{ limit: 77, formers, expiresAt: 9_000, externalId: 'নদী/1' },
+    ...{ restrictions, rates },
+  })
 
   keysTest('a key is kept with all that it has, and found by it', [whole], async (t, store) => {
     t.strictSame(await store.findKey('key_1'), whole)
@@ -201,6 +211,23 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await commit({ keyId: first, units: 0 }), [grant(0, 3, 3)])
     t.strictSame(await commit({ keyId: first, limit: 2 }), [grant(0, 3, 3)], 'a lowered limit')
     t.strictSame(await store.commit(batchOf('one', 99, [])), [])
+  })
+
+  test('units that are requested whole are granted all or none', async (t, store) => {
+    const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+    const whole = { isWhole: true, limit: 10 }
+    const [first = '', second = ''] = keysOfOnePartition(store, 2)
+    t.strictSame(await one({ ...whole, keyId: first, units: 11 }), [grant(0, 0, 0)])
+    t.strictSame(
+      await one({ ...whole, keyId: first, units: 7 }, { keyId: second, limit: 10, units: 11 }),
+      [grant(7, 7, 0), grant(10, 10, 0)],
+      'beside those of another key that are granted in part',
+    )
+    t.strictSame(await two({ ...whole, keyId: first, units: 4 }), [grant(0, 7, 7)])
+    t.strictSame(await two({ ...whole, keyId: first, units: 3 }), [grant(3, 10, 7)])
+    t.strictSame(await one({ ...whole, keyId: first, units: 2 }), [grant(0, 10, 10)])
+    t.strictSame(await one({ ...whole, keyId: first, units: 2, limit: 5 }), [grant(0, 10, 10)])
+    t.strictSame(await store.usedOn(first, ['2126-11-21']), [10])
   })
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {

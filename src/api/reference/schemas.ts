@@ -164,7 +164,22 @@ const code = field(
   'স্থায়ী: কখনো বদলায় না। নতুন যোগ হতে পারে।',
 )
 
-component('Error', 'What went wrong.', 'কী ভুল হয়েছে।', z.strictObject({ error, code }))
+const parameter = field(
+  z.string(),
+  'The parameter at fault, of path, query or `x-api-key`; left out where it is not one alone.',
+  'যে প্যারামিটারে ভুল, পথ, কোয়েরি বা `x-api-key`; একটিই না হলে থাকে না।',
+).optional()
+const docUrl = field(
+  z.string().regex(/\/docs#error-[a-z0-9_]+$/),
+  "The code's row in the reference: a URL, or where the operator has named none (`server.publicUrl`) a path from the root of the gateway.",
+  'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক তা না জানালে (`server.publicUrl`) গেটওয়ের মূল থেকে পথ।',
+)
+component(
+  'Error',
+  'What went wrong.',
+  'কী ভুল হয়েছে।',
+  z.strictObject({ error, code, parameter, doc_url: docUrl }),
+)
 component(
   'QuotaExhausted',
   "The day's quota is used up.",
@@ -172,6 +187,7 @@ component(
   z.strictObject({
     error,
     code: z.literal('quota_exhausted').meta(described('Stable.', 'স্থায়ী।')),
+    doc_url: docUrl,
     limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
     reset_at: field(
       z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

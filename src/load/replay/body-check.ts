@@ -14,7 +14,16 @@ import type { KeptBody } from './sender.ts'
 // Bytes that inflate to more than this are no answer of ours.
 const maxBytes = 16 * 1_048_576
 
-const refusal = z.looseObject({ error: z.string().min(1), code: z.string().regex(/^[a-z][a-z0-9_]+$/) })
+const refusal = z.looseObject({
+  error: z.string().min(1),
+  code: z.string().regex(/^[a-z][a-z0-9_]+$/),
+  // Gateways before 1.1 and proxies before a gateway send neither.
+  parameter: z.string().min(1).optional(),
+  doc_url: z
+    .string()
+    .regex(/\/docs#error-/)
+    .optional(),
+})
 const anyJson = z.json()
 
 export const checkBodies = (kept: readonly KeptBody[]): NonNullable<ReplayResult['bodies']> => {
@@ -124,6 +133,8 @@ const changing = ['current', 'hourly', 'daily', 'reset_at']
 
 const digestOf = (value: unknown): string => {
   const unchanging = JSON.stringify(value, (name, part: unknown) => {
+    // It names the gateway's own address.
+    if (name === 'doc_url') return undefined
     if (!changing.includes(name)) return part
     if (!(part instanceof Object)) return typeof part
     return Object.entries(part).map(([column, values]) => [

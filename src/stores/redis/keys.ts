@@ -213,4 +213,5 @@ const fieldsOf = ({ id: _, formers, ...record }: KeyRecord): Record<string, stri
 })
 
 // Null is an empty field: a Redis hash holds strings only.
-const fieldOf = (value: string | number | null): string => String(value ?? '')
+const fieldOf = (value: string | number | object | null): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')

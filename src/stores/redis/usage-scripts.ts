@@ -96,7 +96,7 @@ end
 /**
  * Commits one batch. KEYS: the counts of its day and the sums of its month. ARGV: instance, sequence, channel, the day, the
  * expiries of both hashes, the number of entries, and the entries packed one after the other: each is a `packedEntry` with
- * units, limit, admitted, confirmed, step and the id of the key. A refused entry creates no count. Returns `granted used before`
+ * units (negative: all or none), limit, admitted, confirmed, step and the id of the key. A refused entry creates no count. Returns `granted used before`
  * of all entries in one string, which is cheaper than a list of numbers. Where something was damaged it returns a second string
  * too: the numbers of the entries whose count was, and `day` or `month` for the whole hash. An overtaken batch counts nothing.
  */
@@ -156,7 +156,11 @@ for i = 1, size do
   local used = before + admitted - mine
   if used < 0 then used = 0 end
   local granted = limit - used
-  if granted > units then granted = units end
+  if units < 0 then
+    granted = granted + units < 0 and 0 or -units
+  elseif granted > units then
+    granted = units
+  end
   if granted < 0 then granted = 0 end
   used = used + granted
   local usedText = beforeText

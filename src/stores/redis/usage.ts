@@ -161,8 +161,8 @@ const packed = (entries: readonly UsageEntry[]): Buffer => {
   const write = (number: number): void => {
     at = bytes.writeDoubleLE(number, at)
   }
-  for (const { keyId, units, limit, admitted, confirmed, step } of entries) {
-    write(units)
+  for (const { keyId, units, isWhole, limit, admitted, confirmed, step } of entries) {
+    write(isWhole ? -units : units)
     write(limit)
     write(admitted)
     write(confirmed)

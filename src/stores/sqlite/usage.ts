@@ -218,14 +218,15 @@ export const embeddedUsage = ({
     let damaged: string[] = []
     const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
       damaged = []
-      return entries.map(({ keyId, units, limit, admitted, confirmed }) => {
+      return entries.map(({ keyId, units, isWhole, limit, admitted, confirmed }) => {
         const found = isInFile ? readInFile(keyId, day) : countOf(keyId, day)
         const before = found ?? admittedByAll(keyId, day)
         if (found === undefined) damaged.push(keyId)
         // Units that the count has lost are counted again.
         const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
         const corrected = Math.max(0, before + admitted - mine)
-        const granted = Math.max(0, Math.min(units, limit - corrected))
+        const left = Math.max(0, limit - corrected)
+        const granted = left >= units ? units : isWhole ? 0 : left
         const used = corrected + granted
         if (used !== found) put({ keyId, day, used, keepUntil })
         return { granted, used, before }
