@@ -36,6 +36,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   key_expired: sentences.key['key-expired'],
   origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
+  place_ambiguous: sentences.path.ambiguous('union', 'durgapur', 14, '55520241, 30333625, 55855849'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
   internal_error: sentences.unexpected,
 }
