@@ -325,6 +325,9 @@ const quota = section`How much a key may use per day.`({
   )`
     Requests per day by tier, whole numbers of at least 1. Add tiers of your own, beside these; a key whose tier is not
     listed at a start can't be used. The quota guards the gateway, not the provider: most requests are cached.`,
+  testPerDay: live(whole(1, 999_999_999_999), 1_000)`
+    Requests per day of a test key, 1 to 999999999999, unless it has a limit of its own. They cost the provider nothing,
+    and the gateway more time each than a cached one.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
     What happens while the store is away: share (each gateway admits from its local allowance, an equal share of what
     was left of every key it knows, and reports it afterwards) or refuse (500 with retry-after). Neither exceeds the

@@ -73,6 +73,7 @@ const table: Record<string, Row> = {
     'https://a/?b=c',
     '"https://a/?***"',
   ]),
+  'server.statusPage': flag,
   'server.cors.origins': row(
     'a list of origins, each with a scheme and a host, or ["*"] for any',
     ...['https://app.example.org', '"*"', 'null'],
@@ -155,6 +156,7 @@ const table: Record<string, Row> = {
     ...row('a whole number of at least 1', '0', '1.5', 'many', 'null'),
     path: 'quota.tiers.gold',
   },
+  'quota.testPerDay': row('a whole number from 1 to 999999999999', '0', '1.5', 'many', 'null'),
   'quota.whenStoreIsDown': oneOf('share, refuse'),
   'quota.keepUsageFor': duration('2d', '4000d', '47h', '4001d'),
   'log.file': file,
