@@ -184,10 +184,10 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account } = upstream
-  const { provider, budget, runs } = account
+  const { grid, timelines, account, accounts } = upstream
+  const { budget, runs } = account
   leave = async () => {
-    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
@@ -234,7 +234,7 @@ export const startGateway = async (
     },
   )
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const running = { timelines, runs }
+  const running = { timelines, runs, config: reload.running }
   const cache = createCacheAdmin(config, { store, catalogue, clock, running })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
@@ -323,7 +323,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     healthUrl,
-    settled: provider.settled,
+    settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {

@@ -137,6 +137,8 @@ t.test('the cache', async t => {
       ['-24,90,23,91', 2, /-24,90,23,91 looks like an option; put `--` before an argument/],
       ['all --soft', 2, /unknown option '--soft'/],
       ['23.51,90.01,23.52,90.02', 1, /has no centre of a grid cell in it; allowed: /],
+      ['all --area', 2, /the area is "all"; allowed: a place such as district\/3026, with the places/],
+      ['district/9 --area --dry-run', 1, /the district "9" was not found or is not published/],
       ['union/1', 1, /the union "1" was not found or is not published/],
     ),
     ...of(
