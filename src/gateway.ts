@@ -217,6 +217,7 @@ export const startGateway = async (
     {
       authenticate,
       quota: metering.quota,
+      usage: store,
       grid,
       timelines,
       calendar,
