@@ -15,10 +15,12 @@ import { InputError, messageOf } from './common/errors.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
+import { upstreamNamesIn } from './config/upstreams.ts'
 import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
+import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
 import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
@@ -98,7 +100,11 @@ export const startGateway = async (
   await using opening = new AsyncDisposableStack()
   const opened = <Part extends { close(): unknown }>(part: Part): Part =>
     opening.adopt(part, async () => void (await part.close()))
-  const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
+  const metrics = createMetrics({
+    clock,
+    store: config.redis.url === null ? 'embedded' : 'redis',
+    upstreams: config.provider.fallbacks.length > 0 ? upstreamNamesIn(config) : [],
+  })
   const accessLogIn = ({ log: settings }: Config) =>
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
@@ -122,7 +128,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota))
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.')) api.apply(next.server)
@@ -183,16 +189,19 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account } = upstream
-  const { provider, budget, runs } = account
+  const { grid, timelines, account, accounts } = upstream
+  const { budget, runs } = account
   leave = async () => {
-    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
-  opened(watchBudget(budget.state, clock.now, log))
+  for (const { name, account } of accounts.all)
+    opened(
+      watchBudget(account.budget.state, clock.now, name === undefined ? log : log.child({ upstream: name })),
+    )
 
-  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock)
   const status = config.server.statusPage
     ? createServiceStatus({
         timelines,
@@ -216,6 +225,7 @@ export const startGateway = async (
     {
       authenticate,
       quota: metering.quota,
+      usage: store,
       grid,
       timelines,
       calendar,
@@ -250,7 +260,7 @@ export const startGateway = async (
     dayUsage: createDayUsage({
       ...metering,
       loads: upstream.loads,
-      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
       calendar,
     }),
     catalogue,
@@ -277,7 +287,7 @@ export const startGateway = async (
       passthrough: account.passthrough,
       cache: { ...cache, ...warming },
       keys: {
-        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {
@@ -322,7 +332,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     healthUrl,
-    settled: provider.settled,
+    settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {

@@ -11,6 +11,7 @@ const exposed = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
+  'x-ratelimit-cost',
   'ratelimit-policy',
   'ratelimit',
   'retry-after',
@@ -18,6 +19,8 @@ const exposed = [
   'x-request-id',
   'cache-status',
   'link',
+  'x-key-expires',
+  'content-location',
   'date',
 ].join(', ')
 
@@ -26,7 +29,7 @@ export const preflightLines = [
   'access-control-allow-methods: GET, HEAD',
   // The headers that the API reads, and those of clients and tracers: a browser stops a request with any other header.
   `access-control-allow-headers: ${[
-    ...['x-api-key', 'x-request-id', 'if-none-match', 'traceparent', 'tracestate'],
+    ...['x-api-key', 'x-request-id', 'if-none-match', 'x-test-error', 'traceparent', 'tracestate'],
     // Firefox and Safari let a page set user-agent.
     ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace', 'user-agent'],
   ].join(', ')}`,

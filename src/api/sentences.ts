@@ -23,6 +23,15 @@ const sayOfKey = <const Code extends string>(code: Code, text: string): Sentence
   say(code, `the API key is ${text}`, 'x-api-key')
 
 const noWeather = 'no weather can be given for this place right now'
+const ofList = 'places or points, such as district/3026,coords/23.81/90.41'
+
+// Each may have 400 characters.
+const maxListed = 5
+const listed = (values: readonly string[]): string =>
+  [
+    ...values.slice(0, maxListed),
+    ...(values.length > maxListed ? [`and ${values.length - maxListed} more`] : []),
+  ].join(', ')
 
 export const sentences = {
   http: {
@@ -69,12 +78,37 @@ export const sentences = {
       'origin_not_allowed',
       `the origin is ${quoted(given)}; allowed: those that the operator of this gateway lists`,
     ),
+  /** Of a key that is bound to something else. The operator's ranges of addresses are named to nobody. */
+  bound: {
+    origin: (given: string | undefined, allowed: readonly string[]) =>
+      say(
+        'key_origin_not_allowed',
+        `the header origin is ${given === undefined ? 'missing' : quoted(given)}; allowed with this key: ${listed(allowed)}`,
+      ),
+    address: (given: string) =>
+      say(
+        'key_address_not_allowed',
+        `the address of the client is ${quoted(given)}; allowed with this key: the addresses that the operator has bound it to`,
+      ),
+    endpoint: (given: string, allowed: readonly string[]) =>
+      say('key_endpoint_not_allowed', `the endpoint is ${given}; allowed with this key: ${listed(allowed)}`),
+  },
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
+  quotaInsufficient: (limit: number, cost: number, remaining: number) =>
+    say(
+      'quota_insufficient',
+      `the request costs ${cost} of the daily quota of ${limit} requests of this key; ${remaining} are left`,
+    ),
   referenceBusy: (perMinute: number, page = 'the reference') =>
     say(
       'reference_busy',
       `${page} was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+    ),
+  testErrorUnknown: (given: string) =>
+    say(
+      'test_error_unknown',
+      `x-test-error is ${quoted(given)}; allowed: a code of the errors that /docs lists, such as quota_exhausted`,
     ),
   path: {
     missing: (url: string) =>
@@ -90,6 +124,13 @@ export const sentences = {
     ),
     place: (type: string, id: string) =>
       say('place_not_found', `the ${type} ${quoted(id)} was not found or is not published`, 'id'),
+    /** @param ids some of theirs, as a list in words */
+    ambiguous: (type: string, slug: string, count: number, ids: string) =>
+      say(
+        'place_ambiguous',
+        `${quoted(slug)} is the slug of ${count} places of the type ${type}, such as ${ids}; ask for one by its id, which /api/v1/locations?type=${type}&q=${slug} has`,
+        'id',
+      ),
     formerCode: (type: string, id: string, code: string, since: string | undefined) =>
       say(
         'place_code_changed',
@@ -126,6 +167,16 @@ export const sentences = {
         'point_out_of_bounds',
         `${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`,
         name,
+      ),
+    noPlaces: (max: number) => say('places_empty', `places is empty; allowed: 1 to ${max} ${ofList}`),
+    longPlaces: (length: number, longest: number) =>
+      say('places_too_long', `places has ${length} characters; allowed: at most ${longest}`),
+    manyPlaces: (count: number, max: number) =>
+      say('places_too_many', `places names ${count} places; allowed: 1 to ${max} ${ofList}`),
+    place: (given: string) =>
+      say(
+        'place_invalid',
+        `a place is ${quoted(given)}; allowed: a type and an id such as district/3026, or a point such as coords/23.81/90.41`,
       ),
     longSearch: (given: string, length: number, longest: number) =>
       say(

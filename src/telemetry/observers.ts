@@ -12,6 +12,7 @@ import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import { countCells } from '../weather/cell-set.ts'
+import { createFallbackObserver } from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Outages } from './outages.ts'
@@ -142,6 +143,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       warnSeldom('connections of an address', { client }, sentence)
     },
     responded: metrics.requestAnswered,
+    respondedToTest: (status: number): void => metrics.requestOfTestAnswered(String(status)),
     writerFellBack: (reason: string): void =>
       log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
     failed: (error: unknown, requestId: string): void => {
@@ -217,6 +219,14 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       outages.breaker(state)
       log.debug({ state }, 'circuit to the provider')
     },
+    onLoaded: name => {
+      if (name !== undefined) metrics.upstreams.loaded(name)
+    },
+    onUpstreamInUse: name => {
+      const level = name === metrics.upstreams.names[0] ? 'info' : 'warn'
+      log[level]({ upstream: name }, 'what is asked for is loaded from another upstream now')
+    },
+    ofFallback: createFallbackObserver(metrics.upstreams, log),
   }
 
   return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }

@@ -19,6 +19,7 @@ const of =
 const invalidHttp = of(400, false)
 const invalid = of(400, true)
 const refusedKey = of(401, false)
+const refusedUse = of(403, true)
 const notFound = of(404, true)
 const noWeather = of(500, true)
 const uncounted = of(500, false)
@@ -106,9 +107,25 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The web page's origin is not listed: ask the operator.",
     'ওয়েব পাতার উৎস তালিকায় নেই: পরিচালকের সঙ্গে যোগাযোগ করুন।',
   ),
+  key_origin_not_allowed: refusedUse(
+    'The key is for web pages of other origins, or for pages alone and no header origin came: use it there.',
+    'কী-টি অন্য উৎসের ওয়েব পাতার জন্য, বা শুধু পাতার জন্য আর origin হেডার আসেনি: সেখানেই ব্যবহার করুন।',
+  ),
+  key_address_not_allowed: refusedUse(
+    'The key is bound to other addresses: send the request from there, or ask the operator.',
+    'কী-টি অন্য ঠিকানার জন্য: সেখান থেকে অনুরোধ পাঠান, বা পরিচালকের সঙ্গে যোগাযোগ করুন।',
+  ),
+  key_endpoint_not_allowed: refusedUse(
+    'The key is for other endpoints: ask for those that the sentence names.',
+    'কী-টি অন্য এন্ডপয়েন্টের জন্য: বাক্যে যেগুলো আছে সেগুলো চান।',
+  ),
   quota_exhausted: of(429, false)(
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
+  ),
+  quota_insufficient: of(429, false)(
+    'Less of the quota is left than the request for a list of places costs; nothing was taken. Ask for fewer, or wait for retry-after.',
+    'স্থানের তালিকার অনুরোধের খরচের চেয়ে কোটা কম বাকি; কিছু নেওয়া হয়নি। কম স্থান চান, বা retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
   reference_busy: of(429, false)(
     'Too many requests for what needs no key (`/docs`, `/api/v1/openapi.json`, `/status`) came from one address, never of an endpoint: wait for retry-after.',
@@ -130,6 +147,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   place_not_found: notFound(
     'No published place of this type has this id: take type and id from `/api/v1/locations`.',
     'এই ধরনের কোনো প্রকাশিত স্থানের এই id নেই: `/api/v1/locations` থেকে type ও id নিন।',
+  ),
+  place_ambiguous: notFound(
+    'Several places of this type have this `slug_en`: ask for one by the id that the list has.',
+    'এই ধরনের একাধিক স্থানের একই `slug_en`: তালিকার id দিয়ে একটি চান।',
   ),
   place_code_changed: notFound(
     'The place has another id now: use the one that the sentence names.',
@@ -160,7 +181,21 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'The point lies outside the region: send one inside the bounds that the sentence names.',
     'বিন্দুটি এলাকার বাইরে: বাক্যে বলা সীমার ভেতরের বিন্দু পাঠান।',
   ),
+  places_empty: invalid('Send places or points in `places`.', 'তালিকায় স্থান বা বিন্দু পাঠান।'),
+  places_too_long: invalid('Send at most 5,000 characters in `places`.', 'তালিকায় সর্বোচ্চ ৫,০০০ অক্ষর পাঠান।'),
+  places_too_many: invalid(
+    'Send at most 100 places at once, and the others with another request.',
+    'একবারে সর্বোচ্চ ১০০টি স্থান পাঠান, বাকিগুলো আরেক অনুরোধে।',
+  ),
+  place_invalid: invalid(
+    'In a list of places alone: write it as `type/id` or `coords/lat/lng`.',
+    'শুধু স্থানের তালিকায়: ধরন ও id, বা বিন্দুর lat ও lng লিখুন, যেমন বর্ণনায় আছে।',
+  ),
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
+  test_error_unknown: invalid(
+    'The test key asks for an error that there is not: send a code of this table in `x-test-error`.',
+    'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: `x-test-error`-এ এই তালিকার একটি কোড পাঠান।',
+  ),
   internal_error: noWeather(
     'A fault of the gateway: try again after retry-after, and tell the operator the x-request-id.',
     'গেটওয়ের ত্রুটি: retry-after-এর পরে আবার চেষ্টা করুন এবং পরিচালককে x-request-id জানান।',

@@ -1,16 +1,16 @@
-// The endpoints as the reference describes them: the parameters that check their requests, what each means in both
+// The endpoints, and what a key asks of itself, as the reference describes them: the parameters that check their requests, what each means in both
 // languages, and a request that shows it.
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
-import { type EndpointName, templateOf } from '../../common/endpoints.ts'
+import { type AnswerName, type EndpointName, keyPath, templateOf } from '../../common/endpoints.ts'
 import { type Parameters, parametersOf } from '../parameters.ts'
 import type { Text } from './texts.ts'
 
 export type Operation = {
-  readonly name: EndpointName
+  readonly name: AnswerName
   /** In camel case, for generated clients. */
   readonly id: string
-  readonly tag: 'weather' | 'places'
+  readonly tag: 'weather' | 'places' | 'keys'
   /** Below the prefix, in the form of OpenAPI. */
   readonly path: string
   readonly summary: Text
@@ -28,12 +28,27 @@ export type Operation = {
 export const operationsFor = (bounds: Bounds, area: string): readonly Operation[] => {
   const operations = operationsByName(bounds)
   const parameters = parametersOf(bounds, area)
-  return (Object.keys(operations) as EndpointName[]).map(name => ({
+  const ofEndpoints = (Object.keys(operations) as EndpointName[]).map(name => ({
     name,
     path: templateOf(name),
     parameters: parameters[name],
     ...operations[name],
   }))
+  return [...ofEndpoints, ofKey]
+}
+
+const ofKey: Operation = {
+  name: 'key',
+  path: keyPath,
+  parameters: { path: {}, query: {} },
+  id: 'getKey',
+  tag: 'keys',
+  summary: ['The key itself', 'কী-টি নিজে'],
+  description: [
+    'What the key in the header may do, what is left of its quota, and what it used on each of thirty days. Takes no unit of the quota and is not counted in its usage. A key that is bound to endpoints may ask it too; one that is bound to origins or addresses only from there.',
+    'হেডারের কী কী করতে পারে, কোটার কত বাকি, আর ত্রিশ দিনের প্রতিদিন কত ব্যবহার হয়েছে। কোটার একক নেয় না, ব্যবহারেও গণনা হয় না। এন্ডপয়েন্টে সীমিত কী-ও এটি চাইতে পারে; উৎস বা ঠিকানায় সীমিত কী শুধু সেখান থেকে।',
+  ],
+  example: { path: {}, query: {}, show: ['remaining'] },
 }
 
 const operationsByName = (
@@ -78,6 +93,34 @@ const operationsByName = (
       show: ['daily', 'temperature_2m_max'],
     },
   },
+  weather_places: {
+    id: 'getWeatherOfPlaces',
+    tag: 'weather',
+    summary: ['Weather of up to 100 places', 'সর্বোচ্চ ১০০টি স্থানের আবহাওয়া'],
+    description: [
+      'What the endpoints of one place or point give for each, in one array. A place that has no weather has its error in its position. The request takes one unit for each distinct place, all of them or none; `x-ratelimit-cost` names them.',
+      'প্রতিটি স্থান বা বিন্দুর নিজের এন্ডপয়েন্টের উত্তর, এক তালিকায়। যে স্থানের আবহাওয়া নেই তার জায়গায় তার ত্রুটি থাকে। প্রতিটি ভিন্ন স্থানের জন্য এক একক, সবগুলো বা একটিও না; `x-ratelimit-cost` তা জানায়।',
+    ],
+    example: {
+      path: {},
+      query: { places: 'district/3026,coords/23.81/90.41', lang: 'en' },
+      show: [0, 'current', 'temperature_2m'],
+    },
+  },
+  forecast_places: {
+    id: 'getForecastOfPlaces',
+    tag: 'weather',
+    summary: ['Daily forecast of up to 100 places', 'সর্বোচ্চ ১০০টি স্থানের দৈনিক পূর্বাভাস'],
+    description: [
+      'The days of each place or point in one array; it costs what the weather of these places does.',
+      'প্রতিটি স্থান বা বিন্দুর দিনগুলো এক তালিকায়; খরচ একই স্থানগুলোর আবহাওয়ার সমান।',
+    ],
+    example: {
+      path: {},
+      query: { places: 'district/3026,upazila/302672', days: '3' },
+      show: [0, 'daily', 'temperature_2m_max'],
+    },
+  },
   locations: {
     id: 'listLocations',
     tag: 'places',
@@ -100,10 +143,17 @@ const operationsByName = (
 /** The meaning of each parameter, by name. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {
   type: ['Level of administration.', 'প্রশাসনিক স্তর।'],
-  id: ["The place's BBS code, as the list has it.", 'স্থানের BBS কোড, তালিকায় যেমন।'],
+  id: [
+    "The place's BBS code, as the list has it; or its `slug_en`, where no other place of the type has the same.",
+    'স্থানের BBS কোড, তালিকায় যেমন; বা এর `slug_en`, যদি একই ধরনের অন্য স্থানের তা না থাকে।',
+  ],
   lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
   lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
   lang: ['Language of `location.name` and `location.parent`.', '`location.name` ও `location.parent`-এর ভাষা।'],
+  places: [
+    'Places `type/id` and points `coords/lat/lng`, separated by commas. The same text twice counts and answers once.',
+    'কমা দিয়ে আলাদা করা স্থান `type/id` ও বিন্দু `coords/lat/lng`। একই লেখা দুবার দিলে একবার গণনা ও একবার উত্তর।',
+  ],
   days: ['How many days, from the current one on.', 'কত দিন, চলতি দিন থেকে।'],
   division_id: [
     'Districts of this division alone; ignored with another type.',

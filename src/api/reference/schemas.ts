@@ -4,7 +4,8 @@
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
-import type { EndpointName } from '../../common/endpoints.ts'
+import type { AnswerName } from '../../common/endpoints.ts'
+import { instant, keySchema } from './key-schema.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
@@ -106,52 +107,31 @@ const locationDetail = component(
   }),
 )
 
-/** The bodies of 200, by endpoint. */
-export const bodies = {
-  weather: component(
-    'Weather',
-    'Current conditions, hours and days of a place.',
-    'একটি স্থানের বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-    z.strictObject({ location: namedLocation, ...weatherBlocks }),
-  ),
-  coords: component(
-    'PointWeather',
-    'Current conditions, hours and days of a point.',
-    'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-    z.strictObject({ location: pointLocation, ...weatherBlocks }),
-  ),
-  forecast: component(
-    'Forecast',
-    'The days of a place.',
-    'একটি স্থানের দিনগুলো।',
-    z.strictObject({ location, daily, daily_units: dailyUnitsSchema, ...zone }),
-  ),
-  locations: component(
-    'LocationList',
-    'A page of places, the most populous first; ties are ordered by `id`.',
-    'স্থানের একটি পাতা, বেশি জনসংখ্যা আগে; সমান হলে `id` অনুসারে।',
-    z.strictObject({
-      results: z.array(listItem).max(100),
-      total: field(
-        z.int().min(0),
-        'All matches, before `limit` and `offset`.',
-        '`limit` ও `offset`-এর আগে মোট মিল।',
-      ),
-      type: field(z.enum(locationTypes), 'The requested type.', 'চাওয়া ধরন।'),
-      approximate: field(
-        z.literal(true),
-        'The places were found by a looser comparison of spellings; left out otherwise.',
-        'বানানের শিথিল তুলনায় স্থানগুলো পাওয়া গেছে; নইলে থাকে না।',
-      ).optional(),
-    }),
-  ),
-  location: component(
-    'LocationResponse',
-    'A place.',
-    'একটি স্থান।',
-    z.strictObject({ location: locationDetail }),
-  ),
-} as const satisfies Record<EndpointName, z.ZodType>
+const weather = component(
+  'Weather',
+  'Current conditions, hours and days of a place.',
+  'একটি স্থানের বর্তমান অবস্থা, ঘণ্টা ও দিন।',
+  z.strictObject({ location: namedLocation, ...weatherBlocks }),
+)
+const pointWeather = component(
+  'PointWeather',
+  'Current conditions, hours and days of a point.',
+  'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
+  z.strictObject({ location: pointLocation, ...weatherBlocks }),
+)
+const days = { daily, daily_units: dailyUnitsSchema, ...zone }
+const forecast = component(
+  'Forecast',
+  'The days of a place.',
+  'একটি স্থানের দিনগুলো।',
+  z.strictObject({ location, ...days }),
+)
+const pointForecast = component(
+  'PointForecast',
+  'The days of a point.',
+  'একটি বিন্দুর দিনগুলো।',
+  z.strictObject({ location: pointLocation, ...days }),
+)
 
 const error = field(
   z.string(),
@@ -174,26 +154,85 @@ const docUrl = field(
   "The code's row in the reference: a URL, or where the operator has named none (`server.publicUrl`) a path from the root of the gateway.",
   'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক তা না জানালে (`server.publicUrl`) গেটওয়ের মূল থেকে পথ।',
 )
-component(
+const errorBody = component(
   'Error',
   'What went wrong.',
   'কী ভুল হয়েছে।',
   z.strictObject({ error, code, parameter, doc_url: docUrl }),
 )
+
+/** The bodies of 200, by endpoint, and that of a key. */
+export const bodies = {
+  weather,
+  coords: pointWeather,
+  forecast,
+  locations: component(
+    'LocationList',
+    'A page of places, the most populous first; ties are ordered by `id`.',
+    'স্থানের একটি পাতা, বেশি জনসংখ্যা আগে; সমান হলে `id` অনুসারে।',
+    z.strictObject({
+      results: z.array(listItem).max(100),
+      total: field(
+        z.int().min(0),
+        'All matches, before `limit` and `offset`.',
+        '`limit` ও `offset`-এর আগে মোট মিল।',
+      ),
+      type: field(z.enum(locationTypes), 'The requested type.', 'চাওয়া ধরন।'),
+      approximate: field(
+        z.literal(true),
+        'The places were found by a looser comparison of spellings; left out otherwise.',
+        'বানানের শিথিল তুলনায় স্থানগুলো পাওয়া গেছে; নইলে থাকে না।',
+      ).optional(),
+    }),
+  ),
+  key: keySchema,
+  location: component(
+    'LocationResponse',
+    'A place.',
+    'একটি স্থান।',
+    z.strictObject({ location: locationDetail }),
+  ),
+  weather_places: component(
+    'WeatherOfPlaces',
+    'The weather of places and points in the requested order, or the error of one.',
+    'চাওয়া ক্রমে স্থান ও বিন্দুর আবহাওয়া, বা কোনোটির ত্রুটি।',
+    z
+      .array(z.union([weather, pointWeather, errorBody]))
+      .min(1)
+      .max(100),
+  ),
+  forecast_places: component(
+    'ForecastOfPlaces',
+    'The days of places and points in the requested order, or the error of one.',
+    'চাওয়া ক্রমে স্থান ও বিন্দুর দিনগুলো, বা কোনোটির ত্রুটি।',
+    z
+      .array(z.union([forecast, pointForecast, errorBody]))
+      .min(1)
+      .max(100),
+  ),
+} as const satisfies Record<AnswerName, z.ZodType>
+
 component(
   'QuotaExhausted',
-  "The day's quota is used up.",
-  'দিনের কোটা শেষ।',
+  "The day's quota is used up, or less is left than the request costs.",
+  'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি।',
   z.strictObject({
     error,
-    code: z.literal('quota_exhausted').meta(described('Stable.', 'স্থায়ী।')),
+    code: z.enum(['quota_exhausted', 'quota_insufficient']).meta(described('Stable.', 'স্থায়ী।')),
     doc_url: docUrl,
     limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
-    reset_at: field(
-      z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      'The next local midnight, in UTC.',
-      'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।',
-      'iso8601',
-    ),
+    reset_at: field(instant, 'The next local midnight, in UTC.', 'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।', 'iso8601'),
+    remaining: field(
+      z.int().min(0),
+      'What is left of the quota, where the request is for a list of places.',
+      'তালিকার অনুরোধে কোটার যা বাকি।',
+      'requests',
+    ).optional(),
+    cost: field(
+      z.int().min(1),
+      'What the request would have taken, where it is for a list of places.',
+      'তালিকার অনুরোধে যা খরচ হতো।',
+      'requests',
+    ).optional(),
   }),
 )
