@@ -17,6 +17,7 @@ import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
 import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
+import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
@@ -26,6 +27,7 @@ import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
 import { createFleetOutages } from './operate/fleet-outages.ts'
 import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
+import { createKeyPanel } from './operate/key-panel.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -137,7 +139,8 @@ export const startGateway = async (
       : undefined
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = opened(createKeyDirectory(store, clock))
-  const usageDetail = opened(createUsageDetail(store, calendar, clock))
+  const activities = createKeyActivities(calendar, clock)
+  const usageDetail = opened(createUsageDetail(store, calendar, clock, activities.used))
 
   // Whole, so that an error says where a relative path was looked for.
   const path = catalogueFile(config.catalogue.path)
@@ -211,7 +214,12 @@ export const startGateway = async (
         clock,
       })
     : undefined
-  const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
+  const apiObserver = {
+    ...observers.api,
+    used: usageDetail.count,
+    refused: activities.refused,
+    access: accessLogIn(config),
+  }
   const api = buildApi(
     {
       authenticate,
@@ -278,6 +286,14 @@ export const startGateway = async (
       cache: { ...cache, ...warming },
       keys: {
         parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        panel: createKeyPanel({
+          store,
+          dayUsage: parts.dayUsage,
+          activities,
+          tiers: () => reload.running().quota.tiers,
+          calendar,
+          now: () => metering.storeClock.now(),
+        }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {

@@ -55,6 +55,6 @@ export const opsRoutes: Routes = {
     [/^\/(?:keys|subscribers)\/[^/]+$/, { methods: reads, administers }],
     [/^\/keys\/[^/]+\/(?:rotate|revoke|reinstate|tier|limit|expire)$/, { methods: ['POST'], administers }],
     [/^\/subscribers\/[^/]+\/(?:revoke|reinstate)$/, { methods: ['POST'], administers }],
-    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage)$/, { methods: reads, administers }],
+    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage|usage\/keys)$/, { methods: reads, administers }],
   ],
 }
