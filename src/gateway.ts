@@ -20,6 +20,7 @@ import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
+import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
 import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
@@ -124,7 +125,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota))
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.')) api.apply(next.server)
@@ -186,16 +187,16 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account } = upstream
-  const { provider, budget, runs } = account
+  const { grid, timelines, account, accounts } = upstream
+  const { budget, runs } = account
   leave = async () => {
-    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
   opened(watchBudget(budget.state, clock.now, log))
 
-  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock)
   const status = config.server.statusPage
     ? createServiceStatus({
         timelines,
@@ -241,7 +242,7 @@ export const startGateway = async (
     },
   )
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const running = { timelines, runs }
+  const running = { timelines, runs, config: reload.running }
   const cache = createCacheAdmin(config, { store, catalogue, clock, running })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
@@ -258,7 +259,7 @@ export const startGateway = async (
     dayUsage: createDayUsage({
       ...metering,
       loads: upstream.loads,
-      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
       calendar,
     }),
     catalogue,
@@ -285,12 +286,12 @@ export const startGateway = async (
       passthrough: account.passthrough,
       cache: { ...cache, ...warming },
       keys: {
-        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
         panel: createKeyPanel({
           store,
           dayUsage: parts.dayUsage,
           activities,
-          tiers: () => reload.running().quota.tiers,
+          tiers: () => tiersOf(reload.running().quota),
           calendar,
           now: () => metering.storeClock.now(),
         }),
@@ -338,7 +339,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     healthUrl,
-    settled: provider.settled,
+    settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {

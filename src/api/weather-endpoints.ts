@@ -1,13 +1,16 @@
-// The endpoints with weather: of a place, of a point and the forecast of a place. Each reads its parameters, finds the cell and the
+// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its parameters, finds the cell and the
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
+import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
+import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
+import { listQueries } from './place-list.ts'
 import {
   type CurrentCatalogue,
   createPartMaker,
@@ -16,9 +19,9 @@ import {
   type PlacePart,
   pointPart,
 } from './places.ts'
-import { badRequest } from './problem.ts'
+import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
-import type { Endpoint } from './representation.ts'
+import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
 export type WeatherEndpointParts = AnswerParts & {
@@ -26,12 +29,14 @@ export type WeatherEndpointParts = AnswerParts & {
   readonly catalogue: CurrentCatalogue
   /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
+  /** Where the errors of places in a list are explained; by default a path from the root. */
+  readonly docUrl?: DocUrl | undefined
 }
 
 export const weatherEndpointsOf = (
   parts: WeatherEndpointParts,
 ): Readonly<Record<WeatherEndpoint, Endpoint>> => {
-  const { catalogue, calendar, compression } = parts
+  const { catalogue, calendar, compression, docUrl = createDocUrl(null) } = parts
   const answers = createAnswers(parts)
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
@@ -41,37 +46,70 @@ export const weatherEndpointsOf = (
   // Nearly all queries are one of these.
   const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
   const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
+  const readPoint = (lat: string | undefined, lng: string | undefined): ListedPlace => {
+    const latitude = coords.path.lat.read(lat)
+    const longitude = coords.path.lng.read(lng)
+    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude) }
+  }
+  const joined = createJoinedWeather({ read: answers.read, part: rendered.part, docUrl })
+  /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
+  const listed =
+    (form: PartForm) =>
+    (text: string): ListedPlace => {
+      const [type = '', id = '', ...more] = text.split('/')
+      if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+      if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+      const { cell, part } = findPlace(type, id)
+      return { cell, place: part(form) }
+    }
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
       const lang = languageOf(query)
       const place = findPlace(type, id)
-      return rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
+      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
+      return place.id === id ? found : located(found, place, lang === 'en' ? { lang } : {})
     },
     coords: ({ params, query, keyId }) => {
       const lang = languageOf(query)
-      const latitude = coords.path.lat.read(params.lat)
-      const longitude = coords.path.lng.read(params.lng)
-      const cell = answers.cellAt({ latitude, longitude })
-      return rendered.current(cell, pointPart(latitude, longitude), languageHeaders[lang], keyId)
+      const { cell, place } = readPoint(params.lat, params.lng)
+      return rendered.current(cell, place, languageHeaders[lang], keyId)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
       const days = forecast.query.days.read(queryOf(query, forecast.query).days)
       const place = findPlace(type, id)
-      return rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+      return place.id === id
+        ? found
+        : located(found, place, days === forecastDays ? {} : { days: String(days) })
+    },
+    weather_places: ({ query, keyId }) => {
+      const { places, lang } = listQueries.weather_places(query)
+      return joined(places, listed(lang), { headers: languageHeaders[lang], consumer: keyId })
+    },
+    forecast_places: ({ query, keyId }) => {
+      const { places, days } = listQueries.forecast_places(query)
+      return joined(places, listed('forecast'), { days, consumer: keyId })
     },
   }
 }
 
 const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
 
+type MaybeLater = ReturnType<Endpoint>
+
+const located = (found: MaybeLater, { id }: Place, query: Readonly<Record<string, string>>): MaybeLater =>
+  found instanceof Promise ? found.then(late => locatedAt(late, id, query)) : locatedAt(found, id, query)
+
 type Place = {
+  readonly id: string
   readonly cell: Cell
   part(form: PartForm): PlacePart
 }
 
-/** The place of a path. @throws Problem as `findLocation` does */
+/** The place of a path, by its id or its slug. @throws Problem as `findLocation` does */
 type FindPlace = (type: string, id: string) => Place
 
 /** What every response about a place has in common, made with its first request; a newer catalogue begins anew. */
@@ -87,6 +125,7 @@ export const createPlaces = (
     const parts: Partial<Record<PartForm, PlacePart>> = {}
     const make = makePart
     return {
+      id: location.id,
       cell: cellAt(location),
       part: form => {
         parts[form] ??= make(location, form)
@@ -103,8 +142,10 @@ export const createPlaces = (
     }
     const known = places.get(id)
     if (known?.type === type) return known
-    const place = { ...placeOf(findLocation(from, type, id)), type }
-    places.set(id, place)
+    const location = findLocation(from, type, id)
+    // It may be known by its id, where this is its slug.
+    const place = places.get(location.id) ?? { ...placeOf(location), type }
+    places.set(location.id, place)
     return place
   }
 }
