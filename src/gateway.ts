@@ -225,6 +225,7 @@ export const startGateway = async (
     {
       authenticate,
       quota: metering.quota,
+      usage: store,
       grid,
       timelines,
       calendar,

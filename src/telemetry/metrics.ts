@@ -153,7 +153,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     answered: (): Answers => {
       const answers = { all: 0, errors: 0 }
       for (const { first, second, counts } of timeRequest.all()) {
-        if (first === 'reference' || first === 'other' || notServed.has(Number(second))) continue
+        if (first === 'reference' || first === 'key' || first === 'other' || notServed.has(Number(second)))
+          continue
         const count = counts.reduce((sum, each) => sum + each, 0)
         answers.all += count
         if (Number(second) >= 500) answers.errors += count
