@@ -18,7 +18,7 @@ import {
   pointPart,
 } from './places.ts'
 import { badRequest } from './problem.ts'
-import { createRenderedWeather } from './rendered-weather.ts'
+import { createRenderedWeather, languageHeaders } from './rendered-weather.ts'
 import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
@@ -37,44 +37,74 @@ export const weatherEndpointsOf = (
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
   const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
-  const readLanguage = (query: string): Language =>
-    weather.query.lang.read(queryOf(query, weather.query).lang)
+  const read = (
+    query: string,
+    wanted: typeof weather.query | typeof coords.query,
+  ): Wanted & { lang: Language } => {
+    const given = queryOf(query, wanted)
+    const lang = wanted.lang.read(given.lang)
+    const included: readonly string[] = wanted.include.read(given.include) ?? []
+    const words = included.includes('text') ? lang : undefined
+    return { lang, words, hasPlace: included.includes('place') }
+  }
   // Nearly all queries are one of these.
-  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
-  const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
+  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, read(query, weather.query)]))
+  const { lang: wordsIn, ...ofForecast } = forecast.query
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const lang = languageOf(query)
+      const { lang, words } = usual.get(query) ?? read(query, weather.query)
       const place = findPlace(type, id)
-      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
-      return place.id === id ? found : located(found, place, lang === 'en' ? { lang } : {})
+      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId, words)
+      return place.id === id ? found : located(found, place, { lang, words })
     },
     coords: ({ params, query, keyId }) => {
-      const lang = languageOf(query)
+      const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
       const latitude = coords.path.lat.read(params.lat)
       const longitude = coords.path.lng.read(params.lng)
       const cell = answers.cellAt({ latitude, longitude })
-      return rendered.current(cell, pointPart(latitude, longitude), languageHeaders[lang], keyId)
+      const part = pointPart(latitude, longitude, hasPlace ? catalogue.current : undefined)
+      return rendered.current(cell, part, languageHeaders[lang], keyId, words)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
-      const days = forecast.query.days.read(queryOf(query, forecast.query).days)
+      const given = queryOf(query, ofForecast)
+      const days = ofForecast.days.read(given.days)
+      const hasText = given.include !== undefined && ofForecast.include.read(given.include)
+      // Without the text `lang` is ignored, as the contract has it.
+      const words = hasText ? wordsIn.read(queryOf(query, { lang: wordsIn }).lang) : undefined
       const place = findPlace(type, id)
-      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId)
-      return place.id === id
-        ? found
-        : located(found, place, days === forecastDays ? {} : { days: String(days) })
+      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId, words)
+      return place.id === id ? found : located(found, place, { lang: words, words, days })
     },
   }
 }
 
-const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
+/** What a query asks for. */
+type Wanted = {
+  readonly lang: Language | undefined
+  /** The language of what the codes mean, where that is included. */
+  readonly words: Language | undefined
+  readonly hasPlace: boolean
+}
 
 type MaybeLater = ReturnType<Endpoint>
 
-const located = (found: MaybeLater, { id }: Place, query: Readonly<Record<string, string>>): MaybeLater =>
-  found instanceof Promise ? found.then(late => locatedAt(late, id, query)) : locatedAt(found, id, query)
+/** What a slug is answered with. Of the query it says what is not the default. */
+const located = (
+  found: MaybeLater,
+  { id }: Place,
+  { lang, words, days = forecastDays }: Partial<Wanted> & { days?: number },
+): MaybeLater => {
+  const query = {
+    ...(lang === 'en' ? { lang } : {}),
+    ...(days === forecastDays ? {} : { days: String(days) }),
+    ...(words ? { include: 'text' } : {}),
+  }
+  return found instanceof Promise
+    ? found.then(late => locatedAt(late, id, query))
+    : locatedAt(found, id, query)
+}
 
 type Place = {
   readonly id: string

@@ -55,6 +55,8 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
         ...described(...meaning),
         required: isRequired,
         schema: shape,
+        // In one value, with commas.
+        ...(shape.type === 'array' ? { style: 'form', explode: false } : {}),
         ...(shown === undefined
           ? {}
           : { example: shape.type === 'string' || shape.enum ? shown : Number(shown) }),

@@ -152,6 +152,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'এমন type নেই: division, district, upazila বা union পাঠান।',
   ),
   lang_invalid: invalid('There is no such language: send bn or en.', 'এমন ভাষা নেই: bn বা en পাঠান।'),
+  include_invalid: invalid(
+    'The endpoint has no such addition: send one that the sentence names.',
+    'এই এন্ডপয়েন্টে এমন সংযোজন নেই: বাক্যে যা আছে তা পাঠান।',
+  ),
   number_invalid: invalid(
     'The value is no whole number, or out of its range: send decimal digits within the range that the sentence names.',
     'মানটি পূর্ণ সংখ্যা নয়, বা সীমার বাইরে: বাক্যে বলা সীমার মধ্যে দশমিক অঙ্ক পাঠান।',

@@ -80,7 +80,11 @@ export const headers = {
     'What the cache did (RFC 9211); `key` names the grid cell.',
     'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম।',
   ),
-  'content-language': header('en', '`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।'),
+  'content-language': header(
+    'en',
+    '`bn` or `en`, as `lang`; of the forecast with `include=text`.',
+    '`bn` বা `en`, `lang` অনুসারে; পূর্বাভাসে `include=text` থাকলে।',
+  ),
   'content-encoding': header(
     'gzip',
     'Where accept-encoding asks for it.',
@@ -150,7 +154,6 @@ const whereverNamed: readonly HeaderName[] = [
   'etag',
   'last-modified',
   'cache-status',
-  'content-language',
   'retry-after',
   'www-authenticate',
   'allow',
@@ -166,7 +169,7 @@ const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-sta
 export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
   weather: [...ofWeather, 'content-language', 'content-location'],
   coords: [...ofWeather, 'content-language'],
-  forecast: [...ofWeather, 'content-location'],
+  forecast: [...ofWeather, 'content-language', 'content-location'],
   locations: [...ofBody, 'link'],
   location: [...ofBody, 'content-location'],
 }
