@@ -19,12 +19,14 @@ import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
+import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
 import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
 import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
-import { createSelfReport, reportText } from './operate/instance-report.ts'
+import { createFleetOutages } from './operate/fleet-outages.ts'
+import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -41,6 +43,8 @@ import type { OpenLog } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createObservers } from './telemetry/observers.ts'
 import { openOutages } from './telemetry/outages.ts'
+import { openServiceDays } from './telemetry/service-days.ts'
+import { createServiceStatus } from './telemetry/service-status.ts'
 import { watchStoreFile } from './telemetry/store-file-watch.ts'
 import { createStoreWatch } from './telemetry/store-watch.ts'
 import type { Tracing } from './telemetry/tracing.ts'
@@ -119,7 +123,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota))
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.')) api.apply(next.server)
@@ -180,16 +184,34 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account } = upstream
-  const { provider, budget, runs } = account
+  const { grid, timelines, account, accounts } = upstream
+  const { budget, runs } = account
   leave = async () => {
-    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
   opened(watchBudget(budget.state, clock.now, log))
 
-  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock)
+  const status = config.server.statusPage
+    ? createServiceStatus({
+        timelines,
+        runs,
+        outages: createFleetOutages(store, timelines.instance, outages, clock),
+        days: opened(
+          openServiceDays({
+            store,
+            instance: timelines.instance,
+            answered: metrics.answered,
+            outages: () => recentOutages(outages, clock),
+            calendar,
+            clock,
+          }),
+        ),
+        clock,
+      })
+    : undefined
   const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
   const api = buildApi(
     {
@@ -202,6 +224,7 @@ export const startGateway = async (
       catalogue,
       clock,
       trace: tracing?.request,
+      status,
       observer: apiObserver,
     },
     {
@@ -211,7 +234,7 @@ export const startGateway = async (
     },
   )
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const running = { timelines, runs }
+  const running = { timelines, runs, config: reload.running }
   const cache = createCacheAdmin(config, { store, catalogue, clock, running })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
@@ -228,7 +251,7 @@ export const startGateway = async (
     dayUsage: createDayUsage({
       ...metering,
       loads: upstream.loads,
-      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
       calendar,
     }),
     catalogue,
@@ -255,7 +278,7 @@ export const startGateway = async (
       passthrough: account.passthrough,
       cache: { ...cache, ...warming },
       keys: {
-        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {
@@ -300,7 +323,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     healthUrl,
-    settled: provider.settled,
+    settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {

@@ -12,6 +12,7 @@ import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
 import { keyProblem, methodProblem, quotaProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
+import { testErrorOf } from './test-errors.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -76,10 +77,15 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
-    quota.take(client, state.arrivedAt, 1, (error, decision) => {
+    state.isTest = client.isTest
+    if (state.readCost) state.cost = state.readCost()
+    quota.take(client, state.arrivedAt, state.cost ?? 1, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
-        next(decision ? enforce(request, state, decision) : error)
+        const problem = decision ? enforce(request, state, decision) : error
+        const wanted = client.isTest && decision?.allowed && request.headers['x-test-error']
+        if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
+        else next(problem)
       } catch (fault) {
         // A fault of the program, which must not keep the other requests of the batch from their answers.
         queueMicrotask(() => {
@@ -98,13 +104,14 @@ export const createAdmission = (
     state.isDecided = true
     state.remaining = remaining
     observer.admission(allowed ? 'allowed' : 'exhausted')
-    if (!allowed) return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now())
+    if (!allowed)
+      return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
     return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
   return {
     /**
-     * Authenticates and takes one unit, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
+     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
      * which the store has counted. @throws Problem of the transport
      */
     decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
@@ -155,6 +162,9 @@ export const rateLimitLines = (limit: RateLimit): string => {
   putRateLimit(parts, 0, limit)
   return parts.join('')
 }
+
+/** Of every response to a test key. */
+export const testLine = 'x-test-data: fixed\r\n'
 
 export const rateLimitParts = 5
 

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
-import { keyPrefix } from '../keys/key-form.ts'
+import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
 import { methodOf } from './connection/http2.ts'
@@ -63,23 +63,39 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
   // Where a key may be that did not come in its header.
   const elsewhere =
     headers.authorization === undefined
-      ? url.includes(keyPrefix)
+      ? url.includes(keyPrefix) || url.includes(testKeyPrefix)
         ? 'the URL'
         : undefined
       : 'the header authorization'
   const sentence = refusal === 'missing' ? sentences.key.missing(elsewhere) : sentences.key[refusal]
-  // RFC 9110 demands a challenge with every 401.
-  return new Problem(401, sentence, { 'www-authenticate': 'ApiKey realm="abohawa"' })
+  return new Problem(401, sentence, challenge)
 }
 
-/** The 429 of the contract, with its own fields in the body. */
-export const quotaProblem = (limit: number, resetsAt: number, now: number): Problem =>
+/** RFC 9110 demands it with every 401. */
+export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
+
+/**
+ * The 429 of the contract, with its own fields in the body.
+ * @param cost the units of a request that may take several, of which `remaining` are left
+ */
+export const quotaProblem = (
+  limit: number,
+  resetsAt: number,
+  now: number,
+  cost?: number | undefined,
+  remaining = 0,
+): Problem =>
   new Problem(
     429,
-    sentences.quotaExhausted(limit),
+    cost === undefined || remaining === 0
+      ? sentences.quotaExhausted(limit)
+      : sentences.quotaInsufficient(limit, cost, remaining),
     { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
-    { fields: { limit, reset_at: isoOf(resetsAt) } },
+    { fields: { limit, reset_at: isoOf(resetsAt), ...(cost === undefined ? {} : { remaining, cost }) } },
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>
-  new Problem(405, sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' })
+  new Problem(405, sentences.http.method(methodOf(request)), methods)
+
+/** The header of every 405. */
+export const methods = { allow: 'GET, HEAD' } as const

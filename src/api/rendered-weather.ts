@@ -6,6 +6,7 @@ import { flatText } from '../common/flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
+import type { GzipPart } from './joined-gzip.ts'
 import type { Language } from './parameters.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
@@ -49,6 +50,16 @@ const keptOf = ({ derived }: CellResult): Kept => {
   return derived.data as Kept
 }
 
+/** A place with a slice of its cell's weather, as a part of a larger body. */
+export type WeatherPart = Pick<Freshness, 'maxAge' | 'ttl'> & {
+  readonly place: PlacePart
+  readonly slice: Pick<Rendered, 'bytes' | 'tag'>
+  readonly result: CellResult
+  deflated(): GzipPart
+}
+
+export type RenderedWeather = ReturnType<typeof createRenderedWeather>
+
 export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
   const account = (result: CellResult, kept: Kept): void => {
     let bytes = 0
@@ -88,15 +99,17 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     cell: result.subject.id,
     chunks: [place.bytes, rendered.bytes],
     heads: {},
-    encode: accepted => {
-      rendered.encodings ??= createEncodings(rendered.bytes, compression)
-      return rendered.encodings.encode(place, accepted, () => {
-        const kept = keptOf(result)
-        // The slice may have ended meanwhile.
-        if (kept.includes(rendered)) account(result, kept)
-      })
-    },
+    encode: accepted => encodingsOf(rendered).encode(place, accepted, () => grown(result, rendered)),
   })
+  const encodingsOf = (rendered: Rendered): Encodings => {
+    rendered.encodings ??= createEncodings(rendered.bytes, compression)
+    return rendered.encodings
+  }
+  const grown = (result: CellResult, rendered: Rendered): void => {
+    const kept = keptOf(result)
+    // The slice may have ended meanwhile.
+    if (kept.includes(rendered)) account(result, kept)
+  }
 
   const represent = (
     result: CellResult,
@@ -119,36 +132,29 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     return joined
   }
 
+  const currentOf = (result: CellResult, words?: Language): Rendered =>
+    sliceOf(result, slotOf(0, words), () => {
+      const weather = answers.weather(result)
+      return { ...weather, bytes: weatherPart(weather, timezone, words) }
+    })
+  const forecastOf = (result: CellResult, days: number, words?: Language): Rendered =>
+    sliceOf(result, slotOf(days, words), () => {
+      const forecast = answers.forecast(result, days)
+      return { ...forecast, bytes: forecastPart(forecast, timezone, words) }
+    })
   const representCurrent = (
     result: CellResult,
     place: PlacePart,
     headers: string,
     words?: Language,
-  ): Representation =>
-    represent(
-      result,
-      sliceOf(result, slotOf(0, words), () => {
-        const weather = answers.weather(result)
-        return { ...weather, bytes: weatherPart(weather, timezone, words) }
-      }),
-      place,
-      headers,
-    )
+  ): Representation => represent(result, currentOf(result, words), place, headers)
   const representForecast = (
     result: CellResult,
     days: number,
     place: PlacePart,
     words?: Language,
   ): Representation =>
-    represent(
-      result,
-      sliceOf(result, slotOf(days, words), () => {
-        const forecast = answers.forecast(result, days)
-        return { ...forecast, bytes: forecastPart(forecast, timezone, words) }
-      }),
-      place,
-      words ? languageHeaders[words] : '',
-    )
+    represent(result, forecastOf(result, days, words), place, words ? languageHeaders[words] : '')
 
   // What comes in a later turn is a copy, because other responses with the same bytes may be sent before it is used.
   return {
@@ -182,6 +188,17 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
         ? result.then(late => ({ ...representForecast(late, days, place, words) }), failedFor(cell))
         : representForecast(result, days, place, words)
     },
+    /** A place with what was read of its cell: the current weather, or the forecast of some days. @throws AbohawaError */
+    part: (result: CellResult, place: PlacePart, days: number | undefined): WeatherPart => {
+      const slice = days === undefined ? currentOf(result) : forecastOf(result, days)
+      return {
+        ...timesOf(result, slice),
+        place,
+        slice,
+        result,
+        deflated: () => encodingsOf(slice).part(() => grown(result, slice)),
+      }
+    },
   }
 }
 
@@ -213,10 +230,8 @@ type Freshness = {
 }
 
 const freshnessOf = (result: CellResult, rendered: Rendered): Freshness => {
-  const { readAt, fetchedAt, freshUntil, outcome, source } = result
-  // The slice ends, or the timeline turns stale.
-  const maxAge = secondsBetween(readAt, Math.min(rendered.endsAt, freshUntil))
-  const ttl = Math.floor((freshUntil - readAt) / 1000)
+  const { readAt, fetchedAt, outcome, source } = result
+  const { maxAge, ttl } = timesOf(result, rendered)
   const isUsual = outcome === 'hit' && source === 'memory' && fetchedAt <= readAt
   const last = rendered.freshness
   if (isUsual && last?.maxAge === maxAge && last.ttl === ttl) return last
@@ -227,6 +242,15 @@ const freshnessOf = (result: CellResult, rendered: Rendered): Freshness => {
   if (isUsual) rendered.freshness = freshness
   return freshness
 }
+
+/** In seconds: until the slice ends or the timeline turns stale, and until the latter. */
+const timesOf = (
+  { readAt, freshUntil }: CellResult,
+  { endsAt }: Rendered,
+): Pick<Freshness, 'maxAge' | 'ttl'> => ({
+  maxAge: secondsBetween(readAt, Math.min(endsAt, freshUntil)),
+  ttl: Math.floor((freshUntil - readAt) / 1000),
+})
 
 /** Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`. */
 const freshnessHeaders = (
@@ -243,18 +267,22 @@ const freshnessHeaders = (
 const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'readAt'>): string =>
   `last-modified: ${new Date(Math.min(fetchedAt, readAt)).toUTCString()}\r\n`
 
-/** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
+/**
+ * The parameters of `cache-status` (RFC 9211); the access log has the same text. The upstream, a name that the operator chose, is an
+ * extension: it is there where there are several.
+ */
 const cacheStatus = (
-  { outcome, source, forwarded, collapsed }: CellResult,
+  { outcome, source, forwarded, collapsed, upstream }: CellResult,
   // Negative for a stale response.
   ttlSeconds: number,
 ): string => {
   const ttl = `ttl=${ttlSeconds}`
   const shared = collapsed ? '; collapsed' : ''
-  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
+  const from = upstream === undefined ? '' : `; upstream=${upstream}`
+  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}${from}`
   // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with
   // a negative ttl.
-  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}`
+  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}${from}`
 }
 
 const secondsBetween = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1000))

@@ -86,7 +86,7 @@ export const createRequestHook = (parts: RequestParts) => {
   const openState = (request: FastifyRequest): RequestState => {
     const { id, originalUrl, raw } = request
     const { traceparent } = raw.headers
-    const { endpoint = 'other', isOpen = false } = request.routeOptions.config
+    const { endpoint = 'other', isOpen = false, costOf } = request.routeOptions.config
     const arrivedAt = quota.now()
     const connection = connectionOf(raw) ?? connections.ofFirst(raw)
     // Before the socket is closed, for it has no address then.
@@ -97,6 +97,8 @@ export const createRequestHook = (parts: RequestParts) => {
       url: originalUrl,
       endpoint,
       isOpen,
+      readCost: costOf && (() => costOf(request.query as string)),
+      cost: undefined,
       connection,
       connectionRequest: 0,
       httpVersion: raw.httpVersion,
@@ -106,6 +108,7 @@ export const createRequestHook = (parts: RequestParts) => {
       resetsAt: quota.resetAfter(arrivedAt),
       client: null,
       keyId: undefined,
+      isTest: false,
       tier: undefined,
       refusedKeyId: undefined,
       remaining: 0,
@@ -186,9 +189,10 @@ export const createRequestHook = (parts: RequestParts) => {
   }
 }
 
-export const countAnswer = ({ responded, used }: AnswerObserver, answered: Readonly<Answered>): void => {
-  responded(answered.endpoint, answered.status, answered.ms / 1000)
-  used(answered)
+export const countAnswer = (observer: AnswerObserver, answered: Readonly<Answered>): void => {
+  if (answered.isTest) observer.respondedToTest(answered.status)
+  else observer.responded(answered.endpoint, answered.status, answered.ms / 1000)
+  observer.used(answered)
 }
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.

@@ -23,6 +23,7 @@ const sayOfKey = <const Code extends string>(code: Code, text: string): Sentence
   say(code, `the API key is ${text}`, 'x-api-key')
 
 const noWeather = 'no weather can be given for this place right now'
+const ofList = 'places or points, such as district/3026,coords/23.81/90.41'
 
 export const sentences = {
   http: {
@@ -71,10 +72,20 @@ export const sentences = {
     ),
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
-  referenceBusy: (perMinute: number) =>
+  quotaInsufficient: (limit: number, cost: number, remaining: number) =>
+    say(
+      'quota_insufficient',
+      `the request costs ${cost} of the daily quota of ${limit} requests of this key; ${remaining} are left`,
+    ),
+  referenceBusy: (perMinute: number, page = 'the reference') =>
     say(
       'reference_busy',
-      `the reference was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+      `${page} was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+    ),
+  testErrorUnknown: (given: string) =>
+    say(
+      'test_error_unknown',
+      `x-test-error is ${quoted(given)}; allowed: a code of the errors that /docs lists, such as quota_exhausted`,
     ),
   path: {
     missing: (url: string) =>
@@ -135,6 +146,16 @@ export const sentences = {
         'point_out_of_bounds',
         `${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`,
         name,
+      ),
+    noPlaces: (max: number) => say('places_empty', `places is empty; allowed: 1 to ${max} ${ofList}`),
+    longPlaces: (length: number, longest: number) =>
+      say('places_too_long', `places has ${length} characters; allowed: at most ${longest}`),
+    manyPlaces: (count: number, max: number) =>
+      say('places_too_many', `places names ${count} places; allowed: 1 to ${max} ${ofList}`),
+    place: (given: string) =>
+      say(
+        'place_invalid',
+        `a place is ${quoted(given)}; allowed: a type and an id such as district/3026, or a point such as coords/23.81/90.41`,
       ),
     longSearch: (given: string, length: number, longest: number) =>
       say(

@@ -1,14 +1,17 @@
-// The endpoints with weather: of a place, of a point and the forecast of a place. Each reads its parameters, finds the cell and the
+// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its parameters, finds the cell and the
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
 import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
+import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
+import { listQueries } from './place-list.ts'
 import {
   type CurrentCatalogue,
   createPartMaker,
@@ -17,7 +20,7 @@ import {
   type PlacePart,
   pointPart,
 } from './places.ts'
-import { badRequest } from './problem.ts'
+import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
 import { createRenderedWeather, languageHeaders } from './rendered-weather.ts'
 import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
@@ -27,12 +30,14 @@ export type WeatherEndpointParts = AnswerParts & {
   readonly catalogue: CurrentCatalogue
   /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
+  /** Where the errors of places in a list are explained; by default a path from the root. */
+  readonly docUrl?: DocUrl | undefined
 }
 
 export const weatherEndpointsOf = (
   parts: WeatherEndpointParts,
 ): Readonly<Record<WeatherEndpoint, Endpoint>> => {
-  const { catalogue, calendar, compression } = parts
+  const { catalogue, calendar, compression, docUrl = createDocUrl(null) } = parts
   const answers = createAnswers(parts)
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
@@ -50,6 +55,23 @@ export const weatherEndpointsOf = (
   // Nearly all queries are one of these.
   const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, read(query, weather.query)]))
   const { lang: wordsIn, ...ofForecast } = forecast.query
+  const readPoint = (lat: string | undefined, lng: string | undefined, near?: Catalogue): ListedPlace => {
+    const latitude = coords.path.lat.read(lat)
+    const longitude = coords.path.lng.read(lng)
+    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude, near) }
+  }
+  const joined = createJoinedWeather({ read: answers.read, part: rendered.part, docUrl })
+  /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
+  const listed =
+    (form: PartForm) =>
+    (text: string): ListedPlace => {
+      const [type = '', id = '', ...more] = text.split('/')
+      if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+      if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+      const { cell, part } = findPlace(type, id)
+      return { cell, place: part(form) }
+    }
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
@@ -61,11 +83,8 @@ export const weatherEndpointsOf = (
     },
     coords: ({ params, query, keyId }) => {
       const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
-      const latitude = coords.path.lat.read(params.lat)
-      const longitude = coords.path.lng.read(params.lng)
-      const cell = answers.cellAt({ latitude, longitude })
-      const part = pointPart(latitude, longitude, hasPlace ? catalogue.current : undefined)
-      return rendered.current(cell, part, languageHeaders[lang], keyId, words)
+      const { cell, place } = readPoint(params.lat, params.lng, hasPlace ? catalogue.current : undefined)
+      return rendered.current(cell, place, languageHeaders[lang], keyId, words)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
       const given = queryOf(query, ofForecast)
@@ -76,6 +95,14 @@ export const weatherEndpointsOf = (
       const place = findPlace(type, id)
       const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId, words)
       return place.id === id ? found : located(found, place, { lang: words, words, days })
+    },
+    weather_places: ({ query, keyId }) => {
+      const { places, lang } = listQueries.weather_places(query)
+      return joined(places, listed(lang), { headers: languageHeaders[lang], consumer: keyId })
+    },
+    forecast_places: ({ query, keyId }) => {
+      const { places, days } = listQueries.forecast_places(query)
+      return joined(places, listed('forecast'), { days, consumer: keyId })
     },
   }
 }

@@ -6,8 +6,9 @@ import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
-import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
+import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
+import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -15,6 +16,8 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
+  /** Whether it gets fixed weather, which costs the provider nothing. */
+  readonly isTest: boolean
   /** The meter's count of the running window, held here so that it is looked up once. */
   count?: Count | undefined
 }
@@ -101,7 +104,7 @@ export const createAuthenticate = (
         'tier_not_configured',
         `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
-    return { client: { keyId, subscriberId, tier, limit } }
+    return { client: { keyId, subscriberId, tier, limit, isTest: tier === testTier } }
   }
 
   const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
@@ -118,7 +121,7 @@ export const createAuthenticate = (
 
   const authenticate: Authenticate = (text, memo = emptyKeyMemo()) => {
     if (text === undefined || text === '') return { refusal: 'missing' }
-    if (!text.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    if (!text.startsWith(keyPrefix) && !text.startsWith(testKeyPrefix)) return { refusal: 'wrong-prefix' }
     // A cached key had the right form, so only other keys need the check of form and checksum.
     if (text.length !== keyLength) return { refusal: 'malformed' }
     let known = memo.presented

@@ -2,7 +2,7 @@
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
-import { apiPrefix } from '../../common/endpoints.ts'
+import { apiPrefix, type EndpointName } from '../../common/endpoints.ts'
 import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
 import { type ProblemStatus, problemStatuses } from '../../telemetry/label-values.ts'
 import type { Parameters } from '../parameters.ts'
@@ -54,12 +54,9 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
         in: where,
         ...described(...meaning),
         required: isRequired,
-        schema: shape,
-        // In one value, with commas.
         ...(shape.type === 'array' ? { style: 'form', explode: false } : {}),
-        ...(shown === undefined
-          ? {}
-          : { example: shape.type === 'string' || shape.enum ? shown : Number(shown) }),
+        schema: shape,
+        ...(shown === undefined ? {} : { example: exampleOf(shape, shown) }),
       }
     })
   return [
@@ -67,6 +64,11 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
     ...of('query', parameters.query, example.query),
     ...requestHeaders,
   ]
+}
+
+const exampleOf = ({ type, enum: choices }: Json, shown: string): unknown => {
+  if (type === 'array') return shown.split(',')
+  return type === 'string' || choices ? shown : Number(shown)
 }
 
 // The key is a security scheme, and codings are the client library's.
@@ -91,13 +93,23 @@ const requestHeaders: readonly Json[] = [
     required: false,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
   },
+  {
+    name: 'x-test-error',
+    in: 'header',
+    ...described(
+      'With a test key alone: the `code` of the error that the answer is to be. Other keys ignore it.',
+      'কেবল পরীক্ষার কী-র সঙ্গে: যে ত্রুটি উত্তর হবে তার `code`। অন্য কী-তে উপেক্ষিত।',
+    ),
+    required: false,
+    schema: { type: 'string' },
+  },
 ]
 
-const headerRefs = (names: readonly HeaderName[]): Json =>
+const headerRefs = (names: readonly HeaderName[], of?: EndpointName): Json =>
   Object.fromEntries(
     names.map(name => [
       name,
-      { $ref: `#/components/headers/${isAlwaysThere(name) ? name : `${name}-optional`}` },
+      { $ref: `#/components/headers/${isAlwaysThere(name, of) ? name : `${name}-optional`}` },
     ]),
   )
 
@@ -110,7 +122,10 @@ const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
   ],
   404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
   405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
-  429: ["The day's quota is used up. Does not count.", 'দিনের কোটা শেষ। গণনা হয় না।'],
+  429: [
+    "The day's quota is used up, or does not suffice. Does not count.",
+    'দিনের কোটা শেষ, বা যথেষ্ট নয়। গণনা হয় না।',
+  ],
   500: [
     'No weather can be given, or the key could not be checked. Wait for retry-after.',
     'আবহাওয়া দেওয়া যাচ্ছে না, বা কী যাচাই করা যায়নি। retry-after পর্যন্ত অপেক্ষা করুন।',
@@ -159,7 +174,7 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
     responses: {
       200: {
         ...described('The body that the endpoint has.', 'এন্ডপয়েন্টের বডি।'),
-        headers: headerRefs(given),
+        headers: headerRefs(given, name),
         content: {
           'application/json': {
             schema: { $ref: `#/components/schemas/${named.get(bodies[name])?.id}` },
@@ -172,7 +187,10 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
           'The body is the one that if-none-match names. Counts.',
           'বডি if-none-match-এর বডিই। গণনা হয়।',
         ),
-        headers: headerRefs(given.filter(header => header !== 'content-encoding')),
+        headers: headerRefs(
+          given.filter(header => header !== 'content-encoding'),
+          name,
+        ),
       },
       ...Object.fromEntries(
         problemStatuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
@@ -193,8 +211,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
       version,
       ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-        `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
       ),
       license: licence,
     },
@@ -215,15 +233,22 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
           in: 'header',
           name: 'x-api-key',
           ...described(
-            'Begins with svc_live_; the operator issues it and shows it once.',
-            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান।',
+            'Begins with svc_live_; the operator issues it and shows it once. A key that begins with svc_test_ is for test suites: its weather is made up and never changes, and x-test-error has it answered with any error.',
+            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান। svc_test_ দিয়ে শুরু কী পরীক্ষার জন্য: তার আবহাওয়া বানানো ও অপরিবর্তনীয়, আর x-test-error দিলে যেকোনো ত্রুটি উত্তর হয়।',
           ),
         },
       },
       headers: Object.fromEntries(
-        used.map(name => {
-          const isThere = isAlwaysThere(name)
-          return [isThere ? name : `${name}-optional`, headerObject(headers[name], isThere)]
+        used.flatMap(name => {
+          const everywhere = isAlwaysThere(name)
+          const kinds = new Set([
+            everywhere,
+            ...operations.map(of => everywhere && isAlwaysThere(name, of.name)),
+          ])
+          return [...kinds].map(isThere => [
+            isThere ? name : `${name}-optional`,
+            headerObject(headers[name], isThere),
+          ])
         }),
       ),
       responses: Object.fromEntries(
