@@ -122,7 +122,7 @@ export const startGateway = async (
       if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
-      if (isChanged('server.')) api.apply(next.server)
+      if (isChanged('server.') || isChanged('quota.')) api.apply({ ...next.server, ...next.quota })
     },
     clock,
     observer: observers.reload,
@@ -199,6 +199,7 @@ export const startGateway = async (
     },
     {
       ...config.server,
+      notModifiedCost: config.quota.notModifiedCost,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },

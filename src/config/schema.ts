@@ -288,6 +288,9 @@ const quota = section`How much a key may use per day.`({
   )`
     Requests per day by tier, whole numbers of at least 1. Add tiers of your own, beside these; a key whose tier is not
     listed at a start can't be used. The quota guards the gateway, not the provider: most requests are cached.`,
+  notModifiedCost: live(decimal(0, 1), 1)`
+    Share of its units that a request costs whose answer is 304, not modified, 0 to 1. With 0 programs that keep answers and
+    ask again with their etag pay for what changed alone. A fraction is given back once it comes to a whole unit.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
     What happens while the store is away: share (each gateway admits from its local allowance, an equal share of what
     was left of every key it knows, and reports it afterwards) or refuse (500 with retry-after). Neither exceeds the

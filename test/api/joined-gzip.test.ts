@@ -6,11 +6,14 @@ import { pipeline } from 'node:stream/promises'
 import { crc32, createGunzip, deflateRawSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import {
+  createJoinedGzip,
   deflatedStart,
   type GzipStart,
   gzipEnd,
   joinedCrc,
   joinedGzip,
+  openPartOptions,
+  storedPart,
   storedStart,
 } from '../../src/api/joined-gzip.ts'
 
@@ -35,6 +38,23 @@ t.test('both parts come out as they went in, and a checksum goes on without the 
         t.ok(gunzipSync(joined(start(one), other)).equals(whole), `${name}: ${first} and ${second} bytes`)
       t.equal(joinedCrc(crc32(one), endOf(other)), crc32(whole), `${first} and ${second} bytes`)
     }
+})
+
+t.test('any number of parts are joined, those that were stored and those that were compressed', async t => {
+  const deflated = (bytes: Buffer) => gzipEnd(bytes, deflateRawSync(bytes, openPartOptions))
+  for (const parts of [0, 1, 2, 40]) {
+    const joined = createJoinedGzip()
+    const whole: Buffer[] = [Buffer.from('[')]
+    joined.add(storedPart(Buffer.from('[')))
+    for (let i = 0; i < parts; i++) {
+      const [place, weather] = [text(200 + i), text((i * 997) % 70_000)]
+      joined.addStart(i % 2 ? storedStart(place) : deflatedStart(place))
+      joined.add(deflated(weather))
+      whole.push(place, weather)
+    }
+    const bytes = Buffer.concat(joined.end(storedPart(Buffer.from(']'), true)))
+    t.ok(gunzipSync(bytes).equals(Buffer.concat([...whole, Buffer.from(']')])), `${parts} places`)
+  }
 })
 
 t.test('a reader of single bytes gets all of it, and nothing is left over', async t => {
