@@ -2,12 +2,13 @@
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
-import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
+import { createJoinedWeather, expectedError, type ListedPlace, type PlaceList } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
 import { listQueries } from './place-list.ts'
 import {
@@ -48,18 +49,32 @@ export const weatherEndpointsOf = (
     const longitude = coords.path.lng.read(lng)
     return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude) }
   }
-  const joined = createJoinedWeather({ read: answers.read, part: rendered.part })
-  /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
-  const listed =
-    (form: PartForm) =>
-    (text: string): ListedPlace => {
-      const [type = '', id = '', ...more] = text.split('/')
-      if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
-      if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
-      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const { cell, part } = findPlace(type, id)
-      return { cell, place: part(form) }
-    }
+  /** What an item of a list names. @throws Problem as the endpoint of one place does */
+  const readListed = (text: string, form: PartForm): ListedPlace => {
+    const [type = '', id = '', ...more] = text.split('/')
+    if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+    if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+    if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+    const { cell, part } = findPlace(type, id)
+    return { cell, place: part(form) }
+  }
+  // As long as place-list.ts remembers the query.
+  const lists = new WeakMap<readonly string[], PlaceList & { readonly from: Catalogue }>()
+  const listOf = (texts: readonly string[], form: PartForm): PlaceList => {
+    const known = lists.get(texts)
+    if (known?.from === catalogue.current) return known
+    const places = texts.map(text => {
+      try {
+        return readListed(text, form)
+      } catch (error) {
+        return expectedError(error)
+      }
+    })
+    const list = { places, wasZipped: false, zipped: undefined, from: catalogue.current }
+    lists.set(texts, list)
+    return list
+  }
+  const joined = createJoinedWeather(answers.read, rendered)
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
@@ -80,11 +95,11 @@ export const weatherEndpointsOf = (
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
-      return joined(places, listed(lang), { headers: languageHeaders[lang], consumer: keyId })
+      return joined(listOf(places, lang), { headers: languageHeaders[lang], consumer: keyId })
     },
     forecast_places: ({ query, keyId }) => {
       const { places, days } = listQueries.forecast_places(query)
-      return joined(places, listed('forecast'), { days, consumer: keyId })
+      return joined(listOf(places, 'forecast'), { days, consumer: keyId })
     },
   }
 }
