@@ -328,6 +328,9 @@ const quota = section`How much a key may use per day.`({
   testPerDay: live(whole(1, 999_999_999_999), 1_000)`
     Requests per day of a test key, 1 to 999999999999, unless it has a limit of its own. They cost the provider nothing,
     and the gateway more time each than a cached one.`,
+  notModifiedCost: live(decimal(0, 1), 1)`
+    Share of its units that a request costs whose answer is 304, not modified, 0 to 1. With 0 programs that keep answers and
+    ask again with their etag pay for what changed alone. A fraction is given back once it comes to a whole unit.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
     What happens while the store is away: share (each gateway admits from its local allowance, an equal share of what
     was left of every key it knows, and reports it afterwards) or refuse (500 with retry-after). Neither exceeds the
