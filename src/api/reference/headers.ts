@@ -88,8 +88,8 @@ export const headers = {
   ),
   'cache-status': header(
     'abohawa; hit; ttl=3600; detail=memory; key="23.8,90.4"',
-    'What the cache did (RFC 9211); `key` names the grid cell.',
-    'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম।',
+    'What the cache did (RFC 9211); `key` names the grid cell, `upstream` the service the weather is from where there are several.',
+    'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম; একাধিক উৎস থাকলে `upstream` আবহাওয়ার উৎসের নাম।',
   ),
   'x-test-data': header(
     'fixed',
