@@ -245,10 +245,14 @@ const provider = section`
   ...account(),
   name: setting(upstreamName(), 'primary')`
     Name of this upstream in cache-status, metrics and log where there are fallbacks.`,
-  fallbacks: live(z.array(fallback, UPSTREAMS).max(maxFallbacks, UPSTREAMS), [], {
-    except: 'in anything of it but budgets',
-    needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
-  })`
+  fallbacks: live(
+    z.array(fallback, UPSTREAMS).refine(({ length }) => length <= maxFallbacks, UPSTREAMS),
+    [],
+    {
+      except: 'in anything of it but budgets',
+      needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
+    },
+  )`
     Upstreams of the same protocol behind this one, in their order, each with a baseUrl of its own, name, apiKey or
     apiKeyFile, timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded
     from the next one when the one before it has failed or refused, its circuit is open or its budget has no room. One with
