@@ -1,16 +1,18 @@
 // Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
-// key, quota, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
+// key, quota, what the key is bound to, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
 // quota's. refusals.ts has what is looked at more closely, and what a refusal says.
 
 import type { IncomingMessage } from 'node:http'
+import { isoOf } from '../common/calendar.ts'
 import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
+import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
-import { keyProblem, methodProblem, quotaProblem, type Transport } from './refusals.ts'
+import { keyProblem, methodProblem, quotaProblem, restrictionProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
 import { testErrorOf } from './test-errors.ts'
 
@@ -20,9 +22,9 @@ export type AdmissionParts = {
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
+/** `allowed`, `exhausted`, the reason why a key was refused here or at all, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal): void
+  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal): void
 }
 
 /** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
@@ -43,6 +45,7 @@ type Counting = Pick<Connections, 'authenticated'>
 export const createAdmission = (
   { authenticate, quota, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
+  addressOf: (request: IncomingMessage) => string | undefined,
 ) => {
   // Nearly all requests name the same host. An empty one is none.
   let goodHost: string | null = null
@@ -79,7 +82,9 @@ export const createAdmission = (
     state.tier = client.tier
     state.isTest = client.isTest
     if (state.readCost) state.cost = state.readCost()
-    quota.take(client, state.arrivedAt, state.cost ?? 1, (error, decision) => {
+    // A key that asks about itself only reads its count.
+    const units = state.endpoint === 'key' ? 0 : (state.cost ?? 1)
+    quota.take(client, state.arrivedAt, units, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         const problem = decision ? enforce(request, state, decision) : error
@@ -94,7 +99,7 @@ export const createAdmission = (
       }
     })
   }
-  /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
+  /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
     state: RequestState,
@@ -103,6 +108,16 @@ export const createAdmission = (
     const { method } = request
     state.isDecided = true
     state.remaining = remaining
+    const bound = state.client?.bound
+    if (allowed && bound !== undefined) {
+      const given = { origin: request.headers.origin, endpoint: state.endpoint }
+      const refusal = bound.refusal(given, () => addressOf(request))
+      if (refusal !== undefined) {
+        state.reason = refusal
+        observer.admission(refusal)
+        return restrictionProblem(refusal, bound.restrictions, { ...given, address: addressOf(request) })
+      }
+    }
     observer.admission(allowed ? 'allowed' : 'exhausted')
     if (!allowed)
       return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
@@ -182,7 +197,10 @@ export const putRateLimit = (
   parts[from + 1] = left
   parts[from + 2] = isKnown ? lines.policy : '\r\n'
   parts[from + 3] = isKnown ? left : ''
-  parts[from + 4] = isKnown ? lines.end : ''
+  const end = isKnown ? lines.end : ''
+  // ISO 8601 in UTC, as the texts of all responses.
+  parts[from + 4] =
+    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
 }
 
 /** What the lines of all keys with a limit have in common, made once a second. */

@@ -4,7 +4,8 @@
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
-import type { EndpointName } from '../../common/endpoints.ts'
+import type { AnswerName } from '../../common/endpoints.ts'
+import { instant, keySchema } from './key-schema.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
@@ -189,7 +190,7 @@ const errorBody = component(
   z.strictObject({ error, code, parameter, doc_url: docUrl }),
 )
 
-/** The bodies of 200, by endpoint. */
+/** The bodies of 200, by endpoint, and that of a key. */
 export const bodies = {
   weather,
   coords: pointWeather,
@@ -213,6 +214,7 @@ export const bodies = {
       ).optional(),
     }),
   ),
+  key: keySchema,
   location: component(
     'LocationResponse',
     'A place.',
@@ -237,7 +239,7 @@ export const bodies = {
       .min(1)
       .max(100),
   ),
-} as const satisfies Record<EndpointName, z.ZodType>
+} as const satisfies Record<AnswerName, z.ZodType>
 
 component(
   'QuotaExhausted',
@@ -248,12 +250,7 @@ component(
     code: z.enum(['quota_exhausted', 'quota_insufficient']).meta(described('Stable.', 'স্থায়ী।')),
     doc_url: docUrl,
     limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
-    reset_at: field(
-      z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      'The next local midnight, in UTC.',
-      'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।',
-      'iso8601',
-    ),
+    reset_at: field(instant, 'The next local midnight, in UTC.', 'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।', 'iso8601'),
     remaining: field(
       z.int().min(0),
       'What is left of the quota, where the request is for a list of places.',
