@@ -27,8 +27,8 @@ the hours begin an hour early [4] src/api/answer.ts
   - text.hourly(timeline, readAt, hourlyHours)
   + text.hourly(timeline, readAt - 3_600_000, hourlyHours)
 a limit is a request higher [2 6 7 11] src/keys/authentication.ts
-  - client: { keyId, subscriberId, tier, limit } }
-  + client: { keyId, subscriberId, tier, limit: limit + 1 } }
+  - subscriberId, tier, limit, isTest: tier === testTier }
+  + subscriberId, tier, limit: limit + 1, isTest: tier === testTier }
 the budget grants whatever is wanted [12] src/stores/redis/spending.ts
   - grant = math.min(grant, math.max(0, floor(room / unit) * unit))
 the quota ends at midnight UTC [9] src/keys/metering.ts
