@@ -119,7 +119,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers, next.quota.rates)
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.')) api.apply(next.server)
@@ -189,12 +189,13 @@ export const startGateway = async (
   }
   opened(watchBudget(budget.state, clock.now, log))
 
-  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const authenticate = createAuthenticate(keys, config.quota.tiers, clock, config.quota.rates)
   const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
   const api = buildApi(
     {
       authenticate,
       quota: metering.quota,
+      rates: metering.rates,
       grid,
       timelines,
       calendar,

@@ -5,23 +5,28 @@
 import type { IncomingMessage } from 'node:http'
 import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
-import type { Quota } from '../keys/meter.ts'
+import { type Quota, unitsLeft } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
+import type { RatePolicy, RateRefusal, Rates } from '../keys/rates.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
-import { keyProblem, methodProblem, quotaProblem, type Transport } from './refusals.ts'
+import { ratePolicies, ratesLeft } from './rate-lines.ts'
+import { keyProblem, methodProblem, quotaProblem, rateProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
   readonly quota: Quota
+  readonly rates: Pick<Rates, 'take'>
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
+/** `allowed`, `rate_limited`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal): void
+  admission(decision: 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal): void
+  /** By which limit beside that of the day. */
+  rateLimited(policy: RatePolicy): void
 }
 
 /** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
@@ -29,6 +34,8 @@ type Charged = {
   readonly client: Client | null
   readonly remaining: number
   readonly problem?: Problem | undefined
+  /** For the access log. */
+  readonly reason?: string | undefined
 }
 
 export type Admission = ReturnType<typeof createAdmission>
@@ -40,7 +47,7 @@ type Next = (error?: unknown) => void
 type Counting = Pick<Connections, 'authenticated'>
 
 export const createAdmission = (
-  { authenticate, quota, observer }: AdmissionParts,
+  { authenticate, quota, rates, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
 ) => {
   // Nearly all requests name the same host. An empty one is none.
@@ -76,15 +83,53 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
+    if (client.rates === undefined) takeUnit(request, state, client, connections, next)
+    else
+      rates.take(client, refusal =>
+        goOn(() => {
+          if (refusal) limit(state, client, refusal, connections, next)
+          else takeUnit(request, state, client, connections, next)
+        }),
+      )
+  }
+  const limit = (
+    state: RequestState,
+    client: Client,
+    refusal: RateRefusal,
+    connections: Counting,
+    next: Next,
+  ): void => {
+    if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
+    withUnitsLeft(client, state.arrivedAt, remaining => {
+      state.isDecided = true
+      state.reason = rateLimited
+      state.remaining = remaining
+      next(limited(refusal))
+    })
+  }
+  const limited = (refusal: RateRefusal): Problem => {
+    observer.admission(rateLimited)
+    observer.rateLimited(refusal.policy)
+    return rateProblem(refusal, quota.now())
+  }
+  /** Without asking the store, unless this instance knows nothing of the key's day yet. */
+  const withUnitsLeft = (client: Client, arrivedAt: number, then: (remaining: number) => void): void => {
+    if (client.count) then(unitsLeft(client, arrivedAt))
+    else quota.take(client, arrivedAt, 0, (_, decision) => goOn(() => then(decision?.remaining ?? 0)))
+  }
+  const takeUnit = (
+    request: IncomingMessage,
+    state: RequestState,
+    client: Client,
+    connections: Counting,
+    next: Next,
+  ): void => {
     quota.take(client, state.arrivedAt, 1, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         next(decision ? enforce(request, state, decision) : error)
       } catch (fault) {
-        // A fault of the program, which must not keep the other requests of the batch from their answers.
-        queueMicrotask(() => {
-          throw fault
-        })
+        throwLater(fault)
       }
     })
   }
@@ -121,6 +166,11 @@ export const createAdmission = (
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { client } = authentication
+        const refusal = await new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve))
+        if (refusal) {
+          const remaining = await new Promise<number>(resolve => withUnitsLeft(client, arrivedAt, resolve))
+          return { client, remaining, problem: limited(refusal), reason: rateLimited }
+        }
         const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
         observer.admission(allowed ? 'allowed' : 'exhausted')
         const problem = allowed
@@ -137,6 +187,21 @@ export const createAdmission = (
     failed: ({ isDecided }: RequestState, error: unknown): void => {
       if (!isDecided && !(error instanceof Problem)) observer.admission('unavailable')
     },
+  }
+}
+
+const rateLimited = 'rate_limited'
+
+/** A fault of the program, which must not keep the other requests of a batch from their answers. */
+const throwLater = (fault: unknown): void =>
+  queueMicrotask(() => {
+    throw fault
+  })
+const goOn = (step: () => void): void => {
+  try {
+    step()
+  } catch (fault) {
+    throwLater(fault)
   }
 }
 
@@ -173,6 +238,10 @@ export const putRateLimit = (
   parts[from + 2] = isKnown ? lines.policy : '\r\n'
   parts[from + 3] = isKnown ? left : ''
   parts[from + 4] = isKnown ? lines.end : ''
+  const rate = client?.rate
+  if (!isKnown || rate === undefined) return
+  parts[from + 2] = policyLines(client.limit, ratePolicies(rate))
+  parts[from + 4] = leftEnd(seconds, ratesLeft(rate, arrivedAt))
 }
 
 /** What the lines of all keys with a limit have in common, made once a second. */
@@ -189,10 +258,15 @@ const linesOf = (limit: number, resetsAt: number, seconds: number): Lines => {
 type Lines = ReturnType<typeof makeLines>
 let known = { resetsAt: 0, seconds: 0, byLimit: new Map<number, Lines>() }
 
+/** @param more policies behind that of the day, each after a comma; the same for what is left of them */
+const policyLines = (limit: number, more = ''): string =>
+  `\r\nratelimit-policy: "daily";q=${limit};w=86400${more}\r\nratelimit: "daily";r=`
+const leftEnd = (seconds: number, more = ''): string => `;t=${seconds}${more}\r\n`
+
 const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
   beforeRemaining: flatText(
     `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `,
   ),
-  policy: flatText(`\r\nratelimit-policy: "daily";q=${limit};w=86400\r\nratelimit: "daily";r=`),
-  end: flatText(`;t=${seconds}\r\n`),
+  policy: flatText(policyLines(limit)),
+  end: flatText(leftEnd(seconds)),
 })

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
 import { keyPrefix } from '../keys/key-form.ts'
+import type { RateRefusal } from '../keys/rates.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
 import { methodOf } from './connection/http2.ts'
@@ -79,6 +80,15 @@ export const quotaProblem = (limit: number, resetsAt: number, now: number): Prob
     sentences.quotaExhausted(limit),
     { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
     { fields: { limit, reset_at: isoOf(resetsAt) } },
+  )
+
+/** The 429 of a limit by the second or minute: with the instant at which the next request has room. */
+export const rateProblem = ({ policy, limit, waitMs }: RateRefusal, now: number): Problem =>
+  new Problem(
+    429,
+    sentences.rateLimited(policy, limit),
+    { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+    { fields: { policy, limit, reset_at: isoOf(now + Math.ceil(waitMs)) } },
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>

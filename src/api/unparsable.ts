@@ -101,7 +101,7 @@ export const createUnparsable = ({
       cell: undefined,
       encoding: undefined,
       notModified: undefined,
-      reason: undefined,
+      reason: charged.reason,
       traceId: traceContextOf(traceparent)?.traceId,
       address: clientAddress.loggedOf(peer, forwardedFor),
       connection,

@@ -28,7 +28,10 @@ export const requests: readonly (readonly [ResponseName, ResponseStatus])[] = [
   ...pairs(['reference' as const], [200, 304, 308, 400, 429, 499, 500] as const),
 ]
 
-export const decisions: readonly string[] = ['allowed', 'exhausted', 'unavailable', ...keyRefusals]
+export const decisions: readonly string[] = [
+  ...['allowed', 'rate_limited', 'exhausted', 'unavailable'],
+  ...keyRefusals,
+]
 
 /**
  * Why a connection to the API was closed: too many in all, too many of its address without a good key, or too many requests without

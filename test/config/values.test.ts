@@ -149,6 +149,10 @@ const table: Record<string, Row> = {
     ...row('a whole number of at least 1', '0', '1.5', 'many', 'null'),
     path: 'quota.tiers.gold',
   },
+  'quota.rates': {
+    ...row('a map of perSecond, burst, perMinute', '10', 'fast', '[1]'),
+    path: 'quota.rates.free',
+  },
   'quota.whenStoreIsDown': oneOf('share, refuse'),
   'quota.keepUsageFor': duration('2d', '4000d', '47h', '4001d'),
   'log.file': file,

@@ -72,6 +72,7 @@ export const startApp = async (
           waiter(undefined, { allowed, remaining: left })
         },
       },
+      rates: { take: (_client, waiter) => waiter() },
       grid: createGrid(0.1),
       timelines: {
         read: subject => {
@@ -87,6 +88,7 @@ export const startApp = async (
       writeReady: writeByWriteHead,
       observer: {
         admission: decision => log.decisions.push(decision),
+        rateLimited: () => {},
         responded: () => {},
         used: () => {},
         access: access => log.answered.push(access),

@@ -108,7 +108,10 @@ const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
   ],
   404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
   405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
-  429: ["The day's quota is used up. Does not count.", 'দিনের কোটা শেষ। গণনা হয় না।'],
+  429: [
+    "The day's quota is used up, or the key sends faster than its limit by the second or minute. Does not count.",
+    'দিনের কোটা শেষ, বা কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে। গণনা হয় না।',
+  ],
   500: [
     'No weather can be given, or the key could not be checked. Wait for retry-after.',
     'আবহাওয়া দেওয়া যাচ্ছে না, বা কী যাচাই করা যায়নি। retry-after পর্যন্ত অপেক্ষা করুন।',
@@ -191,8 +194,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
       version,
       ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-        `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, limits by the second and minute, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+        `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
       ),
       license: licence,
     },

@@ -110,6 +110,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
   ),
+  rate_limited: of(429, false)(
+    'The key sends faster than its limit by the second or minute, which `policy` names: wait for retry-after, then send more slowly.',
+    'কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে, `policy` তার নাম: retry-after পর্যন্ত অপেক্ষা করুন, তারপর ধীরে পাঠান।',
+  ),
   reference_busy: of(429, false)(
     'Too many requests for the reference (`/docs`, `/api/v1/openapi.json`) came from one address, never of an endpoint: wait for retry-after.',
     'এক ঠিকানা থেকে রেফারেন্সে (`/docs`, `/api/v1/openapi.json`) বেশি অনুরোধ এসেছে, কোনো এন্ডপয়েন্টে নয়: retry-after পর্যন্ত অপেক্ষা করুন।',

@@ -5,6 +5,7 @@
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
 import type { EndpointName } from '../../common/endpoints.ts'
+import { ratePolicies } from '../../keys/rates.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
@@ -182,17 +183,27 @@ component(
 )
 component(
   'QuotaExhausted',
-  "The day's quota is used up.",
-  'দিনের কোটা শেষ।',
+  "The day's quota is used up, or the key sends too fast.",
+  'দিনের কোটা শেষ, বা কী-টি খুব দ্রুত পাঠাচ্ছে।',
   z.strictObject({
     error,
-    code: z.literal('quota_exhausted').meta(described('Stable.', 'স্থায়ী।')),
+    code: z.enum(['quota_exhausted', 'rate_limited']).meta(described('Stable.', 'স্থায়ী।')),
     doc_url: docUrl,
-    limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
+    policy: field(
+      z.enum(ratePolicies),
+      'With `rate_limited`: the limit by the second or by the minute.',
+      '`rate_limited` হলে: সেকেন্ডের না মিনিটের সীমা।',
+    ).optional(),
+    limit: field(
+      z.int(),
+      'The daily quota, or the requests a second or minute.',
+      'দৈনিক কোটা, বা সেকেন্ডে বা মিনিটে অনুরোধ।',
+      'requests',
+    ),
     reset_at: field(
       z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      'The next local midnight, in UTC.',
-      'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।',
+      'The next local midnight, or the instant at which the next request has room, in UTC.',
+      'পরবর্তী স্থানীয় মধ্যরাত, বা যখন পরের অনুরোধ নেওয়া হবে, UTC-তে।',
       'iso8601',
     ),
   }),
