@@ -24,7 +24,8 @@ import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
 import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
-import { createSelfReport, reportText } from './operate/instance-report.ts'
+import { createFleetOutages } from './operate/fleet-outages.ts'
+import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -41,6 +42,8 @@ import type { OpenLog } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createObservers } from './telemetry/observers.ts'
 import { openOutages } from './telemetry/outages.ts'
+import { openServiceDays } from './telemetry/service-days.ts'
+import { createServiceStatus } from './telemetry/service-status.ts'
 import { watchStoreFile } from './telemetry/store-file-watch.ts'
 import { createStoreWatch } from './telemetry/store-watch.ts'
 import type { Tracing } from './telemetry/tracing.ts'
@@ -190,6 +193,24 @@ export const startGateway = async (
   opened(watchBudget(budget.state, clock.now, log))
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock, config.quota.rates)
+  const status = config.server.statusPage
+    ? createServiceStatus({
+        timelines,
+        runs,
+        outages: createFleetOutages(store, timelines.instance, outages, clock),
+        days: opened(
+          openServiceDays({
+            store,
+            instance: timelines.instance,
+            answered: metrics.answered,
+            outages: () => recentOutages(outages, clock),
+            calendar,
+            clock,
+          }),
+        ),
+        clock,
+      })
+    : undefined
   const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
   const api = buildApi(
     {
@@ -203,6 +224,7 @@ export const startGateway = async (
       catalogue,
       clock,
       trace: tracing?.request,
+      status,
       observer: apiObserver,
     },
     {
@@ -212,7 +234,7 @@ export const startGateway = async (
     },
   )
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const running = { timelines, runs }
+  const running = { timelines, runs, config: reload.running }
   const cache = createCacheAdmin(config, { store, catalogue, clock, running })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))

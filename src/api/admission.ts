@@ -83,6 +83,7 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
+    if (state.readCost) state.cost = state.readCost()
     if (client.rates === undefined) takeUnit(request, state, client, connections, next)
     else
       rates.take(client, refusal =>
@@ -124,7 +125,7 @@ export const createAdmission = (
     connections: Counting,
     next: Next,
   ): void => {
-    quota.take(client, state.arrivedAt, 1, (error, decision) => {
+    quota.take(client, state.arrivedAt, state.cost ?? 1, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         next(decision ? enforce(request, state, decision) : error)
@@ -143,13 +144,14 @@ export const createAdmission = (
     state.isDecided = true
     state.remaining = remaining
     observer.admission(allowed ? 'allowed' : 'exhausted')
-    if (!allowed) return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now())
+    if (!allowed)
+      return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
     return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
   return {
     /**
-     * Authenticates and takes one unit, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
+     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
      * which the store has counted. @throws Problem of the transport
      */
     decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {

@@ -5,9 +5,10 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
-import { apiPrefix, type EndpointName, endpoints, templateOf } from '../common/endpoints.ts'
+import { apiPrefix, type EndpointName, endpoints, isList, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
+import type { ServiceStatus } from '../telemetry/service-status.ts'
 import { type AdmissionParts, createAdmission } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
@@ -17,6 +18,7 @@ import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
+import { costOfList } from './place-list.ts'
 import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
 import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
@@ -40,6 +42,8 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
+    /** How the service is, for the status page; undefined where there is none. */
+    readonly status?: (() => Promise<ServiceStatus>) | undefined
     /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
@@ -123,23 +127,33 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.decorateRequest('state')
   app.addHook('onRequest', hook)
 
-  const answers = { ...weatherEndpointsOf(parts), ...locationEndpointsOf(parts.catalogue, options.keepBytes) }
+  const answers = {
+    ...weatherEndpointsOf({ ...parts, docUrl }),
+    ...locationEndpointsOf(parts.catalogue, options.keepBytes),
+  }
   const names = Object.keys(answers) as EndpointName[]
-  for (const name of names)
+  for (const name of names) {
+    const handler = handlerOf(answers[name], send)
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,
-      config: { endpoint: name },
-      handler: handlerOf(answers[name], send),
+      config: isList(name) ? { endpoint: name, costOf: costOfList(name) } : { endpoint: name },
+      handler: isList(name)
+        ? (request, reply) => {
+            if (request.state.cost !== undefined) return handler(request, reply)
+            request.state.endpoint = 'other'
+            throw nothingAt(request, names)
+          }
+        : handler,
     })
-  routeReference(app, send, clientAddress, { publicUrl: options.publicUrl, isBehindProxy })
-  app.setNotFoundHandler(({ originalUrl }) => {
-    if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
-    const path = pathOf(originalUrl)
-    if (path === '') throw badRequest(sentences.path.missing(originalUrl))
-    throw isDecodable(path)
-      ? notFound(sentences.path.nothing(path, pathsOf(names)))
-      : badRequest(sentences.path.notEncoded(path))
+  }
+  routeReference(app, send, clientAddress, {
+    publicUrl: options.publicUrl,
+    isBehindProxy,
+    status: parts.status && { read: parts.status, timeZone: parts.calendar.zone, clock },
+  })
+  app.setNotFoundHandler(request => {
+    throw nothingAt(request, names)
   })
   app.setErrorHandler((error, request, reply) => {
     const { state, id, raw } = request
@@ -178,9 +192,21 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 const isPreflight = ({ headers }: IncomingMessage): boolean =>
   headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
+const nothingAt = (
+  { originalUrl }: Pick<FastifyRequest, 'originalUrl'>,
+  names: readonly EndpointName[],
+): Problem => {
+  if (!isAscii(originalUrl)) return badRequest(sentences.http.notEncoded)
+  const path = pathOf(originalUrl)
+  if (path === '') return badRequest(sentences.path.missing(originalUrl))
+  return isDecodable(path)
+    ? notFound(sentences.path.nothing(path, pathsOf(names)))
+    : badRequest(sentences.path.notEncoded(path))
+}
+
 /** The paths of endpoints as people write them. */
 const pathsOf = (names: readonly EndpointName[]): string => {
-  const [first = '', ...others] = names.map(templateOf)
+  const [first = '', ...others] = names.map(name => templateOf(name) + (isList(name) ? '?places=' : ''))
   const all = [apiPrefix + first, ...others]
   return `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`
 }

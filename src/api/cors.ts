@@ -2,6 +2,7 @@
 // preflight. Counts nothing, and refuses no request but a preflight.
 
 import { LRUCache } from 'lru-cache'
+import { createStarMatch, isStarred } from '../common/web-origin.ts'
 
 export type Cors = NonNullable<ReturnType<typeof createCors>>
 
@@ -10,6 +11,7 @@ const exposed = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
+  'x-ratelimit-cost',
   'ratelimit-policy',
   'ratelimit',
   'retry-after',
@@ -42,19 +44,14 @@ export const createCors = (origins: readonly string[]) => {
     `${varied}access-control-allow-origin: ${origin}\r\naccess-control-expose-headers: ${exposed}\r\n`
   const linesOf = new Map(origins.map(origin => [origin, allowing(origin)]))
   const any = linesOf.get('*')
-  const starred = origins.filter(origin => origin.includes('://*.')).map(origin => origin.split('*', 2))
+  const starred = origins.filter(isStarred)
+  const matchesStar = createStarMatch(starred)
   const matched = new LRUCache<string, string>({ max: 500 })
   // Only what the configuration holds is ever written, and labels in place of its stars.
   const withStar = (origin: string): string | undefined => {
     const known = matched.get(origin)
     if (known !== undefined) return known
-    const isMatch = starred.some(
-      ([before = '', after = '']) =>
-        origin.startsWith(before) &&
-        origin.endsWith(after) &&
-        label.test(origin.slice(before.length, origin.length - after.length)),
-    )
-    if (!isMatch) return undefined
+    if (!matchesStar(origin)) return undefined
     const lines = allowing(origin)
     matched.set(origin, lines)
     return lines
@@ -68,5 +65,3 @@ export const createCors = (origins: readonly string[]) => {
     allows: (origin: string | undefined): boolean => given(origin) !== undefined,
   }
 }
-
-const label = /^[a-z0-9_-]{1,63}$/

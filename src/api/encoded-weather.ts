@@ -5,26 +5,28 @@ import { deflateRawSync } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import { lengthOf } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
-import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
+import { type GzipEnd, type GzipPart, gzipEnd, joinedGzip, openPartOptions } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { unpooledCopy } from './unpooled.ts'
 
 /** How bytes are compressed. */
 export type Compression = {
-  /** A whole raw deflate stream, at once. */
-  deflate(bytes: Buffer): Buffer
+  /** A raw deflate stream, at once: a whole one, or one that others follow. */
+  deflate(bytes: Buffer, isLast: boolean): Buffer
   /** A whole body. */
   brotli(bytes: Buffer): Promise<Buffer>
 }
 
 const zlib: Compression = {
-  deflate: bytes => deflateRawSync(bytes, partOptions),
+  deflate: (bytes, isLast) => deflateRawSync(bytes, isLast ? partOptions : openPartOptions),
   brotli: bytes => compressed(bytes, 'br'),
 }
 
 /** The encodings of a slice, with what they take in memory. */
 export type Encodings = {
   encode(place: PlacePart, accepted: Accepted, onGrown: () => void): Encoded | Promise<Encoded>
+  /** The slice as a part of a gzip that goes on after it. */
+  part(onGrown: () => void): GzipPart
   bytes(): number
 }
 
@@ -44,6 +46,7 @@ const maxCounted = 64
 export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression = zlib): Encodings => {
   let bytes = 0
   let end: GzipEnd | undefined
+  let middle: GzipPart | undefined
   let preferring = 0
   // Whole bodies by the identity of their place, once somebody preferred br.
   let counted: LRUCache<PlacePart['identity'], Brotli> | undefined
@@ -55,13 +58,14 @@ export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression 
       },
     })
 
+  const deflated = (isLast: boolean, onGrown: () => void): GzipEnd => {
+    const made = gzipEnd(slice, unpooledCopy(deflate(slice, isLast)))
+    bytes += made.bytes.length + objectBytes
+    onGrown()
+    return made
+  }
   const gzipOf = (place: PlacePart, onGrown: () => void): Encoded => {
-    if (!end) {
-      const deflated = unpooledCopy(deflate(slice))
-      end = gzipEnd(slice, deflated)
-      bytes += deflated.length + objectBytes
-      onGrown()
-    }
+    end ??= deflated(true, onGrown)
     return { coding: 'gzip', chunks: joinedGzip(place.gzipStart(), end) }
   }
 
@@ -110,6 +114,10 @@ export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression 
   return {
     encode: (place, { preferred, gzip }, onGrown) =>
       (preferred === 'br' ? brotliOf(place, !gzip, onGrown) : undefined) ?? gzipOf(place, onGrown),
+    part: onGrown => {
+      middle ??= deflated(false, onGrown)
+      return middle
+    },
     bytes: () => bytes,
   }
 }

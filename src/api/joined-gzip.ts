@@ -1,7 +1,7 @@
-// Joins the gzip of a body from two parts that are compressed by themselves: the part of a place, which is the same at all times,
-// and the weather, which all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
+// Joins the gzip of a body from parts that are compressed by themselves: the part of a place, which is the same at all times,
+// and the weather, which all places of a cell share; or those of several places. Raw deflate streams may follow each other where the first one ends at a
 // whole byte and the second one refers to nothing before it (RFC 1951); the checksum of both follows from those of each.
-// rendered-weather.ts decides which bodies are sent so.
+// rendered-weather.ts and joined-weather.ts decide which bodies are sent so.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/ready-response.ts'
@@ -28,23 +28,27 @@ const storedHeaderBytes = 5
 /** Without compression, for a part that is sent once: setting up a compressor costs more than a whole response. */
 export const storedStart = (part: Buffer): GzipStart => {
   if (part.length > longestStoredBlock) return deflatedStart(part)
-  const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + part.length)
+  const bytes = storedBlock(part, header.length)
   bytes.set(header)
-  // A stored block that is not the last one: a byte of bits, the length, and its complement.
-  bytes[header.length] = 0
-  bytes.writeUInt16LE(part.length, header.length + 1)
-  bytes.writeUInt16LE(part.length ^ 0xffff, header.length + 3)
-  bytes.set(part, header.length + storedHeaderBytes)
   return { bytes, crc: crc32(part), length: part.length }
 }
 
+/** A stored block that is not the last one, behind so many bytes: a byte of bits, the length, and its complement. */
+const storedBlock = (part: Buffer, behind: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(behind + storedHeaderBytes + part.length)
+  bytes[behind] = 0
+  bytes.writeUInt16LE(part.length, behind + 1)
+  bytes.writeUInt16LE(part.length ^ 0xffff, behind + 3)
+  bytes.set(part, behind + storedHeaderBytes)
+  return bytes
+}
+
+// The flush ends the last block at a whole byte.
+export const openPartOptions = { ...partOptions, finishFlush: constants.Z_SYNC_FLUSH }
+
 /** Compressed, for a part that is sent repeatedly. */
 export const deflatedStart = (part: Buffer): GzipStart => ({
-  // The flush ends the last block at a whole byte.
-  bytes: Buffer.concat([
-    header,
-    deflateRawSync(part, { ...partOptions, finishFlush: constants.Z_SYNC_FLUSH }),
-  ]),
+  bytes: Buffer.concat([header, deflateRawSync(part, openPartOptions)]),
   crc: crc32(part),
   length: part.length,
 })
@@ -57,12 +61,51 @@ export const gzipEnd = (part: Buffer, deflated: Buffer): GzipEnd => ({
   shift: shiftOver(part.length),
 })
 
+/** A part between others, as blocks that are not the last ones and end at a whole byte. */
+export type GzipPart = GzipEnd
+
+/** A gzip of any number of parts, each compressed before. `add` takes the beginning of another gzip too, without its header. */
+export const createJoinedGzip = () => {
+  const chunks: [Buffer, ...Buffer[]] = [header]
+  let crc = 0
+  let length = 0
+  const addPart = (bytes: Buffer, part: Pick<GzipPart, 'shift' | 'crc' | 'length'>): void => {
+    chunks.push(bytes)
+    crc = joinedCrc(crc, part)
+    length += part.length
+  }
+  return {
+    add: (part: GzipPart): void => addPart(part.bytes, part),
+    addStart: ({ bytes, crc, length }: GzipStart): void =>
+      addPart(bytes.subarray(header.length), { crc, length, shift: knownShiftOver(length) }),
+    /** All of it, with a part that ends it. */
+    end: (part: GzipEnd): Chunks => {
+      addPart(part.bytes, part)
+      chunks.push(trailerOf(crc, length))
+      return chunks
+    },
+  }
+}
+
+/** A few bytes without compression. @param isLast whether the gzip ends with it */
+export const storedPart = (part: Buffer, isLast = false): GzipPart => {
+  const bytes = storedBlock(part, 0)
+  bytes[0] = isLast ? 1 : 0
+  return gzipEnd(part, bytes)
+}
+
 /** The gzip of both parts. */
-export const joinedGzip = (start: GzipStart, end: GzipEnd): Chunks => {
+export const joinedGzip = (start: GzipStart, end: GzipEnd): Chunks => [
+  start.bytes,
+  end.bytes,
+  trailerOf(joinedCrc(start.crc, end), start.length + end.length),
+]
+
+const trailerOf = (crc: number, length: number): Buffer => {
   const trailer = Buffer.allocUnsafe(trailerBytes)
-  trailer.writeUInt32LE(joinedCrc(start.crc, end), 0)
-  trailer.writeUInt32LE((start.length + end.length) >>> 0, 4)
-  return [start.bytes, end.bytes, trailer]
+  trailer.writeUInt32LE(crc, 0)
+  trailer.writeUInt32LE(length >>> 0, 4)
+  return trailer
 }
 
 /** The checksum of a text that goes on with this end, without reading it again. */
@@ -81,6 +124,16 @@ const multiplied = (a: number, b: number): number => {
     power = power & 1 ? (power >>> 1) ^ polynomial : power >>> 1
   }
   return product
+}
+
+// The parts of places are short and of few lengths.
+const shifts: number[] = []
+const knownShiftOver = (bytes: number): number => {
+  const known = shifts[bytes]
+  if (known !== undefined) return known
+  const shift = shiftOver(bytes)
+  if (bytes <= longestStoredBlock) shifts[bytes] = shift
+  return shift
 }
 
 const shiftOver = (bytes: number): number => {

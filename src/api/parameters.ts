@@ -138,6 +138,23 @@ export const searchText: Parameter<string> = parameter(
   given => sentences.parameter.longSearch(given.trim(), lengthOf(given.trim()), longestSearch),
 )
 
+const maxPlaces = 100
+const longestList = 5_000
+
+/** Places and points of a list, `type/id` or `coords/lat/lng`: the distinct ones, in the order of the first of each. */
+export const listOfPlaces: Parameter<readonly string[]> = parameter(
+  z.array(z.string()).min(1).max(maxPlaces),
+  (given = '') =>
+    given === ''
+      ? sentences.parameter.noPlaces(maxPlaces)
+      : given.length > longestList
+        ? sentences.parameter.longPlaces(given.length, longestList)
+        : sentences.parameter.manyPlaces(distinctIn(given).length, maxPlaces),
+  // Not read any further where it is too long.
+  given => (given === '' || given.length > longestList ? given : distinctIn(given)),
+)
+const distinctIn = (list: string): string[] => [...new Set(list.split(','))]
+
 const place = { type: locationType, id: identifier } as const
 
 export const locationsParameters = {
@@ -153,6 +170,13 @@ export const locationsParameters = {
   },
 } as const
 
+const days = wholeNumber('days', { min: 1, max: forecastDays, fallback: forecastDays })
+
+export const listParameters = {
+  weather_places: { places: listOfPlaces, lang: language },
+  forecast_places: { places: listOfPlaces, days },
+} as const
+
 /** Those of each endpoint. @param area what the bounds are called */
 export const parametersOf = ({ south, north, west, east }: Bounds, area: string) =>
   ({
@@ -164,10 +188,9 @@ export const parametersOf = ({ south, north, west, east }: Bounds, area: string)
       },
       query: { lang: language },
     },
-    forecast: {
-      path: place,
-      query: { days: wholeNumber('days', { min: 1, max: forecastDays, fallback: forecastDays }) },
-    },
+    forecast: { path: place, query: { days } },
     locations: locationsParameters,
     location: { path: place, query: {} },
+    weather_places: { path: {}, query: listParameters.weather_places },
+    forecast_places: { path: {}, query: listParameters.forecast_places },
   }) as const satisfies Record<EndpointName, { readonly path: Parameters; readonly query: Parameters }>

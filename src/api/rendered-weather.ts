@@ -6,6 +6,7 @@ import { flatText } from '../common/flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
+import type { GzipPart } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
 import { forecastPart, weatherPart } from './response-bodies.ts'
@@ -46,6 +47,16 @@ const keptOf = ({ derived }: CellResult): Kept => {
   return derived.data as Kept
 }
 
+/** A place with a slice of its cell's weather, as a part of a larger body. */
+export type WeatherPart = Pick<Freshness, 'maxAge' | 'ttl'> & {
+  readonly place: PlacePart
+  readonly slice: Pick<Rendered, 'bytes' | 'tag'>
+  readonly result: CellResult
+  deflated(): GzipPart
+}
+
+export type RenderedWeather = ReturnType<typeof createRenderedWeather>
+
 export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
   const account = (result: CellResult, kept: Kept): void => {
     let bytes = 0
@@ -85,15 +96,17 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     cell: result.subject.id,
     chunks: [place.bytes, rendered.bytes],
     heads: {},
-    encode: accepted => {
-      rendered.encodings ??= createEncodings(rendered.bytes, compression)
-      return rendered.encodings.encode(place, accepted, () => {
-        const kept = keptOf(result)
-        // The slice may have ended meanwhile.
-        if (kept.includes(rendered)) account(result, kept)
-      })
-    },
+    encode: accepted => encodingsOf(rendered).encode(place, accepted, () => grown(result, rendered)),
   })
+  const encodingsOf = (rendered: Rendered): Encodings => {
+    rendered.encodings ??= createEncodings(rendered.bytes, compression)
+    return rendered.encodings
+  }
+  const grown = (result: CellResult, rendered: Rendered): void => {
+    const kept = keptOf(result)
+    // The slice may have ended meanwhile.
+    if (kept.includes(rendered)) account(result, kept)
+  }
 
   const represent = (
     result: CellResult,
@@ -116,26 +129,20 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     return joined
   }
 
+  const currentOf = (result: CellResult): Rendered =>
+    sliceOf(result, 0, () => {
+      const weather = answers.weather(result)
+      return { ...weather, bytes: weatherPart(weather, timezone) }
+    })
+  const forecastOf = (result: CellResult, days: number): Rendered =>
+    sliceOf(result, days, () => {
+      const forecast = answers.forecast(result, days)
+      return { ...forecast, bytes: forecastPart(forecast, timezone) }
+    })
   const representCurrent = (result: CellResult, place: PlacePart, headers: string): Representation =>
-    represent(
-      result,
-      sliceOf(result, 0, () => {
-        const weather = answers.weather(result)
-        return { ...weather, bytes: weatherPart(weather, timezone) }
-      }),
-      place,
-      headers,
-    )
+    represent(result, currentOf(result), place, headers)
   const representForecast = (result: CellResult, days: number, place: PlacePart): Representation =>
-    represent(
-      result,
-      sliceOf(result, days, () => {
-        const forecast = answers.forecast(result, days)
-        return { ...forecast, bytes: forecastPart(forecast, timezone) }
-      }),
-      place,
-      '',
-    )
+    represent(result, forecastOf(result, days), place, '')
 
   // What comes in a later turn is a copy, because other responses with the same bytes may be sent before it is used.
   return {
@@ -155,6 +162,17 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
       return result instanceof Promise
         ? result.then(late => ({ ...representForecast(late, days, place) }), failedFor(cell))
         : representForecast(result, days, place)
+    },
+    /** A place with what was read of its cell: the current weather, or the forecast of some days. @throws AbohawaError */
+    part: (result: CellResult, place: PlacePart, days: number | undefined): WeatherPart => {
+      const slice = days === undefined ? currentOf(result) : forecastOf(result, days)
+      return {
+        ...timesOf(result, slice),
+        place,
+        slice,
+        result,
+        deflated: () => encodingsOf(slice).part(() => grown(result, slice)),
+      }
     },
   }
 }
@@ -184,10 +202,8 @@ type Freshness = {
 }
 
 const freshnessOf = (result: CellResult, rendered: Rendered): Freshness => {
-  const { readAt, fetchedAt, freshUntil, outcome, source } = result
-  // The slice ends, or the timeline turns stale.
-  const maxAge = secondsBetween(readAt, Math.min(rendered.endsAt, freshUntil))
-  const ttl = Math.floor((freshUntil - readAt) / 1000)
+  const { readAt, fetchedAt, outcome, source } = result
+  const { maxAge, ttl } = timesOf(result, rendered)
   const isUsual = outcome === 'hit' && source === 'memory' && fetchedAt <= readAt
   const last = rendered.freshness
   if (isUsual && last?.maxAge === maxAge && last.ttl === ttl) return last
@@ -198,6 +214,15 @@ const freshnessOf = (result: CellResult, rendered: Rendered): Freshness => {
   if (isUsual) rendered.freshness = freshness
   return freshness
 }
+
+/** In seconds: until the slice ends or the timeline turns stale, and until the latter. */
+const timesOf = (
+  { readAt, freshUntil }: CellResult,
+  { endsAt }: Rendered,
+): Pick<Freshness, 'maxAge' | 'ttl'> => ({
+  maxAge: secondsBetween(readAt, Math.min(endsAt, freshUntil)),
+  ttl: Math.floor((freshUntil - readAt) / 1000),
+})
 
 /** Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`. */
 const freshnessHeaders = (

@@ -119,7 +119,7 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const response = reply.raw
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    own[0] = more
+    own[0] = state.cost === undefined ? more : `${more}x-ratelimit-cost: ${state.cost}\r\n`
     own[1] = cors ? cors.lines(raw.headers.origin) : ''
     putRateLimit(own, 2, state)
     own[afterRateLimit] = 'x-request-id: '

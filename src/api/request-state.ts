@@ -14,6 +14,8 @@ export type RequestState = Access & {
   readonly connection: Connection
   /** Null until the key is known, and for good when it is refused. */
   client: Client | null
+  /** Reads what the request costs; undefined where that is one unit, as of nearly all. */
+  readonly readCost: (() => number | undefined) | undefined
   /** Units left after this request; 0 until its own is granted. */
   remaining: number
   /** Whether key and quota are decided. */
@@ -30,7 +32,7 @@ export type RequestTrace = { readonly traceId: string; end(access: Readonly<Acce
 /** A request at its end, as metrics and the usage of its key count it. */
 export type Answered = {
   /** Low in number: the endpoint's name, or `other`. */
-  readonly endpoint: ResponseName
+  endpoint: ResponseName
   /** 499 when the consumer left before there was one. */
   status: number
   ms: number
@@ -50,6 +52,8 @@ export type Access = Answered & {
   tier: string | undefined
   /** The cell of an answer with weather. */
   cell: string | undefined
+  /** The units that it takes where its parameters say how many, once its key is known; undefined for one. */
+  cost: number | undefined
   /** Of the body as it was sent; 0 for HEAD and 304. */
   bytes: number
   encoding: 'br' | 'gzip' | undefined
@@ -83,5 +87,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     endpoint?: ResponseName
     isOpen?: boolean
+    /** The units that a query takes; undefined for one unit. */
+    costOf?: (query: string) => number | undefined
   }
 }

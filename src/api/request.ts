@@ -86,7 +86,7 @@ export const createRequestHook = (parts: RequestParts) => {
   const openState = (request: FastifyRequest): RequestState => {
     const { id, originalUrl, raw } = request
     const { traceparent } = raw.headers
-    const { endpoint = 'other', isOpen = false } = request.routeOptions.config
+    const { endpoint = 'other', isOpen = false, costOf } = request.routeOptions.config
     const arrivedAt = quota.now()
     const connection = connectionOf(raw) ?? connections.ofFirst(raw)
     // Before the socket is closed, for it has no address then.
@@ -97,6 +97,8 @@ export const createRequestHook = (parts: RequestParts) => {
       url: originalUrl,
       endpoint,
       isOpen,
+      readCost: costOf && (() => costOf(request.query as string)),
+      cost: undefined,
       connection,
       connectionRequest: 0,
       httpVersion: raw.httpVersion,

@@ -23,6 +23,7 @@ const sayOfKey = <const Code extends string>(code: Code, text: string): Sentence
   say(code, `the API key is ${text}`, 'x-api-key')
 
 const noWeather = 'no weather can be given for this place right now'
+const ofList = 'places or points, such as district/3026,coords/23.81/90.41'
 
 export const sentences = {
   http: {
@@ -73,10 +74,15 @@ export const sentences = {
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
   rateLimited: (policy: string, limit: number) =>
     say('rate_limited', `this key sends too fast; allowed: ${limit} requests a ${policy}`),
-  referenceBusy: (perMinute: number) =>
+  quotaInsufficient: (limit: number, cost: number, remaining: number) =>
+    say(
+      'quota_insufficient',
+      `the request costs ${cost} of the daily quota of ${limit} requests of this key; ${remaining} are left`,
+    ),
+  referenceBusy: (perMinute: number, page = 'the reference') =>
     say(
       'reference_busy',
-      `the reference was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+      `${page} was asked for too often; allowed: ${perMinute} requests a minute from one address`,
     ),
   path: {
     missing: (url: string) =>
@@ -128,6 +134,16 @@ export const sentences = {
         'point_out_of_bounds',
         `${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`,
         name,
+      ),
+    noPlaces: (max: number) => say('places_empty', `places is empty; allowed: 1 to ${max} ${ofList}`),
+    longPlaces: (length: number, longest: number) =>
+      say('places_too_long', `places has ${length} characters; allowed: at most ${longest}`),
+    manyPlaces: (count: number, max: number) =>
+      say('places_too_many', `places names ${count} places; allowed: 1 to ${max} ${ofList}`),
+    place: (given: string) =>
+      say(
+        'place_invalid',
+        `a place is ${quoted(given)}; allowed: a type and an id such as district/3026, or a point such as coords/23.81/90.41`,
       ),
     longSearch: (given: string, length: number, longest: number) =>
       say(

@@ -99,6 +99,7 @@ export const createUnparsable = ({
       url,
       cache: undefined,
       cell: undefined,
+      cost: undefined,
       encoding: undefined,
       notModified: undefined,
       reason: charged.reason,

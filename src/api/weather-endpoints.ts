@@ -1,4 +1,4 @@
-// The endpoints with weather: of a place, of a point and the forecast of a place. Each reads its parameters, finds the cell and the
+// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its parameters, finds the cell and the
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
@@ -7,7 +7,9 @@ import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
+import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
+import { listQueries } from './place-list.ts'
 import {
   type CurrentCatalogue,
   createPartMaker,
@@ -16,7 +18,7 @@ import {
   type PlacePart,
   pointPart,
 } from './places.ts'
-import { badRequest } from './problem.ts'
+import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
 import type { Endpoint } from './representation.ts'
 import { sentences } from './sentences.ts'
@@ -26,12 +28,14 @@ export type WeatherEndpointParts = AnswerParts & {
   readonly catalogue: CurrentCatalogue
   /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
+  /** Where the errors of places in a list are explained; by default a path from the root. */
+  readonly docUrl?: DocUrl | undefined
 }
 
 export const weatherEndpointsOf = (
   parts: WeatherEndpointParts,
 ): Readonly<Record<WeatherEndpoint, Endpoint>> => {
-  const { catalogue, calendar, compression } = parts
+  const { catalogue, calendar, compression, docUrl = createDocUrl(null) } = parts
   const answers = createAnswers(parts)
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
@@ -41,6 +45,23 @@ export const weatherEndpointsOf = (
   // Nearly all queries are one of these.
   const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
   const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
+  const readPoint = (lat: string | undefined, lng: string | undefined): ListedPlace => {
+    const latitude = coords.path.lat.read(lat)
+    const longitude = coords.path.lng.read(lng)
+    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude) }
+  }
+  const joined = createJoinedWeather({ read: answers.read, part: rendered.part, docUrl })
+  /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
+  const listed =
+    (form: PartForm) =>
+    (text: string): ListedPlace => {
+      const [type = '', id = '', ...more] = text.split('/')
+      if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+      if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+      const { cell, part } = findPlace(type, id)
+      return { cell, place: part(form) }
+    }
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
@@ -51,15 +72,21 @@ export const weatherEndpointsOf = (
     },
     coords: ({ params, query, keyId }) => {
       const lang = languageOf(query)
-      const latitude = coords.path.lat.read(params.lat)
-      const longitude = coords.path.lng.read(params.lng)
-      const cell = answers.cellAt({ latitude, longitude })
-      return rendered.current(cell, pointPart(latitude, longitude), languageHeaders[lang], keyId)
+      const { cell, place } = readPoint(params.lat, params.lng)
+      return rendered.current(cell, place, languageHeaders[lang], keyId)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
       const days = forecast.query.days.read(queryOf(query, forecast.query).days)
       const place = findPlace(type, id)
       return rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+    },
+    weather_places: ({ query, keyId }) => {
+      const { places, lang } = listQueries.weather_places(query)
+      return joined(places, listed(lang), { headers: languageHeaders[lang], consumer: keyId })
+    },
+    forecast_places: ({ query, keyId }) => {
+      const { places, days } = listQueries.forecast_places(query)
+      return joined(places, listed('forecast'), { days, consumer: keyId })
     },
   }
 }

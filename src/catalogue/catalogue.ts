@@ -36,6 +36,8 @@ export type Catalogue = Readonly<{
   successorOf(type: LocationType, formerId: string): Successor | undefined
   /** The place one level up, published or not. */
   parentOf(location: Location): Location | undefined
+  /** The place itself and all below it, published or not. */
+  areaOf(location: Location): readonly Location[]
   /** Published places, the most populous first, equals by id. */
   list(query: ListQuery): ListPage
   /** Every published place, by id. */
@@ -114,6 +116,11 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
       return successor?.location.type === type ? successor : undefined
     },
     parentOf: ({ parentId }) => (parentId === null ? undefined : byId.get(parentId)),
+    areaOf: area => {
+      const isWithin = (location: Location | undefined): boolean =>
+        location !== undefined && (location === area || isWithin(byId.get(location.parentId ?? '')))
+      return snapshot.locations.filter(isWithin)
+    },
     list: query => {
       const { q = '', limit, offset } = query
       const places = listed(query)

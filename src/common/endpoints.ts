@@ -4,11 +4,16 @@
 
 export const apiPrefix = '/api/v1'
 
-/** Paths are below the prefix, as the router writes them. `hasWeather`: answered from the cache of weather. */
+/**
+ * Paths are below the prefix, as the router writes them. `hasWeather`: answered from the cache of weather. `list`: the parameter
+ * with a list of places, without which there is nothing at the path.
+ */
 export const endpoints = {
   weather: { path: '/weather/:type/:id', hasWeather: true },
   forecast: { path: '/forecast/:type/:id', hasWeather: true },
   coords: { path: '/weather/coords/:lat/:lng', hasWeather: true },
+  weather_places: { path: '/weather', hasWeather: true, list: 'places' },
+  forecast_places: { path: '/forecast', hasWeather: true, list: 'places' },
   locations: { path: '/locations', hasWeather: false },
   location: { path: '/locations/:type/:id', hasWeather: false },
 } as const
@@ -22,6 +27,11 @@ export type WeatherEndpoint = {
 
 export const endpointNames = Object.keys(endpoints) as readonly EndpointName[]
 
+/** The endpoints that answer for a list of places. */
+export type ListEndpoint = {
+  [Name in EndpointName]: (typeof endpoints)[Name] extends { list: string } ? Name : never
+}[EndpointName]
+
 /** The endpoint of a path, or `other` for none. */
 export type Destination = EndpointName | 'other'
 
@@ -32,6 +42,9 @@ export type ResponseName = Destination | 'reference'
 
 export const hasWeather = (name: ResponseName): name is WeatherEndpoint =>
   name !== 'other' && name !== 'reference' && endpoints[name].hasWeather
+
+/** The endpoint's name if it answers for a list of places. */
+export const isList = (name: EndpointName): name is ListEndpoint => 'list' in endpoints[name]
 
 /** The path as people and OpenAPI write it, below the prefix. */
 export const templateOf = (name: EndpointName): string => endpoints[name].path.replaceAll(/:(\w+)/g, '{$1}')

@@ -69,6 +69,10 @@ const server = section`The API that consumers call.`({
     behind a proxy that serves it under a path; null for the scheme and host of each request. The API reference and
     its programs name it, and so does doc_url of each error, which without it is a path from the root: under a path
     of a proxy it leads to the reference only with this setting.`,
+  statusPage: setting(flag(), false)`
+    Whether /status and /status.json say to anyone, without a key, how fresh the weather is, what is out since when, and
+    how the last thirty days were: shares, ages and times alone. The days are kept in the store from the first start with
+    it on.`,
   cors: section`
     Web pages whose scripts may read responses (CORS). They need a key of their own, which every visitor of such a
     page can read: give it a small quota.`({

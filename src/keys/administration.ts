@@ -11,6 +11,7 @@ import {
   type AdministrationParts,
   createKeyCreation,
   type IssuedKey,
+  type KeySetting,
   longestName,
   subscribersOf,
   tierLimitOf,
@@ -19,6 +20,7 @@ import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
+import { termsIn } from './key-terms.ts'
 import {
   type CountedSubscriber,
   type KeyUsage,
@@ -204,21 +206,19 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
     },
     /**
-     * Sets what is given of a key, all in one step: its tier, a limit of its own (null: that of its tier), and until when it is
-     * valid, as in key-expiry.ts (`never` lifts it). A limit of its own stays when the tier changes.
+     * Sets what is given of a key, all in one step: tier, limit, expiry (as in key-expiry.ts) and terms (as in key-terms.ts). A
+     * limit of its own stays when the tier changes.
      */
-    setKey: async (
-      given: string,
-      { tier, limit, expires }: { tier?: string; limit?: number | null; expires?: string },
-    ): Promise<ListedKey & KeyUsage> => {
+    setKey: async (given: string, setting: KeySetting): Promise<ListedKey & KeyUsage> => {
+      const { tier, limit, expires } = setting
       if (tier !== undefined) tierLimitOf(tiers, tier)
-      const change: KeyChange = {
+      const key = await keyById(given)
+      return changeKey(key.id, {
         ...(tier === undefined ? {} : { tier }),
         ...(limit === undefined ? {} : { limit }),
         ...(expires === undefined ? {} : { expiresAt: expiryIn(expires, calendar, clock.now()) }),
-      }
-      const { id } = await keyById(given)
-      return changeKey(id, change)
+        ...termsIn(setting, key),
+      })
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
     listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {

@@ -40,7 +40,7 @@ export type InstanceReport = {
   readonly seenAt: number | null
 }
 
-type ReportedOutage = { readonly outage: 'provider' | 'store'; readonly since: number }
+export type ReportedOutage = { readonly outage: 'provider' | 'store'; readonly since: number }
 
 const lastInstant = 8.64e15
 const text = z
@@ -93,7 +93,7 @@ export const readReport = (written: string | undefined): InstanceReport | undefi
 const outageCountsForMs = 15 * minuteMs
 
 /** Those that are on. An instance without demand does not see the end of an outage of the provider: one without a failure of late is left out. */
-const recentOutages = (outages: Pick<Outages, 'open'>, clock: Clock): ReturnType<Outages['open']> =>
+export const recentOutages = (outages: Pick<Outages, 'open'>, clock: Clock): ReturnType<Outages['open']> =>
   outages
     .open()
     .filter(

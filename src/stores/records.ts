@@ -156,10 +156,10 @@ const instantOrNull = z
   .transform(value => instantIn(value) ?? null)
   .prefault('')
 /** The maximum entries of a list of restrictions, and the characters of all restrictions, or rates, of a key as JSON. */
-const maxRestricted = 50
+export const maxRestricted = 50
 export const longestRestrictions = 4_000
 /** The largest rate of a key. */
-const maxRate = 1_000_000
+export const maxRate = 1_000_000
 
 // A kind that this version does not know refuses the key: it may do less than is understood here.
 const allowedOf = z.array(z.string().min(1).max(longestText)).min(1).max(maxRestricted).nullable()

@@ -28,6 +28,12 @@ const ageBuckets = [
   ...[1, 1.25, 2, 4, 7, 9, 12, 24, 48].map(hours => hours * hour),
 ]
 
+/** `errors` are those with 5xx among `all`. */
+export type Answers = { readonly all: number; readonly errors: number }
+
+// Refused for its key or quota, or the client was gone: says nothing of the service.
+const notServed: ReadonlySet<number> = new Set([401, 403, 429, 499])
+
 export type Metrics = ReturnType<typeof createMetrics>
 
 export type MetricsParts = {
@@ -144,6 +150,17 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     },
     /** The counters of requests and of reads of the cache, since the start. */
     totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
+    /** The answers of endpoints to good keys within their quota, since the start. */
+    answered: (): Answers => {
+      const answers = { all: 0, errors: 0 }
+      for (const { first, second, counts } of timeRequest.all()) {
+        if (first === 'reference' || first === 'other' || notServed.has(Number(second))) continue
+        const count = counts.reduce((sum, each) => sum + each, 0)
+        answers.all += count
+        if (Number(second) >= 500) answers.errors += count
+      }
+      return answers
+    },
     staleReads: () =>
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
     /** With its endpoint, its status, and the seconds that it took. */

@@ -11,6 +11,7 @@ import type { ReloadObserver } from '../config/reload.ts'
 import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
+import { countCells } from '../weather/cell-set.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Outages } from './outages.ts'
@@ -190,7 +191,8 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     onHeartbeat: metrics.heartbeat,
     onPurge: (kind, scope) => {
       metrics.purged(kind)
-      log.info({ kind, scope }, 'cache purged')
+      const shown = 'cells' in scope ? { ...scope, cells: countCells(scope.cells) } : scope
+      log.info({ kind, scope: shown }, 'cache purged')
     },
     onPurgesMissed: () =>
       log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),

@@ -90,7 +90,8 @@ t.test('the life of a key', async t => {
   const subscriber = 'Dhaka Tribune'
   const create = ['keys', 'create', '--subscriber', subscriber, '--tier']
   const issued = await json(...create, 'business', '--create-store')
-  const names = ['id', 'key', 'subscriber', 'tier', 'limit', 'externalId', 'expiresAt', 'store']
+  const facts = ['id', 'key', 'subscriber', 'tier', 'limit', 'externalId', 'expiresAt']
+  const names = [...facts, 'restrictions', 'rates', 'store']
   t.strictSame(Object.keys(issued), names)
   const given = { tier: 'business', limit: 10_000 }
   t.match(issued, { key: /^svc_live_[0-9A-Za-z]{38}$/, subscriber, ...given })

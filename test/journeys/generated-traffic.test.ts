@@ -6,7 +6,7 @@ import { endpointNames } from '../../src/common/endpoints.ts'
 import { generate } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
-import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
+import { generated, noEndpoints, productWorld, usualSettings } from '../support/generated-traffic.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
@@ -24,7 +24,7 @@ const distinct = (requests: readonly TrafficRequest[]): TrafficRequest[] => [
 
 t.test('every path that is not bad is answered, and with its etag again by 304', async t => {
   for (const endpoint of endpointNames) {
-    const mix = { weather: 0, forecast: 0, coords: 0, locations: 0, location: 0, [endpoint]: 1 }
+    const mix = { ...noEndpoints, [endpoint]: 1 }
     const requests = distinct(generated({ mix, bad: 0, alpha: 0.3, rate: 0.001 }))
     t.ok(requests.length > 30, `${endpoint}: ${requests.length} paths`)
     const odd: string[] = []
@@ -38,7 +38,7 @@ t.test('every path that is not bad is answered, and with its etag again by 304',
 })
 
 t.test('searches find what they are for', async t => {
-  const mix = { weather: 0, forecast: 0, coords: 0, locations: 1, location: 0 }
+  const mix = { ...noEndpoints, locations: 1 }
   const searches = distinct(generated({ mix, bad: 0, rate: 0.004 })).filter(({ path }) => /[?&]q=/.test(path))
   t.ok(searches.length > 30)
   for (const search of searches) t.ok((await send(search)).body.total > 0, search.path)
@@ -65,7 +65,7 @@ t.test('bad requests are refused: 400, 401 and 404, each code that is meant', as
 })
 
 t.test('points stay within the bounds of the catalogue', async t => {
-  const mix = { weather: 0, forecast: 0, coords: 1, locations: 0, location: 0 }
+  const mix = { ...noEndpoints, coords: 1 }
   const narrow = { south: 23.7, north: 23.8, west: 90.3, east: 90.4 }
   const settings = { ...usualSettings, mix, bad: 0, rate: 0.01 }
   for (const { path } of generate(settings, { ...productWorld, bounds: narrow })) {

@@ -9,6 +9,7 @@ import { startProviderHere } from '../support/provider-here.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { startRedisFor } from '../support/redis-server.ts'
 import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProviderHere(t)
 const list = '/locations?type=division'
@@ -176,13 +177,18 @@ const mostInASecond = (at: readonly number[]) =>
 
 t.test('two gateways on one Redis together admit what one may, and one alone gets all', async t => {
   const { flood, raw, gateways, key } = await twoOnRedis(t, '{ perSecond: 40, burst: 20 }')
-  const both = (await Promise.all([flood(0, 1_500), flood(1, 1_500)])).flat().sort((a, b) => a - b)
-  t.ok(mostInASecond(both) <= 20 + 1.1 * 40, `${mostInASecond(both)} in a second`)
-  t.ok(both.length >= 0.9 * (20 + 60), `${both.length} in 1.5 s`)
-  const alone = await flood(1, 1_000)
-  t.ok(alone.length >= 0.9 * 40 && alone.length <= 1.1 * 40 + 20, `${alone.length} in a second`)
+  // A machine that is busy may send too little: then it tries again, and no try may admit too much.
+  let admitted = 0
+  const run = async (ms: number, gateways: readonly number[]): Promise<number> => {
+    const at = (await Promise.all(gateways.map(which => flood(which, ms)))).flat().sort((a, b) => a - b)
+    admitted += at.length
+    t.ok(mostInASecond(at) <= 20 + 1.1 * 40, `${mostInASecond(at)} in a second`)
+    return at.length
+  }
+  await until('two use nearly all of it', async () => (await run(1_500, [0, 1])) >= 0.9 * 60)
+  await until('one alone uses nearly all of it', async () => (await run(1_000, [1])) >= 0.9 * 40)
   t.strictSame(await raw.keys('abohawa:tokens:*'), [`abohawa:tokens:{q0}:${gateways[0]?.keyIds.fast}`])
   const [used = 0] = await Promise.all([usedBy(gateways[0] as TestGateway, 'fast')])
-  t.equal(used, both.length + alone.length, 'refused requests take no unit')
+  t.equal(used, admitted, 'refused requests take no unit')
   t.match((await gateways[0]?.get(list, { key }))?.headers['ratelimit-policy'], '"second";q=40;w=1')
 })

@@ -1,7 +1,7 @@
 // The API reference: docs/openapi.json is what the schemas and a real gateway give today, a linter has nothing against it,
 // responses that differ from it are found, and its programs run.
 
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { deviations } from '../support/conforming.ts'
 import { documentFile, documentText } from '../support/openapi-document.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const committed = readFileSync(documentFile, 'utf8')
 type Operation = {
@@ -115,6 +116,8 @@ t.test('the programs of the reference print what a real gateway answers', async 
     getWeather: /^-?\d+(\.\d)?\n$/,
     getPointWeather: /^-?\d+(\.\d)?\n$/,
     getForecast: /^\[ ?-?[\d.]+, -?[\d.]+, -?[\d.]+ ?\]\n$/,
+    getWeatherOfPlaces: /^-?\d+(\.\d)?\n$/,
+    getForecastOfPlaces: /^\[ ?-?[\d.]+, -?[\d.]+, -?[\d.]+ ?\]\n$/,
     listLocations: /^3026\n$/,
     getLocation: /^\d{8}\n$/,
   }
@@ -166,6 +169,34 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
   t.match(weather, /^etag: W\//m)
   t.equal(notModified, '304\n')
 })
+
+t.test(
+  'the program for many places asks five times for 500 of them',
+  { skip: !languages.python },
+  async t => {
+    const gateway = await started
+    const [, source = ''] = /^```python\n(.*?)^```$/ms.exec(readFileSync('docs/api.md', 'utf8')) ?? []
+    const points = Array.from(
+      { length: 500 },
+      (_, i) => `coords/${21 + Math.floor(i / 25) / 5}/${88 + (i % 25) / 5}`,
+    )
+    const cwd = mkdtempSync(join(folder, 'places-'))
+    writeFileSync(join(cwd, 'places.txt'), points.join('\n'))
+    const limit = Number((await gateway.get('/locations/division/30')).headers['x-ratelimit-remaining'])
+    const child = spawn('python3', ['-c', source], { cwd, env: { PATH: process.env.PATH, ...env } })
+    t.teardown(() => child.kill())
+    let printed = ''
+    for (const output of [child.stdout, child.stderr])
+      output.on('data', chunk => {
+        printed += chunk
+      })
+    await until('all are there', () => printed.split('\n').length > 5)
+    const lines = [1, 2, 3, 4, 5].map(list => `200 100 places, ${limit - 100 * list} units left\n`)
+    t.equal(printed, lines.join(''))
+    const left = (await gateway.get('/locations/division/30')).headers['x-ratelimit-remaining']
+    t.equal(left, String(limit - 501))
+  },
+)
 
 t.test('programs in Go are sound', { skip: languages.go === undefined && 'needs go' }, async t => {
   for (const { operationId, 'x-codeSamples': samples } of operations) {

@@ -3,6 +3,7 @@
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
 import { readCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
+import { type EndpointName, endpointNames } from '../../src/common/endpoints.ts'
 import { type GeneratedTraffic, generate, type World } from '../../src/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 
@@ -12,10 +13,16 @@ export const productCatalogue: Catalogue = await readCatalogue(null)
 /** Midnight in Dhaka. */
 export const start = Date.parse('2026-11-15T18:00Z')
 
+/** A mix that has nothing yet. */
+export const noEndpoints = Object.fromEntries(endpointNames.map(name => [name, 0])) as Record<
+  EndpointName,
+  number
+>
+
 export const usualSettings: GeneratedTraffic = {
   ...{ seed: 1, start, durationMs: 24 * hourMs, rate: 0.25 },
   ...{ arrivals: 'poisson', shape: 'day', storms: [] },
-  mix: { weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
+  mix: { ...noEndpoints, weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
   ...{ alpha: 1, keys: 60, keysAlpha: 0.8, english: 0.3, conditional: 0.1, compressed: 0.75, bad: 0.01 },
 }
 

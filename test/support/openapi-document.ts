@@ -35,6 +35,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   key_replaced: sentences.key.replaced,
   key_expired: sentences.key['key-expired'],
   origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
+  place_invalid: sentences.parameter.place('Dhaka'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
   internal_error: sentences.unexpected,
@@ -78,8 +79,10 @@ export const documentText = async (t: Teardown): Promise<string> => {
   const gone = await gateway.administration.createKey('Gone', 'free')
   await gateway.administration.revokeSubscriber('Gone')
   const { trial = '', slow = '' } = gateway.keys
-  for (const key of [trial, slow]) await get('/locations?type=division', { key })
+  await get('/locations?type=division', { key: slow })
   const tries: readonly [string, RequestOptions?][] = [
+    ['/weather?places=district/3026,district/2015', { key: trial }],
+    ['/locations?type=division', { key: trial }],
     ['/weather/district/3026', { key: null }],
     ['/weather/district/3026', { key: 'sk_live_abc' }],
     ['/weather/district/3026', { key: good.slice(0, -3) }],
@@ -98,13 +101,17 @@ export const documentText = async (t: Teardown): Promise<string> => {
     ['/forecast/district/3026?days=8'],
     [`/locations?type=union&q=${'x'.repeat(101)}`],
     ['/locations?type=union&q=%E0%A6'],
+    ['/weather?places='],
+    [`/weather?places=${'x'.repeat(5_001)}`],
+    [`/forecast?places=${Array.from({ length: 101 }, (_, i) => `district/${i}`)}`],
     ['/weather/district/9999'],
     ['/weather/union/10040939'],
     ['/alerts'],
   ]
   const errors: Record<string, unknown> = {}
   for (const [path, options] of tries) {
-    const { body } = await get(path, options)
+    const { status, body } = await get(path, options)
+    if (status === 200) continue
     if (errors[body.code] !== undefined) throw new Error(`${path} is ${body.code} too`)
     errors[body.code] = body
   }

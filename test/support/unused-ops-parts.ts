@@ -8,7 +8,7 @@ const unused = async () => fail()
 export const unusedOpsParts = {
   keys: { parts: fail, changed: () => {} },
   cache: {
-    ...{ explain: unused, purge: unused, refresh: unused },
+    ...{ explain: unused, purge: unused, pricePurge: unused, refresh: unused },
     ...{ planWarm: unused, startWarm: unused, warmState: fail, stopWarm: unused },
   },
   status: {

@@ -2,7 +2,7 @@
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
-import { apiPrefix } from '../../common/endpoints.ts'
+import { apiPrefix, type EndpointName } from '../../common/endpoints.ts'
 import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
 import { type ProblemStatus, problemStatuses } from '../../telemetry/label-values.ts'
 import type { Parameters } from '../parameters.ts'
@@ -54,10 +54,9 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
         in: where,
         ...described(...meaning),
         required: isRequired,
+        ...(shape.type === 'array' ? { style: 'form', explode: false } : {}),
         schema: shape,
-        ...(shown === undefined
-          ? {}
-          : { example: shape.type === 'string' || shape.enum ? shown : Number(shown) }),
+        ...(shown === undefined ? {} : { example: exampleOf(shape, shown) }),
       }
     })
   return [
@@ -65,6 +64,11 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
     ...of('query', parameters.query, example.query),
     ...requestHeaders,
   ]
+}
+
+const exampleOf = ({ type, enum: choices }: Json, shown: string): unknown => {
+  if (type === 'array') return shown.split(',')
+  return type === 'string' || choices ? shown : Number(shown)
 }
 
 // The key is a security scheme, and codings are the client library's.
@@ -91,11 +95,11 @@ const requestHeaders: readonly Json[] = [
   },
 ]
 
-const headerRefs = (names: readonly HeaderName[]): Json =>
+const headerRefs = (names: readonly HeaderName[], of?: EndpointName): Json =>
   Object.fromEntries(
     names.map(name => [
       name,
-      { $ref: `#/components/headers/${isAlwaysThere(name) ? name : `${name}-optional`}` },
+      { $ref: `#/components/headers/${isAlwaysThere(name, of) ? name : `${name}-optional`}` },
     ]),
   )
 
@@ -109,8 +113,8 @@ const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
   404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
   405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
   429: [
-    "The day's quota is used up, or the key sends faster than its limit by the second or minute. Does not count.",
-    'দিনের কোটা শেষ, বা কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে। গণনা হয় না।',
+    "The day's quota is used up or does not suffice, or the key sends faster than its limit by the second or minute. Does not count.",
+    'দিনের কোটা শেষ বা যথেষ্ট নয়, বা কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে। গণনা হয় না।',
   ],
   500: [
     'No weather can be given, or the key could not be checked. Wait for retry-after.',
@@ -160,7 +164,7 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
     responses: {
       200: {
         ...described('The body that the endpoint has.', 'এন্ডপয়েন্টের বডি।'),
-        headers: headerRefs(given),
+        headers: headerRefs(given, name),
         content: {
           'application/json': {
             schema: { $ref: `#/components/schemas/${named.get(bodies[name])?.id}` },
@@ -173,7 +177,10 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
           'The body is the one that if-none-match names. Counts.',
           'বডি if-none-match-এর বডিই। গণনা হয়।',
         ),
-        headers: headerRefs(given.filter(header => header !== 'content-encoding')),
+        headers: headerRefs(
+          given.filter(header => header !== 'content-encoding'),
+          name,
+        ),
       },
       ...Object.fromEntries(
         problemStatuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
@@ -194,8 +201,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
       version,
       ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        `Five read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, limits by the second and minute, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-        `পাঁচটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, limits by the second and minute, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
       ),
       license: licence,
     },
@@ -222,9 +229,16 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
         },
       },
       headers: Object.fromEntries(
-        used.map(name => {
-          const isThere = isAlwaysThere(name)
-          return [isThere ? name : `${name}-optional`, headerObject(headers[name], isThere)]
+        used.flatMap(name => {
+          const everywhere = isAlwaysThere(name)
+          const kinds = new Set([
+            everywhere,
+            ...operations.map(of => everywhere && isAlwaysThere(name, of.name)),
+          ])
+          return [...kinds].map(isThere => [
+            isThere ? name : `${name}-optional`,
+            headerObject(headers[name], isThere),
+          ])
         }),
       ),
       responses: Object.fromEntries(

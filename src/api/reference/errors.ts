@@ -110,13 +110,17 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
   ),
+  quota_insufficient: of(429, false)(
+    'Less of the quota is left than the request for a list of places costs; nothing was taken. Ask for fewer, or wait for retry-after.',
+    'স্থানের তালিকার অনুরোধের খরচের চেয়ে কোটা কম বাকি; কিছু নেওয়া হয়নি। কম স্থান চান, বা retry-after পর্যন্ত অপেক্ষা করুন।',
+  ),
   rate_limited: of(429, false)(
     'The key sends faster than its limit by the second or minute, which `policy` names: wait for retry-after, then send more slowly.',
     'কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে, `policy` তার নাম: retry-after পর্যন্ত অপেক্ষা করুন, তারপর ধীরে পাঠান।',
   ),
   reference_busy: of(429, false)(
-    'Too many requests for the reference (`/docs`, `/api/v1/openapi.json`) came from one address, never of an endpoint: wait for retry-after.',
-    'এক ঠিকানা থেকে রেফারেন্সে (`/docs`, `/api/v1/openapi.json`) বেশি অনুরোধ এসেছে, কোনো এন্ডপয়েন্টে নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
+    'Too many requests for what needs no key (`/docs`, `/api/v1/openapi.json`, `/status`) came from one address, never of an endpoint: wait for retry-after.',
+    'এক ঠিকানা থেকে কী ছাড়া পাতায় (`/docs`, `/api/v1/openapi.json`, `/status`) বেশি অনুরোধ এসেছে, কোনো এন্ডপয়েন্টে নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
   path_not_found: notFound(
     'The path is none of the endpoints: compare it with theirs.',
@@ -163,6 +167,16 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   point_out_of_bounds: invalid(
     'The point lies outside the region: send one inside the bounds that the sentence names.',
     'বিন্দুটি এলাকার বাইরে: বাক্যে বলা সীমার ভেতরের বিন্দু পাঠান।',
+  ),
+  places_empty: invalid('Send places or points in `places`.', 'তালিকায় স্থান বা বিন্দু পাঠান।'),
+  places_too_long: invalid('Send at most 5,000 characters in `places`.', 'তালিকায় সর্বোচ্চ ৫,০০০ অক্ষর পাঠান।'),
+  places_too_many: invalid(
+    'Send at most 100 places at once, and the others with another request.',
+    'একবারে সর্বোচ্চ ১০০টি স্থান পাঠান, বাকিগুলো আরেক অনুরোধে।',
+  ),
+  place_invalid: invalid(
+    'In a list of places alone: write it as `type/id` or `coords/lat/lng`.',
+    'শুধু স্থানের তালিকায়: ধরন ও id, বা বিন্দুর lat ও lng লিখুন, যেমন বর্ণনায় আছে।',
   ),
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
   internal_error: noWeather(

@@ -1,7 +1,7 @@
 // The headers of the responses, with their meaning in both languages and the statuses that have them.
 
 import * as z from 'zod'
-import type { EndpointName } from '../../common/endpoints.ts'
+import { type EndpointName, isList } from '../../common/endpoints.ts'
 import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 import { described, type Text } from './texts.ts'
@@ -38,6 +38,12 @@ export const headers = {
     'The next local midnight, Unix seconds.',
     'পরবর্তী স্থানীয় মধ্যরাত, Unix সেকেন্ডে।',
     wholeNumber,
+  ),
+  'x-ratelimit-cost': header(
+    2,
+    'The units that a request for a list of places takes, or would have taken where the quota does not suffice.',
+    'স্থানের তালিকার অনুরোধে যত একক লাগে, বা কোটা যথেষ্ট না হলে যত লাগত।',
+    z.int().min(1),
   ),
   'ratelimit-policy': header(
     '"daily";q=1000;w=86400',
@@ -126,7 +132,7 @@ const always: readonly HeaderName[] = [
 ]
 const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit']
 const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-control-expose-headers']
-const ofError = [...always, ...figures, ...ofPages, 'vary'] as const
+const ofError = [...always, ...figures, 'x-ratelimit-cost', ...ofPages, 'vary'] as const
 
 /** The headers of a response without a body of an endpoint's own, by status. */
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
@@ -151,11 +157,14 @@ const whereverNamed: readonly HeaderName[] = [
   'allow',
 ]
 
-/** The headers that no response lacks where it is described with them. */
-export const isAlwaysThere = (name: HeaderName): boolean => whereverNamed.includes(name)
+/** Whether no response of an endpoint, or none of all, lacks a header with which it is described. */
+export const isAlwaysThere = (name: HeaderName, endpoint?: EndpointName): boolean =>
+  // A list may have no place with weather.
+  whereverNamed.includes(name) && !(name === 'last-modified' && endpoint && isList(endpoint))
 
 const ofBody: readonly HeaderName[] = [...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages]
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']
+const ofLists: readonly HeaderName[] = [...ofWeather, 'x-ratelimit-cost']
 
 /** The headers of 200 and 304, by endpoint. */
 export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
@@ -164,6 +173,8 @@ export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[
   forecast: ofWeather,
   locations: [...ofBody, 'link'],
   location: ofBody,
+  weather_places: [...ofLists, 'content-language'],
+  forecast_places: ofLists,
 }
 
 /** A header as the document has it. */

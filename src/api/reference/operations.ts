@@ -78,6 +78,34 @@ const operationsByName = (
       show: ['daily', 'temperature_2m_max'],
     },
   },
+  weather_places: {
+    id: 'getWeatherOfPlaces',
+    tag: 'weather',
+    summary: ['Weather of up to 100 places', 'সর্বোচ্চ ১০০টি স্থানের আবহাওয়া'],
+    description: [
+      'What the endpoints of one place or point give for each, in one array. A place that has no weather has its error in its position. The request takes one unit for each distinct place, all of them or none; `x-ratelimit-cost` names them.',
+      'প্রতিটি স্থান বা বিন্দুর নিজের এন্ডপয়েন্টের উত্তর, এক তালিকায়। যে স্থানের আবহাওয়া নেই তার জায়গায় তার ত্রুটি থাকে। প্রতিটি ভিন্ন স্থানের জন্য এক একক, সবগুলো বা একটিও না; `x-ratelimit-cost` তা জানায়।',
+    ],
+    example: {
+      path: {},
+      query: { places: 'district/3026,coords/23.81/90.41', lang: 'en' },
+      show: [0, 'current', 'temperature_2m'],
+    },
+  },
+  forecast_places: {
+    id: 'getForecastOfPlaces',
+    tag: 'weather',
+    summary: ['Daily forecast of up to 100 places', 'সর্বোচ্চ ১০০টি স্থানের দৈনিক পূর্বাভাস'],
+    description: [
+      'The days of each place or point in one array; it costs what the weather of these places does.',
+      'প্রতিটি স্থান বা বিন্দুর দিনগুলো এক তালিকায়; খরচ একই স্থানগুলোর আবহাওয়ার সমান।',
+    ],
+    example: {
+      path: {},
+      query: { places: 'district/3026,upazila/302672', days: '3' },
+      show: [0, 'daily', 'temperature_2m_max'],
+    },
+  },
   locations: {
     id: 'listLocations',
     tag: 'places',
@@ -104,6 +132,10 @@ export const parameterMeanings: Readonly<Record<string, Text>> = {
   lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
   lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
   lang: ['Language of `location.name` and `location.parent`.', '`location.name` ও `location.parent`-এর ভাষা।'],
+  places: [
+    'Places `type/id` and points `coords/lat/lng`, separated by commas. The same text twice counts and answers once.',
+    'কমা দিয়ে আলাদা করা স্থান `type/id` ও বিন্দু `coords/lat/lng`। একই লেখা দুবার দিলে একবার গণনা ও একবার উত্তর।',
+  ],
   days: ['How many days, from the current one on.', 'কত দিন, চলতি দিন থেকে।'],
   division_id: [
     'Districts of this division alone; ignored with another type.',

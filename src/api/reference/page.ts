@@ -21,6 +21,7 @@ type Schema = Texts & {
   readonly enum?: readonly string[]
   readonly const?: string | number | boolean
   readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly minimum?: number
@@ -35,7 +36,8 @@ type Parameter = Texts & {
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly schema: Schema
-  readonly example?: string | number
+  /** A list is written with commas. */
+  readonly example?: string | number | readonly string[]
 }
 
 type Content = {
@@ -120,6 +122,7 @@ export const referencePage = (document: ReferenceDocument, language: Language): 
     if (schema.const !== undefined) return code(escaped(JSON.stringify(schema.const)))
     if (schema.enum) return schema.enum.map(value => code(escaped(value))).join(', ')
     if (schema.type === 'array') return plain('listOf', typeOf(schema.items ?? {}))
+    if (schema.anyOf) return schema.anyOf.map(typeOf).join(', ')
     const [first = '', second] = [schema.type ?? 'object'].flat().map(type => plain(type as 'string'))
     const { minimum, maximum, maxLength } = schema
     return [
@@ -188,7 +191,8 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
 </article>`
   }
 
-  const bodyPart = ([name, { properties = {}, required = [], ...texts }]: [string, Schema]): string => {
+  const bodyPart = ([name, schema]: [string, Schema]): string => {
+    const { properties = {}, required = [], ...texts } = schema
     const fields = Object.entries(properties)
     const hasUnits = fields.some(([, schema]) => schema['x-unit'])
     const hasMeanings = fields.some(([, schema]) => schema.description)
@@ -204,7 +208,7 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
       ...(hasUnits ? (['unit'] as const) : []),
       ...(hasMeanings ? (['meaning'] as const) : []),
     ]
-    return `<section class="body" id="body-${name}"><h3>${code(name)}</h3><p>${meaningOf(texts)}</p>${tableOf(name, heads, rows)}</section>`
+    return `<section class="body" id="body-${name}"><h3>${code(name)}</h3><p>${meaningOf(texts)}</p>${schema.type === 'array' ? `<p>${typeOf(schema)}</p>` : tableOf(name, heads, rows)}</section>`
   }
 
   const headerPart = (): string => {
@@ -290,7 +294,7 @@ ${parts.map(([id, content]) => `<section id="${id}"><h2>${say(id)}</h2>${content
 
 const inputOf = (operationId: string, { name, in: where, required, schema, example }: Parameter): string => {
   const id = `${operationId}-${name}`
-  const value = escaped(example ?? '')
+  const value = escaped(String(example ?? ''))
   const field = schema.enum
     ? `<select id="${id}" name="${name}" data-in="${where}">${required ? '' : '<option value=""></option>'}${schema.enum
         .map(choice => `<option${choice === example ? ' selected' : ''}>${escaped(choice)}</option>`)

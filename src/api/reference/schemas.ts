@@ -107,26 +107,65 @@ const locationDetail = component(
   }),
 )
 
+const weather = component(
+  'Weather',
+  'Current conditions, hours and days of a place.',
+  'একটি স্থানের বর্তমান অবস্থা, ঘণ্টা ও দিন।',
+  z.strictObject({ location: namedLocation, ...weatherBlocks }),
+)
+const pointWeather = component(
+  'PointWeather',
+  'Current conditions, hours and days of a point.',
+  'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
+  z.strictObject({ location: pointLocation, ...weatherBlocks }),
+)
+const days = { daily, daily_units: dailyUnitsSchema, ...zone }
+const forecast = component(
+  'Forecast',
+  'The days of a place.',
+  'একটি স্থানের দিনগুলো।',
+  z.strictObject({ location, ...days }),
+)
+const pointForecast = component(
+  'PointForecast',
+  'The days of a point.',
+  'একটি বিন্দুর দিনগুলো।',
+  z.strictObject({ location: pointLocation, ...days }),
+)
+
+const error = field(
+  z.string(),
+  'One sentence: what is wrong, what was received, what is allowed. It may become clearer; programs read `code`.',
+  'একটি বাক্য: কী ভুল, কী পাওয়া গেছে, কী চলে। বাক্য আরও স্পষ্ট হতে পারে; প্রোগ্রাম `code` পড়ে।',
+)
+const code = field(
+  z.string().regex(/^[a-z][a-z0-9_]+$/),
+  'Stable: never renamed. New ones may come.',
+  'স্থায়ী: কখনো বদলায় না। নতুন যোগ হতে পারে।',
+)
+
+const parameter = field(
+  z.string(),
+  'The parameter at fault, of path, query or `x-api-key`; left out where it is not one alone.',
+  'যে প্যারামিটারে ভুল, পথ, কোয়েরি বা `x-api-key`; একটিই না হলে থাকে না।',
+).optional()
+const docUrl = field(
+  z.string().regex(/\/docs#error-[a-z0-9_]+$/),
+  "The code's row in the reference: a URL, or where the operator has named none (`server.publicUrl`) a path from the root of the gateway.",
+  'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক তা না জানালে (`server.publicUrl`) গেটওয়ের মূল থেকে পথ।',
+)
+const errorBody = component(
+  'Error',
+  'What went wrong.',
+  'কী ভুল হয়েছে।',
+  z.strictObject({ error, code, parameter, doc_url: docUrl }),
+)
+
 /** The bodies of 200, by endpoint. */
 export const bodies = {
-  weather: component(
-    'Weather',
-    'Current conditions, hours and days of a place.',
-    'একটি স্থানের বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-    z.strictObject({ location: namedLocation, ...weatherBlocks }),
-  ),
-  coords: component(
-    'PointWeather',
-    'Current conditions, hours and days of a point.',
-    'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-    z.strictObject({ location: pointLocation, ...weatherBlocks }),
-  ),
-  forecast: component(
-    'Forecast',
-    'The days of a place.',
-    'একটি স্থানের দিনগুলো।',
-    z.strictObject({ location, daily, daily_units: dailyUnitsSchema, ...zone }),
-  ),
+  weather,
+  coords: pointWeather,
+  forecast,
   locations: component(
     'LocationList',
     'A page of places, the most populous first; ties are ordered by `id`.',
@@ -152,42 +191,35 @@ export const bodies = {
     'একটি স্থান।',
     z.strictObject({ location: locationDetail }),
   ),
+  weather_places: component(
+    'WeatherOfPlaces',
+    'The weather of places and points in the requested order, or the error of one.',
+    'চাওয়া ক্রমে স্থান ও বিন্দুর আবহাওয়া, বা কোনোটির ত্রুটি।',
+    z
+      .array(z.union([weather, pointWeather, errorBody]))
+      .min(1)
+      .max(100),
+  ),
+  forecast_places: component(
+    'ForecastOfPlaces',
+    'The days of places and points in the requested order, or the error of one.',
+    'চাওয়া ক্রমে স্থান ও বিন্দুর দিনগুলো, বা কোনোটির ত্রুটি।',
+    z
+      .array(z.union([forecast, pointForecast, errorBody]))
+      .min(1)
+      .max(100),
+  ),
 } as const satisfies Record<EndpointName, z.ZodType>
 
-const error = field(
-  z.string(),
-  'One sentence: what is wrong, what was received, what is allowed. It may become clearer; programs read `code`.',
-  'একটি বাক্য: কী ভুল, কী পাওয়া গেছে, কী চলে। বাক্য আরও স্পষ্ট হতে পারে; প্রোগ্রাম `code` পড়ে।',
-)
-const code = field(
-  z.string().regex(/^[a-z][a-z0-9_]+$/),
-  'Stable: never renamed. New ones may come.',
-  'স্থায়ী: কখনো বদলায় না। নতুন যোগ হতে পারে।',
-)
-
-const parameter = field(
-  z.string(),
-  'The parameter at fault, of path, query or `x-api-key`; left out where it is not one alone.',
-  'যে প্যারামিটারে ভুল, পথ, কোয়েরি বা `x-api-key`; একটিই না হলে থাকে না।',
-).optional()
-const docUrl = field(
-  z.string().regex(/\/docs#error-[a-z0-9_]+$/),
-  "The code's row in the reference: a URL, or where the operator has named none (`server.publicUrl`) a path from the root of the gateway.",
-  'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক তা না জানালে (`server.publicUrl`) গেটওয়ের মূল থেকে পথ।',
-)
-component(
-  'Error',
-  'What went wrong.',
-  'কী ভুল হয়েছে।',
-  z.strictObject({ error, code, parameter, doc_url: docUrl }),
-)
 component(
   'QuotaExhausted',
-  "The day's quota is used up, or the key sends too fast.",
-  'দিনের কোটা শেষ, বা কী-টি খুব দ্রুত পাঠাচ্ছে।',
+  "The day's quota is used up, less is left than the request costs, or the key sends too fast.",
+  'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি, বা কী-টি খুব দ্রুত পাঠাচ্ছে।',
   z.strictObject({
     error,
-    code: z.enum(['quota_exhausted', 'rate_limited']).meta(described('Stable.', 'স্থায়ী।')),
+    code: z
+      .enum(['quota_exhausted', 'quota_insufficient', 'rate_limited'])
+      .meta(described('Stable.', 'স্থায়ী।')),
     doc_url: docUrl,
     policy: field(
       z.enum(ratePolicies),
@@ -206,5 +238,17 @@ component(
       'পরবর্তী স্থানীয় মধ্যরাত, বা যখন পরের অনুরোধ নেওয়া হবে, UTC-তে।',
       'iso8601',
     ),
+    remaining: field(
+      z.int().min(0),
+      'What is left of the quota, where the request is for a list of places.',
+      'তালিকার অনুরোধে কোটার যা বাকি।',
+      'requests',
+    ).optional(),
+    cost: field(
+      z.int().min(1),
+      'What the request would have taken, where it is for a list of places.',
+      'তালিকার অনুরোধে যা খরচ হতো।',
+      'requests',
+    ).optional(),
   }),
 )

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import * as z from 'zod'
 import { bodies } from '../../api/reference/schemas.ts'
-import { type EndpointName, endpoints } from '../../common/endpoints.ts'
+import { apiPrefix, type EndpointName, endpoints, isList, type ListEndpoint } from '../../common/endpoints.ts'
 import { messageOf } from '../../common/errors.ts'
 import { isWithin, ranges } from '../../weather/ranges.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -52,6 +52,7 @@ const faultOf = (answer: KeptBody): string | undefined => {
     return `status ${status}: ${where}${issue?.message ?? 'not as the contract has it'}`
   }
   if (status !== 200 || endpoint === 'other') return undefined
+  if (isList(endpoint)) return faultOfList(endpoint, path, parsed.value as readonly Content[])
   const content = parsed.value as Content
   return faultOfContent(endpoint, path, content) ?? faultOfValues(content)
 }
@@ -80,6 +81,30 @@ type Content = {
   readonly current?: Columns
   readonly hourly?: Columns
   readonly daily?: Columns
+}
+
+/** Checks each body as that of the endpoint of one place. */
+const faultOfList = (
+  endpoint: ListEndpoint,
+  path: string,
+  contents: readonly Content[],
+): string | undefined => {
+  const { searchParams } = new URL(path, 'http://target')
+  const places = [...new Set(searchParams.get('places')?.split(','))]
+  if (contents.length !== places.length)
+    return `there are ${contents.length} places, not the requested ${places.length}`
+  const days = searchParams.get('days')
+  const query = days === null ? '' : `?days=${days}`
+  for (const [i, content] of contents.entries()) {
+    if ('error' in content) continue
+    const place = places[i] ?? ''
+    const isPoint = place.startsWith('coords/')
+    const one = isPoint ? 'coords' : endpoint === 'forecast_places' ? 'forecast' : 'weather'
+    const path = `${apiPrefix}/${one}/${place}${query}`
+    const fault = faultOfContent(one, path, content) ?? faultOfValues(content)
+    if (fault !== undefined) return `${place}: ${fault}`
+  }
+  return undefined
 }
 
 /** Checks what a schema can't: the place, equal lengths, and possible values. */

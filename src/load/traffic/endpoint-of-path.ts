@@ -9,6 +9,7 @@ import {
   endpointNames,
   endpoints,
   hasWeather,
+  isList,
   type WeatherEndpoint,
 } from '../../common/endpoints.ts'
 import type { Grid } from '../../weather/cell.ts'
@@ -32,7 +33,9 @@ const read = (path: string): Parts => {
   const pathname = query < 0 ? path : path.slice(0, query)
   const params = endpointPath.exec(pathname)?.groups ?? {}
   const endpoint = endpointNames.find(name => params[name] === '') ?? 'other'
-  return { pathname, query: query < 0 ? '' : path.slice(query + 1), endpoint, params }
+  const parts = { pathname, query: query < 0 ? '' : path.slice(query + 1), params }
+  const isNothing = endpoint !== 'other' && isList(endpoint) && !/(?:^|&)places=/.test(parts.query)
+  return { ...parts, endpoint: isNothing ? 'other' : endpoint }
 }
 
 let lastPath = ''
@@ -49,10 +52,10 @@ const partsOf = (path: string): Parts => {
 
 export const endpointOf = (path: string): Destination => partsOf(path).endpoint
 
-/** The place or point of a request for weather, such as `district/3026` or `23.81,90.41`; else the path. */
+/** The place or point of a request for weather, such as `district/3026` or `23.81,90.41`; of a list and of others the path. */
 export const placeOf = (path: string): string => {
   const { pathname, endpoint, params } = partsOf(path)
-  if (!hasWeather(endpoint)) return pathname
+  if (!hasWeather(endpoint) || isList(endpoint)) return pathname
   return endpoint === 'coords' ? `${params.lat},${params.lng}` : `${params.type}/${params.id}`
 }
 

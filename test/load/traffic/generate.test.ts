@@ -9,6 +9,7 @@ import { createRandom, naturalLog, power } from '../../../src/load/traffic/gener
 import { lineOf, requestOf, type TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import {
   generated,
+  noEndpoints,
   productCatalogue,
   productWorld,
   start,
@@ -177,7 +178,7 @@ t.test('every share is as it was set', async t => {
   isAbout(t, 'without a key, a quarter of the bad ones', keyless, 0.0025, 0.001)
   t.ok(requests.every(({ method }) => method === 'GET'))
 
-  const mix = { weather: 0, forecast: 0, coords: 1, locations: 0, location: 0 }
+  const mix = { ...noEndpoints, coords: 1 }
   const none = generated({ bad: 0, conditional: 0, compressed: 0, english: 0, mix })
   t.ok(none.every(request => request.key && !('accepts' in request) && !('conditional' in request)))
   t.ok(none.every(({ path }) => /^\/api\/v1\/weather\/coords\/2\d\.\d{4}\/\d\d\.\d{4}$/.test(path)))

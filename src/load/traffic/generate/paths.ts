@@ -42,6 +42,17 @@ export const createPaths = (
     },
   ]
 
+  /** A dashboard shows a place among those of its level under the same parent. */
+  const besides = ({ type, id, parentId }: Location): string => {
+    const { results } = catalogue.list({
+      type,
+      ...(parentId !== null && { parentId }),
+      limit: placesOfList,
+      offset: 0,
+    })
+    return [...new Set([id, ...results.map(place => place.id)])].map(id => `${type}/${id}`).join()
+  }
+
   return {
     weather: ({ type, id }, isEnglish) => `/weather/${type}/${id}${isEnglish ? '?lang=en' : ''}`,
     forecast: ({ type, id }) => `/forecast/${type}/${id}?days=${1 + Math.floor(random() * 7)}`,
@@ -50,10 +61,14 @@ export const createPaths = (
       const lng = near(longitude, bounds.west, bounds.east, random)
       return `/weather/coords/${lat}/${lng}${isEnglish ? '?lang=en' : ''}`
     },
+    weather_places: (place, isEnglish) => `/weather?places=${besides(place)}${isEnglish ? '&lang=en' : ''}`,
+    forecast_places: place => `/forecast?places=${besides(place)}&days=${1 + Math.floor(random() * 7)}`,
     locations: (place, isEnglish) => (lists[Math.floor(random() * lists.length)] as PathOf)(place, isEnglish),
     location: ({ type, id }) => `/locations/${type}/${id}`,
   }
 }
+
+const placesOfList = 20
 
 // About 11 km; two draws, so that most points are closer.
 const spreadDegrees = 0.1

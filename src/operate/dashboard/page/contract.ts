@@ -2,6 +2,7 @@
 
 import type { CellReport, SlicesReport } from '../../listener/cell-report.ts'
 import type { CellStatus, GatewayStatus, LiveStatus, SearchReport } from '../../listener/status-report.ts'
+import type { PurgePrice } from '../../purge-price.ts'
 
 export type {
   CellReport,
@@ -15,6 +16,7 @@ export type {
   TrafficPoint as Point,
 } from '../../listener/status-report.ts'
 
+export type Price = PurgePrice
 export type CellState = CellStatus['state']
 /** Whole, or as a stream sends it. */
 export type Status = Omit<GatewayStatus, 'history'> &

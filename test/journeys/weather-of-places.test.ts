@@ -1,0 +1,278 @@
+// The weather of a list of places: the bodies of the endpoints of one place, in one array, with one tag; what fails has its error in
+// its position; and what it costs, all or none, also over two gateways.
+
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { request } from 'undici'
+import { quarterHourMs } from '../../src/common/calendar.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { type RequestOptions, startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const start = '2026-11-21T06:05:00Z'
+const [two, three] = ['district/3026,upazila/302672', 'district/3026,coords/23.81/90.41,upazila/302672']
+const tiers = { ABOHAWA_QUOTA__TIERS__TEN: '10', ABOHAWA_TEST_PROVIDER__RETRIES: '0' }
+
+const setUp = async (t: Test, env: Record<string, string> = {}) => {
+  const clock = manualClock(start)
+  const provider = await startProviderHere(t, undefined, start)
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: { ...tiers, ...env } })
+  return { clock, provider, gateway, get: gateway.get }
+}
+
+const bytesOf = async (gateway: TestGateway, path: string, headers: Record<string, string> = {}) => {
+  const {
+    statusCode,
+    headers: given,
+    body,
+  } = await request(`${gateway.apiUrl}/api/v1${path}`, {
+    headers: { 'x-api-key': gateway.keys.enterprise ?? '', ...headers },
+  })
+  return { status: statusCode, headers: given, bytes: Buffer.from(await body.arrayBuffer()) }
+}
+
+t.test('the bodies are those of the endpoints of one place, in the requested order', async t => {
+  const { get } = await setUp(t)
+  const list = await get(`/weather?places=${three}&lang=en`)
+  const paths = three.split(',').map(place => `/weather/${place}?lang=en`)
+  const each = await Promise.all(paths.map(path => get(path)))
+  t.equal(list.status, 200)
+  t.equal(list.text, `[${each.map(({ text }) => text).join()}]`)
+  t.equal(list.headers['content-language'], 'en')
+  const inBengali = await get(`/weather?places=${two}`)
+  t.equal(inBengali.body[0].location.name, 'ঢাকা')
+
+  const forecast = await get(`/forecast?places=${two}&days=3`)
+  const days = await Promise.all(two.split(',').map(place => get(`/forecast/${place}?days=3`)))
+  t.equal(forecast.text, `[${days.map(({ text }) => text).join()}]`)
+  const [{ location, daily }] = (await get('/forecast?places=coords/23.81/90.41&days=2')).body
+  t.match([location.type, location.latitude, daily.time.length], ['coords', 23.81, 2])
+})
+
+t.test('a place that is named twice counts and is answered once', async t => {
+  const { get } = await setUp(t)
+  const { body, headers } = await get('/weather?places=district/3026,division/30,district/3026')
+  t.strictSame(
+    body.map(({ location }: { location: { id: string } }) => location.id),
+    ['3026', '30'],
+  )
+  t.equal(headers['x-ratelimit-cost'], '2')
+})
+
+t.test('every coding has the same bytes, and gzip none that is compressed for the request', async t => {
+  const { gateway } = await setUp(t)
+  const path = `/weather?places=${three},district/9999`
+  const plain = await bytesOf(gateway, path)
+  // The first gzip of a place is stored, and later ones are compressed.
+  for (let turn = 0; turn < 3; turn++) {
+    const gzip = await bytesOf(gateway, path, { 'accept-encoding': 'gzip, br' })
+    t.equal(gzip.headers['content-encoding'], 'gzip')
+    t.ok(gunzipSync(gzip.bytes).equals(plain.bytes))
+    t.equal(gzip.headers.etag, plain.headers.etag)
+    t.ok(gzip.bytes.length < plain.bytes.length / 2)
+  }
+  const br = await bytesOf(gateway, path, { 'accept-encoding': 'br' })
+  t.equal(br.headers['content-encoding'], 'br')
+  t.ok(brotliDecompressSync(br.bytes).equals(plain.bytes))
+})
+
+t.test('a list has one tag, which another body has not, and HEAD answers as GET', async t => {
+  const { get, clock } = await setUp(t)
+  const { headers } = await get(`/weather?places=${two}`)
+  const { etag = '' } = headers
+  const known = await get(`/weather?places=${two}`, { headers: { 'if-none-match': etag } })
+  t.strictSame([known.status, known.text, known.headers['x-ratelimit-cost']], [304, '', '2'])
+  for (const other of [`${two}&lang=en`, 'upazila/302672,district/3026', `${two},division/30`])
+    t.not((await get(`/weather?places=${other}`)).headers.etag, etag, other)
+  const head = await get(`/weather?places=${two}`, { method: 'HEAD' })
+  t.match(head.headers, { etag, 'x-ratelimit-cost': '2', 'content-length': headers['content-length'] })
+  clock.advance(quarterHourMs)
+  const later = await get(`/weather?places=${two}`, { headers: { 'if-none-match': etag } })
+  t.equal(later.status, 200, 'the next quarter-hour is another body')
+})
+
+t.test('it is right for as long as the first of its places, and as old as the oldest', async t => {
+  const { get, clock } = await setUp(t)
+  const first = await get('/weather/division/10')
+  clock.advance(120_000)
+  const fetched = await get(`/forecast?places=division/10,${two}`)
+  t.equal(fetched.headers['last-modified'], first.headers['last-modified'])
+  t.match(fetched.headers['cache-status'], /^abohawa; fwd=miss; ttl=\d+; detail="1 hit, 2 miss"$/)
+  const again = await get(`/weather?places=division/10,${two}`)
+  t.match(again.headers['cache-status'], /^abohawa; hit; ttl=\d+; detail="3 hit"$/)
+  t.equal(again.headers['cache-control'], 'private, max-age=480', 'until the quarter-hour ends')
+  const places = ['division/10', ...two.split(',')]
+  const each = await Promise.all(places.map(place => get(`/forecast/${place}`)))
+  const ages = each.map(({ headers }) => Number(headers['cache-control']?.split('=')[1]))
+  t.equal(fetched.headers['cache-control'], `private, max-age=${Math.min(...ages)}`)
+})
+
+t.test('places that are not cached share one request to the provider', async t => {
+  const { get, provider } = await setUp(t)
+  const points = Array.from(
+    { length: 100 },
+    (_, i) => `coords/${(21 + Math.floor(i / 10) / 5).toFixed(1)}/${(89 + (i % 10) / 5).toFixed(1)}`,
+  )
+  const { status, body, headers } = await get(`/weather?places=${points}`)
+  t.strictSame([status, body.length, headers['x-ratelimit-cost']], [200, 100, '100'])
+  const { requests } = await provider.steer({})
+  const loads = requests.filter(({ query }) => query.latitude !== undefined)
+  t.strictSame(
+    loads.map(({ latitudes }) => latitudes),
+    [100],
+  )
+})
+
+t.test('a place that can not be answered has its error in its position, and counts', async t => {
+  const { get } = await setUp(t)
+  const wrong = [
+    'district/9999',
+    'city/1',
+    'district',
+    'coords/23.81',
+    'coords/1/90',
+    'coords/x/90',
+    'district/3026/2',
+    '',
+  ]
+  const { status, body, headers } = await get(`/weather?places=district/3026,${wrong.join()}`)
+  t.equal(status, 200)
+  t.equal(body[0].location.id, '3026')
+  t.strictSame(
+    body.slice(1).map(({ code }: { code: string }) => code),
+    [
+      'place_not_found',
+      'type_invalid',
+      'place_invalid',
+      'longitude_missing',
+      'point_out_of_bounds',
+      'degrees_invalid',
+      'place_invalid',
+      'place_invalid',
+    ],
+  )
+  const alone = await get('/weather/district/9999')
+  t.strictSame(body[1], alone.body, 'the body of the endpoint of one place')
+  t.equal(headers['x-ratelimit-cost'], '9')
+  t.match(headers['cache-control'], /max-age=\d\d?$/, 'a minute at most: the place may exist by then')
+  const none = await get('/weather?places=district/9999')
+  t.strictSame(
+    [none.status, none.body[0].code, none.headers['last-modified']],
+    [200, 'place_not_found', undefined],
+  )
+  t.equal(none.headers['cache-status'], 'abohawa; detail="1 place_not_found"')
+})
+
+t.test(
+  'where the provider fails, what is cached is served, and with nothing at all the answer is 500',
+  async t => {
+    const { get, provider } = await setUp(t)
+    await get('/weather/district/3026')
+    await provider.steer({ fault: 'internal-error' })
+    const some = await get('/weather?places=district/3026,coords/21.0/90.0')
+    t.equal(some.status, 200)
+    t.match(some.body, [{ location: { id: '3026' } }, { code: 'provider_failing' }])
+    t.equal(some.headers['cache-control'], 'private, max-age=0')
+    const nothing = await get('/weather?places=coords/22.0/90.0,coords/22.5/90.0')
+    t.strictSame(
+      [nothing.status, nothing.body.code, nothing.headers['x-ratelimit-cost']],
+      [500, 'provider_failing', '2'],
+    )
+    t.ok(Number(nothing.headers['retry-after']) > 0)
+  },
+)
+
+t.test('a list that can not be read is refused as a whole, and takes one unit', async t => {
+  const { gateway, get } = await setUp(t)
+  const key = gateway.keys.ten ?? ''
+  const many = Array.from({ length: 101 }, (_, i) => `district/${i}`).join()
+  let left = 10
+  for (const [path, code, error] of [
+    ['/weather?places=', 'places_empty', /^places is empty; allowed: 1 to 100/],
+    [`/weather?places=${many}`, 'places_too_many', /^places names 101 places; allowed: 1 to 100/],
+    [`/forecast?places=${'district/3026,'.repeat(400)}`, 'places_too_long', /^places has 5600 characters/],
+    [
+      '/weather?places=district/3026&places=district/1',
+      'parameter_repeated',
+      /^places is given more than once/,
+    ],
+    [`/weather?places=${two}&lang=fr`, 'lang_invalid', /^lang is "fr"/],
+    [`/forecast?places=${two}&days=9`, 'number_invalid', /^days is "9"/],
+  ] as const) {
+    const { status, body, headers } = await get(path, { key })
+    left -= 1
+    t.match({ status, ...body }, { status: 400, code, error })
+    t.match(headers, { 'x-ratelimit-cost': '1', 'x-ratelimit-remaining': String(left) })
+  }
+})
+
+t.test('without a list there is nothing at these paths', async t => {
+  const { get } = await setUp(t)
+  for (const path of [
+    '/weather',
+    '/forecast?days=3',
+    '/weather?lang=fr&lang=bn',
+    '/weather?place=district/3026',
+  ]) {
+    const { status, body, headers } = await get(path)
+    t.match([status, body.code], [404, 'path_not_found'])
+    t.match(
+      body.error,
+      /^there is nothing at "\/api\/v1\/(weather|forecast)"; .*\/weather\?places=, \/forecast\?places=/,
+    )
+    t.equal(headers['x-ratelimit-cost'], undefined)
+  }
+})
+
+t.test('units are taken for all places or for none, and the 429 says how many are left', async t => {
+  const { gateway, get, provider } = await setUp(t)
+  const options: RequestOptions = { key: gateway.keys.ten ?? '' }
+  const seven = [1, 2, 3, 4, 5, 6, 7].map(i => `coords/2${i % 7}/90`).join()
+  const places = seven.replace('coords/20/90', 'coords/22.5/90')
+  const first = await get(`/weather?places=${places}`, options)
+  t.match(first.headers, { 'x-ratelimit-cost': '7', 'x-ratelimit-remaining': '3', ratelimit: /r=3;/ })
+  const before = (await provider.steer({})).requests.length
+  const refused = await get(
+    '/weather?places=coords/24.5/90,coords/24.6/90,coords/24.7/90,coords/24.8/90',
+    options,
+  )
+  t.match(refused, {
+    status: 429,
+    headers: { 'x-ratelimit-cost': '4', 'x-ratelimit-remaining': '3', 'retry-after': /^\d+$/ },
+    body: {
+      error: 'the request costs 4 of the daily quota of 10 requests of this key; 3 are left',
+      ...{ code: 'quota_insufficient', limit: 10, remaining: 3, cost: 4, reset_at: /Z$/ },
+    },
+  })
+  t.equal((await provider.steer({})).requests.length, before, 'nothing was loaded for it')
+  t.match((await get(`/weather?places=${three}`, options)).headers, { 'x-ratelimit-remaining': '0' })
+  const exhausted = await get(`/weather?places=${two}`, options)
+  t.match([exhausted.status, exhausted.body], [429, { code: 'quota_exhausted', remaining: 0, cost: 2 }])
+  t.equal((await get('/weather/district/3026', options)).status, 429)
+})
+
+t.test('two gateways take the units of lists from one quota, exactly and never in part', async t => {
+  const redis = await testRedis(t)
+  const env = {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ABOHAWA_QUOTA__TIERS__TEN: '100',
+  }
+  const [one, other] = [await setUp(t, env), await setUp(t, env)]
+  const key = one.gateway.keys.ten ?? ''
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => (i % 2 ? one : other).get(`/weather?places=${three}`, { key })),
+  )
+  const granted = answers
+    .filter(({ status }) => status === 200)
+    .map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+  t.strictSame(
+    granted.sort((a, b) => b - a),
+    Array.from({ length: 33 }, (_, i) => 97 - 3 * i),
+  )
+  const refused = answers.filter(({ status }) => status === 429)
+  t.ok(refused.every(({ body }) => body.remaining === 1 && body.cost === 3))
+  const last = await other.get('/weather?places=district/3026', { key })
+  t.strictSame([last.status, last.headers['x-ratelimit-remaining']], [200, '0'])
+})
