@@ -19,6 +19,7 @@ import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
+import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
 import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
@@ -122,7 +123,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers, next.quota.rates)
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota), next.quota.rates)
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.')) api.apply(next.server)
@@ -183,16 +184,16 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account } = upstream
-  const { provider, budget, runs } = account
+  const { grid, timelines, account, accounts } = upstream
+  const { budget, runs } = account
   leave = async () => {
-    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
   opened(watchBudget(budget.state, clock.now, log))
 
-  const authenticate = createAuthenticate(keys, config.quota.tiers, clock, config.quota.rates)
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock, config.quota.rates)
   const status = config.server.statusPage
     ? createServiceStatus({
         timelines,
@@ -251,7 +252,7 @@ export const startGateway = async (
     dayUsage: createDayUsage({
       ...metering,
       loads: upstream.loads,
-      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
       calendar,
     }),
     catalogue,
@@ -278,7 +279,7 @@ export const startGateway = async (
       passthrough: account.passthrough,
       cache: { ...cache, ...warming },
       keys: {
-        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {
@@ -323,7 +324,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     healthUrl,
-    settled: provider.settled,
+    settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {

@@ -14,6 +14,7 @@ import { Problem } from './problem.ts'
 import { ratePolicies, ratesLeft } from './rate-lines.ts'
 import { keyProblem, methodProblem, quotaProblem, rateProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
+import { testErrorOf } from './test-errors.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -83,6 +84,7 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
+    state.isTest = client.isTest
     if (state.readCost) state.cost = state.readCost()
     if (client.rates === undefined) takeUnit(request, state, client, connections, next)
     else
@@ -128,7 +130,10 @@ export const createAdmission = (
     quota.take(client, state.arrivedAt, state.cost ?? 1, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
-        next(decision ? enforce(request, state, decision) : error)
+        const problem = decision ? enforce(request, state, decision) : error
+        const wanted = client.isTest && decision?.allowed && request.headers['x-test-error']
+        if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
+        else next(problem)
       } catch (fault) {
         throwLater(fault)
       }
@@ -222,6 +227,9 @@ export const rateLimitLines = (limit: RateLimit): string => {
   putRateLimit(parts, 0, limit)
   return parts.join('')
 }
+
+/** Of every response to a test key. */
+export const testLine = 'x-test-data: fixed\r\n'
 
 export const rateLimitParts = 5
 

@@ -17,6 +17,7 @@ import type { ConnectionCount, ConnectionObserver } from './connection/connectio
 import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
+import { withFixedWeather } from './fixed-weather.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
 import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
@@ -131,9 +132,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     ...weatherEndpointsOf({ ...parts, docUrl }),
     ...locationEndpointsOf(parts.catalogue, options.keepBytes),
   }
+  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather({ ...parts, docUrl })) }
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names) {
-    const handler = handlerOf(answers[name], send)
+    const handler = handlerOf(answers[name], ofTests[name], send)
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,
@@ -162,7 +164,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const isUnauthenticated = !state.client && problem.status < 500
     if (problem.endsConnection && !isHttp2(raw)) state.connection.isEnding = true
     const stays = !isUnauthenticated || connections.refused(state.connection)
-    if (problem.status >= 500) {
+    // One that was asked for is no failure.
+    if (problem.status >= 500 && problem !== error) {
       state.reason = error instanceof AbohawaError ? error.code : 'internal'
       state.cell = failedCellOf(error)
       observer.failed(error, id)

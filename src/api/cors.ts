@@ -27,7 +27,7 @@ export const preflightLines = [
   'access-control-allow-methods: GET, HEAD',
   // The headers that the API reads, and those of clients and tracers: a browser stops a request with any other header.
   `access-control-allow-headers: ${[
-    ...['x-api-key', 'x-request-id', 'if-none-match', 'traceparent', 'tracestate'],
+    ...['x-api-key', 'x-request-id', 'if-none-match', 'x-test-error', 'traceparent', 'tracestate'],
     // Firefox and Safari let a page set user-agent.
     ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace', 'user-agent'],
   ].join(', ')}`,

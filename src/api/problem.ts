@@ -43,6 +43,8 @@ export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, { 
 export const notFound = (sentence: Sentence) => new Problem(404, sentence)
 
 const shortPauseSeconds = 10
+/** The header of a failure that says nothing of when it ends. */
+export const shortPause = { 'retry-after': String(shortPauseSeconds) } as const
 
 /** The problem that a failure is for a consumer: always 500, always with the time to wait. */
 export const problemOf = (error: unknown, now: number): Problem => {

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
-import { keyPrefix } from '../keys/key-form.ts'
+import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
 import type { RateRefusal } from '../keys/rates.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
@@ -64,14 +64,16 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
   // Where a key may be that did not come in its header.
   const elsewhere =
     headers.authorization === undefined
-      ? url.includes(keyPrefix)
+      ? url.includes(keyPrefix) || url.includes(testKeyPrefix)
         ? 'the URL'
         : undefined
       : 'the header authorization'
   const sentence = refusal === 'missing' ? sentences.key.missing(elsewhere) : sentences.key[refusal]
-  // RFC 9110 demands a challenge with every 401.
-  return new Problem(401, sentence, { 'www-authenticate': 'ApiKey realm="abohawa"' })
+  return new Problem(401, sentence, challenge)
 }
+
+/** RFC 9110 demands it with every 401. */
+export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
 
 /**
  * The 429 of the contract, with its own fields in the body.
@@ -103,4 +105,7 @@ export const rateProblem = ({ policy, limit, waitMs }: RateRefusal, now: number)
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>
-  new Problem(405, sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' })
+  new Problem(405, sentences.http.method(methodOf(request)), methods)
+
+/** The header of every 405. */
+export const methods = { allow: 'GET, HEAD' } as const

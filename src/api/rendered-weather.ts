@@ -239,18 +239,22 @@ const freshnessHeaders = (
 const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'readAt'>): string =>
   `last-modified: ${new Date(Math.min(fetchedAt, readAt)).toUTCString()}\r\n`
 
-/** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
+/**
+ * The parameters of `cache-status` (RFC 9211); the access log has the same text. The upstream, a name that the operator chose, is an
+ * extension: it is there where there are several.
+ */
 const cacheStatus = (
-  { outcome, source, forwarded, collapsed }: CellResult,
+  { outcome, source, forwarded, collapsed, upstream }: CellResult,
   // Negative for a stale response.
   ttlSeconds: number,
 ): string => {
   const ttl = `ttl=${ttlSeconds}`
   const shared = collapsed ? '; collapsed' : ''
-  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
+  const from = upstream === undefined ? '' : `; upstream=${upstream}`
+  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}${from}`
   // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with
   // a negative ttl.
-  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}`
+  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}${from}`
 }
 
 const secondsBetween = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1000))

@@ -84,6 +84,11 @@ export const sentences = {
       'reference_busy',
       `${page} was asked for too often; allowed: ${perMinute} requests a minute from one address`,
     ),
+  testErrorUnknown: (given: string) =>
+    say(
+      'test_error_unknown',
+      `x-test-error is ${quoted(given)}; allowed: a code of the errors that /docs lists, such as quota_exhausted`,
+    ),
   path: {
     missing: (url: string) =>
       say('path_missing', `the URL is ${quoted(url)}, without a path; allowed: one with a path`),

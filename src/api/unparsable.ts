@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { endWith, isOfParser, wasEnded } from '../common/unread-body.ts'
 import type { Client } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
-import { type Admission, rateLimitLines } from './admission.ts'
+import { type Admission, rateLimitLines, testLine } from './admission.ts'
 import type { ClientAddress } from './connection/client-address.ts'
 import type { Connection } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
@@ -58,6 +58,7 @@ export const createUnparsable = ({
     const head = [
       headOf(problem.status, lines),
       rateLimitLines({ client, remaining, isDecided: true, arrivedAt, resetsAt }),
+      client?.isTest ? testLine : '',
       live.cors?.lines(origin) ?? '',
       `x-request-id: ${id}\r\n${closedLines}`,
     ]
@@ -91,6 +92,7 @@ export const createUnparsable = ({
       status: final.status,
       keyId: client.keyId,
       tier: client.tier,
+      isTest: client.isTest,
       bytes,
       ms: Math.round((performance.now() - started) * 1000) / 1000,
       endpoint: 'other' as const,

@@ -135,12 +135,13 @@ const recordsOf = (order: PurgeOrder, cells: readonly Cell[]): string[] => {
 
 /**
  * Purges a scope over the fleet. A hard purge also deletes entries from the shared tier.
+ * @param namespaces those of all upstreams
  * @param cells the cells in scope
  * @returns the number of the last record
  */
 export const orderPurge = async (
   store: Pick<FleetStore, 'appendChangeRecord'> & Pick<ByteStore, 'deleteBytes'>,
-  { namespace, cells, now }: { namespace: string; cells: readonly Cell[]; now: number },
+  { namespaces, cells, now }: { namespaces: readonly string[]; cells: readonly Cell[]; now: number },
   order: PurgeOrder,
 ): Promise<{ readonly generation: number; readonly removed: number }> => {
   // Recorded before the deletion, so that it covers entries read from the old bytes meanwhile.
@@ -149,7 +150,9 @@ export const orderPurge = async (
     generation = await store.appendChangeRecord(topic, text, now + keepForMs)
   let removed = 0
   for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
-    const keys = cells.slice(i, i + removedAtOnce).map(({ id }) => keyFor(namespace, id))
+    const keys = cells
+      .slice(i, i + removedAtOnce)
+      .flatMap(({ id }) => namespaces.map(namespace => keyFor(namespace, id)))
     removed += await store.deleteBytes(keys)
     await nextTurn()
   }

@@ -181,8 +181,8 @@ const withAccount = {
 }
 const weight = () => whole(1, 1_000_000_000, ', or null for no limit').nullable()
 
-const provider = section`
-  Where the weather comes from: a service that speaks the protocol of Open-Meteo.`({
+/** An account at a provider, the same for the first upstream and for those behind it. */
+const account = () => ({
   baseUrl: setting(baseUrl(), 'https://api.open-meteo.com')`
     URL of the provider, http or https, without a query. Customers of Open-Meteo have a host of their own.`,
   apiKey: setting(
@@ -221,6 +221,38 @@ const provider = section`
       (server.reusePort is false), nothing is set aside.`,
     },
   ),
+})
+
+const UPSTREAM_NAME = 'up to 32 lower-case letters, digits and hyphens, with a letter first'
+const upstreamName = (allowed = UPSTREAM_NAME) => text(allowed, /^[a-z][a-z0-9-]{0,31}$/)
+
+const fallback = section`An upstream behind the first: an account as provider has it.`({
+  ...account(),
+  name: setting(upstreamName(`${UPSTREAM_NAME}, or null`).nullable(), null)`
+    Name of this upstream for consumers and operators, or null for fallback-1, fallback-2 and so on.`,
+  apiKeyFile: setting(file(), null)`
+    File that holds this upstream's key, in place of apiKey, or null. A new key needs a restart.`,
+})
+
+const maxFallbacks = 8
+const UPSTREAMS = `a list of up to ${maxFallbacks} upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]`
+
+const withoutBudgets = (list: unknown): string =>
+  JSON.stringify(list, (key, value) => (key === 'budget' ? undefined : value))
+
+const provider = section`
+  Where the weather comes from: a service that speaks the protocol of Open-Meteo.`({
+  ...account(),
+  name: setting(upstreamName(), 'primary')`
+    Name of this upstream in cache-status, metrics and log where there are fallbacks.`,
+  fallbacks: live(z.array(fallback, UPSTREAMS).max(maxFallbacks, UPSTREAMS), [], {
+    except: 'in anything of it but budgets',
+    needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
+  })`
+    Upstreams of the same protocol behind this one, in their order, each with a baseUrl of its own, name, apiKey or
+    apiKeyFile, timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded
+    from the next one when the one before it has failed or refused, its circuit is open or its budget has no room. One with
+    another behind it has at most 5s for a response.`,
 })
 
 const catalogue = section`The places there is weather for.`({
@@ -314,6 +346,9 @@ const quota = section`How much a key may use: by the day, and by the second and 
     Limits by the second and minute by tier, beside that of the day; a tier that is not listed has none. A key may send
     burst requests at once (as many as perSecond where it is not given) and perSecond each second on; likewise
     perMinute. A request beyond either is 429 and takes no unit of the day. A key's own limits replace these.`,
+  testPerDay: live(whole(1, 999_999_999_999), 1_000)`
+    Requests per day of a test key, 1 to 999999999999, unless it has a limit of its own. They cost the provider nothing,
+    and the gateway more time each than a cached one.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
     What happens while the store is away: share (each gateway admits from its local allowance, an equal share of what
     was left of every key it knows, and reports it afterwards) or refuse (500 with retry-after). Neither exceeds the

@@ -6,9 +6,10 @@ import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { FoundKey, KeyRecord, RateLimits } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
-import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
+import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
 import type { KeyRate, RatesByTier } from './rates.ts'
+import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -16,6 +17,8 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
+  /** Whether it gets fixed weather, which costs the provider nothing. */
+  readonly isTest: boolean
   /** Its limits by the second and minute, the key's own or those of its tier; undefined for none, as nearly all have. */
   readonly rates?: RateLimits | undefined
   /** The buckets of those. */
@@ -116,7 +119,16 @@ export const createAuthenticate = (
         'tier_not_configured',
         `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
-    return { client: { keyId, subscriberId, tier, limit, rates: ratesOf(found.key, plans.rates) } }
+    return {
+      client: {
+        keyId,
+        subscriberId,
+        tier,
+        limit,
+        isTest: tier === testTier,
+        rates: ratesOf(found.key, plans.rates),
+      },
+    }
   }
 
   const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
@@ -133,7 +145,7 @@ export const createAuthenticate = (
 
   const authenticate: Authenticate = (text, memo = emptyKeyMemo()) => {
     if (text === undefined || text === '') return { refusal: 'missing' }
-    if (!text.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    if (!text.startsWith(keyPrefix) && !text.startsWith(testKeyPrefix)) return { refusal: 'wrong-prefix' }
     // A cached key had the right form, so only other keys need the check of form and checksum.
     if (text.length !== keyLength) return { refusal: 'malformed' }
     let known = memo.presented

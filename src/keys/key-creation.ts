@@ -15,6 +15,7 @@ import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
 import { type GivenTerms, termsIn } from './key-terms.ts'
 import { isoOrNull, listedKey } from './listed-key.ts'
+import { prefixOf } from './test-keys.ts'
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
 
@@ -95,7 +96,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
     const createdAt = clock.now()
     const subscriber = await ensureSubscriber(`sub_${randomBase62(12)}`, name)
     refuseRevoked(subscriber)
-    const key = createKey()
+    const key = createKey(prefixOf(tier))
     const record: KeyRecord = {
       id: `key_${randomBase62(12)}`,
       hash: hashOf(key),

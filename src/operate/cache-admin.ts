@@ -3,9 +3,9 @@
 
 import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
 import type { EntryFacts } from '../cache/freshness.ts'
-import { createPurges, orderPurge, readPurges } from '../cache/purges.ts'
+import { createPurges, orderPurge, type Purges, readPurges } from '../cache/purges.ts'
 import type { CellExplanation, Timelines } from '../cache/upstream.ts'
-import { cacheNamespaceIn } from '../cache/upstream.ts'
+import { cacheNamespacesIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import { createCalendar, dayOfNumber, hourMs, isoOf, quarterHourMs } from '../common/calendar.ts'
@@ -55,37 +55,56 @@ const maxPlaces = 500
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, catalogue, clock, running } = parts
-  const namespace = cacheNamespaceIn(config)
+  const namespaces = cacheNamespacesIn(config)
   const { hourlyHours } = config.weather
   const calendar = createCalendar(config.quota.timeZone)
   const grid = createGrid(config.cache.cellDegrees)
   const area = () => ({ catalogue: catalogue.current, grid })
 
+  /** @param facts what a running gateway says of the entry that it would read; undefined without one */
   const readShared = async (
     cell: CellId,
     facts: EntryFacts | null | undefined,
   ): Promise<CellReport['shared']> => {
     const { kind } = store
-    const key = keyFor(namespace, cell)
-    const purges = createPurges()
-    const codec = createTimelineCodec({ hourlyHours, calendar, clock })
     try {
-      const bytes = await store.readBytes(key, codec.maxBytes)
-      if (bytes === undefined) return { kind, entry: null, fault: null }
-      if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
-      if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
-      await readPurges(store, purges)
-      const found = codec.decode(bytes, key)
-      if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
-      const entry: EntryReport = {
-        fetchedAt: isoOf(found.fetchedAt),
-        run: isoOrNull(found.run),
-        purged: purges.of(cell, found) ?? null,
-        bytes: bytes.length,
-      }
-      return { kind, entry, fault: null }
+      const purges = createPurges()
+      if (!facts) await readPurges(store, purges)
+      const found = await Promise.all(
+        namespaces
+          .filter(({ upstream = null }) => !facts || facts.upstream === upstream)
+          .map(each => readEntry(cell, each, facts ?? undefined, purges)),
+      )
+      const entries = found.filter(each => typeof each === 'object')
+      // Without a gateway nothing is known of runs: the newest is the best guess.
+      entries.sort((one, other) => Date.parse(other.fetchedAt) - Date.parse(one.fetchedAt))
+      const fault = found.find(each => typeof each === 'string')
+      return { kind, entry: entries[0] ?? null, fault: entries[0] ? null : (fault ?? null) }
     } catch (error) {
       return { kind, entry: null, fault: messageOf(error) }
+    }
+  }
+  /** The entry of an upstream; why it can't be read; undefined where there is none. @throws StoreError */
+  const readEntry = async (
+    cell: CellId,
+    { namespace, upstream }: (typeof namespaces)[number],
+    facts: EntryFacts | undefined,
+    purges: Purges,
+  ): Promise<EntryReport | string | undefined> => {
+    const key = keyFor(namespace, cell)
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock, upstream })
+    const bytes = await store.readBytes(key, codec.maxBytes)
+    if (bytes === undefined) return undefined
+    if (typeof bytes === 'string') return faultOf(bytes)
+    if (facts) return { ...entryFields(facts), bytes: bytes.length }
+    const found = codec.decode(bytes, key)
+    if ('refused' in found) return faultOf(found.refused)
+    return {
+      fetchedAt: isoOf(found.fetchedAt),
+      run: isoOrNull(found.run),
+      purged: purges.of(cell, found) ?? null,
+      bytes: bytes.length,
+      upstream: upstream ?? null,
     }
   }
 
@@ -144,12 +163,12 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     },
     pricePurge: async order => {
       const { kind, cells } = ordered(order)
-      const keys = cells.map(({ id }) => keyFor(namespace, id))
+      const keys = namespaces.map(({ namespace }) => cells.map(({ id }) => keyFor(namespace, id)))
       return priceOf(running?.config() ?? config, { store, clock }, { kind, keys })
     },
     purge: async order => {
       const { kind, scope, cells, place, places } = ordered(order)
-      const base = { namespace, cells, now: clock.now() }
+      const base = { namespaces: namespaces.map(each => each.namespace), cells, now: clock.now() }
       const { removed } = await orderPurge(store, base, { kind, scope })
       // In force here with the response; the other instances read it within a second.
       await running?.timelines.readPurges()
@@ -202,6 +221,7 @@ const entryFields = (facts: EntryFacts) => ({
   usableUntil: isoOf(facts.usableUntil),
   purged: facts.purged,
   bytes: facts.bytes,
+  upstream: facts.upstream,
 })
 
 const fields = Object.keys(currentUnits)

@@ -40,17 +40,23 @@ export type PurgePrice = {
 // As many as a hard purge deletes at once.
 const countedAtOnce = 1_000
 
-/** @param keys of the entries in the shared tier @throws StoreError */
+/**
+ * @param keys of the entries that each upstream may have in the shared tier, in the order of the cells. A cell may have one of each: the
+ * count of what is cached is an upper bound then. @throws StoreError
+ */
 export const priceOf = async (
   config: Config,
   { store, clock }: { readonly store: Store; readonly clock: Clock },
-  { kind, keys }: { readonly kind: PurgePrice['kind']; readonly keys: readonly string[] },
+  { kind, keys }: { readonly kind: PurgePrice['kind']; readonly keys: readonly (readonly string[])[] },
 ): Promise<PurgePrice> => {
   let cached = 0
-  for (let i = 0; i < keys.length; i += countedAtOnce) {
-    cached += await store.countBytes(keys.slice(i, i + countedAtOnce))
-    await nextTurn()
-  }
+  for (const ofUpstream of keys)
+    for (let i = 0; i < ofUpstream.length; i += countedAtOnce) {
+      cached += await store.countBytes(ofUpstream.slice(i, i + countedAtOnce))
+      await nextTurn()
+    }
+  const cells = keys[0]?.length ?? 0
+  cached = Math.min(cached, cells)
   const { weightPerCell } = protocolIn(config)
   const { windows, closedUntil } = await createBudgetAdmin(config, { store, clock }).room(
     // Behind a soft purge something older is served until the load succeeds.
@@ -64,7 +70,7 @@ export const priceOf = async (
   return {
     at: isoOf(now),
     kind,
-    cells: keys.length,
+    cells,
     cached,
     weight: cached * weightPerCell,
     windows: windows.map(({ span: name, limit, left, endsAt }) => ({

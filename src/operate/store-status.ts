@@ -7,6 +7,7 @@ import type { Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import { version } from '../common/version.ts'
 import type { Config } from '../config/schema.ts'
+import { tiersOf } from '../keys/test-keys.ts'
 import { openBudget } from '../provider/account.ts'
 import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
@@ -47,11 +48,8 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   }
 }
 
-const keysNearLimit = async (
-  { quota: { timeZone, tiers } }: Config,
-  store: Store,
-): Promise<KeyNearLimit[] | null> => {
-  const usage = await readUsage(store, tiers, createCalendar(timeZone), await store.time())
+const keysNearLimit = async ({ quota }: Config, store: Store): Promise<KeyNearLimit[] | null> => {
+  const usage = await readUsage(store, tiersOf(quota), createCalendar(quota.timeZone), await store.time())
   return usage && fullestFirst(usage)
 }
 

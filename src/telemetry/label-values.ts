@@ -28,6 +28,9 @@ export const requests: readonly (readonly [ResponseName, ResponseStatus])[] = [
   ...pairs(['reference' as const], [200, 304, 308, 400, 429, 499, 500] as const),
 ]
 
+/** Of test keys. */
+export const testStatuses: readonly string[] = [200, 304, ...errors].map(String)
+
 export const decisions: readonly string[] = [
   ...['allowed', 'rate_limited', 'exhausted', 'unavailable'],
   ...keyRefusals,

@@ -165,6 +165,13 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
     /** With its endpoint, its status, and the seconds that it took. */
     requestAnswered: timeRequest as (endpoint: ResponseName, status: number, seconds: number) => void,
+    /** With its status. */
+    requestOfTestAnswered: count(
+      'abohawa_test_key_requests_total',
+      'Requests with test keys by status; no other metric of requests has them, nor any of weather.',
+      'status',
+      known.testStatuses,
+    ),
     admission: count(
       'abohawa_admissions_total',
       'Decisions on keys and quotas: allowed, rate_limited (by the second or minute), exhausted (by the day), or why a key was refused.',

@@ -143,6 +143,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       warnSeldom('connections of an address', { client }, sentence)
     },
     responded: metrics.requestAnswered,
+    respondedToTest: (status: number): void => metrics.requestOfTestAnswered(String(status)),
     writerFellBack: (reason: string): void =>
       log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
     failed: (error: unknown, requestId: string): void => {

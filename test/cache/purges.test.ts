@@ -130,7 +130,7 @@ const setUp = async (t: Test) => {
     return (await Promise.all(bytes)).map(each => each !== undefined)
   }
   const order = (kind: 'soft' | 'hard', scope: PurgeOrder['scope'], cells = [dhaka]) =>
-    orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
+    orderPurge(store, { namespaces: [namespace], cells, now: clock.now() }, { kind, scope })
   return { store, cached, order }
 }
 /** Purges of a reader that has read the log up to a number. */
@@ -172,7 +172,7 @@ t.test('the cells of an area are one record, and several where they do not fit i
   const { store, cached } = await setUp(t)
   const area = 'division/30'
   const orderArea = async (kind: 'soft' | 'hard', cells: readonly Cell[], degrees: number) => {
-    const base = { namespace, cells, now: clock.now() }
+    const base = { namespaces: [namespace], cells, now: clock.now() }
     return orderPurge(store, base, { kind, scope: { area, cells: cellSetOf(cells, degrees) } })
   }
   const country = { south: 20, west: 87.5, north: 27, east: 93 }

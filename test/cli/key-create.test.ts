@@ -43,6 +43,34 @@ t.test('many keys are created at once, as text, JSON and CSV', async t => {
   t.match(all[31], { limit: 7, ownLimit: true, expiresAt: /Z$/ })
 })
 
+t.test('test keys are created by an option, or by their tier in a file', async t => {
+  const { create, command, file, list } = setUp(t, { ABOHAWA_QUOTA__TEST_PER_DAY: '50' })
+  const key = /^svc_test_\w{38}$/
+  const one = JSON.parse((await create('--subscriber', 'A', '--test', '--json')).stdout)
+  t.match(one, { key, tier: 'test_key', limit: 50 })
+  const given = file('keys.csv', `${head}\nA,test_key,ci,5,\nA,free,live,,\n`)
+  t.match(rows((await create('--from', given, '--csv')).stdout), [
+    { key, tier: 'test_key', limit: '5' },
+    { key: /^svc_live_/ },
+  ])
+  t.match(await list(), [
+    { tier: 'test_key', test: true, limit: 50 },
+    ...[{ test: true, limit: 5, ownLimit: true }, { test: false }],
+  ])
+  t.match(JSON.parse((await command('keys', 'rotate', one.id, '--json')).stdout), { key })
+  t.match(await create('--subscriber', 'A', '--test', '--tier', 'free'), { code: 2, stderr: /--test/ })
+  const [, , live] = await list()
+  for (const [id, tier, stderr] of [
+    [
+      one.id,
+      'free',
+      /tier is "free", and key key_\w+ is a test key, which stays so; `abohawa keys create` makes/,
+    ],
+    [live.id, 'test_key', /tier is "test_key", and key key_\w+ is no test key, which stays so;/],
+  ] as const)
+    t.match(await command('keys', 'set', id, '--tier', tier), { code: 1, stderr })
+})
+
 t.test('what a file names is created once and shown or reported; a second run creates nothing', async t => {
   const { create, file, folder, list } = setUp(t)
   const lines = ['"Padma, Ltd",free,p-1,,', 'যমুনা,starter,নদী 2,50,2099-01-31', '']

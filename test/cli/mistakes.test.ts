@@ -85,7 +85,11 @@ t.test('keys and subscribers', async t => {
     ['keys set key_1 --per-minute 0', 2, /per-minute is "0"; allowed: a whole number from 1 to 1000000/],
     ['keys set key_9 --limit 5', 1, /there is no key "key_9"/],
     ['subscribers revoke Nobody', 1, /there is no subscriber "Nobody"/],
-    ['keys create', 2, /--subscriber is missing; allowed: --subscriber and --tier, or --from with a file/],
+    [
+      'keys create',
+      2,
+      /--subscriber is missing; allowed: --subscriber and --tier or --test, or --from with a file/,
+    ],
     [['keys', 'create', '--subscriber', ' ', '--tier', 'free'], 1, /name is " "; allowed: 1 to 100 char/],
     ['keys create --subscriber A', 2, /--tier is missing/],
     ['keys create --subscriber A --tier gold', 2, tiers],

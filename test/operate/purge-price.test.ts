@@ -67,7 +67,7 @@ t.test('refreshes leave the reserve, cold loads do not, and one key has its shar
 
   const keys = Array.from({ length: 30 }, (_, i) => `cell ${i}`)
   for (const key of keys.slice(0, 25)) await store.writeBytes(key, Buffer.from('weather'), clock.now() + hour)
-  const priced = (kind: 'soft' | 'hard') => priceOf(config, { store, clock }, { kind, keys })
+  const priced = (kind: 'soft' | 'hard') => priceOf(config, { store, clock }, { kind, keys: [keys] })
   // Of 300 less a reserve of 30, 240 are used: ten cells of weight 3.
   t.match(await priced('soft'), {
     cells: 30,

@@ -14,7 +14,7 @@ import { type ManualClock, manualClock } from './manual-clock.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
-const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
+const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10, isTest: false }
 
 export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
   readonly options: ApiOptions
@@ -90,6 +90,7 @@ export const startApp = async (
         admission: decision => log.decisions.push(decision),
         rateLimited: () => {},
         responded: () => {},
+        respondedToTest: () => {},
         used: () => {},
         access: access => log.answered.push(access),
         failed: error => log.failures.push(error),

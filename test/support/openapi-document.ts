@@ -38,6 +38,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   place_invalid: sentences.parameter.place('Dhaka'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
+  test_error_unknown: sentences.testErrorUnknown('quota_used_up'),
   internal_error: sentences.unexpected,
 }
 

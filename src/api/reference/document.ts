@@ -93,6 +93,16 @@ const requestHeaders: readonly Json[] = [
     required: false,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
   },
+  {
+    name: 'x-test-error',
+    in: 'header',
+    ...described(
+      'With a test key alone: the `code` of the error that the answer is to be. Other keys ignore it.',
+      'কেবল পরীক্ষার কী-র সঙ্গে: যে ত্রুটি উত্তর হবে তার `code`। অন্য কী-তে উপেক্ষিত।',
+    ),
+    required: false,
+    schema: { type: 'string' },
+  },
 ]
 
 const headerRefs = (names: readonly HeaderName[], of?: EndpointName): Json =>
@@ -223,8 +233,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
           in: 'header',
           name: 'x-api-key',
           ...described(
-            'Begins with svc_live_; the operator issues it and shows it once.',
-            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান।',
+            'Begins with svc_live_; the operator issues it and shows it once. A key that begins with svc_test_ is for test suites: its weather is made up and never changes, and x-test-error has it answered with any error.',
+            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান। svc_test_ দিয়ে শুরু কী পরীক্ষার জন্য: তার আবহাওয়া বানানো ও অপরিবর্তনীয়, আর x-test-error দিলে যেকোনো ত্রুটি উত্তর হয়।',
           ),
         },
       },

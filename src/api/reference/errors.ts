@@ -179,6 +179,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'শুধু স্থানের তালিকায়: ধরন ও id, বা বিন্দুর lat ও lng লিখুন, যেমন বর্ণনায় আছে।',
   ),
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
+  test_error_unknown: invalid(
+    'The test key asks for an error that there is not: send a code of this table in x-test-error.',
+    'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: x-test-error-এ এই তালিকার একটি code পাঠান।',
+  ),
   internal_error: noWeather(
     'A fault of the gateway: try again after retry-after, and tell the operator the x-request-id.',
     'গেটওয়ের ত্রুটি: retry-after-এর পরে আবার চেষ্টা করুন এবং পরিচালককে x-request-id জানান।',

@@ -7,6 +7,7 @@ import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
+import { testTier, tiersOf } from '../../keys/test-keys.ts'
 import { addCreateStoreOption, administer } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { numberIn } from '../quantities.ts'
@@ -21,6 +22,7 @@ import { addTermOptions, termsOf, termsText } from './term-options.ts'
 type Options = TermTexts & {
   subscriber?: string
   tier?: string
+  test?: boolean
   externalId?: string
   limit?: string
   expires?: string
@@ -45,6 +47,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
         addTermOptions(command)
           .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
           .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
+          .addOption(new Option('--test', 'a test key, for a test suite of the subscriber').conflicts('tier'))
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
           .option('--external-id <id>', 'the id that another program has for it, unique in the store')
@@ -54,7 +57,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
               '--from <csv>',
               'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires, origins, addresses, endpoints, per_second, burst, per_minute; a second run creates what is missing',
             ).conflicts([
-              ...['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count'],
+              ...['subscriber', 'tier', 'test', 'externalId', 'limit', 'expires', 'count'],
               ...['origins', 'addresses', 'endpoints', 'perSecond', 'burst', 'perMinute'],
             ]),
           )
@@ -83,17 +86,18 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
 
 /** @throws UsageError for a tier that is not configured */
 export const checkTier = (terminal: Terminal, tier: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
+  const tiers = Object.keys(tiersOf(terminal.config().quota))
   if (!tiers.includes(tier)) throw new UsageError(`--tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
-  const { from, count = 1, subscriber, tier, externalId, expires } = options
+  const { from, count = 1, subscriber, externalId, expires } = options
+  const tier = options.test ? testTier : options.tier
   if (from !== undefined) return readRequests(from)
   if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
   if (subscriber === undefined || tier === undefined)
     throw new UsageError(
-      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
+      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier or --test, or --from with a file`,
     )
   if (count > 1 && externalId !== undefined)
     throw new UsageError(
@@ -161,7 +165,7 @@ const refuseFaults = async (
 
 /** Refuses unknown tiers of new or changed keys; existing keys that stay need no valid tier. @throws InputError */
 const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
+  const tiers = Object.keys(tiersOf(terminal.config().quota))
   const wrong = requests
     .filter(({ tier }) => !tiers.includes(tier))
     .map(({ line, tier }) => `line ${line}: tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)

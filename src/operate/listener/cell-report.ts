@@ -11,6 +11,8 @@ const entry = z.object({
   run: instant.nullable(),
   purged: z.enum(['soft', 'hard']).nullable(),
   bytes: z.number(),
+  /** The name of the upstream that gave it; null where there is one. */
+  upstream: z.string().nullable().default(null),
 })
 
 // Depends on the current runs and budget, so only a running gateway reports it.

@@ -249,6 +249,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   freshUntil: ['Fresh until', 'তাজা থাকবে'],
   usableUntil: ['Usable until', 'ব্যবহার করা যাবে'],
   size: ['Size', 'আকার'],
+  upstream: ['Upstream', 'উৎস'],
   purged: ['Purged', 'বাতিল করা'],
   soft: ['stale', 'বাসি করা হয়েছে'],
   hard: ['removed', 'মোছা হয়েছে'],
