@@ -59,7 +59,8 @@ const id = (level: string): Text => {
   const own = places.filter(place => place.type === level)
   const some = (all: typeof places) => pick(...all.map(place => place.id))
   const existing = own.length > 0 ? mostly(90, some(own), some(places)) : some(places)
-  return mostly(80, existing, inAscii(fc.oneof(pick(...badIds), word)))
+  const slug = pick(...own.slice(0, 400).map(place => place.slug_en), 'Dhaka', 'durgapur')
+  return weighted([70, existing], [10, slug], [20, inAscii(fc.oneof(pick(...badIds), word))])
 }
 const place = type.chain(level => joined(`${level}/`, id(level)))
 

@@ -19,6 +19,7 @@ const exposed = [
   'x-request-id',
   'cache-status',
   'link',
+  'content-location',
   'date',
 ].join(', ')
 

@@ -13,12 +13,27 @@ import { type Arena, createArena } from './unpooled.ts'
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }
 
-/** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
+/** The published place of a path, by its id or its slug. @throws Problem 400 for a wrong type, 404 for no such place or several */
 export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
   const wanted = locationType.read(type)
-  const location = catalogue.find(wanted, id)
+  const location =
+    catalogue.find(wanted, id) ?? (isId.test(id) ? undefined : findBySlug(catalogue, wanted, id))
   if (!location) throw notFound(notFoundText(catalogue, wanted, id))
   return location
+}
+
+const isId = /^\d+$/
+const namedIds = 3
+
+const findBySlug = (catalogue: Catalogue, type: LocationType, slug: string): Location | undefined => {
+  const found = catalogue.withSlug(type, slug)
+  const [first, ...others] = found
+  if (!first || others.length === 0) return first
+  const ids = found
+    .slice(0, namedIds)
+    .map(({ id }) => id)
+    .join(', ')
+  throw notFound(sentences.path.ambiguous(type, first.slug_en, found.length, ids))
 }
 
 // Former codes stand in tables and programs for years after a change.

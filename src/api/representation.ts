@@ -49,6 +49,20 @@ export type Endpoint = (request: {
   readonly keyId?: string | undefined
 }) => Representation | Promise<Representation>
 
+/**
+ * What a slug is answered with: the response of the path with the id, which it names. Relative to the request's own URL, so that it
+ * leads there under the path of a proxy too; of the query it has what the response depends on.
+ */
+export const locatedAt = (
+  found: Representation,
+  id: string,
+  query: Readonly<Record<string, string>>,
+): Representation => {
+  const search = String(new URLSearchParams(query))
+  const path = search === '' ? id : `${id}?${search}`
+  return { ...found, fresh: `${found.fresh ?? ''}content-location: ${path}\r\n` }
+}
+
 // 132 bits: two bodies of one tag can't be found on purpose.
 const tagLength = 22
 

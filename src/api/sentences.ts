@@ -103,6 +103,13 @@ export const sentences = {
     ),
     place: (type: string, id: string) =>
       say('place_not_found', `the ${type} ${quoted(id)} was not found or is not published`, 'id'),
+    /** @param ids some of theirs, as a list in words */
+    ambiguous: (type: string, slug: string, count: number, ids: string) =>
+      say(
+        'place_ambiguous',
+        `${quoted(slug)} is the slug of ${count} places of the type ${type}, such as ${ids}; ask for one by its id, which /api/v1/locations?type=${type}&q=${slug} has`,
+        'id',
+      ),
     formerCode: (type: string, id: string, code: string, since: string | undefined) =>
       say(
         'place_code_changed',

@@ -5,6 +5,7 @@
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
+import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
 import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
@@ -20,7 +21,7 @@ import {
 } from './places.ts'
 import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
-import type { Endpoint } from './representation.ts'
+import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
 export type WeatherEndpointParts = AnswerParts & {
@@ -68,7 +69,8 @@ export const weatherEndpointsOf = (
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
       const lang = languageOf(query)
       const place = findPlace(type, id)
-      return rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
+      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
+      return place.id === id ? found : located(found, place, lang === 'en' ? { lang } : {})
     },
     coords: ({ params, query, keyId }) => {
       const lang = languageOf(query)
@@ -78,7 +80,10 @@ export const weatherEndpointsOf = (
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
       const days = forecast.query.days.read(queryOf(query, forecast.query).days)
       const place = findPlace(type, id)
-      return rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+      return place.id === id
+        ? found
+        : located(found, place, days === forecastDays ? {} : { days: String(days) })
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
@@ -93,12 +98,18 @@ export const weatherEndpointsOf = (
 
 const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
 
+type MaybeLater = ReturnType<Endpoint>
+
+const located = (found: MaybeLater, { id }: Place, query: Readonly<Record<string, string>>): MaybeLater =>
+  found instanceof Promise ? found.then(late => locatedAt(late, id, query)) : locatedAt(found, id, query)
+
 type Place = {
+  readonly id: string
   readonly cell: Cell
   part(form: PartForm): PlacePart
 }
 
-/** The place of a path. @throws Problem as `findLocation` does */
+/** The place of a path, by its id or its slug. @throws Problem as `findLocation` does */
 type FindPlace = (type: string, id: string) => Place
 
 /** What every response about a place has in common, made with its first request; a newer catalogue begins anew. */
@@ -114,6 +125,7 @@ export const createPlaces = (
     const parts: Partial<Record<PartForm, PlacePart>> = {}
     const make = makePart
     return {
+      id: location.id,
       cell: cellAt(location),
       part: form => {
         parts[form] ??= make(location, form)
@@ -130,8 +142,10 @@ export const createPlaces = (
     }
     const known = places.get(id)
     if (known?.type === type) return known
-    const place = { ...placeOf(findLocation(from, type, id)), type }
-    places.set(id, place)
+    const location = findLocation(from, type, id)
+    // It may be known by its id, where this is its slug.
+    const place = places.get(location.id) ?? { ...placeOf(location), type }
+    places.set(location.id, place)
     return place
   }
 }

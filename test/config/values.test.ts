@@ -73,6 +73,7 @@ const table: Record<string, Row> = {
     'https://a/?b=c',
     '"https://a/?***"',
   ]),
+  'server.statusPage': flag,
   'server.cors.origins': row(
     'a list of origins, each with a scheme and a host, or ["*"] for any',
     ...['https://app.example.org', '"*"', 'null'],

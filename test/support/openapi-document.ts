@@ -37,6 +37,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
   place_invalid: sentences.parameter.place('Dhaka'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
+  place_ambiguous: sentences.path.ambiguous('union', 'durgapur', 14, '55520241, 30333625, 55855849'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
   test_error_unknown: sentences.testErrorUnknown('quota_used_up'),
   internal_error: sentences.unexpected,

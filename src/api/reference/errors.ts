@@ -139,6 +139,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'No published place of this type has this id: take type and id from `/api/v1/locations`.',
     'এই ধরনের কোনো প্রকাশিত স্থানের এই id নেই: `/api/v1/locations` থেকে type ও id নিন।',
   ),
+  place_ambiguous: notFound(
+    'Several places of this type have this `slug_en`: ask for one by the id that the list has.',
+    'এই ধরনের একাধিক স্থানের একই `slug_en`: তালিকার id দিয়ে একটি চান।',
+  ),
   place_code_changed: notFound(
     'The place has another id now: use the one that the sentence names.',
     'স্থানটির id বদলেছে: বাক্যে যেটি আছে সেটি ব্যবহার করুন।',

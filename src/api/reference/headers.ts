@@ -104,6 +104,11 @@ export const headers = {
     'What else the response depends on.',
     'উত্তর আর কিসের উপর নির্ভর করে।',
   ),
+  'content-location': header(
+    '3026?lang=en',
+    "On the answer to a slug: the path with the place's id, relative to the request's URL.",
+    '`slug_en`-এর উত্তরে: স্থানের id-সহ পথ, অনুরোধের URL-এর সাপেক্ষে।',
+  ),
   link: header(
     '<?type=union&limit=50&offset=50>; rel="next"',
     "The next and the previous page, relative to the request's URL.",
@@ -176,11 +181,11 @@ const ofLists: readonly HeaderName[] = [...ofWeather, 'x-ratelimit-cost']
 
 /** The headers of 200 and 304, by endpoint. */
 export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
-  weather: [...ofWeather, 'content-language'],
+  weather: [...ofWeather, 'content-language', 'content-location'],
   coords: [...ofWeather, 'content-language'],
-  forecast: ofWeather,
+  forecast: [...ofWeather, 'content-location'],
   locations: [...ofBody, 'link'],
-  location: ofBody,
+  location: [...ofBody, 'content-location'],
   weather_places: [...ofLists, 'content-language'],
   forecast_places: ofLists,
 }

@@ -128,7 +128,10 @@ const operationsByName = (
 /** The meaning of each parameter, by name. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {
   type: ['Level of administration.', 'প্রশাসনিক স্তর।'],
-  id: ["The place's BBS code, as the list has it.", 'স্থানের BBS কোড, তালিকায় যেমন।'],
+  id: [
+    "The place's BBS code, as the list has it; or its `slug_en`, where no other place of the type has the same.",
+    'স্থানের BBS কোড, তালিকায় যেমন; বা এর `slug_en`, যদি একই ধরনের অন্য স্থানের তা না থাকে।',
+  ],
   lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
   lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
   lang: ['Language of `location.name` and `location.parent`.', '`location.name` ও `location.parent`-এর ভাষা।'],

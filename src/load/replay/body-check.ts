@@ -76,7 +76,7 @@ const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: str
 
 type Columns = Readonly<Record<string, unknown>>
 type Content = {
-  readonly location?: { readonly type?: unknown; readonly id?: unknown }
+  readonly location?: { readonly type?: unknown; readonly id?: unknown; readonly slug_en?: unknown }
   readonly results?: readonly unknown[]
   readonly current?: Columns
   readonly hourly?: Columns
@@ -113,7 +113,7 @@ const faultOfContent = (endpoint: EndpointName, path: string, content: Content):
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)
   if (endpoints[endpoint].path.endsWith('/:type/:id')) {
     const { location } = content
-    if (location?.type !== type || location?.id !== id)
+    if (location?.type !== type || (location?.id !== id && location?.slug_en !== id?.toLowerCase()))
       return `the place is ${location?.type} ${location?.id}, not the requested one`
   }
   const days = url.searchParams.get('days')
