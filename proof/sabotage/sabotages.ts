@@ -27,8 +27,10 @@ the hours begin an hour early [4] src/api/answer.ts
   - text.hourly(timeline, readAt, hourlyHours)
   + text.hourly(timeline, readAt - 3_600_000, hourlyHours)
 a limit is a request higher [2 6 7 11] src/keys/authentication.ts
-  - client: { keyId, subscriberId, tier, limit } }
-  + client: { keyId, subscriberId, tier, limit: limit + 1 } }
+  -         limit,
+  -         isTest:
+  +         limit: limit + 1,
+  +         isTest:
 the budget grants whatever is wanted [12] src/stores/redis/spending.ts
   - grant = math.min(grant, math.max(0, floor(room / unit) * unit))
 the quota ends at midnight UTC [9] src/keys/metering.ts
@@ -88,6 +90,9 @@ places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
   + if (!from) {
 a renewed certificate is not served [16] src/api/server.ts
   - ;(server as TlsServer).setSecureContext(next)
+an empty bucket grants all the same [17] src/keys/rates.ts
+  - waiter(i < granted ? undefined : refusal)
+  + waiter()
 with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/outage.ts
   - onLoss()
   -       // Requests may wait for it.
