@@ -15,6 +15,7 @@ import { InputError, messageOf } from './common/errors.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
+import { upstreamNamesIn } from './config/upstreams.ts'
 import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
@@ -99,7 +100,11 @@ export const startGateway = async (
   await using opening = new AsyncDisposableStack()
   const opened = <Part extends { close(): unknown }>(part: Part): Part =>
     opening.adopt(part, async () => void (await part.close()))
-  const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
+  const metrics = createMetrics({
+    clock,
+    store: config.redis.url === null ? 'embedded' : 'redis',
+    upstreams: config.provider.fallbacks.length > 0 ? upstreamNamesIn(config) : [],
+  })
   const accessLogIn = ({ log: settings }: Config) =>
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
@@ -191,7 +196,10 @@ export const startGateway = async (
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
-  opened(watchBudget(budget.state, clock.now, log))
+  for (const { name, account } of accounts.all)
+    opened(
+      watchBudget(account.budget.state, clock.now, name === undefined ? log : log.child({ upstream: name })),
+    )
 
   const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock, config.quota.rates)
   const status = config.server.statusPage
@@ -218,6 +226,7 @@ export const startGateway = async (
       authenticate,
       quota: metering.quota,
       rates: metering.rates,
+      usage: store,
       grid,
       timelines,
       calendar,

@@ -1,18 +1,27 @@
 // Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
-// key, quota, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
+// key, quota, what the key is bound to, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
 // quota's. refusals.ts has what is looked at more closely, and what a refusal says.
 
 import type { IncomingMessage } from 'node:http'
+import { isoOf } from '../common/calendar.ts'
 import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import { type Quota, unitsLeft } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
 import type { RatePolicy, RateRefusal, Rates } from '../keys/rates.ts'
+import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
 import { ratePolicies, ratesLeft } from './rate-lines.ts'
-import { keyProblem, methodProblem, quotaProblem, rateProblem, type Transport } from './refusals.ts'
+import {
+  keyProblem,
+  methodProblem,
+  quotaProblem,
+  rateProblem,
+  restrictionProblem,
+  type Transport,
+} from './refusals.ts'
 import type { RequestState } from './request-state.ts'
 import { testErrorOf } from './test-errors.ts'
 
@@ -23,9 +32,11 @@ export type AdmissionParts = {
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `rate_limited`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
+/** `allowed`, `rate_limited`, `exhausted`, the reason why a key was refused here or at all, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal): void
+  admission(
+    decision: 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal,
+  ): void
   /** By which limit beside that of the day. */
   rateLimited(policy: RatePolicy): void
 }
@@ -50,6 +61,7 @@ type Counting = Pick<Connections, 'authenticated'>
 export const createAdmission = (
   { authenticate, quota, rates, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
+  addressOf: (request: IncomingMessage) => string | undefined,
 ) => {
   // Nearly all requests name the same host. An empty one is none.
   let goodHost: string | null = null
@@ -127,7 +139,9 @@ export const createAdmission = (
     connections: Counting,
     next: Next,
   ): void => {
-    quota.take(client, state.arrivedAt, state.cost ?? 1, (error, decision) => {
+    // A key that asks about itself only reads its count.
+    const units = state.endpoint === 'key' ? 0 : (state.cost ?? 1)
+    quota.take(client, state.arrivedAt, units, (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         const problem = decision ? enforce(request, state, decision) : error
@@ -139,7 +153,7 @@ export const createAdmission = (
       }
     })
   }
-  /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
+  /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
     state: RequestState,
@@ -148,6 +162,16 @@ export const createAdmission = (
     const { method } = request
     state.isDecided = true
     state.remaining = remaining
+    const bound = state.client?.bound
+    if (allowed && bound !== undefined) {
+      const given = { origin: request.headers.origin, endpoint: state.endpoint }
+      const refusal = bound.refusal(given, () => addressOf(request))
+      if (refusal !== undefined) {
+        state.reason = refusal
+        observer.admission(refusal)
+        return restrictionProblem(refusal, bound.restrictions, { ...given, address: addressOf(request) })
+      }
+    }
     observer.admission(allowed ? 'allowed' : 'exhausted')
     if (!allowed)
       return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
@@ -247,11 +271,15 @@ export const putRateLimit = (
   parts[from + 1] = left
   parts[from + 2] = isKnown ? lines.policy : '\r\n'
   parts[from + 3] = isKnown ? left : ''
-  parts[from + 4] = isKnown ? lines.end : ''
+  let end = isKnown ? lines.end : ''
   const rate = client?.rate
-  if (!isKnown || rate === undefined) return
-  parts[from + 2] = policyLines(client.limit, ratePolicies(rate))
-  parts[from + 4] = leftEnd(seconds, ratesLeft(rate, arrivedAt))
+  if (isKnown && rate !== undefined) {
+    parts[from + 2] = policyLines(client.limit, ratePolicies(rate))
+    end = leftEnd(seconds, ratesLeft(rate, arrivedAt))
+  }
+  // ISO 8601 in UTC, as the texts of all responses.
+  parts[from + 4] =
+    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
 }
 
 /** What the lines of all keys with a limit have in common, made once a second. */

@@ -5,7 +5,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
-import { apiPrefix, type EndpointName, endpoints, isList, templateOf } from '../common/endpoints.ts'
+import { apiPrefix, type EndpointName, endpoints, isList, keyPath, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
@@ -18,6 +18,7 @@ import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { withFixedWeather } from './fixed-weather.ts'
+import { createKeyEndpoint, type KeyEndpointParts } from './key-endpoint.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
 import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
@@ -40,6 +41,7 @@ type ApiObserver = AnswerObserver & {
 
 export type ApiParts = Omit<AdmissionParts, 'observer'> &
   WeatherEndpointParts &
+  KeyEndpointParts &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
@@ -89,7 +91,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const isTrusted = createIsTrusted(options.trustedProxies)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
-  const admission = createAdmission(parts, transport)
+  const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
+    clientAddress.behind(
+      clientAddress.ofPeer(socket.remoteAddress),
+      headers['x-forwarded-for'] as string | undefined,
+    )
+  const admission = createAdmission(parts, transport, addressOf)
   const docUrl = createDocUrl(options.publicUrl)
   const server = openServer(
     { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
@@ -149,6 +156,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         : handler,
     })
   }
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: apiPrefix + keyPath,
+    config: { endpoint: 'key' },
+    handler: createKeyEndpoint(parts, send),
+  })
   routeReference(app, send, clientAddress, {
     publicUrl: options.publicUrl,
     isBehindProxy,

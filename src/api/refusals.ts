@@ -6,6 +6,8 @@ import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
 import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
 import type { RateRefusal } from '../keys/rates.ts'
+import type { RestrictionRefusal } from '../keys/restrictions.ts'
+import type { Restrictions } from '../stores/store.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
 import { methodOf } from './connection/http2.ts'
@@ -74,6 +76,22 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
 
 /** RFC 9110 demands it with every 401. */
 export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
+
+/** The 403 of a key that is bound to other pages, addresses or endpoints. */
+export const restrictionProblem = (
+  refusal: RestrictionRefusal,
+  { origins, endpoints }: Restrictions,
+  given: { origin: string | undefined; address: string | undefined; endpoint: string },
+): Problem => {
+  switch (refusal) {
+    case 'origin-not-allowed':
+      return new Problem(403, sentences.bound.origin(given.origin, origins ?? []))
+    case 'address-not-allowed':
+      return new Problem(403, sentences.bound.address(given.address ?? 'unknown'))
+    case 'endpoint-not-allowed':
+      return new Problem(403, sentences.bound.endpoint(given.endpoint, endpoints ?? []))
+  }
+}
 
 /**
  * The 429 of the contract, with its own fields in the body.

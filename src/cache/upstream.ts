@@ -48,7 +48,7 @@ export type UpstreamObserver = AccountObserver &
   PurgeObserver & {
     onHeartbeat(fleet: Fleet): void
     /** What happens at a fallback; as at the first upstream where absent. @param name the fallback's */
-    readonly ofFallback?: ((name: string) => AccountObserver) | undefined
+    readonly ofFallback?: ((name: string) => Omit<AccountObserver, 'loaded'>) | undefined
     /** A cell was loaded. @param upstream its name; undefined where there is one */
     onLoaded?(upstream: string | undefined): void
     /** From now on what is asked for is loaded from another upstream; not called for the first one at a start. */
@@ -144,6 +144,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     const own = given.ofFallback?.(fallback) ?? given
     return {
       ...own,
+      loaded: given.loaded,
       breaker: state => {
         own.breaker(state)
         if (state === 'closed') failures.endBackoff()

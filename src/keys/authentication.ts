@@ -1,6 +1,7 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
+import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
@@ -9,6 +10,7 @@ import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
 import type { KeyRate, RatesByTier } from './rates.ts'
+import { type BoundKey, boundBy } from './restrictions.ts'
 import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
@@ -17,6 +19,14 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
+  /** What the store has of the key. */
+  readonly record: KeyRecord
+  /** When the presented key ends, by its expiry or its rotation, ms since the epoch; null for never. */
+  readonly endsAt: number | null
+  /** Whether that is soon, so that each response says it. */
+  readonly endsSoon: boolean
+  /** Undefined for a key that may be used for everything, anywhere. */
+  readonly bound: BoundKey | undefined
   /** Whether it gets fixed weather, which costs the provider nothing. */
   readonly isTest: boolean
   /** Its limits by the second and minute, the key's own or those of its tier; undefined for none, as nearly all have. */
@@ -66,6 +76,8 @@ export type KeyMemo = { text: string; presented: Presented | undefined }
 // authentication. A key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
+// Consumers read of the end of their key so long before it.
+const endsSoonMs = 7 * utcDayMs
 
 export const emptyKeyMemo = (): KeyMemo => ({ text: '', presented: undefined })
 
@@ -119,6 +131,9 @@ export const createAuthenticate = (
         'tier_not_configured',
         `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
+    const { expiresAt, restrictions } = found.key
+    const ends = [expiresAt, found.validUntil].filter(instant => instant !== null)
+    const endsAt = ends.length === 0 ? null : Math.min(...ends)
     return {
       client: {
         keyId,
@@ -127,6 +142,10 @@ export const createAuthenticate = (
         limit,
         isTest: tier === testTier,
         rates: ratesOf(found.key, plans.rates),
+        record: found.key,
+        endsAt,
+        endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
+        bound: restrictions === null ? undefined : boundBy(restrictions),
       },
     }
   }

@@ -1,7 +1,7 @@
 // The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
 // change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
-// test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts, token buckets are in
-// token-bucket.ts. Longer than 300 lines, because every step that a store takes for others stands here.
+// test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts,
+// token buckets are in token-bucket.ts. Longer than 300 lines, because it is one contract, read together with its records.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { SpendingStore } from './spending-store.ts'

@@ -12,6 +12,7 @@ import { countAndTime, createCounters } from './counters.ts'
 import { type Gauges, watchGauges } from './gauges.ts'
 import { totalsOf } from './history.ts'
 import * as known from './label-values.ts'
+import { createUpstreamMetrics, type WatchedUpstreams } from './upstream-metrics.ts'
 
 // Hits take well under a millisecond, and a cold cell up to cache.waitFor.
 const requestBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5, 15]
@@ -40,6 +41,8 @@ export type MetricsParts = {
   readonly clock: Clock
   /** The name of the shared cache tier. */
   readonly store: 'redis' | 'embedded'
+  /** The names of the upstreams, the first one first; absent where there is one. */
+  readonly upstreams?: readonly string[]
 }
 
 /** Those of Node and the process. The library has 90 files, a twentieth of a start: it is loaded by the first scrape. */
@@ -50,7 +53,7 @@ const processMetrics = async (): Promise<Registry> => {
   return register
 }
 
-export const createMetrics = ({ clock, store }: MetricsParts) => {
+export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsParts) => {
   const counters = createCounters()
   const { countAll, countBy, timeBy, timeAll, gauge, gaugeBy } = counters
   let ofProcess: Promise<Registry> | undefined
@@ -127,6 +130,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     redisBuckets,
     known.redisOutcomes,
   )
+  const upstreams = createUpstreamMetrics(counters, names)
   let reserveInUse = false
   gauge(
     'abohawa_store_reserve_in_use',
@@ -154,7 +158,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     answered: (): Answers => {
       const answers = { all: 0, errors: 0 }
       for (const { first, second, counts } of timeRequest.all()) {
-        if (first === 'reference' || first === 'other' || notServed.has(Number(second))) continue
+        if (first === 'reference' || first === 'key' || first === 'other' || notServed.has(Number(second)))
+          continue
         const count = counts.reduce((sum, each) => sum + each, 0)
         answers.all += count
         if (Number(second) >= 500) answers.errors += count
@@ -249,8 +254,11 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       reserveInUse = inUse
     },
     redisRequest: timeRedis,
+    /** Of several upstreams; of none where there is one. */
+    upstreams,
     providerRequest: (outcome: string, points: number, ms: number) => {
       timeCall(outcome, '', ms / 1000)
+      if (names[0] !== undefined) upstreams.request(names[0], outcome)
       countPoints(points)
       const now = clock.now() / 1000
       if (outcome === 'ok') lastSuccess = now
@@ -281,7 +289,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'outcome',
       ['taken', 'refused'],
     ),
-    watch: (parts: Gauges) => {
+    watch: (parts: Gauges & { readonly upstream: WatchedUpstreams }) => {
+      upstreams.watch(parts.upstream)
       beforeScrape = watchGauges(counters, parts, clock)
     },
   }

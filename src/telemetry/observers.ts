@@ -12,6 +12,7 @@ import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import { countCells } from '../weather/cell-set.ts'
+import { createFallbackObserver } from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Outages } from './outages.ts'
@@ -219,6 +220,14 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       outages.breaker(state)
       log.debug({ state }, 'circuit to the provider')
     },
+    onLoaded: name => {
+      if (name !== undefined) metrics.upstreams.loaded(name)
+    },
+    onUpstreamInUse: name => {
+      const level = name === metrics.upstreams.names[0] ? 'info' : 'warn'
+      log[level]({ upstream: name }, 'what is asked for is loaded from another upstream now')
+    },
+    ofFallback: createFallbackObserver(metrics.upstreams, log),
   }
 
   return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }

@@ -120,6 +120,7 @@ t.test('the programs of the reference print what a real gateway answers', async 
     getForecastOfPlaces: /^\[ ?-?[\d.]+, -?[\d.]+, -?[\d.]+ ?\]\n$/,
     listLocations: /^3026\n$/,
     getLocation: /^\d{8}\n$/,
+    getKey: /^99\d{3}\n$/,
   }
   for (const { operationId, 'x-codeSamples': samples } of operations)
     for (const sample of samples)

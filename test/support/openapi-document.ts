@@ -73,7 +73,8 @@ export const documentText = async (t: Teardown): Promise<string> => {
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter) => example.path[parameter] ?? '')
     const { status, body } = await get(`${filled}?${new URLSearchParams(example.query)}`)
     if (status !== 200) throw new Error(`${filled} is ${status}`)
-    bodies[name] = body
+    // The id of a key is random.
+    bodies[name] = name === 'key' ? { ...body, id: 'key_9hK2mPq4XyZa' } : body
   }
 
   const revoked = await gateway.administration.createKey('Revoked', 'free')
@@ -82,9 +83,20 @@ export const documentText = async (t: Teardown): Promise<string> => {
   await gateway.administration.revokeSubscriber('Gone')
   const { trial = '', slow = '' } = gateway.keys
   await get('/locations?type=division', { key: slow })
+  const boundBy = async (restrictions: object) => {
+    const { id, key } = await gateway.administration.createKey('Bound', 'free')
+    await gateway.administration.setKey(id, { restrictions })
+    return key
+  }
+  const ofPage = await boundBy({ origins: ['https://app.example.org'] })
+  const ofOffice = await boundBy({ addresses: ['203.0.113.0/24'] })
+  const ofPlaces = await boundBy({ endpoints: ['locations', 'location'] })
   const tries: readonly [string, RequestOptions?][] = [
     ['/weather?places=district/3026,district/2015', { key: trial }],
     ['/locations?type=division', { key: trial }],
+    ['/weather/district/3026', { key: ofPage }],
+    ['/weather/district/3026', { key: ofOffice }],
+    ['/weather/district/3026', { key: ofPlaces }],
     ['/weather/district/3026', { key: null }],
     ['/weather/district/3026', { key: 'sk_live_abc' }],
     ['/weather/district/3026', { key: good.slice(0, -3) }],

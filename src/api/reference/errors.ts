@@ -19,6 +19,7 @@ const of =
 const invalidHttp = of(400, false)
 const invalid = of(400, true)
 const refusedKey = of(401, false)
+const refusedUse = of(403, true)
 const notFound = of(404, true)
 const noWeather = of(500, true)
 const uncounted = of(500, false)
@@ -105,6 +106,18 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   origin_not_allowed: of(403, false)(
     "The web page's origin is not listed: ask the operator.",
     'ওয়েব পাতার উৎস তালিকায় নেই: পরিচালকের সঙ্গে যোগাযোগ করুন।',
+  ),
+  key_origin_not_allowed: refusedUse(
+    'The key is for web pages of other origins, or for pages alone and no header origin came: use it there.',
+    'কী-টি অন্য উৎসের ওয়েব পাতার জন্য, বা শুধু পাতার জন্য আর origin হেডার আসেনি: সেখানেই ব্যবহার করুন।',
+  ),
+  key_address_not_allowed: refusedUse(
+    'The key is bound to other addresses: send the request from there, or ask the operator.',
+    'কী-টি অন্য ঠিকানার জন্য: সেখান থেকে অনুরোধ পাঠান, বা পরিচালকের সঙ্গে যোগাযোগ করুন।',
+  ),
+  key_endpoint_not_allowed: refusedUse(
+    'The key is for other endpoints: ask for those that the sentence names.',
+    'কী-টি অন্য এন্ডপয়েন্টের জন্য: বাক্যে যেগুলো আছে সেগুলো চান।',
   ),
   quota_exhausted: of(429, false)(
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",

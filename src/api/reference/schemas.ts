@@ -4,8 +4,9 @@
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
-import type { EndpointName } from '../../common/endpoints.ts'
+import type { AnswerName } from '../../common/endpoints.ts'
 import { ratePolicies } from '../../keys/rates.ts'
+import { instant, keySchema } from './key-schema.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
@@ -161,7 +162,7 @@ const errorBody = component(
   z.strictObject({ error, code, parameter, doc_url: docUrl }),
 )
 
-/** The bodies of 200, by endpoint. */
+/** The bodies of 200, by endpoint, and that of a key. */
 export const bodies = {
   weather,
   coords: pointWeather,
@@ -185,6 +186,7 @@ export const bodies = {
       ).optional(),
     }),
   ),
+  key: keySchema,
   location: component(
     'LocationResponse',
     'A place.',
@@ -209,7 +211,7 @@ export const bodies = {
       .min(1)
       .max(100),
   ),
-} as const satisfies Record<EndpointName, z.ZodType>
+} as const satisfies Record<AnswerName, z.ZodType>
 
 component(
   'QuotaExhausted',
@@ -233,7 +235,7 @@ component(
       'requests',
     ),
     reset_at: field(
-      z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      instant,
       'The next local midnight, or the instant at which the next request has room, in UTC.',
       'পরবর্তী স্থানীয় মধ্যরাত, বা যখন পরের অনুরোধ নেওয়া হবে, UTC-তে।',
       'iso8601',

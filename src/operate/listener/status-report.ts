@@ -55,6 +55,26 @@ const keyNearLimit = z.object({
   limit: z.number(),
 })
 
+/** One of several upstreams, in their order. */
+const upstream = z.object({
+  name: z.string(),
+  /** Whether it loads what is asked for now; null where only a gateway knows. */
+  inUse: z.boolean().nullable(),
+  circuit: z.enum(['closed', 'open', 'half-open']).nullable(),
+  retryAt: instant.nullable(),
+  lastSuccessAt: instant.nullable(),
+  lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
+  closure: z.object({ until: instant, reason: z.string().nullable() }).nullable(),
+  windows: z.array(
+    z.object({
+      name: z.enum(['minute', 'hour', 'day']),
+      limit: z.number(),
+      used: z.number(),
+      resetsAt: instant,
+    }),
+  ),
+})
+
 export const statusReport = z.object({
   at: instant,
   version: z.string(),
@@ -90,6 +110,8 @@ export const statusReport = z.object({
     /** Null also when nothing is left of the budget, which means the longest allowed. */
     stretch: z.number().nullable(),
   }),
+  /** Empty where there is one upstream; `provider`, `budget` and `run` are those of the first in any case. */
+  upstreams: z.array(upstream).default([]),
   run: z.object({ initialisedAt: instant, availableAt: instant, nextExpectedAt: instant }).nullable(),
   cache: z
     .object({

@@ -100,7 +100,7 @@ export const showBudget = ({ budget, at }, words) => {
 
 /** @param {Status} status @param {Words} words */
 export const showParts = (
-  { provider, budget, store, catalogue, certificate, run, cache, config, at },
+  { provider, upstreams, budget, store, catalogue, certificate, run, cache, config, at },
   words,
 ) => {
   const { text, figures } = words
@@ -127,6 +127,13 @@ export const showParts = (
           [text('lastSuccess'), instant(provider.lastSuccessAt)],
           [text('firstErrorAt'), sooner(provider.firstErrorAt)],
           [text('lastFailure'), failure ? instant(failure.at) : text('none')],
+          ...upstreams.map(
+            ({ name, inUse, circuit }) =>
+              /** @type {const} */ ([
+                text('upstreamNamed', name),
+                text(inUse ? 'inUse' : (circuit ?? 'closed')),
+              ]),
+          ),
         ]),
         ...(failure
           ? wholeRow(

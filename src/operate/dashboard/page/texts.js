@@ -43,6 +43,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
     'The circuit to the provider is open: no request is sent. Next probe: {0}.',
     'সরবরাহকারীর সার্কিট খোলা: কোনো অনুরোধ যাচ্ছে না। পরের পরীক্ষা: {0}।',
   ],
+  fallbackInUse: ['New weather is loaded from the fallback {0}.', 'নতুন আবহাওয়া বিকল্প উৎস {0} থেকে আসছে।'],
   circuitHalfOpen: [
     'The circuit to the provider is half open: one probe is under way.',
     'সরবরাহকারীর সার্কিট আধখোলা: একটি পরীক্ষা চলছে।',
@@ -166,6 +167,8 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   'half-open': ['half open', 'আধখোলা'],
   lastSuccess: ['Last success', 'শেষ সাফল্য'],
   lastFailure: ['Last failure', 'শেষ ব্যর্থতা'],
+  upstreamNamed: ['Upstream {0}', 'উৎস {0}'],
+  inUse: ['in use', 'ব্যবহৃত হচ্ছে'],
   none: ['none', 'নেই'],
   firstErrorAt: ['First error without it', 'না ফিরলে প্রথম ত্রুটি'],
   atOnce: ['at once', 'এখনই'],
