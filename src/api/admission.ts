@@ -3,8 +3,6 @@
 // quota's. refusals.ts has what is looked at more closely, and what a refusal says.
 
 import type { IncomingMessage } from 'node:http'
-import { isoOf } from '../common/calendar.ts'
-import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import { type Quota, unitsLeft } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
@@ -13,7 +11,6 @@ import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
-import { ratePolicies, ratesLeft } from './rate-lines.ts'
 import {
   keyProblem,
   methodProblem,
@@ -237,74 +234,3 @@ const goOn = (step: () => void): void => {
 }
 
 const nobody: Charged = { client: null, remaining: 0 }
-
-/** The figures of a request; zeros before its key is known. Instants in ms since the epoch. */
-export type RateLimit = Pick<RequestState, 'client' | 'remaining' | 'resetsAt' | 'arrivedAt' | 'isDecided'>
-
-/**
- * The header lines of every response: those of the contract, whose reset is a Unix timestamp in seconds, and those of
- * draft-ietf-httpapi-ratelimit-headers-11. Before the quota is known the latter are left out: a client would take r=0 for a reason
- * to wait for midnight.
- */
-export const rateLimitLines = (limit: RateLimit): string => {
-  const parts: string[] = []
-  putRateLimit(parts, 0, limit)
-  return parts.join('')
-}
-
-/** Of every response to a test key. */
-export const testLine = 'x-test-data: fixed\r\n'
-
-export const rateLimitParts = 5
-
-/** The same as so many parts of a list, from a place of it on. */
-export const putRateLimit = (
-  parts: string[],
-  from: number,
-  { client, remaining, resetsAt, arrivedAt, isDecided }: RateLimit,
-): void => {
-  const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
-  const lines = linesOf(client?.limit ?? 0, resetsAt, seconds)
-  const left = String(remaining)
-  const isKnown = client !== null && isDecided
-  parts[from] = lines.beforeRemaining
-  parts[from + 1] = left
-  parts[from + 2] = isKnown ? lines.policy : '\r\n'
-  parts[from + 3] = isKnown ? left : ''
-  let end = isKnown ? lines.end : ''
-  const rate = client?.rate
-  if (isKnown && rate !== undefined) {
-    parts[from + 2] = policyLines(client.limit, ratePolicies(rate))
-    end = leftEnd(seconds, ratesLeft(rate, arrivedAt))
-  }
-  // ISO 8601 in UTC, as the texts of all responses.
-  parts[from + 4] =
-    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
-}
-
-/** What the lines of all keys with a limit have in common, made once a second. */
-const linesOf = (limit: number, resetsAt: number, seconds: number): Lines => {
-  if (resetsAt !== known.resetsAt || seconds !== known.seconds)
-    known = { resetsAt, seconds, byLimit: new Map<number, Lines>() }
-  let lines = known.byLimit.get(limit)
-  if (!lines) {
-    lines = makeLines(limit, resetsAt, seconds)
-    known.byLimit.set(limit, lines)
-  }
-  return lines
-}
-type Lines = ReturnType<typeof makeLines>
-let known = { resetsAt: 0, seconds: 0, byLimit: new Map<number, Lines>() }
-
-/** @param more policies behind that of the day, each after a comma; the same for what is left of them */
-const policyLines = (limit: number, more = ''): string =>
-  `\r\nratelimit-policy: "daily";q=${limit};w=86400${more}\r\nratelimit: "daily";r=`
-const leftEnd = (seconds: number, more = ''): string => `;t=${seconds}${more}\r\n`
-
-const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
-  beforeRemaining: flatText(
-    `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `,
-  ),
-  policy: flatText(policyLines(limit)),
-  end: flatText(leftEnd(seconds)),
-})
