@@ -18,6 +18,7 @@ import type { Config } from './config/schema.ts'
 import { upstreamNamesIn } from './config/upstreams.ts'
 import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
+import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
 import { tiersOf } from './keys/test-keys.ts'
@@ -28,6 +29,7 @@ import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
 import { createFleetOutages } from './operate/fleet-outages.ts'
 import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
+import { createKeyPanel } from './operate/key-panel.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -143,7 +145,8 @@ export const startGateway = async (
       : undefined
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = opened(createKeyDirectory(store, clock))
-  const usageDetail = opened(createUsageDetail(store, calendar, clock))
+  const activities = createKeyActivities(calendar, clock)
+  const usageDetail = opened(createUsageDetail(store, calendar, clock, activities.used))
 
   // Whole, so that an error says where a relative path was looked for.
   const path = catalogueFile(config.catalogue.path)
@@ -220,7 +223,12 @@ export const startGateway = async (
         clock,
       })
     : undefined
-  const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
+  const apiObserver = {
+    ...observers.api,
+    used: usageDetail.count,
+    refused: activities.refused,
+    access: accessLogIn(config),
+  }
   const api = buildApi(
     {
       authenticate,
@@ -289,6 +297,14 @@ export const startGateway = async (
       cache: { ...cache, ...warming },
       keys: {
         parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
+        panel: createKeyPanel({
+          store,
+          dayUsage: parts.dayUsage,
+          activities,
+          tiers: () => tiersOf(reload.running().quota),
+          calendar,
+          now: () => metering.storeClock.now(),
+        }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {

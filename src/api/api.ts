@@ -33,6 +33,8 @@ import { type OpenServer, openServer, type ServerOptions } from './server.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
+  /** A request with a known key ended in an error with this code. */
+  readonly refused?: (keyId: string, code: string) => void
   /** A request ended in 500, with this cause. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields have changed. */
@@ -174,6 +176,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { state, id, raw } = request
     admission.failed(state, error)
     const problem = problemOf(error, clock.now())
+    const keyId = state.keyId ?? state.refusedKeyId
+    if (keyId !== undefined) observer.refused?.(keyId, problem.code)
     const isUnauthenticated = !state.client && problem.status < 500
     if (problem.endsConnection && !isHttp2(raw)) state.connection.isEnding = true
     const stays = !isUnauthenticated || connections.refused(state.connection)

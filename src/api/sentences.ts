@@ -152,6 +152,8 @@ export const sentences = {
         'type',
       ),
     language: (given: string) => say('lang_invalid', `lang is ${quoted(given)}; allowed: bn, en`, 'lang'),
+    include: (given: string, allowed: string) =>
+      say('include_invalid', `include is ${quoted(given)}; allowed: ${allowed}`, 'include'),
     wholeNumber: (name: string, given: string, min: number, max: number) =>
       say(
         'number_invalid',

@@ -2,6 +2,7 @@
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
@@ -20,7 +21,7 @@ import {
   pointPart,
 } from './places.ts'
 import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
-import { createRenderedWeather } from './rendered-weather.ts'
+import { createRenderedWeather, languageHeaders } from './rendered-weather.ts'
 import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
@@ -41,15 +42,23 @@ export const weatherEndpointsOf = (
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
   const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
-  const readLanguage = (query: string): Language =>
-    weather.query.lang.read(queryOf(query, weather.query).lang)
+  const read = (
+    query: string,
+    wanted: typeof weather.query | typeof coords.query,
+  ): Wanted & { lang: Language } => {
+    const given = queryOf(query, wanted)
+    const lang = wanted.lang.read(given.lang)
+    const included: readonly string[] = wanted.include.read(given.include) ?? []
+    const words = included.includes('text') ? lang : undefined
+    return { lang, words, hasPlace: included.includes('place') }
+  }
   // Nearly all queries are one of these.
-  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
-  const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
-  const readPoint = (lat: string | undefined, lng: string | undefined): ListedPlace => {
+  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, read(query, weather.query)]))
+  const { lang: wordsIn, ...ofForecast } = forecast.query
+  const readPoint = (lat: string | undefined, lng: string | undefined, near?: Catalogue): ListedPlace => {
     const latitude = coords.path.lat.read(lat)
     const longitude = coords.path.lng.read(lng)
-    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude) }
+    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude, near) }
   }
   const joined = createJoinedWeather({ read: answers.read, part: rendered.part, docUrl })
   /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
@@ -67,23 +76,25 @@ export const weatherEndpointsOf = (
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const lang = languageOf(query)
+      const { lang, words } = usual.get(query) ?? read(query, weather.query)
       const place = findPlace(type, id)
-      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
-      return place.id === id ? found : located(found, place, lang === 'en' ? { lang } : {})
+      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId, words)
+      return place.id === id ? found : located(found, place, { lang, words })
     },
     coords: ({ params, query, keyId }) => {
-      const lang = languageOf(query)
-      const { cell, place } = readPoint(params.lat, params.lng)
-      return rendered.current(cell, place, languageHeaders[lang], keyId)
+      const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
+      const { cell, place } = readPoint(params.lat, params.lng, hasPlace ? catalogue.current : undefined)
+      return rendered.current(cell, place, languageHeaders[lang], keyId, words)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
-      const days = forecast.query.days.read(queryOf(query, forecast.query).days)
+      const given = queryOf(query, ofForecast)
+      const days = ofForecast.days.read(given.days)
+      const hasText = given.include !== undefined && ofForecast.include.read(given.include)
+      // Without the text `lang` is ignored, as the contract has it.
+      const words = hasText ? wordsIn.read(queryOf(query, { lang: wordsIn }).lang) : undefined
       const place = findPlace(type, id)
-      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId)
-      return place.id === id
-        ? found
-        : located(found, place, days === forecastDays ? {} : { days: String(days) })
+      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId, words)
+      return place.id === id ? found : located(found, place, { lang: words, words, days })
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
@@ -96,12 +107,31 @@ export const weatherEndpointsOf = (
   }
 }
 
-const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
+/** What a query asks for. */
+type Wanted = {
+  readonly lang: Language | undefined
+  /** The language of what the codes mean, where that is included. */
+  readonly words: Language | undefined
+  readonly hasPlace: boolean
+}
 
 type MaybeLater = ReturnType<Endpoint>
 
-const located = (found: MaybeLater, { id }: Place, query: Readonly<Record<string, string>>): MaybeLater =>
-  found instanceof Promise ? found.then(late => locatedAt(late, id, query)) : locatedAt(found, id, query)
+/** What a slug is answered with. Of the query it says what is not the default. */
+const located = (
+  found: MaybeLater,
+  { id }: Place,
+  { lang, words, days = forecastDays }: Partial<Wanted> & { days?: number },
+): MaybeLater => {
+  const query = {
+    ...(lang === 'en' ? { lang } : {}),
+    ...(days === forecastDays ? {} : { days: String(days) }),
+    ...(words ? { include: 'text' } : {}),
+  }
+  return found instanceof Promise
+    ? found.then(late => locatedAt(late, id, query))
+    : locatedAt(found, id, query)
+}
 
 type Place = {
   readonly id: string

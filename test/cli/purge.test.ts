@@ -63,7 +63,7 @@ t.test('a dry run tells the price of an area, and purges nothing', async t => {
   t.match(facts(free.stdout), {
     budget: 'without limits',
     now: 'room for all of them',
-    'all loaded': 'by demand, at the earliest at once',
+    'all loaded': 'by demand, as soon as they are asked for',
   })
   t.equal(await purgedAs('23.71,90.41'), null)
 })

@@ -173,6 +173,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'এমন type নেই: division, district, upazila বা union পাঠান।',
   ),
   lang_invalid: invalid('There is no such language: send bn or en.', 'এমন ভাষা নেই: bn বা en পাঠান।'),
+  include_invalid: invalid(
+    'The endpoint has no such addition: send one that the sentence names.',
+    'এই এন্ডপয়েন্টে এমন সংযোজন নেই: বাক্যে যা আছে তা পাঠান।',
+  ),
   number_invalid: invalid(
     'The value is no whole number, or out of its range: send decimal digits within the range that the sentence names.',
     'মানটি পূর্ণ সংখ্যা নয়, বা সীমার বাইরে: বাক্যে বলা সীমার মধ্যে দশমিক অঙ্ক পাঠান।',
@@ -198,7 +202,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
   test_error_unknown: invalid(
     'The test key asks for an error that there is not: send a code of this table in x-test-error.',
-    'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: x-test-error-এ এই তালিকার একটি code পাঠান।',
+    'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: `x-test-error`-এ এই তালিকার একটি `code` পাঠান।',
   ),
   internal_error: noWeather(
     'A fault of the gateway: try again after retry-after, and tell the operator the x-request-id.',

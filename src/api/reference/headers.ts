@@ -97,7 +97,11 @@ export const headers = {
     'পরীক্ষার কী-র প্রতিটি উত্তরে: আবহাওয়া ও ত্রুটি বানানো।',
     z.literal('fixed'),
   ),
-  'content-language': header('en', '`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।'),
+  'content-language': header(
+    'en',
+    '`bn` or `en`, as `lang`; of the forecast with `include=text`.',
+    '`bn` বা `en`, `lang` অনুসারে; পূর্বাভাসে `include=text` থাকলে।',
+  ),
   'content-encoding': header(
     'gzip',
     'Where accept-encoding asks for it.',
@@ -167,7 +171,6 @@ const whereverNamed: readonly HeaderName[] = [
   'etag',
   'last-modified',
   'cache-status',
-  'content-language',
   'retry-after',
   'www-authenticate',
   'allow',
@@ -189,7 +192,7 @@ const ofLists: readonly HeaderName[] = [...ofWeather, 'x-ratelimit-cost']
 export const headersOfBodies: Readonly<Record<AnswerName, readonly HeaderName[]>> = {
   weather: [...ofWeather, 'content-language', 'content-location'],
   coords: [...ofWeather, 'content-language'],
-  forecast: [...ofWeather, 'content-location'],
+  forecast: [...ofWeather, 'content-language', 'content-location'],
   locations: [...ofBody, 'link'],
   location: [...ofBody, 'content-location'],
   key: [...always, ...figures, ...ofPages, 'x-test-data', 'vary'],

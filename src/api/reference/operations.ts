@@ -149,7 +149,14 @@ export const parameterMeanings: Readonly<Record<string, Text>> = {
   ],
   lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
   lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
-  lang: ['Language of `location.name` and `location.parent`.', '`location.name` ও `location.parent`-এর ভাষা।'],
+  lang: [
+    'Language of `location.name`, `location.parent` and `weather_text`; of the forecast with `include=text` alone.',
+    '`location.name`, `location.parent` ও `weather_text`-এর ভাষা; পূর্বাভাসে কেবল `include=text` থাকলে।',
+  ],
+  include: [
+    'Additions to the body, with commas between: `text` says what each `weather_code` means and which icon it has, `place` names the union, upazila and district near a point.',
+    'বডিতে সংযোজন, মাঝে কমা: `text` প্রতিটি `weather_code`-এর অর্থ ও আইকন জানায়, `place` বিন্দুর কাছের ইউনিয়ন, উপজেলা ও জেলার নাম দেয়।',
+  ],
   places: [
     'Places `type/id` and points `coords/lat/lng`, separated by commas. The same text twice counts and answers once.',
     'কমা দিয়ে আলাদা করা স্থান `type/id` ও বিন্দু `coords/lat/lng`। একই লেখা দুবার দিলে একবার গণনা ও একবার উত্তর।',

@@ -72,6 +72,35 @@ const pointLocation = component(
   }),
 )
 
+const nearbyPlace = component(
+  'NearbyPlace',
+  'A place near a point.',
+  'বিন্দুর কাছের একটি স্থান।',
+  z.strictObject({
+    type: summary.type,
+    id: summary.id,
+    name_en: summary.name_en,
+    name_bn: summary.name_bn,
+    distance_km: field(
+      z.number().min(0),
+      'From the point to that of the place, along the ground.',
+      'বিন্দু থেকে স্থানের বিন্দুর দূরত্ব, ভূমি বরাবর।',
+      'km',
+    ),
+  }),
+)
+
+const nearby = component(
+  'Nearby',
+  'The union nearest to a point, by the points of the places, with its upazila and its district; one that is not published is left out. The point may lie outside of all three.',
+  'বিন্দুর সবচেয়ে কাছের ইউনিয়ন, স্থানের বিন্দু অনুসারে, তার উপজেলা ও জেলাসহ; প্রকাশিত না হলে থাকে না। বিন্দুটি তিনটিরই বাইরে হতে পারে।',
+  z.strictObject({
+    union: nearbyPlace.optional(),
+    upazila: nearbyPlace.optional(),
+    district: nearbyPlace.optional(),
+  }),
+)
+
 const placeFacts = {
   population: field(z.int(), 'Inhabitants.', 'জনসংখ্যা।', 'people'),
   area_sq_km: field(z.number(), 'Area.', 'আয়তন।', 'km²'),
@@ -118,7 +147,7 @@ const pointWeather = component(
   'PointWeather',
   'Current conditions, hours and days of a point.',
   'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-  z.strictObject({ location: pointLocation, ...weatherBlocks }),
+  z.strictObject({ location: pointLocation, place: nearby.optional(), ...weatherBlocks }),
 )
 const days = { daily, daily_units: dailyUnitsSchema, ...zone }
 const forecast = component(
