@@ -1,5 +1,6 @@
-// Connects the parts of quotas: the meter; the limits by the second and minute; the store's clock, so that instances whose clocks differ agree about midnight; and the
-// number of instances that share the quotas and the provider's budget. Probes the store and measures its clock on timers.
+// Connects the parts of quotas: the meter; the limits by the second and minute; the store's clock, so that instances whose clocks
+// differ agree about midnight; and the number of instances that share the quotas and the provider's budget. Probes the store and
+// measures its clock on timers.
 
 import { createCalendar } from '../common/calendar.ts'
 import { type Clock, clockAhead } from '../common/clock.ts'

@@ -148,9 +148,16 @@ export const createRates = (
     const share = 1 / (2 * size)
     return store.takeTokens({ keyId: rate.keyId, buckets, wanted, ahead: aheadOf(rate, at), share })
   }
-  const apply = (rate: KeyRate, { granted, left }: TokenGrant, wanted: number, takenAt: number): void => {
+  /** @param buckets those that were requested: the limits may have changed meanwhile */
+  const apply = (
+    rate: KeyRate,
+    buckets: readonly Bucket[],
+    { granted, left }: TokenGrant,
+    wanted: number,
+    takenAt: number,
+  ): void => {
     const at = clock.now()
-    rate.buckets.forEach((bucket, i) => {
+    buckets.forEach((bucket, i) => {
       bucket.tokens = left[i] ?? 0
       bucket.at = at
     })
@@ -165,9 +172,15 @@ export const createRates = (
     // Requests of one turn of the event loop share a step.
     await nextTurn()
     while (rate.waiting.length > 0) {
-      const { waiting } = rate
+      const { waiting, buckets } = rate
       rate.waiting = []
       const takenAt = now()
+      // They came while the store said so.
+      if (takenAt < rate.emptyUntil) {
+        const refusal = refusalOf(rate, clock.now())
+        for (const waiter of waiting) waiter(refusal)
+        continue
+      }
       let grant: TokenGrant | undefined
       try {
         if (!isAway(takenAt)) grant = await request(rate, waiting.length, takenAt)
@@ -179,7 +192,7 @@ export const createRates = (
         for (const waiter of waiting) waiter(admitLocally(rate, instances() ?? 1))
         continue
       }
-      apply(rate, grant, waiting.length, takenAt)
+      apply(rate, buckets, grant, waiting.length, takenAt)
       const { granted } = grant
       const refusal = granted < waiting.length ? refusalOf(rate, clock.now()) : undefined
       waiting.forEach((waiter, i) => {
