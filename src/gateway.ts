@@ -133,7 +133,7 @@ export const startGateway = async (
       if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota), next.quota.rates)
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
-      if (isChanged('server.')) api.apply(next.server)
+      if (isChanged('server.') || isChanged('quota.')) api.apply({ ...next.server, ...next.quota })
     },
     clock,
     observer: observers.reload,
@@ -247,6 +247,7 @@ export const startGateway = async (
     },
     {
       ...config.server,
+      notModifiedCost: config.quota.notModifiedCost,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },

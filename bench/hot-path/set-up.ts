@@ -44,7 +44,12 @@ export const setUp = async () => {
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
-  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, take: meter.take }
+  const quota = {
+    now: clock.now,
+    resetAfter: calendar.nextMidnight,
+    take: meter.take,
+    giveBack: meter.giveBack,
+  }
   const noRates = { take: (_: unknown, waiter: () => void) => waiter() }
   const metrics = createMetrics({ clock, store: 'embedded' })
 

@@ -143,7 +143,7 @@ export const createAdmission = (
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         const problem = decision ? enforce(request, state, decision) : error
-        const wanted = client.isTest && decision?.allowed && request.headers['x-test-error']
+        const wanted = !problem && client.isTest && request.headers['x-test-error']
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
         else next(problem)
       } catch (fault) {

@@ -8,6 +8,7 @@ import type { Clock } from '../common/clock.ts'
 import { apiPrefix, type EndpointName, endpoints, isList, keyPath, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
+import type { Quota } from '../keys/meter.ts'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
 import { type AdmissionParts, createAdmission } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
@@ -57,6 +58,8 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
 type ApiSettings = ServerOptions & {
   /** The origins whose web pages may read the responses; `*` is any. */
   readonly cors: { readonly origins: readonly string[] }
+  /** The share of its units that a request costs whose answer is 304. */
+  readonly notModifiedCost: number
 }
 
 export type ApiOptions = ApiSettings & {
@@ -88,6 +91,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     cors: createCors(options.cors.origins),
     keptLines: keptLines(options.keepAliveTimeoutMs),
     isDraining: false,
+    notModified: givingBack(quota, options.notModifiedCost),
   }
   const isBehindProxy = options.trustedProxies.length > 0
   const isTrusted = createIsTrusted(options.trustedProxies)
@@ -203,6 +207,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     apply: settings => {
       live.keptLines = keptLines(settings.keepAliveTimeoutMs)
       live.cors = createCors(settings.cors.origins)
+      live.notModified = givingBack(quota, settings.notModifiedCost)
       server.apply(settings)
     },
   }
@@ -211,6 +216,18 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 /** Sent by browsers before a request of a web page, without its key. */
 const isPreflight = ({ headers }: IncomingMessage): boolean =>
   headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+
+const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] =>
+  notModifiedCost === 1
+    ? undefined
+    : state => {
+        const { client, arrivedAt, cost = 1 } = state
+        // Open pages have no key.
+        if (!client) return
+        const units = quota.giveBack(client, arrivedAt, cost * (1 - notModifiedCost))
+        state.remaining += units
+        if (state.cost !== undefined) state.cost -= units
+      }
 
 const nothingAt = (
   { originalUrl }: Pick<FastifyRequest, 'originalUrl'>,

@@ -53,9 +53,8 @@ const keptOf = ({ derived }: CellResult): Kept => {
 /** A place with a slice of its cell's weather, as a part of a larger body. */
 export type WeatherPart = Pick<Freshness, 'maxAge' | 'ttl'> & {
   readonly place: PlacePart
-  readonly slice: Pick<Rendered, 'bytes' | 'tag'>
+  readonly slice: Rendered
   readonly result: CellResult
-  deflated(): GzipPart
 }
 
 export type RenderedWeather = ReturnType<typeof createRenderedWeather>
@@ -191,14 +190,12 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     /** A place with what was read of its cell: the current weather, or the forecast of some days. @throws AbohawaError */
     part: (result: CellResult, place: PlacePart, days: number | undefined): WeatherPart => {
       const slice = days === undefined ? currentOf(result) : forecastOf(result, days)
-      return {
-        ...timesOf(result, slice),
-        place,
-        slice,
-        result,
-        deflated: () => encodingsOf(slice).part(() => grown(result, slice)),
-      }
+      const { maxAge, ttl } = timesOf(result, slice)
+      return { maxAge, ttl, place, slice, result }
     },
+    /** The weather of such a part, compressed once, for a gzip that goes on after it. */
+    deflated: ({ slice, result }: WeatherPart): GzipPart =>
+      encodingsOf(slice).part(() => grown(result, slice)),
   }
 }
 

@@ -9,7 +9,7 @@ import type { Cell } from '../weather/cell.ts'
 import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
-import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
+import { createJoinedWeather, expectedError, type ListedPlace, type PlaceList } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
 import { listQueries } from './place-list.ts'
 import {
@@ -60,18 +60,32 @@ export const weatherEndpointsOf = (
     const longitude = coords.path.lng.read(lng)
     return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude, near) }
   }
-  const joined = createJoinedWeather({ read: answers.read, part: rendered.part, docUrl })
-  /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
-  const listed =
-    (form: PartForm) =>
-    (text: string): ListedPlace => {
-      const [type = '', id = '', ...more] = text.split('/')
-      if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
-      if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
-      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const { cell, part } = findPlace(type, id)
-      return { cell, place: part(form) }
-    }
+  /** What an item of a list names. @throws Problem as the endpoint of one place does */
+  const readListed = (text: string, form: PartForm): ListedPlace => {
+    const [type = '', id = '', ...more] = text.split('/')
+    if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+    if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+    if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+    const { cell, part } = findPlace(type, id)
+    return { cell, place: part(form) }
+  }
+  // As long as place-list.ts remembers the query.
+  const lists = new WeakMap<readonly string[], PlaceList & { readonly from: Catalogue }>()
+  const listOf = (texts: readonly string[], form: PartForm): PlaceList => {
+    const known = lists.get(texts)
+    if (known?.from === catalogue.current) return known
+    const places = texts.map(text => {
+      try {
+        return readListed(text, form)
+      } catch (error) {
+        return expectedError(error)
+      }
+    })
+    const list = { places, wasZipped: false, zipped: undefined, from: catalogue.current }
+    lists.set(texts, list)
+    return list
+  }
+  const joined = createJoinedWeather(answers.read, rendered, docUrl)
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
@@ -98,11 +112,11 @@ export const weatherEndpointsOf = (
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
-      return joined(places, listed(lang), { headers: languageHeaders[lang], consumer: keyId })
+      return joined(listOf(places, lang), { headers: languageHeaders[lang], consumer: keyId })
     },
     forecast_places: ({ query, keyId }) => {
       const { places, days } = listQueries.forecast_places(query)
-      return joined(places, listed('forecast'), { days, consumer: keyId })
+      return joined(listOf(places, 'forecast'), { days, consumer: keyId })
     },
   }
 }

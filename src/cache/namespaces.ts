@@ -1,5 +1,5 @@
 // The shared tier of several upstreams. Entries stay in the namespace of the upstream that gave them, so that a change of the list
-// loses none: a read looks into all namespaces and takes the best entry, a write goes to the one of its upstream. Leases are those
+// loses none: a read looks into all namespaces and takes the newest entry, a write goes to the one of its upstream. Leases are those
 // of the first namespace, whatever upstream a load ends at.
 
 import type { LeaseStore } from '../stores/store.ts'
@@ -20,8 +20,6 @@ type SharedParts = {
   readonly stateOf: (key: string, entry: Entry<unknown>) => Freshness
 }
 
-const rank: Readonly<Record<Freshness, number>> = { fresh: 0, stale: 1, expired: 2 }
-
 /** The tier of one upstream as it is; of several the one that joins them. Keys are those of the first namespace. */
 export const joinTiers = <Value>(
   tiers: readonly [UpstreamTier<Value>, ...UpstreamTier<Value>[]],
@@ -34,16 +32,17 @@ export const joinTiers = <Value>(
 
   return {
     name: first.tier.name,
-    /** The freshest of them; of equally fresh ones the one that was fetched last. */
+    /**
+     * The newest that can be served, so that nobody goes back to older weather; then whether it is wanted: an older one that is
+     * fresh by the runs of its upstream would end the refresh of a newer one.
+     */
     get: async (key, isWanted) => {
-      const found = await Promise.all(
-        tiers.map(({ namespace, tier }) => tier.get(keyIn(namespace, key), isWanted)),
-      )
-      const ranked = found.flatMap(entry =>
-        entry ? [{ entry, rank: rank[stateOf(cellOf(key), entry)] }] : [],
-      )
-      ranked.sort((one, other) => one.rank - other.rank || other.entry.fetchedAt - one.entry.fetchedAt)
-      return ranked[0]?.entry
+      const found = await Promise.all(tiers.map(({ namespace, tier }) => tier.get(keyIn(namespace, key))))
+      const isExpired = (entry: Entry<Value>): boolean => stateOf(cellOf(key), entry) === 'expired'
+      const [best] = found
+        .flatMap(entry => (entry ? [{ entry, last: Number(isExpired(entry)) }] : []))
+        .sort((one, other) => one.last - other.last || other.entry.fetchedAt - one.entry.fetchedAt)
+      return best && (!isWanted || isWanted(best.entry)) ? best.entry : undefined
     },
     set: async (key, entry, holder) => {
       const { namespace, tier } = tiers.find(({ upstream }) => upstream === entry.upstream) ?? first

@@ -245,10 +245,14 @@ const provider = section`
   ...account(),
   name: setting(upstreamName(), 'primary')`
     Name of this upstream in cache-status, metrics and log where there are fallbacks.`,
-  fallbacks: live(z.array(fallback, UPSTREAMS).max(maxFallbacks, UPSTREAMS), [], {
-    except: 'in anything of it but budgets',
-    needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
-  })`
+  fallbacks: live(
+    z.array(fallback, UPSTREAMS).refine(({ length }) => length <= maxFallbacks, UPSTREAMS),
+    [],
+    {
+      except: 'in anything of it but budgets',
+      needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
+    },
+  )`
     Upstreams of the same protocol behind this one, in their order, each with a baseUrl of its own, name, apiKey or
     apiKeyFile, timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded
     from the next one when the one before it has failed or refused, its circuit is open or its budget has no room. One with
@@ -349,6 +353,9 @@ const quota = section`How much a key may use: by the day, and by the second and 
   testPerDay: live(whole(1, 999_999_999_999), 1_000)`
     Requests per day of a test key, 1 to 999999999999, unless it has a limit of its own. They cost the provider nothing,
     and the gateway more time each than a cached one.`,
+  notModifiedCost: live(decimal(0, 1), 1)`
+    Share of its units that a request costs whose answer is 304, not modified, 0 to 1. With 0 programs that keep answers and
+    ask again with their etag pay for what changed alone. A fraction is given back once it comes to a whole unit.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
     What happens while the store is away: share (each gateway admits from its local allowance, an equal share of what
     was left of every key it knows, and reports it afterwards) or refuse (500 with retry-after). Neither exceeds the

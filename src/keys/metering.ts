@@ -60,7 +60,7 @@ export const openMetering = (
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: { now: storeClock.now, resetAfter: meter.resetAfter, take: meter.take },
+    quota: { now: storeClock.now, resetAfter: meter.resetAfter, take: meter.take, giveBack: meter.giveBack },
     rates,
     meter,
     storeClock,

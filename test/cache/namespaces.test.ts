@@ -55,7 +55,7 @@ t.test('the tier of one upstream is that tier', async t => {
   t.equal(shared, tier)
 })
 
-t.test('a read takes the freshest entry, and of equally fresh ones the newest', async t => {
+t.test('a read takes the newest entry that can be served, and then asks whether it is wanted', async t => {
   const { bytes, states, shared, reads } = setUp(['a', 'b', 'c'])
   const found = async () => (await shared.get('of-a:x'))?.value
   t.equal(await found(), undefined)
@@ -66,13 +66,15 @@ t.test('a read takes the freshest entry, and of equally fresh ones the newest', 
   bytes.set('of-b:y', entry('b', 99))
   t.equal(await found(), 'b@20')
   states.set('b@20', 'stale')
+  t.equal(await found(), 'b@20', 'never back to an older one')
+  const isFresh = ({ fetchedAt }: { fetchedAt: number }) => fetchedAt < 15
+  t.equal(await shared.get('of-a:x', isFresh), undefined, 'an older one ends no refresh of a newer one')
+  states.set('b@20', 'expired')
   t.equal(await found(), 'a@10')
   states.set('a@10', 'expired')
   t.equal(await found(), 'b@20')
   bytes.set('of-c:x', entry('c', 5))
   t.equal(await found(), 'c@5')
-  const wanted = await shared.get('of-a:x', ({ fetchedAt }) => fetchedAt > 15)
-  t.equal(wanted?.value, 'b@20', 'of those that are wanted')
 })
 
 t.test('a write goes to the namespace of its upstream, under the lease of the cell', async t => {

@@ -118,6 +118,10 @@ const faults: Record<string, [text: string, fault: string]> = {
     '[{ baseUrl: http://b, name: primary }]',
     'one.yaml:1:24: provider.fallbacks[0] has the name primary, but each upstream needs a name of its own',
   ],
+  'more than a read of the cache should look for': [
+    `[${Array.from({ length: 9 }, (_, i) => `{ baseUrl: "http://b${i}" }`).join(', ')}]`,
+    'one.yaml:1:24: provider.fallbacks is a list, but must be a list of up to 8 upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]',
+  ],
   'text in place of a map': [
     '[http://b]',
     'one.yaml:1:25: provider.fallbacks[0] is "http://b", but must be a map of baseUrl, apiKey, timeout, maxConcurrent, maxPointsPerRequest, budget, name, apiKeyFile',

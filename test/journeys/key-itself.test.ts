@@ -106,6 +106,9 @@ t.test(
   async t => {
     const { gateway, key, id, ask } = await start(t)
     t.match(await gateway.get('/key', { key: null }), { status: 401, body: { code: 'key_missing' } })
+    const ofTests = await gateway.administration.createKey('Tests', 'test_key')
+    const fixed = { status: 200, headers: { 'x-test-data': 'fixed' }, body: { tier: 'test_key', used: 0 } }
+    t.match(await ask(ofTests.key), fixed)
     for (let i = 0; i < 3; i++) await gateway.get(list, { key })
     t.match(await gateway.get('/key', { key, method: 'POST' }), { status: 405 })
     t.match((await ask()).body, { used: 4 }, 'what is no question counts')

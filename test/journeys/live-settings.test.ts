@@ -219,6 +219,25 @@ seen(
   ],
 )
 
+seen(
+  ['quota.notModifiedCost'],
+  'a 304 costs so much of a unit',
+  {},
+  async gateway => {
+    const path = '/locations/district/3026'
+    const before = await gateway.get(path)
+    const again = () => gateway.get(path, { headers: { 'if-none-match': before.headers.etag ?? '' } })
+    const [first, second] = [await again(), await again()]
+    const left = [before, first, second].map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+    return [first.status, (left[0] ?? 0) - (left[2] ?? 0)]
+  },
+  [
+    [{}, [304, 2]],
+    [{ 'quota.notModifiedCost': '0' }, [304, 0]],
+    [{ 'quota.notModifiedCost': '0.5' }, [304, 1]],
+  ],
+)
+
 /** Lines of the log for a request. */
 const linesOf = async (gateway: TestGateway) => {
   const before = gateway.logged.length

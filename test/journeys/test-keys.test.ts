@@ -175,7 +175,7 @@ t.test(
 t.test(
   'every code of the description can be had, on any path, and none is a failure of the gateway',
   async t => {
-    const { get, metric, logged } = await setUp(t)
+    const { get, live, metric, logged, administration } = await setUp(t)
     const description = JSON.parse(readFileSync('docs/openapi.json', 'utf8'))
     const responses = Object.values<{
       content: { 'application/json': { examples: Record<string, object> } }
@@ -187,7 +187,11 @@ t.test(
       t.equal(body.code, code)
       t.equal(headers['retry-after'] !== undefined, status === 429 || status === 500, code)
     }
-    t.match(await get('/nowhere', { 'x-test-error': 'provider_timeout' }, 'POST'), { status: 500 })
+    t.match(await get('/nowhere', { 'x-test-error': 'provider_timeout' }), { status: 500 })
+    const { key, id } = await administration.createKey('Tests', 'test_key')
+    await administration.setKey(id, { restrictions: { endpoints: ['weather'] } })
+    const refused = await live(list, { key, headers: { 'x-test-error': 'provider_timeout' } })
+    t.equal(refused.status, 403, 'what the key may not do is said first')
     for (const [given, shown] of [
       ['quota_used_up', '"quota_used_up"'],
       ['reference_busy', '"reference_busy"'],

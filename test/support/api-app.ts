@@ -70,6 +70,7 @@ export const startApp = async (
       quota: {
         now: clock.now,
         resetAfter: calendar.nextMidnight,
+        giveBack: () => 0,
         take: (_client, _at, units, waiter) => {
           const allowed = left >= units
           if (allowed) left -= units

@@ -43,7 +43,7 @@ export const headers = {
     2,
     'The units that a request for a list of places takes, or would have taken where the quota does not suffice.',
     'স্থানের তালিকার অনুরোধে যত একক লাগে, বা কোটা যথেষ্ট না হলে যত লাগত।',
-    z.int().min(1),
+    wholeNumber,
   ),
   'ratelimit-policy': header(
     '"daily";q=1000;w=86400',

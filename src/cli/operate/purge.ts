@@ -91,6 +91,8 @@ const priceFacts = (price: PurgePrice, now: number, calendar: Calendar): [string
       : `leaves ${limits.join(', ')}${kind === 'soft' ? ', beside the reserve for cells with nothing cached' : ''}`,
   ])
   if (closedUntil !== null) facts.push(['', `closed until ${timeOf(closedUntil)}`])
+  if (price.fallbacks > 0)
+    facts.push(['', 'of the first upstream alone: what it has no room for goes to its fallbacks'])
   facts.push([
     'now',
     refusedNow === 0

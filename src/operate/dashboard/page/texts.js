@@ -328,6 +328,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   shareOf: ['{0} of {1} cells', '{1}টির মধ্যে {0}টি ঘর'],
   costsAtMost: ['Costs at most', 'সর্বোচ্চ খরচ'],
   weightIfAll: ['{0} of the budget, if all are asked for', 'সব চাওয়া হলে বাজেটের {0}'],
+  firstUpstream: ['of the first upstream, without its fallbacks', 'প্রথম উৎসের, তার বিকল্পগুলো ছাড়া'],
   roomPurged: ['Purged, now', 'বাসি করলে এখন'],
   roomRemoved: ['Removed, now', 'মুছলে এখন'],
   roomForAll: ['the budget has room for all', 'বাজেটে সবগুলোর জায়গা আছে'],
