@@ -90,6 +90,9 @@ places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
   + if (!from) {
 a renewed certificate is not served [16] src/api/server.ts
   - ;(server as TlsServer).setSecureContext(next)
+an empty bucket grants all the same [17] src/keys/rates.ts
+  - waiter(i < granted ? undefined : refusal)
+  + waiter()
 with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/outage.ts
   - onLoss()
   -       // Requests may wait for it.

@@ -95,6 +95,8 @@ export const sentences = {
   },
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
+  rateLimited: (policy: string, limit: number) =>
+    say('rate_limited', `this key sends too fast; allowed: ${limit} requests a ${policy}`),
   quotaInsufficient: (limit: number, cost: number, remaining: number) =>
     say(
       'quota_insufficient',

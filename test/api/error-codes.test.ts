@@ -17,7 +17,7 @@ const published = `
   places_too_long places_too_many point_out_of_bounds provider_broke_off provider_busy
   provider_circuit_open provider_cut_off provider_denied provider_failing provider_garbled provider_limited
   provider_not_sent provider_overloaded provider_refused provider_timeout provider_too_much
-  provider_unreachable quota_exhausted quota_insufficient reference_busy request_timeout search_too_long store_unavailable
+  provider_unreachable quota_exhausted quota_insufficient rate_limited reference_busy request_timeout search_too_long store_unavailable
   subscriber_revoked test_error_unknown tier_not_configured timeline_exhausted transfer_encoding_in_http_1_0
   transfer_encoding_not_supported type_invalid url_not_encoded waited_too_long
 `

@@ -186,6 +186,22 @@ seen(
 )
 
 seen(
+  ['quota.rates'],
+  'a key has the limits of its tier from the next request on',
+  {},
+  async gateway => {
+    const { status, headers } = await asFree(gateway)
+    return [status, headers['ratelimit-policy']?.replace(/^"daily";q=100;w=86400/, '')]
+  },
+  [
+    [{}, [200, '']],
+    [{ 'quota.rates.free': '{ perMinute: 1 }' }, [200, ', "minute";q=1;w=60']],
+    [{}, [429, ', "minute";q=1;w=60']],
+    [{ 'quota.rates.free': '{ perSecond: 9 }' }, [200, ', "second";q=9;w=1']],
+  ],
+)
+
+seen(
   ['quota.testPerDay'],
   'a test key has it from the next request on, unless it has a limit of its own',
   {},

@@ -13,6 +13,7 @@ import {
   midnight,
   named,
   noon,
+  paced,
   provider,
   refused,
   weather,
@@ -195,6 +196,11 @@ const cases: readonly Case[] = [
     16,
     [said, renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
     [said, named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
+  ],
+  [
+    17,
+    [paced(1, 2), paced(2, 1), paced(3), paced(1_000, 0)],
+    [paced(1, 2), paced(2, 1), paced(3), paced(4, 0)],
   ],
 ]
 
