@@ -201,7 +201,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   ),
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
   test_error_unknown: invalid(
-    'The test key asks for an error that there is not: send a code of this table in x-test-error.',
+    'The test key asks for an error that there is not: send a code of this table in `x-test-error`.',
     'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: `x-test-error`-এ এই তালিকার একটি `code` পাঠান।',
   ),
   internal_error: noWeather(
