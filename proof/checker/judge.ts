@@ -18,6 +18,7 @@ import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
 import type { Rule } from './rule.ts'
 import { tagsNameBodies } from './tags.ts'
+import { upstreamNamed } from './upstreams.ts'
 import { neverBack, ofNow, purgedIsGone, saidByProvider } from './weather.ts'
 
 const rules: Readonly<Record<PromiseNumber, Rule>> = {
@@ -37,6 +38,7 @@ const rules: Readonly<Record<PromiseNumber, Rule>> = {
   14: neverBack,
   15: purgedIsGone,
   16: renewedInForce,
+  17: upstreamNamed,
 }
 
 const mostOfOne = 5

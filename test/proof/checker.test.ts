@@ -66,6 +66,11 @@ const sharedAt = (afterMs: number, wind: number): At =>
     headers: { 'cache-status': 'abohawa; hit; ttl=9; detail=redis' },
   })
 
+const ofFallback = { ...said, upstream: 'fallback-1' } as At
+const weatherOf = (afterMs: number, upstream: string): At =>
+  withHeaders(afterMs, { 'cache-status': `abohawa; fwd=miss; stored; ttl=9; upstream=${upstream}` })
+const noRoom = '{"error":"e","code":"provider_limited"}'
+
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
@@ -195,6 +200,12 @@ const cases: readonly Case[] = [
     16,
     [said, renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
     [said, named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
+  ],
+  [17, [ofFallback, weatherOf(1, 'fallback-1')], [ofFallback, weatherOf(1, 'primary')]],
+  [
+    17,
+    [ofFallback, weatherOf(1, 'fallback-1')],
+    [counted(1, 2, { path: '/weather/district/3026', status: 500, body: noRoom })],
   ],
 ]
 
