@@ -99,7 +99,7 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
     encoding: 'br',
   } as const
   const got = { status: 200, ms: 0.123, cache: 'hit; ttl=4000; detail=memory', cell: '23.8,90.4' } as const
-  const none = { reason: undefined, notModified: undefined, traceId: undefined }
+  const none = { cost: undefined, reason: undefined, notModified: undefined, traceId: undefined }
   const access = { arrivedAt: clock.now(), ...asked, ...asker, ...over, ...got, ...none }
   const line = Buffer.alloc(4_096)
   let used = 0

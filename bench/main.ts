@@ -18,6 +18,7 @@ import { http2 } from './rows/http2.ts'
 import { keys } from './rows/keys.ts'
 import { memory, mix, open, spread } from './rows/mix.ts'
 import { newConnections, one } from './rows/one.ts'
+import { places } from './rows/places.ts'
 import { exact, outage } from './rows/quotas.ts'
 import { senders } from './rows/senders.ts'
 import { soak } from './rows/soak.ts'
@@ -34,6 +35,7 @@ const rows: readonly Row[] = [
   newConnections,
   tls,
   http2,
+  places,
   garbage,
   spread,
   memory,

@@ -18,6 +18,7 @@ import type { Config } from './config/schema.ts'
 import { upstreamNamesIn } from './config/upstreams.ts'
 import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
+import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
 import { tiersOf } from './keys/test-keys.ts'
@@ -28,6 +29,7 @@ import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
 import { createFleetOutages } from './operate/fleet-outages.ts'
 import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
+import { createKeyPanel } from './operate/key-panel.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -128,10 +130,10 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota))
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota), next.quota.rates)
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
-      if (isChanged('server.')) api.apply(next.server)
+      if (isChanged('server.') || isChanged('quota.')) api.apply({ ...next.server, ...next.quota })
     },
     clock,
     observer: observers.reload,
@@ -143,7 +145,8 @@ export const startGateway = async (
       : undefined
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = opened(createKeyDirectory(store, clock))
-  const usageDetail = opened(createUsageDetail(store, calendar, clock))
+  const activities = createKeyActivities(calendar, clock)
+  const usageDetail = opened(createUsageDetail(store, calendar, clock, activities.used))
 
   // Whole, so that an error says where a relative path was looked for.
   const path = catalogueFile(config.catalogue.path)
@@ -201,7 +204,7 @@ export const startGateway = async (
       watchBudget(account.budget.state, clock.now, name === undefined ? log : log.child({ upstream: name })),
     )
 
-  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock)
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock, config.quota.rates)
   const status = config.server.statusPage
     ? createServiceStatus({
         timelines,
@@ -220,11 +223,18 @@ export const startGateway = async (
         clock,
       })
     : undefined
-  const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
+  const apiObserver = {
+    ...observers.api,
+    used: usageDetail.count,
+    refused: activities.refused,
+    access: accessLogIn(config),
+  }
   const api = buildApi(
     {
       authenticate,
       quota: metering.quota,
+      rates: metering.rates,
+      usage: store,
       grid,
       timelines,
       calendar,
@@ -237,6 +247,7 @@ export const startGateway = async (
     },
     {
       ...config.server,
+      notModifiedCost: config.quota.notModifiedCost,
       clientAddress: config.log.clientAddress,
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
@@ -287,6 +298,14 @@ export const startGateway = async (
       cache: { ...cache, ...warming },
       keys: {
         parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
+        panel: createKeyPanel({
+          store,
+          dayUsage: parts.dayUsage,
+          activities,
+          tiers: () => tiersOf(reload.running().quota),
+          calendar,
+          now: () => metering.storeClock.now(),
+        }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {

@@ -44,7 +44,13 @@ export const setUp = async () => {
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
-  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, take: meter.take }
+  const quota = {
+    now: clock.now,
+    resetAfter: calendar.nextMidnight,
+    take: meter.take,
+    giveBack: meter.giveBack,
+  }
+  const noRates = { take: (_: unknown, waiter: () => void) => waiter() }
   const metrics = createMetrics({ clock, store: 'embedded' })
 
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
@@ -55,7 +61,7 @@ export const setUp = async () => {
   const observers = createObservers(metrics, log, outages, clock)
   const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(
-    { authenticate, quota, ...weather, catalogue, clock, observer },
+    { authenticate, quota, rates: noRates, usage: store, ...weather, catalogue, clock, observer },
     { ...apiOptions, tls: { ...apiOptions.tls, http2: false } },
   )
   const close = async (): Promise<void> => {

@@ -16,6 +16,7 @@ import {
   type Trouble,
   zoneMs,
 } from './facts.ts'
+import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
 /** How long a gateway that has Redis again leaves room for what others have yet to report. */
@@ -142,7 +143,7 @@ export const withinLimit: Rule = (facts, report) => {
     const admitted = answers.filter(isAdmitted)
     const limit = Math.max(0, ...limitsOf(facts, key))
     if (admitted.length === 0 || limit === 0) continue
-    if (answers.some(({ status }) => status === 429)) report.saw()
+    if (answers.some(answer => answer.status === 429 && !isPaced(answer))) report.saw()
     const allowed = limit + lostOf(facts, admitted) + missingOf(facts, admitted) + apartOf(facts, admitted)
     if (admitted.length > allowed)
       report.broken(
@@ -177,7 +178,7 @@ export const exactWhileServing: Rule = (facts, report) => {
         { seq: counts.get(most)?.seq ?? 0 },
         `${key}: ${most} units are taken for ${admitted.length} admitted requests`,
       )
-    for (const answer of quiet.filter(({ status }) => status === 429)) {
+    for (const answer of quiet.filter(each => each.status === 429 && !isPaced(each))) {
       const before = answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq).length
       if (before + unsure < headerOf(answer, 'limit'))
         report.broken(answer, `it comes after ${before} of ${headerOf(answer, 'limit')}`)
@@ -190,6 +191,8 @@ export const exactAfterwards: Rule = (facts, report) => {
     if (facts.keyEvents.some(event => event.key === key && event.what === 'unsure')) continue
     const final = answers
       .filter(({ sent, path }) => sent.seq > facts.judgedFrom && path.startsWith('/locations?'))
+      // What is left, as its gateway last knew.
+      .filter(answer => !isPaced(answer))
       .toSorted((a, b) => a.sent.seq - b.sent.seq)
     const [first] = final
     if (!first || !final.every(({ status }) => status === 200 || status === 429)) continue

@@ -1,4 +1,4 @@
-// Promise 17: where there is a fallback, which has no fault and no limit in a history, an answer names the upstream that said its
+// Promise 18: where there is a fallback, which has no fault and no limit in a history, an answer names the upstream that said its
 // weather, and nobody is refused weather for what is wrong with the first one.
 
 import type { Answer } from '../history.ts'

@@ -13,10 +13,10 @@ export type Sabotage = {
 }
 
 const table = `
-a fallback is never asked [17] src/provider/failover.ts
+a fallback is never asked [18] src/provider/failover.ts
   - failed.push({ name: upstream.name, error })
   + if (failed.push({ name: upstream.name, error }) > 0) break
-entries are said to be those of the first upstream [17] src/cache/upstream.ts
+entries are said to be those of the first upstream [18] src/cache/upstream.ts
   - return entryOf(key, timeline, metadata, hourlyHours, name)
   + return entryOf(key, timeline, metadata, hourlyHours, accounts.all[0]?.name)
 a hard purge is lost [15] src/cache/purges.ts
@@ -33,8 +33,10 @@ the hours begin an hour early [4] src/api/answer.ts
   - text.hourly(timeline, readAt, hourlyHours)
   + text.hourly(timeline, readAt - 3_600_000, hourlyHours)
 a limit is a request higher [2 6 7 11] src/keys/authentication.ts
-  - client: { keyId, subscriberId, tier, limit } }
-  + client: { keyId, subscriberId, tier, limit: limit + 1 } }
+  -         limit,
+  -         isTest:
+  +         limit: limit + 1,
+  +         isTest:
 the budget grants whatever is wanted [12] src/stores/redis/spending.ts
   - grant = math.min(grant, math.max(0, floor(room / unit) * unit))
 the quota ends at midnight UTC [9] src/keys/metering.ts
@@ -53,13 +55,13 @@ what Redis lost is not counted again [6 8] src/stores/redis/usage-scripts.ts
   - local used = before + admitted - mine
   + local used = before + (value and admitted - mine or 0)
 units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
-  - count.admitted += 1
-  -       waiter(undefined, { allowed: true, remaining: left - 1 })
-  +       waiter(undefined, { allowed: true, remaining: left - 1 })
+  - count.admitted += units
+  -       waiter(undefined, { allowed: true, remaining: left - units })
+  +       waiter(undefined, { allowed: true, remaining: left - units })
   + 
 remaining is that of before the request [7 8] src/keys/meter.ts
-  - limit - (used - granted) - i - 1
-  + limit - (used - granted) - i
+  - limit - (used - granted) - taken)
+  + limit - (used - granted) - taken + unitsEach)
 every tag is taken for the present one [5] src/api/representation.ts
   - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
   + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
@@ -94,6 +96,9 @@ places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
   + if (!from) {
 a renewed certificate is not served [16] src/api/server.ts
   - ;(server as TlsServer).setSecureContext(next)
+an empty bucket grants all the same [17] src/keys/rates.ts
+  - waiter(i < granted ? undefined : refusal)
+  + waiter()
 with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/outage.ts
   - onLoss()
   -       // Requests may wait for it.
@@ -113,11 +118,11 @@ a secret that is being replaced ends at once [11] src/keys/authentication.ts
   - if (hasPassed(found.validUntil))
   + if (found.validUntil !== null)
 weather says that it stays right beyond its quarter-hour [4] src/api/rendered-weather.ts
-  - secondsBetween(readAt, Math.min(rendered.endsAt, freshUntil))
+  - secondsBetween(readAt, Math.min(endsAt, freshUntil))
   + secondsBetween(readAt, freshUntil)
 weather says that it stays right although it is stale [4] src/api/rendered-weather.ts
-  - Math.min(rendered.endsAt, freshUntil)
-  + rendered.endsAt
+  - Math.min(endsAt, freshUntil)
+  + endsAt
 a used-up quota says to come back in a second [2] src/api/refusals.ts
   - String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))
   + String(Math.max(1, Math.min(1, resetsAt - now)))
@@ -131,7 +136,7 @@ a page of a list has a place too many [2] src/api/location-endpoints.ts
   - catalogue.list({ type, parentId, q, limit, offset })
   + catalogue.list({ type, parentId, q, limit: limit + 1, offset })
 a wrong method is not told which are right [2] src/api/refusals.ts
-  - sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' }
+  - sentences.http.method(methodOf(request)), methods
   + sentences.http.method(methodOf(request)), {}
 errors may be kept by caches [2] src/api/problem.ts
   - cache-control: no-store

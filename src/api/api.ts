@@ -5,9 +5,10 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
-import { apiPrefix, type EndpointName, endpoints, isList, templateOf } from '../common/endpoints.ts'
+import { apiPrefix, type EndpointName, endpoints, isList, keyPath, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
+import type { Quota } from '../keys/meter.ts'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
 import { type AdmissionParts, createAdmission } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
@@ -18,6 +19,7 @@ import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { withFixedWeather } from './fixed-weather.ts'
+import { createKeyEndpoint, type KeyEndpointParts } from './key-endpoint.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
 import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
@@ -32,6 +34,8 @@ import { type OpenServer, openServer, type ServerOptions } from './server.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
+  /** A request with a known key ended in an error with this code. */
+  readonly refused?: (keyId: string, code: string) => void
   /** A request ended in 500, with this cause. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields have changed. */
@@ -40,6 +44,7 @@ type ApiObserver = AnswerObserver & {
 
 export type ApiParts = Omit<AdmissionParts, 'observer'> &
   WeatherEndpointParts &
+  KeyEndpointParts &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
@@ -53,6 +58,8 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
 type ApiSettings = ServerOptions & {
   /** The origins whose web pages may read the responses; `*` is any. */
   readonly cors: { readonly origins: readonly string[] }
+  /** The share of its units that a request costs whose answer is 304. */
+  readonly notModifiedCost: number
 }
 
 export type ApiOptions = ApiSettings & {
@@ -84,12 +91,18 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     cors: createCors(options.cors.origins),
     keptLines: keptLines(options.keepAliveTimeoutMs),
     isDraining: false,
+    notModified: givingBack(quota, options.notModifiedCost),
   }
   const isBehindProxy = options.trustedProxies.length > 0
   const isTrusted = createIsTrusted(options.trustedProxies)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
-  const admission = createAdmission(parts, transport)
+  const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
+    clientAddress.behind(
+      clientAddress.ofPeer(socket.remoteAddress),
+      headers['x-forwarded-for'] as string | undefined,
+    )
+  const admission = createAdmission(parts, transport, addressOf)
   const docUrl = createDocUrl(options.publicUrl)
   const server = openServer(
     { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
@@ -149,6 +162,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         : handler,
     })
   }
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: apiPrefix + keyPath,
+    config: { endpoint: 'key' },
+    handler: createKeyEndpoint(parts, send),
+  })
   routeReference(app, send, clientAddress, {
     publicUrl: options.publicUrl,
     isBehindProxy,
@@ -161,6 +180,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { state, id, raw } = request
     admission.failed(state, error)
     const problem = problemOf(error, clock.now())
+    const keyId = state.keyId ?? state.refusedKeyId
+    if (keyId !== undefined) observer.refused?.(keyId, problem.code)
     const isUnauthenticated = !state.client && problem.status < 500
     if (problem.endsConnection && !isHttp2(raw)) state.connection.isEnding = true
     const stays = !isUnauthenticated || connections.refused(state.connection)
@@ -186,6 +207,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     apply: settings => {
       live.keptLines = keptLines(settings.keepAliveTimeoutMs)
       live.cors = createCors(settings.cors.origins)
+      live.notModified = givingBack(quota, settings.notModifiedCost)
       server.apply(settings)
     },
   }
@@ -194,6 +216,18 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 /** Sent by browsers before a request of a web page, without its key. */
 const isPreflight = ({ headers }: IncomingMessage): boolean =>
   headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+
+const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] =>
+  notModifiedCost === 1
+    ? undefined
+    : state => {
+        const { client, arrivedAt, cost = 1 } = state
+        // Open pages have no key.
+        if (!client) return
+        const units = quota.giveBack(client, arrivedAt, cost * (1 - notModifiedCost))
+        state.remaining += units
+        if (state.cost !== undefined) state.cost -= units
+      }
 
 const nothingAt = (
   { originalUrl }: Pick<FastifyRequest, 'originalUrl'>,

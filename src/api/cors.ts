@@ -19,6 +19,7 @@ const exposed = [
   'x-request-id',
   'cache-status',
   'link',
+  'x-key-expires',
   'content-location',
   'date',
 ].join(', ')

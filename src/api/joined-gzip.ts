@@ -10,6 +10,9 @@ import { partOptions } from './content-coding.ts'
 /** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
 
+/** A part between others, as blocks that are not the last ones and end at a whole byte. */
+export type GzipPart = GzipEnd
+
 /** The rest of it: the second part, compressed by itself. */
 export type GzipEnd = {
   readonly bytes: Buffer
@@ -61,30 +64,20 @@ export const gzipEnd = (part: Buffer, deflated: Buffer): GzipEnd => ({
   shift: shiftOver(part.length),
 })
 
-/** A part between others, as blocks that are not the last ones and end at a whole byte. */
-export type GzipPart = GzipEnd
-
-/** A gzip of any number of parts, each compressed before. `add` takes the beginning of another gzip too, without its header. */
-export const createJoinedGzip = () => {
+/** A gzip of any number of parts, each compressed before. @param last a part that ends it */
+export const gzipOfParts = (parts: readonly GzipPart[], last: GzipEnd): Chunks => {
   const chunks: [Buffer, ...Buffer[]] = [header]
   let crc = 0
   let length = 0
-  const addPart = (bytes: Buffer, part: Pick<GzipPart, 'shift' | 'crc' | 'length'>): void => {
-    chunks.push(bytes)
+  const add = (part: GzipPart): void => {
+    chunks.push(part.bytes)
     crc = joinedCrc(crc, part)
     length += part.length
   }
-  return {
-    add: (part: GzipPart): void => addPart(part.bytes, part),
-    addStart: ({ bytes, crc, length }: GzipStart): void =>
-      addPart(bytes.subarray(header.length), { crc, length, shift: knownShiftOver(length) }),
-    /** All of it, with a part that ends it. */
-    end: (part: GzipEnd): Chunks => {
-      addPart(part.bytes, part)
-      chunks.push(trailerOf(crc, length))
-      return chunks
-    },
-  }
+  for (const part of parts) add(part)
+  add(last)
+  chunks.push(trailerOf(crc, length))
+  return chunks
 }
 
 /** A few bytes without compression. @param isLast whether the gzip ends with it */
@@ -92,6 +85,18 @@ export const storedPart = (part: Buffer, isLast = false): GzipPart => {
   const bytes = storedBlock(part, 0)
   bytes[0] = isLast ? 1 : 0
   return gzipEnd(part, bytes)
+}
+
+/** The beginning of another gzip as a part that stands behind a few bytes. */
+export const partBehind = (before: Buffer, start: GzipStart): GzipPart => {
+  const { bytes, crc } = storedPart(before)
+  const length = before.length + start.length
+  return {
+    bytes: Buffer.concat([bytes, start.bytes.subarray(header.length)]),
+    crc: joinedCrc(crc, { crc: start.crc, shift: shiftOver(start.length) }),
+    length,
+    shift: shiftOver(length),
+  }
 }
 
 /** The gzip of both parts. */
@@ -119,21 +124,12 @@ const one = 0x80000000
 
 const multiplied = (a: number, b: number): number => {
   let [product, power] = [0, b]
+  // Without branches, which the processor could not predict: each bit is a mask of all ones or none.
   for (let bits = a; bits !== 0; bits <<= 1) {
-    if (bits & one) product ^= power
-    power = power & 1 ? (power >>> 1) ^ polynomial : power >>> 1
+    product ^= power & (bits >> 31)
+    power = (power >>> 1) ^ (polynomial & -(power & 1))
   }
   return product
-}
-
-// The parts of places are short and of few lengths.
-const shifts: number[] = []
-const knownShiftOver = (bytes: number): number => {
-  const known = shifts[bytes]
-  if (known !== undefined) return known
-  const shift = shiftOver(bytes)
-  if (bytes <= longestStoredBlock) shifts[bytes] = shift
-  return shift
 }
 
 const shiftOver = (bytes: number): number => {

@@ -7,45 +7,77 @@ import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult } from './answer.ts'
 import type { Chunks } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded } from './content-coding.ts'
-import { createJoinedGzip, storedPart } from './joined-gzip.ts'
+import { type GzipPart, gzipOfParts, partBehind, storedPart } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type DocUrl, Problem, problemOf, problemResponse } from './problem.ts'
 import type { RenderedWeather, WeatherPart } from './rendered-weather.ts'
 import { type Representation, tagOf } from './representation.ts'
 
-/** A place of the list, with the cell that answers for it. */
+/** A place of a list, with the cell that answers for it. */
 export type ListedPlace = { readonly cell: Cell; readonly place: PlacePart }
+/** An error that belongs to a place. */
+export type Failed = { readonly error: AbohawaError | Problem }
+
+/** The places of a request, and the beginnings of their gzips: kept from the second time on, as those of each place are. */
+export type PlaceList = {
+  readonly places: readonly (ListedPlace | Failed)[]
+  wasZipped: boolean
+  zipped: readonly (GzipPart | undefined)[] | undefined
+}
 
 type ReadPlace = { readonly place: PlacePart; readonly result: CellResult }
-type Failed = { readonly error: AbohawaError | Problem }
 /** The error of a place as JSON. */
 type Refused = { readonly body: Buffer; readonly code: string; readonly isFailure: boolean }
 type Item = WeatherPart | Refused
 
-export type JoinedWeatherParts = {
-  readonly read: Answers['read']
-  readonly part: RenderedWeather['part']
-  readonly docUrl: DocUrl
-}
-
 const [open, comma, close] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
-const zipped = { open: storedPart(open), comma: storedPart(comma), close: storedPart(close, true) }
+const closed = storedPart(close, true)
 
 // How long it may be unknown that a place exists by now, as of the endpoints with places.
 const refusedForSeconds = 60
 
-export const createJoinedWeather = ({ read, part, docUrl }: JoinedWeatherParts) => {
+/** What may happen to a place of a list. @throws whatever else it is */
+export const expectedError = (error: unknown): Failed => {
+  if (error instanceof Problem || error instanceof AbohawaError) return { error }
+  throw error
+}
+
+export const createJoinedWeather = (
+  read: Answers['read'],
+  { part, deflated }: RenderedWeather,
+  docUrl: DocUrl,
+) => {
   const itemOf = (found: ReadPlace | Failed, readAt: number, days: number | undefined): Item => {
+    if ('error' in found) return refusedOf(found, docUrl)
+    const { result, place } = found
     try {
-      if ('error' in found) throw found.error
       // What was read before others had to be loaded is cut for the same instant.
-      const { result, place } = found
       return part(result.readAt === readAt ? result : { ...result, readAt }, place, days)
     } catch (error) {
-      return refusedOf(expected(error), docUrl)
+      return refusedOf(expectedError(error), docUrl)
     }
   }
+
+  /** br is made for those alone who take no gzip. */
+  const encode = (
+    list: PlaceList,
+    items: readonly Item[],
+    { preferred, gzip }: Accepted,
+  ): Encoded | Promise<Encoded> => {
+    if (preferred === 'br' && !gzip)
+      return compressed(Buffer.concat(chunksOf(items)), 'br').then(body => ({ coding: 'br', chunks: [body] }))
+    const starts = startsOf(list)
+    const parts: GzipPart[] = []
+    for (const [i, item] of items.entries()) {
+      // A place whose weather failed has its error in place of both.
+      if ('body' in item) parts.push(storedPart(Buffer.concat([i === 0 ? open : comma, item.body])))
+      else parts.push(starts[i] as GzipPart, deflated(item))
+    }
+    return { coding: 'gzip', chunks: gzipOfParts(parts, closed) }
+  }
+
   const join = (
+    list: PlaceList,
     all: readonly (ReadPlace | Failed)[],
     headers: string,
     days: number | undefined,
@@ -53,8 +85,10 @@ export const createJoinedWeather = ({ read, part, docUrl }: JoinedWeatherParts) 
     let readAt = Number.NEGATIVE_INFINITY
     for (const found of all) if ('result' in found) readAt = Math.max(readAt, found.result.readAt)
     const items = all.map(found => itemOf(found, readAt, days))
+    const [first] = all
     // The gateway or the provider fails, and not a place: that is no answer.
-    if (items.every(item => 'isFailure' in item && item.isFailure)) throw (all[0] as Failed).error
+    if (first && 'error' in first && items.every(item => 'isFailure' in item && item.isFailure))
+      throw first.error
     const { fresh, cache } = freshnessOf(items)
     return {
       tag: tagOf(Buffer.from(items.map(tagIn).join())),
@@ -62,7 +96,7 @@ export const createJoinedWeather = ({ read, part, docUrl }: JoinedWeatherParts) 
       fresh,
       cache,
       chunks: chunksOf(items),
-      encode: accepted => encode(items, accepted),
+      encode: accepted => encode(list, items, accepted),
     }
   }
 
@@ -71,8 +105,7 @@ export const createJoinedWeather = ({ read, part, docUrl }: JoinedWeatherParts) 
    * are requested in the same turn, so that they share requests to the provider. @throws the failure of all places
    */
   return (
-    places: readonly string[],
-    find: (text: string) => ListedPlace,
+    list: PlaceList,
     { headers = '', days, consumer }: { headers?: string; days?: number; consumer: string | undefined },
   ): Representation | Promise<Representation> => {
     const all: (ReadPlace | Failed)[] = []
@@ -80,34 +113,40 @@ export const createJoinedWeather = ({ read, part, docUrl }: JoinedWeatherParts) 
     const keep = (i: number, found: ReadPlace | Failed): void => {
       all[i] = found
     }
-    for (const [i, text] of places.entries())
-      try {
-        const { cell, place } = find(text)
-        const result = read(cell, consumer)
-        if (result instanceof Promise)
-          loads.push(
-            result.then(
-              late => keep(i, { place, result: late }),
-              error => keep(i, { error: expected(error) }),
-            ),
-          )
-        else keep(i, { place, result })
-      } catch (error) {
-        keep(i, { error: expected(error) })
+    for (const [i, listed] of list.places.entries()) {
+      if ('error' in listed) {
+        keep(i, listed)
+        continue
       }
+      const { cell, place } = listed
+      const result = read(cell, consumer)
+      if (result instanceof Promise)
+        loads.push(
+          result.then(
+            late => keep(i, { place, result: late }),
+            error => keep(i, expectedError(error)),
+          ),
+        )
+      else keep(i, { place, result })
+    }
     return loads.length > 0
-      ? Promise.all(loads).then(() => join(all, headers, days))
-      : join(all, headers, days)
+      ? Promise.all(loads).then(() => join(list, all, headers, days))
+      : join(list, all, headers, days)
   }
 }
 
-/** What may happen to a place of the list. @throws whatever else it is */
-const expected = (error: unknown): AbohawaError | Problem => {
-  if (error instanceof Problem || error instanceof AbohawaError) return error
-  throw error
+/** The parts of a gzip that begin each place, with what separates it from the one before. */
+const startsOf = (list: PlaceList): readonly (GzipPart | undefined)[] => {
+  if (list.zipped) return list.zipped
+  const made = list.places.map((listed, i) =>
+    'error' in listed ? undefined : partBehind(i === 0 ? open : comma, listed.place.gzipStart()),
+  )
+  if (list.wasZipped) list.zipped = made
+  list.wasZipped = true
+  return made
 }
 
-const refusedOf = (error: AbohawaError | Problem, docUrl: DocUrl): Refused => {
+const refusedOf = ({ error }: Failed, docUrl: DocUrl): Refused => {
   const problem = problemOf(error, 0)
   return {
     body: problemResponse(problem, docUrl).body,
@@ -129,44 +168,27 @@ const chunksOf = (items: readonly Item[]): Chunks => {
   return chunks
 }
 
-/** br is made for those alone who take no gzip. */
-const encode = (items: readonly Item[], { preferred, gzip }: Accepted): Encoded | Promise<Encoded> => {
-  if (preferred === 'br' && !gzip)
-    return compressed(Buffer.concat(chunksOf(items)), 'br').then(body => ({ coding: 'br', chunks: [body] }))
-  const joined = createJoinedGzip()
-  joined.add(zipped.open)
-  for (const [i, item] of items.entries()) {
-    if (i > 0) joined.add(zipped.comma)
-    if ('body' in item) joined.add(storedPart(item.body))
-    else {
-      joined.addStart(item.place.gzipStart())
-      joined.add(item.deflated())
-    }
-  }
-  return { coding: 'gzip', chunks: joined.end(zipped.close) }
-}
-
 /** How long all of it is right, since when, and what the cache did: how many places were a hit, and so on. */
 const freshnessOf = (items: readonly Item[]): { fresh: string; cache: string } => {
-  const counts = new Map<string, number>()
-  let maxAge = Number.POSITIVE_INFINITY
-  let ttl = Number.POSITIVE_INFINITY
-  let oldest = Number.POSITIVE_INFINITY
+  const counts = { hit: 0, stale: 0, miss: 0 }
+  const codes = new Map<string, number>()
+  let [maxAge, ttl, oldest] = Array<number>(3).fill(Number.POSITIVE_INFINITY) as [number, number, number]
   let forwarded = ''
   for (const item of items) {
     if ('body' in item) {
       maxAge = Math.min(maxAge, item.isFailure ? 0 : refusedForSeconds)
-      countIn(counts, item.code)
+      codes.set(item.code, (codes.get(item.code) ?? 0) + 1)
       continue
     }
-    const { outcome, fetchedAt, readAt } = item.result
+    const { outcome, fetchedAt, readAt, forwarded: isForwarded } = item.result
     maxAge = Math.min(maxAge, item.maxAge)
     ttl = Math.min(ttl, item.ttl)
     oldest = Math.min(oldest, fetchedAt, readAt)
-    if (item.result.forwarded && forwarded !== 'miss') forwarded = outcome
-    countIn(counts, outcome)
+    if (isForwarded && forwarded !== 'miss') forwarded = outcome
+    counts[outcome] += 1
   }
-  const detail = `detail="${[...counts].map(([name, count]) => `${count} ${name}`).join(', ')}"`
+  const all = [...Object.entries(counts), ...codes].filter(([, count]) => count > 0)
+  const detail = `detail="${all.map(([name, count]) => `${count} ${name}`).join(', ')}"`
   const hasWeather = oldest < Number.POSITIVE_INFINITY
   const cache = hasWeather ? `${forwarded ? `fwd=${forwarded}` : 'hit'}; ttl=${ttl}; ${detail}` : detail
   const since = hasWeather ? `last-modified: ${new Date(oldest).toUTCString()}\r\n` : ''
@@ -175,6 +197,3 @@ const freshnessOf = (items: readonly Item[]): { fresh: string; cache: string } =
     fresh: `cache-control: private, max-age=${maxAge}\r\n${since}cache-status: abohawa; ${cache}\r\n`,
   }
 }
-
-const countIn = (counts: Map<string, number>, name: string): void =>
-  void counts.set(name, (counts.get(name) ?? 0) + 1)

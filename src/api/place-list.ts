@@ -1,22 +1,37 @@
 // Reads a request for a list of places: which places, in which form, and how many units it costs. Needs no catalogue, so that the
 // cost is known before the work; joined-weather.ts answers.
 
+import { LRUCache } from 'lru-cache'
 import type { ListEndpoint } from '../common/endpoints.ts'
 import { listOfPlaces, listParameters, queryOf } from './parameters.ts'
 import { Problem } from './problem.ts'
 
-/** The values of a query. @throws Problem 400 */
+// Read before a request is admitted and after; and a program that keeps its places fresh sends the same lists all day.
+const maxKnown = 50
+const remembered = <Read extends object>(read: (query: string) => Read): ((query: string) => Read) => {
+  const known = new LRUCache<string, Read>({ max: maxKnown })
+  return query => {
+    let found = known.get(query)
+    if (!found) {
+      found = read(query)
+      known.set(query, found)
+    }
+    return found
+  }
+}
+
+/** The values of a query, the same object for one that came a short while ago. @throws Problem 400 */
 export const listQueries = {
-  weather_places: (query: string) => {
+  weather_places: remembered((query: string) => {
     const { places, lang } = listParameters.weather_places
     const given = queryOf(query, listParameters.weather_places)
     return { places: places.read(given.places), lang: lang.read(given.lang) }
-  },
-  forecast_places: (query: string) => {
+  }),
+  forecast_places: remembered((query: string) => {
     const { places, days } = listParameters.forecast_places
     const given = queryOf(query, listParameters.forecast_places)
     return { places: places.read(given.places), days: days.read(given.days) }
-  },
+  }),
 } as const
 
 /**

@@ -6,7 +6,7 @@ import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
-import { namedSummaryOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
+import { namedSummaryOf, nearbyOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
 import { type Sentence, sentences } from './sentences.ts'
 import { type Arena, createArena } from './unpooled.ts'
 
@@ -59,13 +59,18 @@ export type PlacePart = {
 /** With names in a language as /weather gives them, or without as /forecast does. */
 export type PartForm = Language | 'forecast'
 
-/** The part of a raw point, which is not kept because there are too many points. */
-export const pointPart = (latitude: number, longitude: number): PlacePart => {
-  const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
+/**
+ * The part of a raw point, which is not kept because there are too many points.
+ * @param near the catalogue whose places near the point it names too
+ */
+export const pointPart = (latitude: number, longitude: number, near?: Catalogue): PlacePart => {
+  const point = { latitude, longitude }
+  const bytes = Buffer.from(placeText(pointOf(latitude, longitude), near && nearbyOf(point, near)))
   return {
     bytes,
     tag: tagOf(bytes),
-    identity: `${latitude},${longitude}`,
+    // The places near it change with the catalogue.
+    identity: `${latitude},${longitude}${near ? `,${near.checksum}` : ''}`,
     isKept: false,
     gzipStart: storedOf,
   }

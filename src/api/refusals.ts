@@ -5,6 +5,9 @@ import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
 import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
+import type { RateRefusal } from '../keys/rates.ts'
+import type { RestrictionRefusal } from '../keys/restrictions.ts'
+import type { Restrictions } from '../stores/store.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
 import { methodOf } from './connection/http2.ts'
@@ -74,6 +77,22 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
 /** RFC 9110 demands it with every 401. */
 export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
 
+/** The 403 of a key that is bound to other pages, addresses or endpoints. */
+export const restrictionProblem = (
+  refusal: RestrictionRefusal,
+  { origins, endpoints }: Restrictions,
+  given: { origin: string | undefined; address: string | undefined; endpoint: string },
+): Problem => {
+  switch (refusal) {
+    case 'origin-not-allowed':
+      return new Problem(403, sentences.bound.origin(given.origin, origins ?? []))
+    case 'address-not-allowed':
+      return new Problem(403, sentences.bound.address(given.address ?? 'unknown'))
+    case 'endpoint-not-allowed':
+      return new Problem(403, sentences.bound.endpoint(given.endpoint, endpoints ?? []))
+  }
+}
+
 /**
  * The 429 of the contract, with its own fields in the body.
  * @param cost the units of a request that may take several, of which `remaining` are left
@@ -92,6 +111,15 @@ export const quotaProblem = (
       : sentences.quotaInsufficient(limit, cost, remaining),
     { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
     { fields: { limit, reset_at: isoOf(resetsAt), ...(cost === undefined ? {} : { remaining, cost }) } },
+  )
+
+/** The 429 of a limit by the second or minute: with the instant at which the next request has room. */
+export const rateProblem = ({ policy, limit, waitMs }: RateRefusal, now: number): Problem =>
+  new Problem(
+    429,
+    sentences.rateLimited(policy, limit),
+    { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+    { fields: { policy, limit, reset_at: isoOf(now + Math.ceil(waitMs)) } },
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>

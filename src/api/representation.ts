@@ -6,11 +6,12 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
 import { flatText } from '../common/flat-text.ts'
-import { putRateLimit, rateLimitParts, testLine } from './admission.ts'
 import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode } from './content-coding.ts'
 import type { Cors } from './cors.ts'
 import { jsonType } from './problem.ts'
+import { putRateLimit, rateLimitParts, testLine } from './rate-lines.ts'
+import type { RequestState } from './request-state.ts'
 
 /** A body for a GET or HEAD, with what goes before it. */
 export type Representation = {
@@ -96,6 +97,8 @@ export type Live = {
   keptLines: string
   /** The process is stopping: no connection stays. */
   isDraining: boolean
+  /** Gives back what a 304 does not cost; undefined where it costs what a 200 does. */
+  notModified: ((state: RequestState) => void) | undefined
 }
 
 const afterRateLimit = 2 + rateLimitParts
@@ -169,6 +172,7 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
       state.cache = representation.cache
       state.cell = representation.cell
       if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag)) {
+        live.notModified?.(state)
         ready(request, reply, 304, headFor(representation, 'none', 0), undefined, false, fresh)
         return
       }

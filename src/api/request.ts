@@ -192,7 +192,8 @@ export const createRequestHook = (parts: RequestParts) => {
 export const countAnswer = (observer: AnswerObserver, answered: Readonly<Answered>): void => {
   if (answered.isTest) observer.respondedToTest(answered.status)
   else observer.responded(answered.endpoint, answered.status, answered.ms / 1000)
-  observer.used(answered)
+  // A key that asks about itself uses nothing.
+  if (answered.endpoint !== 'key') observer.used(answered)
 }
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.

@@ -25,6 +25,14 @@ const sayOfKey = <const Code extends string>(code: Code, text: string): Sentence
 const noWeather = 'no weather can be given for this place right now'
 const ofList = 'places or points, such as district/3026,coords/23.81/90.41'
 
+// Each may have 400 characters.
+const maxListed = 5
+const listed = (values: readonly string[]): string =>
+  [
+    ...values.slice(0, maxListed),
+    ...(values.length > maxListed ? [`and ${values.length - maxListed} more`] : []),
+  ].join(', ')
+
 export const sentences = {
   http: {
     hostMissing: say('host_missing', 'the host header is missing; HTTP/1.1 requires it'),
@@ -70,8 +78,25 @@ export const sentences = {
       'origin_not_allowed',
       `the origin is ${quoted(given)}; allowed: those that the operator of this gateway lists`,
     ),
+  /** Of a key that is bound to something else. The operator's ranges of addresses are named to nobody. */
+  bound: {
+    origin: (given: string | undefined, allowed: readonly string[]) =>
+      say(
+        'key_origin_not_allowed',
+        `the header origin is ${given === undefined ? 'missing' : quoted(given)}; allowed with this key: ${listed(allowed)}`,
+      ),
+    address: (given: string) =>
+      say(
+        'key_address_not_allowed',
+        `the address of the client is ${quoted(given)}; allowed with this key: the addresses that the operator has bound it to`,
+      ),
+    endpoint: (given: string, allowed: readonly string[]) =>
+      say('key_endpoint_not_allowed', `the endpoint is ${given}; allowed with this key: ${listed(allowed)}`),
+  },
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
+  rateLimited: (policy: string, limit: number) =>
+    say('rate_limited', `this key sends too fast; allowed: ${limit} requests a ${policy}`),
   quotaInsufficient: (limit: number, cost: number, remaining: number) =>
     say(
       'quota_insufficient',
@@ -127,6 +152,8 @@ export const sentences = {
         'type',
       ),
     language: (given: string) => say('lang_invalid', `lang is ${quoted(given)}; allowed: bn, en`, 'lang'),
+    include: (given: string, allowed: string) =>
+      say('include_invalid', `include is ${quoted(given)}; allowed: ${allowed}`, 'include'),
     wholeNumber: (name: string, given: string, min: number, max: number) =>
       say(
         'number_invalid',

@@ -58,13 +58,15 @@ export const testErrorOf = async (code: string, state: RequestState, now: number
   const body = (await known).get(code)
   if (!body) return badRequest(sentences.testErrorUnknown(code))
   const { status, counts } = errors[code as ErrorCode]
-  const limit = state.client?.limit ?? 0
-  if (!counts) state.remaining = body.remaining ?? 0
-  if (code === 'quota_exhausted' || code === 'quota_insufficient')
-    return quotaProblem(limit, state.resetsAt, now, body.cost ?? state.cost, state.remaining)
+  if (code === 'quota_exhausted' || code === 'quota_insufficient') {
+    const { remaining = 0, cost = state.cost } = body
+    state.remaining = remaining
+    return quotaProblem(state.client?.limit ?? 0, state.resetsAt, now, cost, remaining)
+  }
   // Refused before the key and its quota are known.
   if (!counts && status !== 429) {
     state.client = null
+    state.remaining = 0
     state.isDecided = false
     state.cost = undefined
   }

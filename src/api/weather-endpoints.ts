@@ -2,13 +2,14 @@
 // part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
 // api.ts, so that tools can call them without a listener.
 
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
 import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
-import { createJoinedWeather, type ListedPlace } from './joined-weather.ts'
+import { createJoinedWeather, expectedError, type ListedPlace, type PlaceList } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
 import { listQueries } from './place-list.ts'
 import {
@@ -20,7 +21,7 @@ import {
   pointPart,
 } from './places.ts'
 import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
-import { createRenderedWeather } from './rendered-weather.ts'
+import { createRenderedWeather, languageHeaders } from './rendered-weather.ts'
 import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
@@ -41,67 +42,110 @@ export const weatherEndpointsOf = (
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
   const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
-  const readLanguage = (query: string): Language =>
-    weather.query.lang.read(queryOf(query, weather.query).lang)
+  const read = (
+    query: string,
+    wanted: typeof weather.query | typeof coords.query,
+  ): Wanted & { lang: Language } => {
+    const given = queryOf(query, wanted)
+    const lang = wanted.lang.read(given.lang)
+    const included: readonly string[] = wanted.include.read(given.include) ?? []
+    const words = included.includes('text') ? lang : undefined
+    return { lang, words, hasPlace: included.includes('place') }
+  }
   // Nearly all queries are one of these.
-  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
-  const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
-  const readPoint = (lat: string | undefined, lng: string | undefined): ListedPlace => {
+  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, read(query, weather.query)]))
+  const { lang: wordsIn, ...ofForecast } = forecast.query
+  const readPoint = (lat: string | undefined, lng: string | undefined, near?: Catalogue): ListedPlace => {
     const latitude = coords.path.lat.read(lat)
     const longitude = coords.path.lng.read(lng)
-    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude) }
+    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude, near) }
   }
-  const joined = createJoinedWeather({ read: answers.read, part: rendered.part, docUrl })
-  /** Finds what an item of a list names. @throws Problem as the endpoint of one place does */
-  const listed =
-    (form: PartForm) =>
-    (text: string): ListedPlace => {
-      const [type = '', id = '', ...more] = text.split('/')
-      if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
-      if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
-      if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const { cell, part } = findPlace(type, id)
-      return { cell, place: part(form) }
-    }
+  /** What an item of a list names. @throws Problem as the endpoint of one place does */
+  const readListed = (text: string, form: PartForm): ListedPlace => {
+    const [type = '', id = '', ...more] = text.split('/')
+    if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+    if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+    if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+    const { cell, part } = findPlace(type, id)
+    return { cell, place: part(form) }
+  }
+  // As long as place-list.ts remembers the query.
+  const lists = new WeakMap<readonly string[], PlaceList & { readonly from: Catalogue }>()
+  const listOf = (texts: readonly string[], form: PartForm): PlaceList => {
+    const known = lists.get(texts)
+    if (known?.from === catalogue.current) return known
+    const places = texts.map(text => {
+      try {
+        return readListed(text, form)
+      } catch (error) {
+        return expectedError(error)
+      }
+    })
+    const list = { places, wasZipped: false, zipped: undefined, from: catalogue.current }
+    lists.set(texts, list)
+    return list
+  }
+  const joined = createJoinedWeather(answers.read, rendered, docUrl)
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const lang = languageOf(query)
+      const { lang, words } = usual.get(query) ?? read(query, weather.query)
       const place = findPlace(type, id)
-      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
-      return place.id === id ? found : located(found, place, lang === 'en' ? { lang } : {})
+      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId, words)
+      return place.id === id ? found : located(found, place, { lang, words })
     },
     coords: ({ params, query, keyId }) => {
-      const lang = languageOf(query)
-      const { cell, place } = readPoint(params.lat, params.lng)
-      return rendered.current(cell, place, languageHeaders[lang], keyId)
+      const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
+      const { cell, place } = readPoint(params.lat, params.lng, hasPlace ? catalogue.current : undefined)
+      return rendered.current(cell, place, languageHeaders[lang], keyId, words)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
-      const days = forecast.query.days.read(queryOf(query, forecast.query).days)
+      const given = queryOf(query, ofForecast)
+      const days = ofForecast.days.read(given.days)
+      const hasText = given.include !== undefined && ofForecast.include.read(given.include)
+      // Without the text `lang` is ignored, as the contract has it.
+      const words = hasText ? wordsIn.read(queryOf(query, { lang: wordsIn }).lang) : undefined
       const place = findPlace(type, id)
-      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId)
-      return place.id === id
-        ? found
-        : located(found, place, days === forecastDays ? {} : { days: String(days) })
+      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId, words)
+      return place.id === id ? found : located(found, place, { lang: words, words, days })
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
-      return joined(places, listed(lang), { headers: languageHeaders[lang], consumer: keyId })
+      return joined(listOf(places, lang), { headers: languageHeaders[lang], consumer: keyId })
     },
     forecast_places: ({ query, keyId }) => {
       const { places, days } = listQueries.forecast_places(query)
-      return joined(places, listed('forecast'), { days, consumer: keyId })
+      return joined(listOf(places, 'forecast'), { days, consumer: keyId })
     },
   }
 }
 
-const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
+/** What a query asks for. */
+type Wanted = {
+  readonly lang: Language | undefined
+  /** The language of what the codes mean, where that is included. */
+  readonly words: Language | undefined
+  readonly hasPlace: boolean
+}
 
 type MaybeLater = ReturnType<Endpoint>
 
-const located = (found: MaybeLater, { id }: Place, query: Readonly<Record<string, string>>): MaybeLater =>
-  found instanceof Promise ? found.then(late => locatedAt(late, id, query)) : locatedAt(found, id, query)
+/** What a slug is answered with. Of the query it says what is not the default. */
+const located = (
+  found: MaybeLater,
+  { id }: Place,
+  { lang, words, days = forecastDays }: Partial<Wanted> & { days?: number },
+): MaybeLater => {
+  const query = {
+    ...(lang === 'en' ? { lang } : {}),
+    ...(days === forecastDays ? {} : { days: String(days) }),
+    ...(words ? { include: 'text' } : {}),
+  }
+  return found instanceof Promise
+    ? found.then(late => locatedAt(late, id, query))
+    : locatedAt(found, id, query)
+}
 
 type Place = {
   readonly id: string

@@ -1,13 +1,16 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
+import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
-import type { FoundKey } from '../stores/store.ts'
+import type { FoundKey, KeyRecord, RateLimits } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
+import type { KeyRate, RatesByTier } from './rates.ts'
+import { type BoundKey, boundBy } from './restrictions.ts'
 import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
@@ -16,8 +19,20 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
+  /** What the store has of the key. */
+  readonly record: KeyRecord
+  /** When the presented key ends, by its expiry or its rotation, ms since the epoch; null for never. */
+  readonly endsAt: number | null
+  /** Whether that is soon, so that each response says it. */
+  readonly endsSoon: boolean
+  /** Undefined for a key that may be used for everything, anywhere. */
+  readonly bound: BoundKey | undefined
   /** Whether it gets fixed weather, which costs the provider nothing. */
   readonly isTest: boolean
+  /** Its limits by the second and minute, the key's own or those of its tier; undefined for none, as nearly all have. */
+  readonly rates?: RateLimits | undefined
+  /** The buckets of those. */
+  rate?: KeyRate | undefined
   /** The meter's count of the running window, held here so that it is looked up once. */
   count?: Count | undefined
 }
@@ -29,6 +44,12 @@ export type Tiers = Readonly<Record<string, number>>
 export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
   Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
+/** The limits by the second and minute of a key, its own or those of its tier; undefined for none. */
+const ratesOf = ({ rates: own, tier }: KeyRecord, rates: RatesByTier): RateLimits | undefined => {
+  const limits = own ?? (Object.hasOwn(rates, tier) ? rates[tier] : undefined)
+  return limits && (limits.perSecond !== null || limits.perMinute !== null) ? limits : undefined
+}
+
 export const keyRefusals = [
   ...(['missing', 'wrong-prefix', 'malformed', 'unknown', 'replaced'] as const),
   ...(['key-revoked', 'subscriber-revoked', 'key-expired'] as const),
@@ -38,11 +59,14 @@ export type KeyRefusal = (typeof keyRefusals)[number]
 /** `keyId` is that of a refused key that is known. */
 export type Authentication = { client: Client } | { refusal: KeyRefusal; keyId?: string }
 
-/** A presented value: its hash, its copy, and what a copy of a good key was decided to be with the tiers of then. */
+/** The limits of the tiers. */
+type Plans = { readonly tiers: Tiers; readonly rates: RatesByTier }
+
+/** A presented value: its hash, its copy, and what a copy of a good key was decided to be with the plans of then. */
 type Presented = {
   readonly hash: KeyHash
   copy: KeyCopy | undefined
-  good: { readonly authentication: Authentication; readonly tiers: Tiers } | undefined
+  good: { readonly authentication: Authentication; readonly plans: Plans } | undefined
 }
 
 /** Memo per connection: the last presented key. */
@@ -52,6 +76,8 @@ export type KeyMemo = { text: string; presented: Presented | undefined }
 // authentication. A key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
+// Consumers read of the end of their key so long before it.
+const endsSoonMs = 7 * utcDayMs
 
 export const emptyKeyMemo = (): KeyMemo => ({ text: '', presented: undefined })
 
@@ -62,15 +88,16 @@ export type Authenticate = (
 ) => Authentication | Promise<Authentication>
 
 /** Applies the limits of the tiers, which may change. */
-export type Authenticator = Authenticate & { applyTiers(tiers: Tiers): void }
+export type Authenticator = Authenticate & { applyTiers(tiers: Tiers, rates?: RatesByTier): void }
 
 /** The returned function throws StoreError when the look-up fails, and AbohawaError for a tier that is not configured. */
 export const createAuthenticate = (
   keys: Pick<KeyDirectory, 'copyOf' | 'find'>,
-  given: Tiers,
+  tiers: Tiers,
   clock: Clock,
+  rates: RatesByTier = {},
 ): Authenticator => {
-  let tiers = given
+  let plans: Plans = { tiers, rates }
   // Of the running minute and the one before: an LRU cache with times would touch four more places in memory for each request.
   let recent = new Map<string, Presented>()
   let former: typeof recent = new Map()
@@ -98,13 +125,29 @@ export const createAuthenticate = (
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked', keyId }
     if (hasPassed(found.key.expiresAt)) return { refusal: 'key-expired', keyId }
     if (hasPassed(found.validUntil)) return { refusal: 'replaced', keyId }
-    const limit = found.key.limit ?? limitOfTier(tiers, tier)
+    const limit = found.key.limit ?? limitOfTier(plans.tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
         'tier_not_configured',
         `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
-    return { client: { keyId, subscriberId, tier, limit, isTest: tier === testTier } }
+    const { expiresAt, restrictions } = found.key
+    const ends = [expiresAt, found.validUntil].filter(instant => instant !== null)
+    const endsAt = ends.length === 0 ? null : Math.min(...ends)
+    return {
+      client: {
+        keyId,
+        subscriberId,
+        tier,
+        limit,
+        isTest: tier === testTier,
+        rates: ratesOf(found.key, plans.rates),
+        record: found.key,
+        endsAt,
+        endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
+        bound: restrictions === null ? undefined : boundBy(restrictions),
+      },
+    }
   }
 
   const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
@@ -112,10 +155,10 @@ export const createAuthenticate = (
   /** One client for all requests of a key, to which the meter ties its count. Of a copy, only time makes another decision. */
   const decideOnce = (presented: Presented, { found }: KeyCopy): Authentication => {
     const { good } = presented
-    if (good?.tiers === tiers && !hasPassed(found.key.expiresAt) && !hasPassed(found.validUntil))
+    if (good?.plans === plans && !hasPassed(found.key.expiresAt) && !hasPassed(found.validUntil))
       return good.authentication
     const authentication = decide(found)
-    if ('client' in authentication) presented.good = { authentication, tiers }
+    if ('client' in authentication) presented.good = { authentication, plans }
     return authentication
   }
 
@@ -144,8 +187,8 @@ export const createAuthenticate = (
     return found instanceof Promise ? found.then(decide) : decide(found)
   }
   return Object.assign(authenticate, {
-    applyTiers: (next: Tiers) => {
-      tiers = next
+    applyTiers: (tiers: Tiers, rates: RatesByTier = {}) => {
+      plans = { tiers, rates }
     },
   })
 }

@@ -64,9 +64,14 @@ export type Quota = {
    * a later turn; with a StoreError when the store is away and the local allowance does not suffice.
    */
   take(client: Metered, arrivedAt: number, units: number, waiter: Waiter): void
+  /**
+   * Gives back units that a request took, or a part of one, and returns how many whole ones went back: fractions of a key add up. A
+   * crash may leave them taken.
+   */
+  giveBack(client: Metered, arrivedAt: number, units: number): number
 }
 
-export type Meter = Pick<Quota, 'take' | 'resetAfter'> & {
+export type Meter = Pick<Quota, 'take' | 'giveBack' | 'resetAfter'> & {
   /** Probes a store that is away, and drops old counts, here and in the store. Call it at short intervals. */
   probe(): Promise<void>
   /** The worst state of all partitions. */
@@ -89,6 +94,8 @@ type Entry = Count & { readonly partition: Partition; next: Entry | undefined; i
 type Table = { readonly window: Window; readonly entries: KeyTable<Entry>; forgetting?: Iterator<Entry> }
 
 const keepCountForMs = 3_600_000
+// Ten tenths are one.
+const smallestFraction = 1e-9
 // There may be a million counts; a step of so many takes a few ms.
 const maxPerTurn = 2_000
 // On close. Together with the drain it is shorter than the usual grace period of a process.
@@ -119,10 +126,15 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     return running
   }
 
-  const checkNearLimit = ({ keyId, window, limit }: Count, { before, used }: UsageGrant): void => {
+  // A count that goes back and forth over a mark, because units are given back, is near its limit once.
+  const reachedMarks = new WeakMap<Count, number>()
+  const checkNearLimit = (count: Count, { before, used }: UsageGrant): void => {
+    const { keyId, window, limit } = count
     for (const percent of [80, 100] as const) {
       const mark = Math.ceil((limit * percent) / 100)
-      if (before < mark && mark <= used) observer.nearLimit({ keyId, day: window.name, used, limit, percent })
+      if (before >= mark || mark > used || reachedMarks.get(count) === mark) continue
+      reachedMarks.set(count, mark)
+      observer.nearLimit({ keyId, day: window.name, used, limit, percent })
     }
   }
 
@@ -233,11 +245,13 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     entry?.partition.onMessage(entry, message.used)
   })
 
+  /** Below 0 where units were given back. */
   const unconfirmed = async (most = Number.POSITIVE_INFINITY): Promise<LostUnits[]> => {
     const found: LostUnits[] = []
     let visited = 0
-    for (const { keyId, window, admitted, confirmed } of allEntries()) {
-      if (admitted > confirmed) found.push({ keyId, day: window.name, units: admitted - confirmed })
+    for (const entry of allEntries()) {
+      const { keyId, window, admitted, confirmed } = entry
+      if (isUnconfirmed(entry)) found.push({ keyId, day: window.name, units: admitted - confirmed })
       if (found.length >= most) return found
       visited += 1
       if (visited % maxPerTurn === 0) await nextTurn()
@@ -255,23 +269,41 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
       if (await isAnyUnconfirmed()) await pause(reportEveryMs)
     }
     clearTimeout(end)
-    const lost = await unconfirmed()
+    const lost = (await unconfirmed()).filter(({ units }) => units > 0)
     if (lost.length > 0) observer.unitsLost(lost)
   }
 
-  const take: Meter['take'] = (client, arrivedAt, units, waiter) => {
+  const entryOf = (client: Metered, arrivedAt: number): Entry => {
     const window = windowAt(arrivedAt)
     let entry = client.count as Entry | undefined
     if (entry === undefined || entry.window !== window || !entry.isKept) {
       entry = entryFor(client.keyId, window)
       client.count = entry
     }
+    return entry
+  }
+  const take: Meter['take'] = (client, arrivedAt, units, waiter) => {
+    const entry = entryOf(client, arrivedAt)
     entry.partition.take(entry, client.limit, units, waiter)
+  }
+
+  // Of the few counts that have any, so that the others take no more memory for it.
+  const fractions = new WeakMap<Entry, number>()
+  const giveBack: Meter['giveBack'] = (client, arrivedAt, units) => {
+    const entry = entryOf(client, arrivedAt)
+    const owed = (fractions.get(entry) ?? 0) + units
+    const whole = Math.floor(owed + smallestFraction)
+    fractions.set(entry, owed - whole)
+    // This instance took none where it has forgotten the count since.
+    const given = Math.min(whole, entry.admitted)
+    if (given > 0) entry.partition.giveBack(entry, given)
+    return given
   }
 
   return {
     resetAfter: instant => windowAt(instant).endsAt,
     take,
+    giveBack,
     probe: async () => {
       forgetPast()
       await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
@@ -283,9 +315,8 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     usageAt: async function* (instant) {
       let part: KnownUsage[] = []
       for (const count of tables.get(windows.at(instant).name)?.entries.values() ?? []) {
-        const { keyId, limit, admitted, lastKnown } = count
-        const used = lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
-        part.push({ keyId, used, limit })
+        const { keyId, limit } = count
+        part.push({ keyId, used: usedOf(count), limit })
         if (part.length < maxPerTurn) continue
         yield part
         part = []
@@ -300,6 +331,16 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     },
   }
 }
+
+/** The units left of the window of an instant as far as this instance knows, without asking the store: all of them at first. */
+export const unitsLeft = ({ limit, count }: Metered, instant: number): number =>
+  count && instant >= count.window.startsAt && instant < count.window.endsAt
+    ? Math.max(0, limit - usedOf(count))
+    : limit
+
+/** The units of a count over the fleet, as far as this instance knows. */
+const usedOf = ({ admitted, lastKnown }: Count): number =>
+  lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
 
 const maxPerBatch = 500
 const maxTries = 3
@@ -358,7 +399,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
       const { admitted = 0 } = reported[i] ?? {}
       if (!count) return
       // While the state is `counting` nothing is admitted before the store has counted it.
-      status.reconciled += admitted - count.confirmed
+      status.reconciled += Math.max(0, admitted - count.confirmed)
       count.admitted += grant.granted
       count.confirmed = admitted + grant.granted
       observer.counted(count, grant)
@@ -447,6 +488,13 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     flushSoon()
   }
 
+  const enqueue = (count: Count, unitsEach: number, waiters: Waiter[]): void => {
+    const { pending, limit } = count
+    count.pending = { count, unitsEach, waiters, units: 0, limit, next: undefined }
+    if (pending) pending.next = count.pending
+    else waiting.push(count.pending)
+  }
+
   const outage = createOutage(status, { commit, commitWithRetry, inTurn, flushSoon }, parts, now)
   const { onMessage, onMessagesLost, probe, report } = outage
   return {
@@ -462,13 +510,16 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
         return
       }
       arrived += 1
-      const { pending } = count
-      if (pending?.unitsEach === units && units <= 1) pending.waiters.push(waiter)
-      else {
-        count.pending = { count, unitsEach: units, waiters: [waiter], units: 0, limit, next: undefined }
-        if (pending) pending.next = count.pending
-        else waiting.push(count.pending)
-      }
+      if (count.pending?.unitsEach === units && units <= 1) count.pending.waiters.push(waiter)
+      else enqueue(count, units, [waiter])
+      flushSoon()
+    },
+    /** Takes back so many units that were admitted here, and reports it with the next batch. */
+    giveBack: (count: Count, units: number): void => {
+      count.admitted -= units
+      // After an outage all counts are reported.
+      if (status.state === 'away') return
+      if (!count.pending) enqueue(count, 0, [])
       flushSoon()
     },
     /** Whether no request waits for a count, and the store has all units that were admitted. */

@@ -18,7 +18,7 @@ export type Count = {
   limit: number
   /** `stepOf` the limit. */
   step: number
-  /** Units that requests were admitted with here. */
+  /** Units that requests were admitted with here, less those that were given back. */
   admitted: number
   /** Of those, the units that the store has confirmed. */
   confirmed: number

@@ -28,6 +28,8 @@ export type PurgePrice = {
     readonly resetsAt: string
   }[]
   readonly closedUntil: string | null
+  /** How many upstreams are behind the one whose budget this is: what it has no room for goes to them. */
+  readonly fallbacks: number
   /** Of the cached cells, those that can be loaded now, and those that would be refused now. */
   readonly fitsNow: number
   readonly refusedNow: number
@@ -80,6 +82,7 @@ export const priceOf = async (
       resetsAt: isoOf(endsAt),
     })),
     closedUntil: closedUntil === null ? null : isoOf(closedUntil),
+    fallbacks: config.provider.fallbacks.length,
     fitsNow,
     refusedNow: cached - fitsNow,
     oneKeyNow: leastOf(({ oneKey }) => oneKey),

@@ -20,6 +20,8 @@ export type AnsweredRequest = {
   /** The cache result; undefined for answers without weather. */
   readonly cache: string | undefined
   readonly cell: string | undefined
+  /** The units that it took; undefined for one. */
+  readonly cost: number | undefined
   readonly tier: string | undefined
   /** Why a key was refused, or the code of the failure behind a 500. */
   readonly reason: string | undefined
@@ -84,6 +86,7 @@ export const createAccessLog = (
     if (notModified !== undefined) copy(notModified ? isNotModified : isModified)
     writeField(before.cell, request.cell)
     writeField(before.cache, cache && insideOf(cache))
+    if (request.cost !== undefined && request.cost !== 1) write(`"cost":${request.cost},`)
     writeField(before.reason, request.reason)
     writeField(before.traceId, request.traceId)
     writeField(before.keyId, keyId && insideOf(keyId))

@@ -103,6 +103,7 @@ t.test('a request that could not be counted has no figures of the draft, as of a
   const quota: Quota = {
     now: () => 0,
     resetAfter: () => 1,
+    giveBack: () => 0,
     take: (_client, _at, _units, waiter) => waiter(new AbohawaError('store_unavailable', 'Redis failed')),
   }
   const app = await startApp(t, { quota })

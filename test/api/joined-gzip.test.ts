@@ -7,10 +7,15 @@ import { crc32, createGunzip, deflateRawSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import {
   deflatedStart,
+  type GzipPart,
   type GzipStart,
   gzipEnd,
+  gzipOfParts,
   joinedCrc,
   joinedGzip,
+  openPartOptions,
+  partBehind,
+  storedPart,
   storedStart,
 } from '../../src/api/joined-gzip.ts'
 
@@ -35,6 +40,21 @@ t.test('both parts come out as they went in, and a checksum goes on without the 
         t.ok(gunzipSync(joined(start(one), other)).equals(whole), `${name}: ${first} and ${second} bytes`)
       t.equal(joinedCrc(crc32(one), endOf(other)), crc32(whole), `${first} and ${second} bytes`)
     }
+})
+
+t.test('any number of parts are joined, those that were stored and those that were compressed', async t => {
+  const deflated = (bytes: Buffer) => gzipEnd(bytes, deflateRawSync(bytes, openPartOptions))
+  for (const parts of [0, 1, 2, 40]) {
+    const [given, whole]: [GzipPart[], Buffer[]] = [[], []]
+    const [comma, end] = [Buffer.from(','), Buffer.from(']')]
+    for (let i = 0; i < parts; i++) {
+      const [place, weather] = [text(200 + i), text((i * 997) % 70_000)]
+      given.push(partBehind(comma, i % 2 ? storedStart(place) : deflatedStart(place)), deflated(weather))
+      whole.push(comma, place, weather)
+    }
+    const bytes = Buffer.concat(gzipOfParts(given, storedPart(end, true)))
+    t.ok(gunzipSync(bytes).equals(Buffer.concat([...whole, end])), `${parts} places`)
+  }
 })
 
 t.test('a reader of single bytes gets all of it, and nothing is left over', async t => {

@@ -19,6 +19,7 @@ const unlimited = {
   quota: {
     now: () => Date.parse('2026-11-21T06:05:00Z'),
     resetAfter: () => Date.parse('2026-11-21T18:00:00Z'),
+    giveBack: () => 0,
     take: (_client: object, _at: number, _units: number, waiter: Waiter) =>
       waiter(undefined, { allowed: true, remaining: 1 }),
   },

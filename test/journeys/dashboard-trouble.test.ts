@@ -115,6 +115,20 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
   t.strictSame(latin, [])
 })
 
+t.test('the row of an instance has its circuit and the outage that it sees', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  const row = page.locator('#instances tbody tr')
+  t.match(await row.innerText(), /closed(.|\n)*errors in 5 min: 0/)
+  await provider.steer({ fault: 'internal-error' })
+  for (const id of ['3026', '2015', '1006', '4041', '5081', '6075'])
+    await gateway.get(`/weather/district/${id}`)
+  await untilSeen('it is shown', async () =>
+    /open(.|\n)*Provider out since 12:00/.test(await row.innerText()),
+  )
+  t.equal(await row.locator('.badge.bad').count(), 2)
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
 t.test("a store that can't be written needs attention", { skip: skip || withoutMounts }, async t => {
   const disk = await smallDisk(t, 16_000_000)
   const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') })

@@ -188,6 +188,22 @@ seen(
 )
 
 seen(
+  ['quota.rates'],
+  'a key has the limits of its tier from the next request on',
+  {},
+  async gateway => {
+    const { status, headers } = await asFree(gateway)
+    return [status, headers['ratelimit-policy']?.replace(/^"daily";q=100;w=86400/, '')]
+  },
+  [
+    [{}, [200, '']],
+    [{ 'quota.rates.free': '{ perMinute: 1 }' }, [200, ', "minute";q=1;w=60']],
+    [{}, [429, ', "minute";q=1;w=60']],
+    [{ 'quota.rates.free': '{ perSecond: 9 }' }, [200, ', "second";q=9;w=1']],
+  ],
+)
+
+seen(
   ['quota.testPerDay'],
   'a test key has it from the next request on, unless it has a limit of its own',
   {},
@@ -202,6 +218,25 @@ seen(
   [
     [{}, ['1000', '7']],
     [{ 'quota.testPerDay': '30' }, ['30', '7']],
+  ],
+)
+
+seen(
+  ['quota.notModifiedCost'],
+  'a 304 costs so much of a unit',
+  {},
+  async gateway => {
+    const path = '/locations/district/3026'
+    const before = await gateway.get(path)
+    const again = () => gateway.get(path, { headers: { 'if-none-match': before.headers.etag ?? '' } })
+    const [first, second] = [await again(), await again()]
+    const left = [before, first, second].map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+    return [first.status, (left[0] ?? 0) - (left[2] ?? 0)]
+  },
+  [
+    [{}, [304, 2]],
+    [{ 'quota.notModifiedCost': '0' }, [304, 0]],
+    [{ 'quota.notModifiedCost': '0.5' }, [304, 1]],
   ],
 )
 

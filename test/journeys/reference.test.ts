@@ -120,6 +120,7 @@ t.test('the programs of the reference print what a real gateway answers', async 
     getForecastOfPlaces: /^\[ ?-?[\d.]+, -?[\d.]+, -?[\d.]+ ?\]\n$/,
     listLocations: /^3026\n$/,
     getLocation: /^\d{8}\n$/,
+    getKey: /^99\d{3}\n$/,
   }
   for (const { operationId, 'x-codeSamples': samples } of operations)
     for (const sample of samples)
@@ -156,7 +157,7 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
     label: 'sh',
     source,
   }))
-  t.equal(programs.length, 3)
+  t.equal(programs.length, 5)
   const printed: string[] = []
   for (const program of programs) {
     const ended = await run(program, env)
@@ -164,10 +165,14 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
     t.strictSame([ended.code, ended.err], [0, ''], program.source)
     printed.push(ended.out)
   }
-  const [list = '', weather = '', notModified] = printed
+  const [list = '', weather = '', notModified, forecast = '', near = ''] = printed
   t.equal(JSON.parse(list).results[0].id, '3026')
   t.match(weather, /^etag: W\//m)
   t.equal(notModified, '304\n')
+  t.match(JSON.parse(forecast), { location: { id: '3026' }, daily: { weather_text: [/^[A-Z]/, /./, /./] } })
+  // As the page shows it.
+  const [, shown = ''] = /^ {2}("place": \{\n[^`]*?\n {2}\})\n/ms.exec(page) ?? []
+  t.strictSame(JSON.parse(near).place, JSON.parse(`{${shown}}`).place)
 })
 
 t.test(

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createKey, testKeyPrefix } from '../../src/keys/key-form.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
+import { requestBytes, sendRaw } from '../support/raw-http.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, startGateway } from '../support/start-gateway.ts'
 
@@ -174,7 +175,7 @@ t.test(
 t.test(
   'every code of the description can be had, on any path, and none is a failure of the gateway',
   async t => {
-    const { get, metric, logged } = await setUp(t)
+    const { get, live, metric, logged, administration } = await setUp(t)
     const description = JSON.parse(readFileSync('docs/openapi.json', 'utf8'))
     const responses = Object.values<{
       content: { 'application/json': { examples: Record<string, object> } }
@@ -186,7 +187,11 @@ t.test(
       t.equal(body.code, code)
       t.equal(headers['retry-after'] !== undefined, status === 429 || status === 500, code)
     }
-    t.match(await get('/nowhere', { 'x-test-error': 'provider_timeout' }, 'POST'), { status: 500 })
+    t.match(await get('/nowhere', { 'x-test-error': 'provider_timeout' }), { status: 500 })
+    const { key, id } = await administration.createKey('Tests', 'test_key')
+    await administration.setKey(id, { restrictions: { endpoints: ['weather'] } })
+    const refused = await live(list, { key, headers: { 'x-test-error': 'provider_timeout' } })
+    t.equal(refused.status, 403, 'what the key may not do is said first')
     for (const [given, shown] of [
       ['quota_used_up', '"quota_used_up"'],
       ['reference_busy', '"reference_busy"'],
@@ -209,6 +214,16 @@ t.test(
     t.ok(((await metric('abohawa_test_key_requests_total{status="500"}')) ?? 0) > 15)
   },
 )
+
+t.test('a request that no parser takes has the header too, once its key is known', async t => {
+  const { apiUrl, key } = await setUp(t)
+  const bytes = requestBytes('GET /api/v1/locations?q=\xe0\xa6', ['host: x', `x-api-key: ${key}`])
+  t.match(await sendRaw(apiUrl, bytes), {
+    status: 400,
+    headers: { 'x-test-data': 'fixed', 'x-ratelimit-remaining': '999' },
+    body: { code: 'url_not_encoded' },
+  })
+})
 
 t.test('other keys ignore the header', async t => {
   const { live } = await setUp(t)

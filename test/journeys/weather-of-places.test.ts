@@ -9,6 +9,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type RequestOptions, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:00Z'
 const [two, three] = ['district/3026,upazila/302672', 'district/3026,coords/23.81/90.41,upazila/302672']
@@ -183,6 +184,28 @@ t.test(
   },
 )
 
+t.test('log, metrics and usage have the name of the list, and the log what it cost', async t => {
+  const { gateway, get } = await setUp(t)
+  await get(`/weather?places=${three}`)
+  await get(`/forecast?places=${two}`)
+  await get('/forecast?places=district/3026')
+  await until('all are logged', () => gateway.logged.filter(({ msg }) => msg === 'answered').length === 3)
+  t.match(
+    gateway.logged.filter(({ msg }) => msg === 'answered'),
+    [
+      { endpoint: 'weather_places', status: 200, cost: 3, cache: /^fwd=miss; .*detail="3 miss"$/ },
+      { endpoint: 'forecast_places', cost: 2 },
+      { endpoint: 'forecast_places', cost: undefined },
+    ],
+  )
+  t.equal(
+    await gateway.metric(
+      'http_server_request_duration_seconds_count{endpoint="forecast_places",status="200"}',
+    ),
+    2,
+  )
+})
+
 t.test('a list that can not be read is refused as a whole, and takes one unit', async t => {
   const { gateway, get } = await setUp(t)
   const key = gateway.keys.ten ?? ''
@@ -250,6 +273,52 @@ t.test('units are taken for all places or for none, and the 429 says how many ar
   const exhausted = await get(`/weather?places=${two}`, options)
   t.match([exhausted.status, exhausted.body], [429, { code: 'quota_exhausted', remaining: 0, cost: 2 }])
   t.equal((await get('/weather/district/3026', options)).status, 429)
+})
+
+t.test('with quota.notModifiedCost a 304 gives back its part, of a list that of each place', async t => {
+  const { gateway, get } = await setUp(t, { ABOHAWA_QUOTA__NOT_MODIFIED_COST: '0.5' })
+  const key = gateway.keys.ten ?? ''
+  const { etag = '' } = (await get(`/weather?places=${two}`)).headers
+  const known = { key, headers: { 'if-none-match': etag } }
+  const first = await get(`/weather?places=${two}`, known)
+  t.strictSame(
+    [first.status, first.headers['x-ratelimit-remaining'], first.headers['x-ratelimit-cost']],
+    [304, '9', '1'],
+  )
+  t.match(first.headers.ratelimit, /r=9;/)
+  const { headers } = await get('/weather/district/3026')
+  const one = { key, headers: { 'if-none-match': headers.etag ?? '' } }
+  const left = []
+  for (let i = 0; i < 4; i++)
+    left.push((await get('/weather/district/3026', one)).headers['x-ratelimit-remaining'])
+  t.strictSame(left, ['8', '8', '7', '7'])
+
+  await gateway.set({ 'quota.notModifiedCost': '0' })
+  t.equal((await get('/weather/district/3026', one)).headers['x-ratelimit-remaining'], '7')
+  await get('/locations/division/30', { key })
+  for (let i = 0; i < 6; i++) await get('/locations/division/30', { key })
+  t.equal((await get('/weather/district/3026', one)).status, 429, 'an exhausted key is refused all the same')
+})
+
+t.test('what a gateway gives back another one has at once, and a stop loses none of it', async t => {
+  const redis = await testRedis(t)
+  const env = {
+    ...{ ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix },
+    ABOHAWA_QUOTA__NOT_MODIFIED_COST: '0',
+  }
+  const [one, other] = [await setUp(t, env), await setUp(t, env)]
+  const key = one.gateway.keys.ten ?? ''
+  const { etag = '' } = (await one.get('/locations/division/30')).headers
+  const answers = []
+  for (let i = 0; i < 12; i++)
+    answers.push(
+      await (i % 2 ? one : other).get('/locations/division/30', { key, headers: { 'if-none-match': etag } }),
+    )
+  // The report of the one may be under way when the other takes its unit.
+  const isRight = (left: string | undefined) => left === '10' || left === '9'
+  t.ok(answers.every(({ status, headers }) => status === 304 && isRight(headers['x-ratelimit-remaining'])))
+  await one.gateway.close()
+  t.equal((await other.get('/locations/division/30', { key })).headers['x-ratelimit-remaining'], '9')
 })
 
 t.test('two gateways take the units of lists from one quota, exactly and never in part', async t => {

@@ -47,14 +47,19 @@ const setUp = (
   const add = <Value>(map: Map<string, Value[]>, name: string, value: Value) =>
     map.set(name, [...(map.get(name) ?? []), value])
 
-  const request = (instance: number, keyId: string, units = 1): void => {
+  const request = (instance: number, keyId: string, units = 1, isReturned = false): void => {
     const name = `${keyId} ${calendar.dayOf(clock.now())}`
     requested.set(name, (requested.get(name) ?? 0) + units)
     const meter = meters[instance % instances] ?? meters[0]
     if (!meter) return
-    const answer = consume(meter, { keyId, limit: limits[keyId] ?? 0 }, clock.now(), units)
+    const client = { keyId, limit: limits[keyId] ?? 0 }
+    const arrivedAt = clock.now()
+    const answer = consume(meter, client, arrivedAt, units)
       .then(
-        decision => add(decisions, name, { ...decision, units }),
+        decision => {
+          const returned = isReturned && decision.allowed ? meter.giveBack(client, arrivedAt, units) : 0
+          add(decisions, name, { ...decision, units: units - returned })
+        },
         error => {
           if (!(error instanceof StoreError)) throw error
           refused.push(error)
@@ -105,7 +110,7 @@ const limits = { small: 5, middle: 40, large: 900 }
 const roomy = { small: 20, middle: 300, large: 9_000, unseen: 400 }
 const fates = fc.constantFrom<Fate[]>('answered', 'lost', 'unanswered', 'late')
 type Step =
-  | { do: 'request'; instance: number; key: string; times: number; units?: number }
+  | { do: 'request'; instance: number; key: string; times: number; units?: number; isReturned?: boolean }
   | { do: 'decide'; which: number; fate: Fate }
   | { do: 'land'; which: number }
   | { do: 'down'; fate: Fate }
@@ -125,6 +130,7 @@ const jumping = fc.record({ do: fc.constant('jump' as const), days: fc.constantF
 const deciding = fc.record({ do: fc.constant('decide' as const), which: fc.nat(3), fate: fates })
 const anything: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: requesting },
+  { weight: 2, arbitrary: requesting.map(step => ({ ...step, isReturned: true })) },
   { weight: 5, arbitrary: deciding },
   { weight: 2, arbitrary: passing },
   { weight: 1, arbitrary: jumping },
@@ -148,7 +154,7 @@ const play = async (steps: readonly Step[]) => {
   await scene.finish()
   for (const step of steps) {
     if (step.do === 'request')
-      for (let i = 0; i < step.times; i++) scene.request(step.instance, step.key, step.units)
+      for (let i = 0; i < step.times; i++) scene.request(step.instance, step.key, step.units, step.isReturned)
     else if (step.do === 'decide') await scene.store.decide(step.which, step.fate)
     else if (step.do === 'land') await scene.store.land(step.which)
     else if (step.do === 'down') await scene.store.down(step.fate)
@@ -312,6 +318,62 @@ t.test(
     t.equal(scene.decisions.get(large)?.filter(({ allowed }) => allowed).length, 9)
   },
 )
+
+t.test('units that are given back are there for others, once the next batch has reported it', async t => {
+  const scene = setUp(2, limits)
+  const [one, other] = scene.meters
+  const client = { keyId: 'small', limit: 5 }
+  const now = scene.clock.now()
+  await scene.ask(0, 'small', 5)
+  t.equal(one?.giveBack(client, now, 1), 1)
+  await turn()
+  await scene.finish()
+  t.equal(await scene.usedOn('small 2026-11-21'), 4, 'at once, without another request')
+  await scene.ask(1, 'small', 1)
+  t.match(scene.decisions.get('small 2026-11-21')?.at(-1), { allowed: true, remaining: 0 })
+  t.equal(other?.giveBack(client, now, 3), 1, 'no more than this instance took')
+  t.equal(scene.near.length, 3, '80 and 100 per cent on one, and 100 on the other')
+  await scene.ask(1, 'small', 1)
+  t.equal(scene.near.length, 3, 'a mark is reached once, however often a unit goes back')
+  t.equal(other?.giveBack(client, now, 1), 1)
+  await turn()
+  await turn()
+  await scene.finish()
+  await one?.close()
+  t.strictSame([scene.lost, await scene.usedOn('small 2026-11-21')], [[], 4])
+})
+
+t.test('fractions add up to whole units, by key', async t => {
+  const scene = setUp(1, limits)
+  await scene.ask(0, 'large', 40)
+  await scene.ask(0, 'middle', 2)
+  const back = (keyId: string, units: number) =>
+    scene.meters[0]?.giveBack({ keyId, limit: 900 }, scene.clock.now(), units)
+  t.strictSame(
+    Array.from({ length: 10 }, () => back('large', 0.1)),
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+  )
+  t.equal(back('middle', 0.75), 0)
+  t.equal(back('large', 2.5), 2)
+  t.strictSame([back('middle', 0.75), back('large', 0.5)], [1, 1])
+  await turn()
+  await scene.finish()
+  t.strictSame([await scene.usedOn(large), await scene.usedOn('middle 2026-11-21')], [36, 1])
+})
+
+t.test('units are given back in an outage too, and reconciled', async t => {
+  const scene = setUp(1, limits)
+  await scene.ask(0, 'large', 10)
+  await scene.store.down('lost')
+  await scene.ask(0, 'large', 3)
+  const client = { keyId: 'large', limit: 900 }
+  t.equal(scene.meters[0]?.giveBack(client, scene.clock.now(), 5), 5)
+  await scene.ask(0, 'large', 1)
+  scene.store.up()
+  await scene.pass(500)
+  await scene.pass(reconcileForMs)
+  t.strictSame([scene.state(), await scene.usedOn(large)], ['counting', 9])
+})
 
 t.test('in an outage several units come out of the local allowance together', async t => {
   const scene = setUp(3, limits)

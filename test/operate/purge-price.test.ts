@@ -92,6 +92,13 @@ t.test('refreshes leave the reserve, cold loads do not, and one key has its shar
   const until = clock.now() + 2 * hour
   const closure = { until, at: clock.now(), reason: 'the provider answered 429' }
   await store.spend({ ...step, windows: [], wanted: 0, claims: [], closure })
+  const FALLBACKS = '[{ baseUrl: "https://weather.example" }]'
+  const more = loadConfig({ files: [], env: { ABOHAWA_PROVIDER__FALLBACKS: FALLBACKS } })
+  t.match(await priceOf(more, { store, clock }, { kind: 'soft', keys: [keys, keys] }), {
+    fallbacks: 1,
+    cached: 6,
+  })
+
   const closed = { fitsNow: 0, refusedNow: 3, oneKeyNow: 0, closedUntil: /08:30:30/, reloadedAt: /08:30:30/ }
   t.match(await priced('soft'), closed)
   t.match((await createBudgetAdmin(config, { store, clock }).show()).windows, [{ left: 60, used: 240 }])

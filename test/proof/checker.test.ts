@@ -13,6 +13,7 @@ import {
   midnight,
   named,
   noon,
+  paced,
   provider,
   refused,
   weather,
@@ -201,9 +202,14 @@ const cases: readonly Case[] = [
     [said, renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
     [said, named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
   ],
-  [17, [ofFallback, weatherOf(1, 'fallback-1')], [ofFallback, weatherOf(1, 'primary')]],
   [
     17,
+    [paced(1, 2), paced(2, 1), paced(3), paced(1_000, 0)],
+    [paced(1, 2), paced(2, 1), paced(3), paced(4, 0)],
+  ],
+  [18, [ofFallback, weatherOf(1, 'fallback-1')], [ofFallback, weatherOf(1, 'primary')]],
+  [
+    18,
     [ofFallback, weatherOf(1, 'fallback-1')],
     [counted(1, 2, { path: '/weather/district/3026', status: 500, body: noRoom })],
   ],

@@ -138,6 +138,20 @@ export const exhausted = (afterMs: number, given: Given = {}): At =>
     headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
   })
 
+/** An answer to the key whose limit is two a second; a refusal without what remains. */
+export const paced = (afterMs: number, remaining?: number, given: Given = {}): At =>
+  counted(afterMs, remaining ?? 1, {
+    ...(remaining === undefined && {
+      status: 429,
+      body: '{"error":"e","code":"rate_limited","limit":2,"reset_at":"2031-06-01T06:00:01.000Z"}',
+    }),
+    ...given,
+    headers: {
+      'ratelimit-policy': '"daily";q=3;w=86400, "second";q=2;w=1',
+      ...(remaining === undefined && { 'retry-after': '1' }),
+    },
+  })
+
 export const refused = (afterMs: number): At =>
   counted(afterMs, 0, {
     status: 401,

@@ -9,6 +9,7 @@ export const apiOptions: ApiOptions = {
   clientAddress: 'full',
   requestTimeoutMs: 60_000,
   cors: { origins: [] },
+  notModifiedCost: 1,
   keepAliveTimeoutMs: 60_000,
   maxConnections: 1_000,
   maxConnectionsPerAddress: 1_000,

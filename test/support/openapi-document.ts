@@ -51,7 +51,12 @@ export const documentText = async (t: Teardown): Promise<string> => {
   const provider = await startProvider(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1', ABOHAWA_TEST_PROVIDER__RETRIES: '0' },
+    env: {
+      ABOHAWA_QUOTA__TIERS__TRIAL: '1',
+      ABOHAWA_QUOTA__TIERS__SLOW: '100',
+      ABOHAWA_QUOTA__RATES__SLOW: '{ perSecond: 1 }',
+      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    },
   })
   const good = gateway.keys.enterprise ?? ''
   // Unlike `gateway.get`, without holding the response against the document that is being renewed.
@@ -68,17 +73,30 @@ export const documentText = async (t: Teardown): Promise<string> => {
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter) => example.path[parameter] ?? '')
     const { status, body } = await get(`${filled}?${new URLSearchParams(example.query)}`)
     if (status !== 200) throw new Error(`${filled} is ${status}`)
-    bodies[name] = body
+    // The id of a key is random.
+    bodies[name] = name === 'key' ? { ...body, id: 'key_9hK2mPq4XyZa' } : body
   }
 
   const revoked = await gateway.administration.createKey('Revoked', 'free')
   await gateway.administration.revokeKey(revoked.id)
   const gone = await gateway.administration.createKey('Gone', 'free')
   await gateway.administration.revokeSubscriber('Gone')
-  const { trial = '' } = gateway.keys
+  const { trial = '', slow = '' } = gateway.keys
+  await get('/locations?type=division', { key: slow })
+  const boundBy = async (restrictions: object) => {
+    const { id, key } = await gateway.administration.createKey('Bound', 'free')
+    await gateway.administration.setKey(id, { restrictions })
+    return key
+  }
+  const ofPage = await boundBy({ origins: ['https://app.example.org'] })
+  const ofOffice = await boundBy({ addresses: ['203.0.113.0/24'] })
+  const ofPlaces = await boundBy({ endpoints: ['locations', 'location'] })
   const tries: readonly [string, RequestOptions?][] = [
     ['/weather?places=district/3026,district/2015', { key: trial }],
     ['/locations?type=division', { key: trial }],
+    ['/weather/district/3026', { key: ofPage }],
+    ['/weather/district/3026', { key: ofOffice }],
+    ['/weather/district/3026', { key: ofPlaces }],
     ['/weather/district/3026', { key: null }],
     ['/weather/district/3026', { key: 'sk_live_abc' }],
     ['/weather/district/3026', { key: good.slice(0, -3) }],
@@ -86,11 +104,13 @@ export const documentText = async (t: Teardown): Promise<string> => {
     ['/weather/district/3026', { key: revoked.key }],
     ['/weather/district/3026', { key: gone.key }],
     ['/weather/district/3026', { key: trial }],
+    ['/weather/district/3026', { key: slow }],
     ['/weather/district/3026', { method: 'POST' }],
     ['/weather/country/50'],
     ['/weather/coords/23.81'],
     ['/weather/district/3026?lang=fr'],
     ['/weather/district/3026?lang=bn&lang=en'],
+    ['/weather/coords/23.81/90.41?include=places'],
     ['/weather/coords/23,81/90.41'],
     ['/weather/coords/19.9/90.41'],
     ['/forecast/district/3026?days=8'],

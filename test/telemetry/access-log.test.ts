@@ -19,6 +19,7 @@ const request: AnsweredRequest = {
   keyId: 'key_1',
   cache: 'hit; ttl=412; detail=memory',
   cell: '23.8,90.4',
+  cost: 7,
   tier: 'business',
   reason: undefined,
   arrivedAt: Date.parse('2026-11-21T06:05:00.005Z'),
@@ -32,7 +33,7 @@ const request: AnsweredRequest = {
   traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
 }
 
-const absent = ['keyId', 'cache', 'cell', 'tier', 'address', 'encoding', 'notModified', 'traceId']
+const absent = ['keyId', 'cache', 'cell', 'cost', 'tier', 'address', 'encoding', 'notModified', 'traceId']
 const without = Object.fromEntries(absent.map(name => [name, undefined]))
 
 const written = (accessShare = 1, random = Math.random) => {
@@ -56,7 +57,7 @@ t.test('a line has the request, the consumer and the outcome', async t => {
   const { log, texts, clock } = written()
   log(request)
   clock.advance(1)
-  log({ ...request, ...without, endpoint: 'other', status: 401, reason: 'unknown', bytes: 56 })
+  log({ ...request, ...without, cost: 1, endpoint: 'other', status: 401, reason: 'unknown', bytes: 56 })
   const common = { level: 'info', arrivedAt: '2026-11-21T06:05:00.005Z', msg: 'answered' }
   const [full, refused] = texts.map(text => JSON.parse(text))
   const { address: client, connection, reason: _, ...same } = request

@@ -52,10 +52,21 @@ export type WithHead = ServerResponse & {
   _hasBody: boolean
 }
 
-// Responses that the kernel takes at once are joined in this block, one after the other. With TLS, or a client that has not
-// read what came before, the bytes are needed later: those responses have a buffer of their own.
+// Responses that the kernel takes at once are joined in a block, one after the other; those of many places in a large one. With
+// TLS, or a client that has not read what came before, the bytes are needed later: those responses have a buffer of their own.
 const blockBytes = 64 * 1024
-let block = Buffer.allocUnsafeSlow(blockBytes)
+const largeBytes = 512 * 1024
+let block: Buffer | undefined
+let large: Buffer | undefined
+const blockFor = (length: number): Buffer | undefined => {
+  if (length <= blockBytes) {
+    block ??= Buffer.allocUnsafeSlow(blockBytes)
+    return block
+  }
+  if (length > largeBytes) return undefined
+  large ??= Buffer.allocUnsafeSlow(largeBytes)
+  return large
+}
 
 /** Through Node's private fields. */
 export const writeDirectly: WriteReady = (given, status, head, own, connection, body) => {
@@ -77,9 +88,9 @@ export const writeDirectly: WriteReady = (given, status, head, own, connection, 
   let length = head.length + connection.length + lengthOf(body)
   for (const part of own) length += part.length
   const { socket } = response
-  const isShared =
-    socket !== null && !('encrypted' in socket) && socket.writableLength === 0 && length <= blockBytes
-  const bytes = isShared ? block : Buffer.allocUnsafe(length)
+  const isTaken = socket !== null && !('encrypted' in socket) && socket.writableLength === 0
+  const shared = isTaken ? blockFor(length) : undefined
+  const bytes = shared ?? Buffer.allocUnsafe(length)
   let used = putText(bytes, 0, head)
   for (const part of own) used = putText(bytes, used, part)
   used = putText(bytes, used, connection)
@@ -88,6 +99,8 @@ export const writeDirectly: WriteReady = (given, status, head, own, connection, 
     used += chunk.length
   }
   // One write of one chunk costs a system call less than a list of them.
-  response.end(isShared ? block.subarray(0, length) : bytes)
-  if (isShared && response.writableLength > 0) block = Buffer.allocUnsafeSlow(blockBytes)
+  response.end(shared ? shared.subarray(0, length) : bytes)
+  if (!shared || response.writableLength === 0) return
+  if (shared === block) block = undefined
+  else large = undefined
 }

@@ -19,6 +19,7 @@ const of =
 const invalidHttp = of(400, false)
 const invalid = of(400, true)
 const refusedKey = of(401, false)
+const refusedUse = of(403, true)
 const notFound = of(404, true)
 const noWeather = of(500, true)
 const uncounted = of(500, false)
@@ -106,6 +107,18 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The web page's origin is not listed: ask the operator.",
     'ওয়েব পাতার উৎস তালিকায় নেই: পরিচালকের সঙ্গে যোগাযোগ করুন।',
   ),
+  key_origin_not_allowed: refusedUse(
+    'The key is for web pages of other origins, or for pages alone and no header origin came: use it there.',
+    'কী-টি অন্য উৎসের ওয়েব পাতার জন্য, বা শুধু পাতার জন্য আর `origin` হেডার আসেনি: সেখানেই ব্যবহার করুন।',
+  ),
+  key_address_not_allowed: refusedUse(
+    'The key is bound to other addresses: send the request from there, or ask the operator.',
+    'কী-টি অন্য ঠিকানার জন্য: সেখান থেকে অনুরোধ পাঠান, বা পরিচালকের সঙ্গে যোগাযোগ করুন।',
+  ),
+  key_endpoint_not_allowed: refusedUse(
+    'The key is for other endpoints: ask for those that the sentence names.',
+    'কী-টি অন্য এন্ডপয়েন্টের জন্য: বাক্যে যেগুলো আছে সেগুলো চান।',
+  ),
   quota_exhausted: of(429, false)(
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
@@ -113,6 +126,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   quota_insufficient: of(429, false)(
     'Less of the quota is left than the request for a list of places costs; nothing was taken. Ask for fewer, or wait for retry-after.',
     'স্থানের তালিকার অনুরোধের খরচের চেয়ে কোটা কম বাকি; কিছু নেওয়া হয়নি। কম স্থান চান, বা retry-after পর্যন্ত অপেক্ষা করুন।',
+  ),
+  rate_limited: of(429, false)(
+    'The key sends faster than its limit by the second or minute, which `policy` names: wait for retry-after, then send more slowly.',
+    'কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে, `policy` তার নাম: retry-after পর্যন্ত অপেক্ষা করুন, তারপর ধীরে পাঠান।',
   ),
   reference_busy: of(429, false)(
     'Too many requests for what needs no key (`/docs`, `/api/v1/openapi.json`, `/status`) came from one address, never of an endpoint: wait for retry-after.',
@@ -156,6 +173,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'এমন type নেই: division, district, upazila বা union পাঠান।',
   ),
   lang_invalid: invalid('There is no such language: send bn or en.', 'এমন ভাষা নেই: bn বা en পাঠান।'),
+  include_invalid: invalid(
+    'The endpoint has no such addition: send one that the sentence names.',
+    'এই এন্ডপয়েন্টে এমন সংযোজন নেই: বাক্যে যা আছে তা পাঠান।',
+  ),
   number_invalid: invalid(
     'The value is no whole number, or out of its range: send decimal digits within the range that the sentence names.',
     'মানটি পূর্ণ সংখ্যা নয়, বা সীমার বাইরে: বাক্যে বলা সীমার মধ্যে দশমিক অঙ্ক পাঠান।',
@@ -180,8 +201,8 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   ),
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
   test_error_unknown: invalid(
-    'The test key asks for an error that there is not: send a code of this table in x-test-error.',
-    'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: x-test-error-এ এই তালিকার একটি code পাঠান।',
+    'The test key asks for an error that there is not: send a code of this table in `x-test-error`.',
+    'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: `x-test-error`-এ এই তালিকার একটি `code` পাঠান।',
   ),
   internal_error: noWeather(
     'A fault of the gateway: try again after retry-after, and tell the operator the x-request-id.',

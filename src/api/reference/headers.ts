@@ -1,7 +1,7 @@
 // The headers of the responses, with their meaning in both languages and the statuses that have them.
 
 import * as z from 'zod'
-import { type EndpointName, isList } from '../../common/endpoints.ts'
+import { type AnswerName, isList } from '../../common/endpoints.ts'
 import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 import { described, type Text } from './texts.ts'
@@ -43,17 +43,22 @@ export const headers = {
     2,
     'The units that a request for a list of places takes, or would have taken where the quota does not suffice.',
     'স্থানের তালিকার অনুরোধে যত একক লাগে, বা কোটা যথেষ্ট না হলে যত লাগত।',
-    z.int().min(1),
+    wholeNumber,
   ),
   'ratelimit-policy': header(
     '"daily";q=1000;w=86400',
-    'The quota in the form of the IETF draft.',
-    'IETF খসড়ার রূপে কোটা।',
+    'The quota in the form of the IETF draft, and behind it the limits by the second and minute of a key that has them: `"second";q=10;w=1`.',
+    'IETF খসড়ার রূপে কোটা, আর তার পরে কী-র থাকলে সেকেন্ড ও মিনিটের সীমা: `"second";q=10;w=1`।',
   ),
   ratelimit: header(
     '"daily";r=999;t=42900',
-    'What is left of it, and for how many seconds.',
-    'তার কত বাকি, আর কত সেকেন্ড পর্যন্ত।',
+    'What is left of each, and in how many seconds all of it is there again.',
+    'প্রতিটির কত বাকি, আর কত সেকেন্ড পরে আবার পুরোটা।',
+  ),
+  'x-key-expires': header(
+    '2026-11-28T18:00:00.000Z',
+    'From seven days before the end of the key on: when it ends, by its expiry or because a newer one replaces it, in UTC.',
+    'কী শেষ হওয়ার সাত দিন আগে থেকে: মেয়াদ বা নতুন কী-র কারণে কখন শেষ, UTC-তে।',
   ),
   'retry-after': header(
     10,
@@ -92,7 +97,11 @@ export const headers = {
     'পরীক্ষার কী-র প্রতিটি উত্তরে: আবহাওয়া ও ত্রুটি বানানো।',
     z.literal('fixed'),
   ),
-  'content-language': header('en', '`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।'),
+  'content-language': header(
+    'en',
+    '`bn` or `en`, as `lang`; of the forecast with `include=text`.',
+    '`bn` বা `en`, `lang` অনুসারে; পূর্বাভাসে `include=text` থাকলে।',
+  ),
   'content-encoding': header(
     'gzip',
     'Where accept-encoding asks for it.',
@@ -141,7 +150,7 @@ const always: readonly HeaderName[] = [
   'x-request-id',
   'cache-control',
 ]
-const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit']
+const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit', 'x-key-expires']
 const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-control-expose-headers']
 const ofError = [...always, ...figures, 'x-ratelimit-cost', ...ofPages, 'x-test-data', 'vary'] as const
 
@@ -149,7 +158,7 @@ const ofError = [...always, ...figures, 'x-ratelimit-cost', ...ofPages, 'x-test-
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
   401: [...always, 'www-authenticate', ...ofPages, 'x-test-data', 'vary'],
-  403: [...always, ...ofPages, 'x-test-data', 'vary'],
+  403: ofError,
   404: ofError,
   405: [...ofError, 'allow'],
   429: [...ofError, 'retry-after'],
@@ -162,16 +171,16 @@ const whereverNamed: readonly HeaderName[] = [
   'etag',
   'last-modified',
   'cache-status',
-  'content-language',
   'retry-after',
   'www-authenticate',
   'allow',
 ]
 
 /** Whether no response of an endpoint, or none of all, lacks a header with which it is described. */
-export const isAlwaysThere = (name: HeaderName, endpoint?: EndpointName): boolean =>
+export const isAlwaysThere = (name: HeaderName, endpoint?: AnswerName): boolean =>
   // A list may have no place with weather.
-  whereverNamed.includes(name) && !(name === 'last-modified' && endpoint && isList(endpoint))
+  whereverNamed.includes(name) &&
+  !(name === 'last-modified' && endpoint && endpoint !== 'key' && isList(endpoint))
 
 const ofBody: readonly HeaderName[] = [
   ...[...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages, 'x-test-data'],
@@ -179,13 +188,14 @@ const ofBody: readonly HeaderName[] = [
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']
 const ofLists: readonly HeaderName[] = [...ofWeather, 'x-ratelimit-cost']
 
-/** The headers of 200 and 304, by endpoint. */
-export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
+/** The headers of 200 and 304, by endpoint, and those of a key. */
+export const headersOfBodies: Readonly<Record<AnswerName, readonly HeaderName[]>> = {
   weather: [...ofWeather, 'content-language', 'content-location'],
   coords: [...ofWeather, 'content-language'],
-  forecast: [...ofWeather, 'content-location'],
+  forecast: [...ofWeather, 'content-language', 'content-location'],
   locations: [...ofBody, 'link'],
   location: [...ofBody, 'content-location'],
+  key: [...always, ...figures, ...ofPages, 'x-test-data', 'vary'],
   weather_places: [...ofLists, 'content-language'],
   forecast_places: ofLists,
 }

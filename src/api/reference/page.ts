@@ -1,5 +1,6 @@
 // The reference as an HTML page in one language, made of the OpenAPI document, and of the table of errors, which has also what
 // no endpoint answers with. All of it can be read without a script. The forms that send a request are the work of page/reference.js.
+// Longer than 300 lines, because the parts of a page are read in its order.
 
 import { markup, table } from '../../common/page/html.ts'
 import type { Language } from '../../common/page/words.ts'

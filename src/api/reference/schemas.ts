@@ -4,7 +4,9 @@
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
-import type { EndpointName } from '../../common/endpoints.ts'
+import type { AnswerName } from '../../common/endpoints.ts'
+import { ratePolicies } from '../../keys/rates.ts'
+import { instant, keySchema } from './key-schema.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
@@ -70,6 +72,35 @@ const pointLocation = component(
   }),
 )
 
+const nearbyPlace = component(
+  'NearbyPlace',
+  'A place near a point.',
+  'বিন্দুর কাছের একটি স্থান।',
+  z.strictObject({
+    type: summary.type,
+    id: summary.id,
+    name_en: summary.name_en,
+    name_bn: summary.name_bn,
+    distance_km: field(
+      z.number().min(0),
+      'From the point to that of the place, along the ground.',
+      'বিন্দু থেকে স্থানের বিন্দুর দূরত্ব, ভূমি বরাবর।',
+      'km',
+    ),
+  }),
+)
+
+const nearby = component(
+  'Nearby',
+  'The union nearest to a point, by the points of the places, with its upazila and its district; one that is not published is left out. The point may lie outside of all three.',
+  'বিন্দুর সবচেয়ে কাছের ইউনিয়ন, স্থানের বিন্দু অনুসারে, তার উপজেলা ও জেলাসহ; প্রকাশিত না হলে থাকে না। বিন্দুটি তিনটিরই বাইরে হতে পারে।',
+  z.strictObject({
+    union: nearbyPlace.optional(),
+    upazila: nearbyPlace.optional(),
+    district: nearbyPlace.optional(),
+  }),
+)
+
 const placeFacts = {
   population: field(z.int(), 'Inhabitants.', 'জনসংখ্যা।', 'people'),
   area_sq_km: field(z.number(), 'Area.', 'আয়তন।', 'km²'),
@@ -116,7 +147,7 @@ const pointWeather = component(
   'PointWeather',
   'Current conditions, hours and days of a point.',
   'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-  z.strictObject({ location: pointLocation, ...weatherBlocks }),
+  z.strictObject({ location: pointLocation, place: nearby.optional(), ...weatherBlocks }),
 )
 const days = { daily, daily_units: dailyUnitsSchema, ...zone }
 const forecast = component(
@@ -160,7 +191,7 @@ const errorBody = component(
   z.strictObject({ error, code, parameter, doc_url: docUrl }),
 )
 
-/** The bodies of 200, by endpoint. */
+/** The bodies of 200, by endpoint, and that of a key. */
 export const bodies = {
   weather,
   coords: pointWeather,
@@ -184,6 +215,7 @@ export const bodies = {
       ).optional(),
     }),
   ),
+  key: keySchema,
   location: component(
     'LocationResponse',
     'A place.',
@@ -208,21 +240,33 @@ export const bodies = {
       .min(1)
       .max(100),
   ),
-} as const satisfies Record<EndpointName, z.ZodType>
+} as const satisfies Record<AnswerName, z.ZodType>
 
 component(
   'QuotaExhausted',
-  "The day's quota is used up, or less is left than the request costs.",
-  'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি।',
+  "The day's quota is used up, less is left than the request costs, or the key sends too fast.",
+  'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি, বা কী-টি খুব দ্রুত পাঠাচ্ছে।',
   z.strictObject({
     error,
-    code: z.enum(['quota_exhausted', 'quota_insufficient']).meta(described('Stable.', 'স্থায়ী।')),
+    code: z
+      .enum(['quota_exhausted', 'quota_insufficient', 'rate_limited'])
+      .meta(described('Stable.', 'স্থায়ী।')),
     doc_url: docUrl,
-    limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
+    policy: field(
+      z.enum(ratePolicies),
+      'With `rate_limited`: the limit by the second or by the minute.',
+      '`rate_limited` হলে: সেকেন্ডের না মিনিটের সীমা।',
+    ).optional(),
+    limit: field(
+      z.int(),
+      'The daily quota, or the requests a second or minute.',
+      'দৈনিক কোটা, বা সেকেন্ডে বা মিনিটে অনুরোধ।',
+      'requests',
+    ),
     reset_at: field(
-      z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      'The next local midnight, in UTC.',
-      'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।',
+      instant,
+      'The next local midnight, or the instant at which the next request has room, in UTC.',
+      'পরবর্তী স্থানীয় মধ্যরাত, বা যখন পরের অনুরোধ নেওয়া হবে, UTC-তে।',
       'iso8601',
     ),
     remaining: field(

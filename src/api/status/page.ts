@@ -1,7 +1,7 @@
 // The status page in one language, and the same as JSON. Fixed HTML without a script: what it shows is as old as the request.
 
 import { isoOf } from '../../common/calendar.ts'
-import { createFigures, type Language, unknown } from '../../common/page/figures.js'
+import { type Figures, unknown } from '../../common/page/figures.js'
 import { badge, facts, markup, notice, section, table } from '../../common/page/html.ts'
 import type { ServiceDay, ServiceStatus } from '../../telemetry/service-status.ts'
 import { sayIn } from './page-texts.ts'
@@ -35,11 +35,11 @@ export const statusJson = ({ at, outSince, days, ...weather }: ServiceStatus): s
 const wellBelow = 0.999
 const badBelow = 0.99
 
-/** @param timeZone of the IANA database */
-export const statusPage = (status: ServiceStatus, language: Language, timeZone: string): string => {
+/** @param figures in whose language and time zone it is */
+export const statusPage = (status: ServiceStatus, figures: Figures): string => {
+  const { language, timeZone } = figures
   const { at, outSince, days } = status
   const say = sayIn(language)
-  const figures = createFigures(language, timeZone)
   const nowIso = isoOf(at)
   const instant = (ms: number | null): string => figures.instant(isoOrNull(ms), nowIso)
   const percent = (share: number): string => `${figures.plain(rounded(share) * 100)}%`

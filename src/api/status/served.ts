@@ -3,6 +3,7 @@
 
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../common/clock.ts'
+import { createFigures, type Figures, type Language } from '../../common/page/figures.js'
 import type { ServiceStatus } from '../../telemetry/service-status.ts'
 import { jsonType } from '../problem.ts'
 import { always, languageOf, ofPage, represent } from '../reference/served.ts'
@@ -31,6 +32,8 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
   let reading: Promise<ServiceStatus> | undefined
   let shown = ''
   const made = new Map<string, Representation>()
+  // Formats of the runtime, which take longer to make than the page.
+  const figures: { [language in Language]?: Figures } = {}
 
   const statusNow = (): Promise<ServiceStatus> => {
     const now = clock.now()
@@ -42,7 +45,8 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
   }
   const make = (name: string, status: ServiceStatus): Representation => {
     if (name !== 'en' && name !== 'bn') return represent(Buffer.from(statusJson(status)), jsonType, always)
-    const page = Buffer.from(statusPage(status, name, timeZone))
+    figures[name] ??= createFigures(name, timeZone)
+    const page = Buffer.from(statusPage(status, figures[name]))
     const headers = `${ofPage}content-language: ${name}\r\n`
     return represent(page, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
   }

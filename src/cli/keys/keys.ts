@@ -7,11 +7,13 @@ import { printable } from '../../common/outside-text.ts'
 import { type Administration, limitIn, type UsageOfKey } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
 import { administer } from '../administer.ts'
-import { durationIn, numberIn } from '../quantities.ts'
+import { addGatewayOption } from '../operate/gateway-query.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, csvOption, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
+import type { WhyOptions } from './key-why.ts'
 import { addTermOptions, termsOf } from './term-options.ts'
 import { allUsageCsv, allUsageText, usageCsv, usageText } from './usage-text.ts'
 
@@ -127,6 +129,24 @@ Keep the new key now: it can't be shown again.`,
         return key
       })
     },
+  })
+
+  add<WhyOptions>(keys, 'why', {
+    summary: 'tell why a key was refused at a minute: its state then, its day, outages, and lines of logs',
+    example: 'keys why key_9hK2mPq4XyZa --at 14:05 --log abohawa.log',
+    setUp: command =>
+      addGatewayOption(
+        command
+          .argument('<id>', idHelp)
+          .requiredOption('--at <time>', 'a time of day such as 14:05, with a day such as 2026-11-26T14:05')
+          .option(
+            '--log <file>',
+            'the log of a gateway, plain or gzip, `-` for standard input; may be given again',
+            collect,
+          ),
+      ),
+    // Imported here, so that the other commands start without the sentences of the API.
+    run: async (terminal, options, id = '') => (await import('./why-text.ts')).showWhy(terminal, id, options),
   })
 
   add<{ days: number; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {

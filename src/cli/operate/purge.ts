@@ -49,7 +49,7 @@ export const purgeFromHere = async (
     }
   }
   const report = await admin.purge(order)
-  terminal.show({ ...report, price, where }, `${purgeText(report, where)}\n${factsText(ofPrice)}`)
+  terminal.show({ ...report, price, where }, purgeText(report, where, ofPrice))
   return 0
 }
 
@@ -91,6 +91,8 @@ const priceFacts = (price: PurgePrice, now: number, calendar: Calendar): [string
       : `leaves ${limits.join(', ')}${kind === 'soft' ? ', beside the reserve for cells with nothing cached' : ''}`,
   ])
   if (closedUntil !== null) facts.push(['', `closed until ${timeOf(closedUntil)}`])
+  if (price.fallbacks > 0)
+    facts.push(['', 'of the first upstream alone: what it has no room for goes to its fallbacks'])
   facts.push([
     'now',
     refusedNow === 0
@@ -103,12 +105,16 @@ const priceFacts = (price: PurgePrice, now: number, calendar: Calendar): [string
     'all loaded',
     reloadedAt === null
       ? 'never: a limit has no room for a cell'
-      : `by demand, at the earliest ${Date.parse(reloadedAt) <= now ? 'at once' : timeOf(reloadedAt)}`,
+      : Date.parse(reloadedAt) <= now
+        ? 'by demand, as soon as they are asked for'
+        : `by demand, at the earliest ${timeOf(reloadedAt)}`,
   ])
   return facts
 }
 
-const purgeText = (report: PurgeReport, where: string): string => {
+type Facts = readonly (readonly [string, string | undefined])[]
+
+const purgeText = (report: PurgeReport, where: string, ofPrice: Facts): string => {
   const { kind, of, place, places, scope, cells, removed, store } = report
   const soft = kind === 'soft'
   const named = place ? printable(`${place.name} (${place.type} ${place.id})`) : ''
@@ -133,6 +139,7 @@ const purgeText = (report: PurgeReport, where: string): string => {
     ['', `${store}, ${where}`],
     ['gateways', 'running gateways apply it within a second'],
     ['', then],
+    ...ofPrice,
   ])
   return `Purged ${soft ? 'softly' : 'hard'}: ${what}.\n${facts}`
 }

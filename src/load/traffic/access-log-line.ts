@@ -37,8 +37,8 @@ export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): T
   })
 }
 
-// A runtime may write something before the line: a time, the name of a container.
-const fieldsOf = (line: string): Readonly<Record<string, unknown>> => {
+/** The fields of a line; a runtime may write something before it: a time, the name of a container. @throws InputError */
+export const fieldsOf = (line: string): Readonly<Record<string, unknown>> => {
   const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
   try {
     if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))

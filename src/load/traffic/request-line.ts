@@ -98,6 +98,8 @@ export const recordedOutcome = (
   if (status === undefined) return { outcome: 'none' }
   const [, cell] = /key="([\d.,-]{1,60})"/.exec(status) ?? []
   if (status.includes('fwd=miss')) return known({ outcome: 'miss' as const, tier: 'provider', cell })
+  // A list of places of which none has weather.
+  if (!/\b(?:hit|fwd)\b/.test(status)) return { outcome: 'none' }
   const outcome = status.includes('fwd=stale') || status.includes('ttl=-') ? 'stale' : 'hit'
   const [, tier] = /detail=(\w{1,40})/.exec(status) ?? []
   return known({ outcome, tier, cell } as const)

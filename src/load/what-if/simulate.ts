@@ -2,10 +2,12 @@
 // client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { costOfList } from '../../api/place-list.ts'
 import type { UpstreamObserver } from '../../cache/upstream.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from '../../common/calendar.ts'
 import { every } from '../../common/clock.ts'
+import { isList } from '../../common/endpoints.ts'
 import type { Config } from '../../config/schema.ts'
 import { horizonOf } from '../../provider/account.ts'
 import { openEmbeddedStore } from '../../stores/sqlite/embedded-store.ts'
@@ -122,6 +124,10 @@ export const simulate = async (
   })
 
   const asked = trace.paths.map(weatherPathOf)
+  // A list counts as a request for each of its places.
+  const askedOf = asked.map(path =>
+    path && isList(path.endpoint) ? costOfList(path.endpoint)(path.query) : 1,
+  )
   const read = (row: number): void | Promise<void> => {
     const path = asked[trace.path[row] ?? 0]
     if (!path) return
@@ -145,13 +151,16 @@ export const simulate = async (
         isCounting = true
         tally.reset()
       }
-      tally.request()
+      const places = askedOf[trace.path[row] ?? 0] ?? 1
+      tally.request(places)
       const late = read(row)
       if (late) {
         reads += 1
-        late.then(nothing, tally.failed).finally(() => {
-          reads -= 1
-        })
+        late
+          .then(nothing, () => tally.failed(places))
+          .finally(() => {
+            reads -= 1
+          })
       }
       // A stale answer is there at once, and has a load behind it.
       if (late || work.steps() !== settledAt) await settle()

@@ -66,9 +66,10 @@ export const createTally = (
   }
 
   return {
-    request: (): void => {
-      counts.requests += 1
-      step().requests += 1
+    /** @param places that it asks for */
+    request: (places = 1): void => {
+      counts.requests += places
+      step().requests += places
     },
     onRead: (outcome: 'hit' | 'stale' | 'miss', source: string, ageMs: number): void => {
       const one = step()
@@ -83,9 +84,9 @@ export const createTally = (
       const age = Math.min(maxAge, Math.max(0, Math.floor(ageMs / 1000)))
       ages[age] = (ages[age] as number) + 1
     },
-    failed: (): void => {
-      counts.failed += 1
-      step().failed += 1
+    failed: (places = 1): void => {
+      counts.failed += places
+      step().failed += places
     },
     /** A request to the provider of so much weight. */
     spent: (cells: number, weight: number): void => {

@@ -12,11 +12,13 @@ import {
 } from '../../keys/administration.ts'
 import { parseDuration } from '../../keys/key-expiry.ts'
 import { maxRate } from '../../stores/records.ts'
+import type { KeyPanel } from '../key-panel.ts'
 import { type BodyForm, post, type Query, textIn, wholeIn } from './request-input.ts'
 
 export type OpsKeys = {
   /** As it is now: the tiers may change. */
   parts(): AdministrationParts
+  readonly panel: KeyPanel
   /** A change was made; `id` names a key or a subscriber. */
   changed(action: string, id: string): void
 }
@@ -70,8 +72,9 @@ const bodies = {
 const usually = 100
 const most = 1_000
 const maxDays = 400
+const longestQuery = 100
 
-export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys): void => {
+export const registerKeys = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): void => {
   const administration = (): Administration => createAdministration(parts())
 
   app.get<Query>('/keys', async ({ query }) => {
@@ -85,6 +88,12 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   app.get<Query>('/usage', async ({ query }) => {
     const { from, limit } = partIn(query)
     return administration().partOfUsage(from, limit, wholeIn(query, 'days', 1, 1, maxDays))
+  })
+  app.get<Query>('/usage/keys', async ({ query }) => {
+    const q = (textIn(query, 'q') ?? '').trim()
+    if (q.length > longestQuery)
+      throw new InputError(`q has ${q.length} characters; allowed: at most ${longestQuery}`)
+    return panel(q)
   })
   app.get('/subscribers', async () => administration().listSubscribers())
   app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))

@@ -58,6 +58,6 @@ export const opsRoutes: Routes = {
       { methods: ['POST'], administers },
     ],
     [/^\/subscribers\/[^/]+\/(?:revoke|reinstate)$/, { methods: ['POST'], administers }],
-    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage)$/, { methods: reads, administers }],
+    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage|usage\/keys)$/, { methods: reads, administers }],
   ],
 }

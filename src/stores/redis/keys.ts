@@ -71,7 +71,9 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const readKey = async (id: string, isNamed = false): Promise<KeyRecord | undefined> => {
     const pairs = await fieldsAt('key', id, isNamed)
     if (!pairs) return undefined
-    const [formers, others] = [pairs.filter(isFormer), pairs.filter(pair => !isFormer(pair))]
+    const { formers = [], others = [] } = Object.groupBy(pairs, pair =>
+      isFormer(pair) ? 'formers' : 'others',
+    )
     const fields = {
       ...Object.fromEntries(others),
       id,

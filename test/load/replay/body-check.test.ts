@@ -22,6 +22,8 @@ const paths: [Destination, string][] = [
   ['locations', '/api/v1/locations?type=district'],
   ['location', '/api/v1/locations/district/3026'],
   ['weather', '/api/v1/weather/district/9999'],
+  ['weather_places', '/api/v1/weather?places=district/3026,coords/23.81/90.41,district/9999'],
+  ['forecast_places', '/api/v1/forecast?days=3&places=district/3026,coords/23.81/90.41,district/3026'],
 ]
 const fetched = async (): Promise<KeptBody[]> =>
   Promise.all(
@@ -34,15 +36,20 @@ const kept = await fetched()
 
 t.test('the bodies of a gateway are right, also compressed', async t => {
   const statuses = kept.map(({ status }) => status)
-  t.strictSame(statuses, [200, 200, 200, 200, 200, 404])
-  t.strictSame(checkBodies(kept), { checked: 6, faults: [] })
+  t.strictSame(statuses, [200, 200, 200, 200, 200, 404, 200, 200])
+  t.strictSame(checkBodies(kept), { checked: 8, faults: [] })
   const gzip = kept.map(each => ({ ...each, encoding: 'gzip', body: gzipSync(each.body) }))
   const br = kept.map(each => ({ ...each, encoding: 'br', body: brotliCompressSync(each.body) }))
-  t.strictSame(checkBodies([...gzip, ...br]), { checked: 12, faults: [] })
+  t.strictSame(checkBodies([...gzip, ...br]), { checked: 16, faults: [] })
 })
 
 t.test('what is wrong in a body is found', async t => {
   const [weather, , forecast] = kept as [KeptBody, KeptBody, KeptBody]
+  const [list, days] = kept.slice(6) as [KeptBody, KeptBody]
+  const listed = (of: KeptBody, change: (body: { location: { id: string } }[]) => object): KeptBody => ({
+    ...of,
+    body: Buffer.from(JSON.stringify(change(JSON.parse(Buffer.from(of.body).toString())))),
+  })
   const changed = (of: KeptBody, section: string, field: string, value: unknown): KeptBody => {
     const body = JSON.parse(Buffer.from(of.body).toString())
     body[section][field] = value
@@ -58,6 +65,16 @@ t.test('what is wrong in a body is found', async t => {
     [{ ...forecast, path: forecast.path.replace('days=3', 'days=4') }, /3 days, not the requested 4/],
     [changed(forecast, 'daily', 'time', ['2026-11-21']), /the columns of daily have different lengths/],
     [{ ...weather, status: 500 }, /status 500: error: /],
+    [listed(list, body => body.slice(1)), /^there are 2 places, not the requested 3$/],
+    [
+      listed(list, body => [body[1], body[0], body[2]] as object),
+      /^district\/3026: the place is coords undefined/,
+    ],
+    [
+      { ...days, path: days.path.replace('days=3', 'days=2') },
+      /^district\/3026: 3 days, not the requested 2$/,
+    ],
+    [listed(days, () => []), /status 200: /],
   ]
   for (const [body, fault] of cases) {
     const { faults } = checkBodies([body, body])

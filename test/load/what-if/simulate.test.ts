@@ -48,6 +48,15 @@ t.test('weather turns stale and expires at its instants', async t => {
   t.match(outcomes(await trySetting(settings, expired)), { ...none, misses: 2, loads: 2 })
 })
 
+t.test('a list of places counts as a request for each', async t => {
+  const settings = `cache.freshness=age ${plain}`
+  const places = [0, 1, 2].map(i => far(i).replace('/api/v1/weather/', ''))
+  const list = `/api/v1/weather?places=${places},${places[0]}`
+  const figures = await trySetting(settings, [at(0, far(0)), at(minuteMs, list), at(2 * minuteMs, list)])
+  t.match(outcomes(figures), { ...none, misses: 3, memory: 4, loads: 3 })
+  t.match(figures, { requests: 7, none: 0 })
+})
+
 t.test('what is in demand is refreshed before it turns stale', async t => {
   const settings = `cache.freshness=age cache.freshFor=1h cache.freshSpread=0 cache.refreshAheadFor=1m ${noBudget}`
   // Due after an hour, a minute later stale; half of that minute is left for a full batch.

@@ -9,6 +9,7 @@ export type {
   EntryReport as Entry,
   SlicesReport as Slices,
 } from '../../listener/cell-report.ts'
+export type { KeyPanelReport as KeyPanel, PanelKey } from '../../listener/key-panel-report.ts'
 export type {
   CellStatus as Cell,
   CellsReport as Cells,

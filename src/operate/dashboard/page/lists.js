@@ -14,7 +14,7 @@ import { badge, circuitTones, placeLabel, shortHash, shortId } from './labels.js
  * @param {string} id of its place @param {string} caption @param {string} empty
  * @param {readonly Column[]} columns @param {readonly (readonly (string | Node)[])[]} rows
  */
-const showTable = (id, caption, empty, columns, rows) => {
+export const showTable = (id, caption, empty, columns, rows) => {
   const heads = columns.map(([title, kind]) => element('th', { scope: 'col', class: kind }, title))
   /** @param {readonly (string | Node)[]} cells */
   const row = ([first, ...others]) =>

@@ -97,7 +97,7 @@ export const createPurgeQuestion = ({ words, onFault }) => {
 /** The same figures as `abohawa cache purge --dry-run`. @param {Price} soft @param {Price} hard @param {import('./labels.js').Words} words */
 const priceFacts = (soft, hard, { text, figures }) => {
   const { count } = figures
-  const { cells, cached, weight, oneKeyNow, reloadedAt, at } = soft
+  const { cells, cached, weight, oneKeyNow, reloadedAt, fallbacks, at } = soft
   /** @param {Price} of @param {'leftStale' | 'leftEmpty'} left */
   const roomOf = ({ fitsNow, refusedNow }, left) =>
     refusedNow === 0 ? text('roomForAll') : text(left, count(fitsNow), count(refusedNow))
@@ -105,6 +105,7 @@ const priceFacts = (soft, hard, { text, figures }) => {
   return factList([
     [text('cachedNow'), text('shareOf', count(cached), count(cells))],
     [text('costsAtMost'), text('weightIfAll', count(weight))],
+    fallbacks > 0 && [text('budget'), text('firstUpstream')],
     [text('roomPurged'), roomOf(soft, 'leftStale')],
     [text('roomRemoved'), roomOf(hard, 'leftEmpty')],
     oneKeyNow < cached && [text('roomOfKey'), text('oneKey', count(oneKeyNow))],
