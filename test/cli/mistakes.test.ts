@@ -266,7 +266,8 @@ t.test('replay and saturate, before the first request', async t => {
 t.test('traffic', async t => {
   const rates = /Allowed: requests a second, above 0 and up to 1000000, or such as 90\/m/
   const storm = /Allowed: a place type\/id, a local time and a duration, as in district\/2015@18:00\/2h/
-  const mix = /Allowed: shares of weather, forecast, coords, locations, location, as in weather=70/
+  const mix =
+    /Allowed: shares of weather, forecast, coords, weather_places, forecast_places, locations, location, as in weather=70/
   const within = /allowed: a local time within the traffic, from 2026-11-16 00:00 to 2026-11-16 01:00/
   const share = /Allowed: a share from 0 to 1, such as 0\.1 or 10%/
   const before = readFileSync(traffic, 'utf8')

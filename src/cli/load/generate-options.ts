@@ -140,7 +140,7 @@ export const defaultMix = 'weather=70,forecast=20,coords=6,locations=2,location=
 export const mixIn = (given: string): Record<EndpointName, number> => {
   const mix = Object.fromEntries(endpointNames.map(endpoint => [endpoint, 0])) as Record<EndpointName, number>
   for (const part of given.split(',')) {
-    const [, name = '', share] = /^([a-z]+)=(\d{1,9}(?:\.\d{1,9})?)$/.exec(part.trim()) ?? []
+    const [, name = '', share] = /^([a-z_]+)=(\d{1,9}(?:\.\d{1,9})?)$/.exec(part.trim()) ?? []
     if (share === undefined || !Object.hasOwn(mix, name))
       throw new InvalidArgumentError(`Allowed: shares of ${endpointNames.join(', ')}, as in ${defaultMix}.`)
     mix[name as EndpointName] = Number(share)

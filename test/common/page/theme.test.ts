@@ -13,7 +13,7 @@ t.test('each colour has one definition, in the theme', async t => {
   t.ok(theme.length > 30, `${theme.length} names`)
   t.equal(new Set(theme).size, theme.length)
   const sheets = globSync('src/**/page/*.css', { cwd: root })
-  t.equal(sheets.length, 4)
+  t.equal(sheets.length, 5)
   for (const sheet of sheets.filter(file => !file.endsWith('theme.css')))
     t.strictSame(
       namedIn(sheet).filter(name => theme.includes(name)),

@@ -83,9 +83,9 @@ type BadRequest = { readonly path: string; readonly hasKey: boolean }
 
 type BadPathOf = (place: Location, bounds: Bounds) => string
 
-// 404. Ids are digits, so that none of these is one.
+// 404. Ids are digits, and no slug is one of these.
 const unknownPlaces: readonly BadPathOf[] = [
-  ({ type, slug_en }) => `/weather/${type}/${encodeURIComponent(slug_en)}`,
+  ({ type, slug_en }) => `/weather/${type}/${encodeURIComponent(slug_en)}-city`,
   ({ type, id }) => `/weather/${type}/x${id}`,
   ({ type }) => `/forecast/${type}/undefined?days=3`,
   ({ type }) => `/locations/${type}/null`,
