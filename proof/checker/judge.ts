@@ -14,6 +14,7 @@ import { withinBudget } from './budget.ts'
 import { exactAfterwards, exactWhileServing, resetAtMidnight, withinLimit } from './counts.ts'
 import { describe, factsOf } from './facts.ts'
 import { changesInForce, revokedRefused } from './keys.ts'
+import { allOrNone } from './lists.ts'
 import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
 import type { Rule } from './rule.ts'
@@ -37,6 +38,7 @@ const rules: Readonly<Record<PromiseNumber, Rule>> = {
   14: neverBack,
   15: purgedIsGone,
   16: renewedInForce,
+  17: allOrNone,
 }
 
 const mostOfOne = 5

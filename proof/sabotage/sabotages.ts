@@ -47,13 +47,13 @@ what Redis lost is not counted again [6 8] src/stores/redis/usage-scripts.ts
   - local used = before + admitted - mine
   + local used = before + (value and admitted - mine or 0)
 units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
-  - count.admitted += 1
-  -       waiter(undefined, { allowed: true, remaining: left - 1 })
-  +       waiter(undefined, { allowed: true, remaining: left - 1 })
+  - count.admitted += units
+  -       waiter(undefined, { allowed: true, remaining: left - units })
+  +       waiter(undefined, { allowed: true, remaining: left - units })
   + 
 remaining is that of before the request [7 8] src/keys/meter.ts
-  - limit - (used - granted) - i - 1
-  + limit - (used - granted) - i
+  - limit - (used - granted) - taken
+  + limit - (used - granted) - taken + 1
 every tag is taken for the present one [5] src/api/representation.ts
   - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
   + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
@@ -107,11 +107,11 @@ a secret that is being replaced ends at once [11] src/keys/authentication.ts
   - if (hasPassed(found.validUntil))
   + if (found.validUntil !== null)
 weather says that it stays right beyond its quarter-hour [4] src/api/rendered-weather.ts
-  - secondsBetween(readAt, Math.min(rendered.endsAt, freshUntil))
+  - secondsBetween(readAt, Math.min(endsAt, freshUntil))
   + secondsBetween(readAt, freshUntil)
 weather says that it stays right although it is stale [4] src/api/rendered-weather.ts
-  - Math.min(rendered.endsAt, freshUntil)
-  + rendered.endsAt
+  - Math.min(endsAt, freshUntil)
+  + endsAt
 a used-up quota says to come back in a second [2] src/api/refusals.ts
   - String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))
   + String(Math.max(1, Math.min(1, resetsAt - now)))
@@ -130,6 +130,15 @@ a wrong method is not told which are right [2] src/api/refusals.ts
 errors may be kept by caches [2] src/api/problem.ts
   - cache-control: no-store
   + cache-control: private, max-age=60
+a list of places takes the units that are left [7 8] src/stores/redis/usage-scripts.ts
+  - granted = granted + units < 0 and 0 or -units
+  + granted = math.min(granted, -units)
+a list of places costs a place less [7 8 17] src/api/place-list.ts
+  - return listQueries[name](query).places.length
+  + return Math.max(1, listQueries[name](query).places.length - 1)
+a list of places has the first one twice [2 17] src/api/joined-weather.ts
+  - const items = all.map(found => itemOf(found, readAt, days))
+  + const items = [...all.slice(0, 1), ...all.slice(0, -1)].map(found => itemOf(found, readAt, days))
 names are English whatever is asked for [2] src/api/response-bodies.ts
   - (lang === 'en' ? name_en : name_bn)
   + (lang === 'en' ? name_en : name_en)

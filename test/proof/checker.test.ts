@@ -10,6 +10,8 @@ import {
   exhausted,
   historyOf,
   life,
+  listed,
+  listRefused,
   midnight,
   named,
   noon,
@@ -196,6 +198,13 @@ const cases: readonly Case[] = [
     [said, renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
     [said, named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
   ],
+  // Of a list each place takes a unit.
+  [7, [said, listed(1, 1, 7), counted(2, 0)], [said, listed(1, 1, 7), counted(2, 1)]],
+  [7, [counted(1, 2), counted(2, 1), listRefused(3, 1)], [said, counted(1, 2), listRefused(2, 2)]],
+  [3, [said, listed(1, 1, 7)], [said, listed(1, 1, 8)]],
+  [17, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
+  [17, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
+  [17, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
 ]
 
 t.strictSame(
