@@ -15,16 +15,21 @@ import { InputError, messageOf } from './common/errors.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
+import { upstreamNamesIn } from './config/upstreams.ts'
 import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
+import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
 import { openMetering } from './keys/metering.ts'
+import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
 import { createCacheAdmin } from './operate/cache-admin.ts'
 import { createCacheWarm } from './operate/cache-warm.ts'
 import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
-import { createSelfReport, reportText } from './operate/instance-report.ts'
+import { createFleetOutages } from './operate/fleet-outages.ts'
+import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
+import { createKeyPanel } from './operate/key-panel.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
@@ -41,6 +46,8 @@ import type { OpenLog } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createObservers } from './telemetry/observers.ts'
 import { openOutages } from './telemetry/outages.ts'
+import { openServiceDays } from './telemetry/service-days.ts'
+import { createServiceStatus } from './telemetry/service-status.ts'
 import { watchStoreFile } from './telemetry/store-file-watch.ts'
 import { createStoreWatch } from './telemetry/store-watch.ts'
 import type { Tracing } from './telemetry/tracing.ts'
@@ -95,7 +102,11 @@ export const startGateway = async (
   await using opening = new AsyncDisposableStack()
   const opened = <Part extends { close(): unknown }>(part: Part): Part =>
     opening.adopt(part, async () => void (await part.close()))
-  const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
+  const metrics = createMetrics({
+    clock,
+    store: config.redis.url === null ? 'embedded' : 'redis',
+    upstreams: config.provider.fallbacks.length > 0 ? upstreamNamesIn(config) : [],
+  })
   const accessLogIn = ({ log: settings }: Config) =>
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
@@ -119,7 +130,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(next.quota.tiers)
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota))
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.') || isChanged('quota.')) api.apply({ ...next.server, ...next.quota })
@@ -134,7 +145,8 @@ export const startGateway = async (
       : undefined
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = opened(createKeyDirectory(store, clock))
-  const usageDetail = opened(createUsageDetail(store, calendar, clock))
+  const activities = createKeyActivities(calendar, clock)
+  const usageDetail = opened(createUsageDetail(store, calendar, clock, activities.used))
 
   // Whole, so that an error says where a relative path was looked for.
   const path = catalogueFile(config.catalogue.path)
@@ -152,7 +164,14 @@ export const startGateway = async (
   const forecast = createForecast()
   const recordSpending = () => forecast.record(budget.state().windows, clock.now())
   const history = opened(createHistory(metrics.totals, clock, recordSpending))
-  const self = createSelfReport({ phase: () => readiness.phase, reload, outages, history, clock })
+  const self = createSelfReport({
+    phase: () => readiness.phase,
+    reload,
+    outages,
+    circuit: () => upstream.account.breaker.state().state,
+    history,
+    clock,
+  })
   const fleetSettings = createFleetSettings(clock, log)
   const upstream = openUpstream(config, {
     store,
@@ -173,21 +192,48 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account } = upstream
-  const { provider, budget, runs } = account
+  const { grid, timelines, account, accounts } = upstream
+  const { budget, runs } = account
   leave = async () => {
-    if (!budget.isSettled() || !(await metering.meter.isReported())) return
+    if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
-  opened(watchBudget(budget.state, clock.now, log))
+  for (const { name, account } of accounts.all)
+    opened(
+      watchBudget(account.budget.state, clock.now, name === undefined ? log : log.child({ upstream: name })),
+    )
 
-  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
-  const apiObserver = { ...observers.api, used: usageDetail.count, access: accessLogIn(config) }
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock)
+  const status = config.server.statusPage
+    ? createServiceStatus({
+        timelines,
+        runs,
+        outages: createFleetOutages(store, timelines.instance, outages, clock),
+        days: opened(
+          openServiceDays({
+            store,
+            instance: timelines.instance,
+            answered: metrics.answered,
+            outages: () => recentOutages(outages, clock),
+            calendar,
+            clock,
+          }),
+        ),
+        clock,
+      })
+    : undefined
+  const apiObserver = {
+    ...observers.api,
+    used: usageDetail.count,
+    refused: activities.refused,
+    access: accessLogIn(config),
+  }
   const api = buildApi(
     {
       authenticate,
       quota: metering.quota,
+      usage: store,
       grid,
       timelines,
       calendar,
@@ -195,6 +241,7 @@ export const startGateway = async (
       catalogue,
       clock,
       trace: tracing?.request,
+      status,
       observer: apiObserver,
     },
     {
@@ -205,7 +252,7 @@ export const startGateway = async (
     },
   )
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const running = { timelines, runs }
+  const running = { timelines, runs, config: reload.running }
   const cache = createCacheAdmin(config, { store, catalogue, clock, running })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
@@ -222,7 +269,7 @@ export const startGateway = async (
     dayUsage: createDayUsage({
       ...metering,
       loads: upstream.loads,
-      read: storeNow => readUsage(store, reload.running().quota.tiers, calendar, storeNow),
+      read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
       calendar,
     }),
     catalogue,
@@ -249,7 +296,15 @@ export const startGateway = async (
       passthrough: account.passthrough,
       cache: { ...cache, ...warming },
       keys: {
-        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
+        panel: createKeyPanel({
+          store,
+          dayUsage: parts.dayUsage,
+          activities,
+          tiers: () => tiersOf(reload.running().quota),
+          calendar,
+          now: () => metering.storeClock.now(),
+        }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
       status: {
@@ -294,7 +349,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     healthUrl,
-    settled: provider.settled,
+    settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {

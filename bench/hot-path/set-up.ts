@@ -60,7 +60,7 @@ export const setUp = async () => {
   const observers = createObservers(metrics, log, outages, clock)
   const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(
-    { authenticate, quota, ...weather, catalogue, clock, observer },
+    { authenticate, quota, usage: store, ...weather, catalogue, clock, observer },
     { ...apiOptions, tls: { ...apiOptions.tls, http2: false } },
   )
   const close = async (): Promise<void> => {

@@ -39,7 +39,15 @@ const writeKeys = async (store: Store, size: number): Promise<Keys> => {
   await store.ensureSubscriber({ id: subscriberId, name: 'Bench', createdAt: 0, revokedAt: null })
   const presented = Array.from({ length: size }, () => createKey())
   const ids = presented.map(() => `key_${randomBase62(12)}`)
-  const none = { limit: null, revokedAt: null, expiresAt: null, externalId: null, formers: [] }
+  const none = {
+    limit: null,
+    revokedAt: null,
+    expiresAt: null,
+    externalId: null,
+    restrictions: null,
+    rates: null,
+    formers: [],
+  }
   await forAll(presented, 1_000, (key, i) =>
     store.addKey({
       ...none,

@@ -101,10 +101,11 @@ const checkBody = (answer: Answer): void => {
   const body = jsonOf(answer)
   demand(body, 'a body that is not one JSON object', answer.body.toString('latin1'))
   if (answer.status === 200) return
-  const { error, code } = body
+  const { error, code, doc_url: docUrl } = body
   demand(typeof error === 'string' && error !== '', 'a failure without error', JSON.stringify(body))
   const isCode = typeof code === 'string' && /^[a-z][a-z0-9_]+$/.test(code)
   demand(isCode, 'a failure without code', JSON.stringify(body))
+  demand(docUrl === `/docs#error-${code}`, 'a failure that leads nowhere', JSON.stringify(body))
   demand(error.length <= longestError, 'an error that is too long', error)
   demand(!/\p{Cc}/u.test(error) && error.isWellFormed(), 'an error with control characters', error)
 }

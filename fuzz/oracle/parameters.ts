@@ -7,9 +7,9 @@ import { type Place, placeOf, placeTypes } from './places.ts'
 export type Decision = { readonly statuses: readonly number[]; readonly wanted?: Wanted }
 type ListWanted = { type: string; parentId: string | undefined; q: string; limit: number; offset: number }
 export type Wanted = Readonly<
-  | { kind: 'weather'; place: Place; lang: string }
-  | { kind: 'point'; latitude: number; longitude: number; lang: string }
-  | { kind: 'forecast'; place: Place; days: number }
+  | { kind: 'weather'; place: Place; lang: string; hasWords: boolean }
+  | { kind: 'point'; latitude: number; longitude: number; lang: string; hasWords: boolean; hasPlace: boolean }
+  | { kind: 'forecast'; place: Place; days: number; hasWords: boolean }
   | { kind: 'detail'; place: Place }
   | ({ kind: 'list' } & ListWanted)
 >
@@ -38,8 +38,8 @@ const decideEndpoint = (segments: readonly string[], query: string): Decision =>
   if (name === 'weather' && segments.length === 4 && first === 'coords')
     return decidePoint(second, third, query)
   if (segments.length !== 3) return absent
-  if (name === 'weather') return decidePlace(first, second, query, ['lang'])
-  if (name === 'forecast') return decidePlace(first, second, query, ['days'])
+  if (name === 'weather') return decidePlace(first, second, query, ['lang', 'include'])
+  if (name === 'forecast') return decidePlace(first, second, query, ['days', 'include'])
   return name === 'locations' ? decidePlace(first, second, query, []) : absent
 }
 
@@ -47,20 +47,30 @@ const decidePlace = (type: string, id: string, query: string, names: readonly st
   const given = parametersOf(query, names)
   const lang = languageOf(given)
   const days = numberOf(given?.get('days'), 1, 7, 7)
-  if (!given || lang === undefined || days === undefined || !isType(type)) return bad
+  const included = additionsOf(given, ['text'])
+  if (!given || lang === undefined || days === undefined || !included || !isType(type)) return bad
+  const hasWords = included.includes('text')
+  // The forecast has a language only for its words.
+  if (hasWords && names.includes('days')) {
+    const named = parametersOf(query, ['lang'])
+    if (!named || languageOf(named) === undefined) return bad
+  }
   const place = placeOf(type, id)
   if (!place) return absent
-  if (names.includes('lang')) return { statuses: [200], wanted: { kind: 'weather', place, lang } }
-  if (names.includes('days')) return { statuses: [200], wanted: { kind: 'forecast', place, days } }
+  if (names.includes('lang')) return { statuses: [200], wanted: { kind: 'weather', place, lang, hasWords } }
+  if (names.includes('days')) return { statuses: [200], wanted: { kind: 'forecast', place, days, hasWords } }
   return { statuses: [200], wanted: { kind: 'detail', place } }
 }
 
 const decidePoint = (lat: string, lng: string, query: string): Decision => {
-  const given = parametersOf(query, ['lang'])
+  const given = parametersOf(query, ['lang', 'include'])
   const lang = languageOf(given)
+  const included = additionsOf(given, ['place', 'text'])
   const [latitude, longitude] = [degreesOf(lat, 20, 27), degreesOf(lng, 87.5, 93)]
-  if (!given || lang === undefined || latitude === undefined || longitude === undefined) return bad
-  return { statuses: [200], wanted: { kind: 'point', latitude, longitude, lang } }
+  if (!given || lang === undefined || latitude === undefined || longitude === undefined || !included)
+    return bad
+  const [hasWords, hasPlace] = [included.includes('text'), included.includes('place')]
+  return { statuses: [200], wanted: { kind: 'point', latitude, longitude, lang, hasWords, hasPlace } }
 }
 
 const parents: Readonly<Record<string, string>> = {
@@ -105,6 +115,16 @@ const parametersOf = (query: string, names: readonly string[]): Map<string, stri
 const languageOf = (given: Map<string, string> | undefined): string | undefined => {
   const lang = given?.get('lang') ?? 'bn'
   return lang === 'bn' || lang === 'en' ? lang : undefined
+}
+
+/** Undefined where one is unknown. */
+const additionsOf = (
+  given: Map<string, string> | undefined,
+  known: readonly string[],
+): readonly string[] | undefined => {
+  const text = given?.get('include') ?? ''
+  const named = text === '' ? [] : text.split(',')
+  return named.every(name => known.includes(name)) ? named : undefined
 }
 
 const within = (text: string, form: RegExp, least: number, most: number): number | undefined =>

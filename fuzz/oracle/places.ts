@@ -6,6 +6,7 @@ export type Place = {
   readonly id: string
   readonly type: string
   readonly parent_id: string | null
+  readonly slug_en: string
   readonly name_en: string
   readonly name_bn: string
   readonly latitude: number
@@ -26,7 +27,12 @@ export const places: readonly Place[] = all
 
 const byId = new Map(places.map(place => [place.id, place]))
 
-export const placeOf = (type: string, id: string): Place | undefined => {
-  const place = byId.get(id)
-  return place?.type === type ? place : undefined
+const bySlug = Map.groupBy(places, ({ type, slug_en }) => `${type} ${slug_en}`)
+
+/** By its id, or by a slug that no other place of the type has. */
+export const placeOf = (type: string, given: string): Place | undefined => {
+  const place = byId.get(given)
+  if (place?.type === type) return place
+  const [found, ...others] = bySlug.get(`${type} ${given.toLowerCase()}`) ?? []
+  return others.length === 0 ? found : undefined
 }

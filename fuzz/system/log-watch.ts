@@ -4,7 +4,7 @@
 import { Fault } from '../fault.ts'
 
 const maxLineLength = 64 * 1024
-const keyLike = /svc_live_[0-9A-Za-z]{8,}/
+const keyLike = /svc_(?:live|test)_[0-9A-Za-z]{8,}/
 
 /** @param secret of the key that is used @param onLine called for every line that is JSON */
 export const createLogWatch = (

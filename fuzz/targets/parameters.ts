@@ -33,6 +33,8 @@ const checkBody = (body: Listed, wanted: Wanted, when: Interval): void => {
     const name = `${latitude.toFixed(3)}, ${longitude.toFixed(3)}`
     has(location.latitude === latitude && location.longitude === longitude, 'coordinates')
     has(location.type === 'coords' && location.name_en === name && location.name_bn === null, 'names')
+    has('place' in body === wanted.hasPlace, 'the places near it')
+    checkWords(body, wanted.hasWords)
     checkWeather(body as WeatherBody, when)
     return
   }
@@ -41,11 +43,29 @@ const checkBody = (body: Listed, wanted: Wanted, when: Interval): void => {
     location.id === place.id && location.type === place.type && location.name_en === place.name_en
   has(isPlace, `${place.type} ${place.id}`)
   if (wanted.kind === 'detail') has(location.population === place.population, 'detail')
+  if (wanted.kind !== 'detail') checkWords(body, wanted.hasWords)
   if (wanted.kind === 'forecast') checkForecast(body as WeatherBody, when, wanted.days)
   if (wanted.kind !== 'weather') return
   const name = wanted.lang === 'en' ? place.name_en || place.name_bn : place.name_bn || place.name_en
   has(location.name === name, `name in ${wanted.lang}`)
   checkWeather(body as WeatherBody, when)
+}
+
+/** Each block has as many words and icons as codes, or none. */
+const checkWords = (body: Listed, hasWords: boolean): void => {
+  for (const name of ['current', 'hourly', 'daily']) {
+    const block = body[name] as Listed | undefined
+    if (!block) continue
+    const [codes = [], texts = [], icons = []] = ['weather_code', 'weather_text', 'icon'].map(
+      column => [block[column]].flat() as unknown[],
+    )
+    const fits = (words: unknown[]) =>
+      hasWords
+        ? words.length === codes.length &&
+          words.every((word, i) => (codes[i] === null ? word === null : typeof word === 'string'))
+        : words.length === 1 && words[0] === undefined
+    demand(fits(texts) && fits(icons), 'words that do not fit the codes', `${name}: ${texts} ${icons}`)
+  }
 }
 
 const idsOf = (body: Listed): string[] => ((body.results ?? []) as Listed[]).map(({ id }) => String(id))

@@ -59,7 +59,8 @@ const id = (level: string): Text => {
   const own = places.filter(place => place.type === level)
   const some = (all: typeof places) => pick(...all.map(place => place.id))
   const existing = own.length > 0 ? mostly(90, some(own), some(places)) : some(places)
-  return mostly(80, existing, inAscii(fc.oneof(pick(...badIds), word)))
+  const slug = pick(...own.slice(0, 400).map(place => place.slug_en), 'Dhaka', 'durgapur')
+  return weighted([70, existing], [10, slug], [20, inAscii(fc.oneof(pick(...badIds), word))])
 }
 const place = type.chain(level => joined(`${level}/`, id(level)))
 
@@ -113,8 +114,13 @@ const search = weighted(
 /** The key in the URL, where some clients put it by mistake, in the spellings that a URL allows. */
 const keyBegins = words('svc%5Flive%5F svc%5flive_ %73vc_live_ s%76c_l%69ve_')
 const misplacedKey = pick(keyPlaceholder, ...keyBegins.map(begin => begin + secretPlaceholder))
+const included = fc.oneof(
+  pick('', ...words('text place place,text text%2cplace text,text Text text, ,text')),
+  word,
+)
 const valuesOf: readonly (readonly [name: Text | string, value: Text])[] = [
   ['lang', fc.oneof(pick('', ...words('bn en EN fr %65n en%00')), word)],
+  ['include', included],
   ['days', number(1, 7)],
   ['limit', number(1, 100)],
   ['offset', fc.oneof(number(0, 600), fc.nat(5_000).map(String))],
@@ -150,6 +156,7 @@ const query = (...wanted: Text[]): Text =>
     })
 const perhaps = (...of: (Text | string)[]): Text => mostly(50, joined(...of), fc.constant(''))
 const lang = pick('', 'lang=bn', 'lang=en')
+const addition = pick('', '', '', 'include=text', 'include=place', 'include=place,text')
 const listed = [
   joined('type=', type),
   perhaps('limit=', number(1, 100)),
@@ -167,8 +174,8 @@ const longValues = ['x', '%20', "'", '%F0%9F%91%8D'].map(each =>
 )
 
 const endpoints: Readonly<Record<string, Text>> = {
-  weather: joined('/api/v1/weather/', place, query(lang)),
-  coords: joined('/api/v1/weather/coords/', degrees(20, 27), '/', degrees(87.5, 93), query(lang)),
+  weather: joined('/api/v1/weather/', place, query(lang, addition)),
+  coords: joined('/api/v1/weather/coords/', degrees(20, 27), '/', degrees(87.5, 93), query(lang, addition)),
   list: joined('/api/v1/locations', query(...listed)),
   'list with links': joined(
     ...[
@@ -182,7 +189,7 @@ const endpoints: Readonly<Record<string, Text>> = {
     fc.oneof(...longValues),
   ),
   detail: joined('/api/v1/locations/', place, query()),
-  forecast: joined('/api/v1/forecast/', place, query(perhaps('days=', number(1, 7)))),
+  forecast: joined('/api/v1/forecast/', place, query(perhaps('days=', number(1, 7)), lang, addition)),
   'other paths': joined(
     several(segments, 0, 6).map(all => all.map(each => `/${each}`).join('') || '/'),
     query(),

@@ -27,8 +27,10 @@ the hours begin an hour early [4] src/api/answer.ts
   - text.hourly(timeline, readAt, hourlyHours)
   + text.hourly(timeline, readAt - 3_600_000, hourlyHours)
 a limit is a request higher [2 6 7 11] src/keys/authentication.ts
-  - client: { keyId, subscriberId, tier, limit } }
-  + client: { keyId, subscriberId, tier, limit: limit + 1 } }
+  -         limit,
+  -         isTest:
+  +         limit: limit + 1,
+  +         isTest:
 the budget grants whatever is wanted [12] src/stores/redis/spending.ts
   - grant = math.min(grant, math.max(0, floor(room / unit) * unit))
 the quota ends at midnight UTC [9] src/keys/metering.ts
@@ -52,8 +54,8 @@ units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
   +       waiter(undefined, { allowed: true, remaining: left - units })
   + 
 remaining is that of before the request [7 8] src/keys/meter.ts
-  - limit - (used - granted) - taken
-  + limit - (used - granted) - taken + 1
+  - limit - (used - granted) - taken)
+  + limit - (used - granted) - taken + unitsEach)
 every tag is taken for the present one [5] src/api/representation.ts
   - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
   + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
@@ -125,7 +127,7 @@ a page of a list has a place too many [2] src/api/location-endpoints.ts
   - catalogue.list({ type, parentId, q, limit, offset })
   + catalogue.list({ type, parentId, q, limit: limit + 1, offset })
 a wrong method is not told which are right [2] src/api/refusals.ts
-  - sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' }
+  - sentences.http.method(methodOf(request)), methods
   + sentences.http.method(methodOf(request)), {}
 errors may be kept by caches [2] src/api/problem.ts
   - cache-control: no-store

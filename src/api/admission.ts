@@ -1,17 +1,20 @@
 // Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
-// key, quota, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
+// key, quota, what the key is bound to, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
 // quota's. refusals.ts has what is looked at more closely, and what a refusal says.
 
 import type { IncomingMessage } from 'node:http'
+import { isoOf } from '../common/calendar.ts'
 import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
+import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
-import { keyProblem, methodProblem, quotaProblem, type Transport } from './refusals.ts'
+import { keyProblem, methodProblem, quotaProblem, restrictionProblem, type Transport } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
+import { testErrorOf } from './test-errors.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -19,9 +22,9 @@ export type AdmissionParts = {
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
+/** `allowed`, `exhausted`, the reason why a key was refused here or at all, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal): void
+  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal): void
 }
 
 /** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
@@ -42,6 +45,7 @@ type Counting = Pick<Connections, 'authenticated'>
 export const createAdmission = (
   { authenticate, quota, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
+  addressOf: (request: IncomingMessage) => string | undefined,
 ) => {
   // Nearly all requests name the same host. An empty one is none.
   let goodHost: string | null = null
@@ -76,11 +80,15 @@ export const createAdmission = (
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
+    state.isTest = client.isTest
     if (state.readCost) state.cost = state.readCost()
-    quota.take(client, state.arrivedAt, state.cost ?? 1, (error, decision) => {
+    quota.take(client, state.arrivedAt, unitsOf(state), (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
-        next(decision ? enforce(request, state, decision) : error)
+        const problem = decision ? enforce(request, state, decision) : error
+        const wanted = !problem && client.isTest && request.headers['x-test-error']
+        if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
+        else next(problem)
       } catch (fault) {
         // A fault of the program, which must not keep the other requests of the batch from their answers.
         queueMicrotask(() => {
@@ -89,7 +97,7 @@ export const createAdmission = (
       }
     })
   }
-  /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
+  /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
     state: RequestState,
@@ -98,6 +106,16 @@ export const createAdmission = (
     const { method } = request
     state.isDecided = true
     state.remaining = remaining
+    const bound = state.client?.bound
+    if (allowed && bound !== undefined) {
+      const given = { origin: request.headers.origin, endpoint: state.endpoint }
+      const refusal = bound.refusal(given, () => addressOf(request))
+      if (refusal !== undefined) {
+        state.reason = refusal
+        observer.admission(refusal)
+        return restrictionProblem(refusal, bound.restrictions, { ...given, address: addressOf(request) })
+      }
+    }
     observer.admission(allowed ? 'allowed' : 'exhausted')
     if (!allowed)
       return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
@@ -106,8 +124,8 @@ export const createAdmission = (
 
   return {
     /**
-     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
-     * which the store has counted. @throws Problem of the transport
+     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or
+     * in the turn in which the store has counted. @throws Problem of the transport
      */
     decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
       checkTransport(request)
@@ -142,6 +160,10 @@ export const createAdmission = (
   }
 }
 
+/** The units that a request takes. A key that asks about itself only reads its count. */
+export const unitsOf = ({ endpoint, cost = 1 }: Pick<RequestState, 'endpoint' | 'cost'>): number =>
+  endpoint === 'key' ? 0 : cost
+
 const nobody: Charged = { client: null, remaining: 0 }
 
 /** The figures of a request; zeros before its key is known. Instants in ms since the epoch. */
@@ -157,6 +179,9 @@ export const rateLimitLines = (limit: RateLimit): string => {
   putRateLimit(parts, 0, limit)
   return parts.join('')
 }
+
+/** Of every response to a test key. */
+export const testLine = 'x-test-data: fixed\r\n'
 
 export const rateLimitParts = 5
 
@@ -174,7 +199,10 @@ export const putRateLimit = (
   parts[from + 1] = left
   parts[from + 2] = isKnown ? lines.policy : '\r\n'
   parts[from + 3] = isKnown ? left : ''
-  parts[from + 4] = isKnown ? lines.end : ''
+  const end = isKnown ? lines.end : ''
+  // ISO 8601 in UTC, as the texts of all responses.
+  parts[from + 4] =
+    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
 }
 
 /** What the lines of all keys with a limit have in common, made once a second. */

@@ -5,11 +5,12 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
-import { apiPrefix, type EndpointName, endpoints, isList, templateOf } from '../common/endpoints.ts'
+import { apiPrefix, type EndpointName, endpoints, isList, keyPath, templateOf } from '../common/endpoints.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
 import type { Quota } from '../keys/meter.ts'
-import { type AdmissionParts, createAdmission } from './admission.ts'
+import type { ServiceStatus } from '../telemetry/service-status.ts'
+import { type AdmissionParts, createAdmission, unitsOf } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
@@ -17,9 +18,11 @@ import type { ConnectionCount, ConnectionObserver } from './connection/connectio
 import { writerOfBoth } from './connection/http2.ts'
 import { headOf, keptLines, type WriteReady } from './connection/ready-response.ts'
 import { createCors, preflightLines } from './cors.ts'
+import { withFixedWeather } from './fixed-weather.ts'
+import { createKeyEndpoint, type KeyEndpointParts } from './key-endpoint.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
-import { badRequest, notFound, Problem, problemOf, problemResponse } from './problem.ts'
+import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
 import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
@@ -31,6 +34,8 @@ import { type OpenServer, openServer, type ServerOptions } from './server.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
+  /** A request with a known key ended in an error with this code. */
+  readonly refused?: (keyId: string, code: string) => void
   /** A request ended in 500, with this cause. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields have changed. */
@@ -39,9 +44,12 @@ type ApiObserver = AnswerObserver & {
 
 export type ApiParts = Omit<AdmissionParts, 'observer'> &
   WeatherEndpointParts &
+  KeyEndpointParts &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
+    /** How the service is, for the status page; undefined where there is none. */
+    readonly status?: (() => Promise<ServiceStatus>) | undefined
     /** By default the writer that is right on this Node. */
     readonly writeReady?: WriteReady
   }
@@ -89,9 +97,15 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const isTrusted = createIsTrusted(options.trustedProxies)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
-  const admission = createAdmission(parts, transport)
+  const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
+    clientAddress.behind(
+      clientAddress.ofPeer(socket.remoteAddress),
+      headers['x-forwarded-for'] as string | undefined,
+    )
+  const admission = createAdmission(parts, transport, addressOf)
+  const docUrl = createDocUrl(options.publicUrl)
   const server = openServer(
-    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live },
+    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
     options,
   )
   const { app, connections } = server
@@ -127,10 +141,14 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.decorateRequest('state')
   app.addHook('onRequest', hook)
 
-  const answers = { ...weatherEndpointsOf(parts), ...locationEndpointsOf(parts.catalogue, options.keepBytes) }
+  const answers = {
+    ...weatherEndpointsOf({ ...parts, docUrl }),
+    ...locationEndpointsOf(parts.catalogue, options.keepBytes),
+  }
+  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather({ ...parts, docUrl })) }
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names) {
-    const handler = handlerOf(answers[name], send)
+    const handler = handlerOf(answers[name], ofTests[name], send)
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,
@@ -144,7 +162,17 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         : handler,
     })
   }
-  routeReference(app, send, clientAddress, { publicUrl: options.publicUrl, isBehindProxy })
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: apiPrefix + keyPath,
+    config: { endpoint: 'key' },
+    handler: createKeyEndpoint(parts, send),
+  })
+  routeReference(app, send, clientAddress, {
+    publicUrl: options.publicUrl,
+    isBehindProxy,
+    status: parts.status && { read: parts.status, timeZone: parts.calendar.zone, clock },
+  })
   app.setNotFoundHandler(request => {
     throw nothingAt(request, names)
   })
@@ -152,15 +180,18 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { state, id, raw } = request
     admission.failed(state, error)
     const problem = problemOf(error, clock.now())
+    const keyId = state.keyId ?? state.refusedKeyId
+    if (keyId !== undefined) observer.refused?.(keyId, problem.code)
     const isUnauthenticated = !state.client && problem.status < 500
     if (problem.endsConnection && !isHttp2(raw)) state.connection.isEnding = true
     const stays = !isUnauthenticated || connections.refused(state.connection)
-    if (problem.status >= 500) {
+    // One that was asked for is no failure.
+    if (problem.status >= 500 && problem !== error) {
       state.reason = error instanceof AbohawaError ? error.code : 'internal'
       state.cell = failedCellOf(error)
       observer.failed(error, id)
     }
-    const { lines, body } = problemResponse(problem)
+    const { lines, body } = problemResponse(problem, docUrl)
     const { status, endsConnection } = problem
     send.ready(request, reply, status, headOf(status, lines), [body], endsConnection || !stays)
   })
@@ -190,10 +221,10 @@ const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] 
   notModifiedCost === 1
     ? undefined
     : state => {
-        const { client, arrivedAt, cost = 1 } = state
+        const { client, arrivedAt } = state
         // Open pages have no key.
         if (!client) return
-        const units = quota.giveBack(client, arrivedAt, cost * (1 - notModifiedCost))
+        const units = quota.giveBack(client, arrivedAt, unitsOf(state) * (1 - notModifiedCost))
         state.remaining += units
         if (state.cost !== undefined) state.cost -= units
       }

@@ -2,6 +2,7 @@
 // preflight. Counts nothing, and refuses no request but a preflight.
 
 import { LRUCache } from 'lru-cache'
+import { createStarMatch, isStarred } from '../common/web-origin.ts'
 
 export type Cors = NonNullable<ReturnType<typeof createCors>>
 
@@ -18,6 +19,8 @@ const exposed = [
   'x-request-id',
   'cache-status',
   'link',
+  'x-key-expires',
+  'content-location',
   'date',
 ].join(', ')
 
@@ -26,7 +29,7 @@ export const preflightLines = [
   'access-control-allow-methods: GET, HEAD',
   // The headers that the API reads, and those of clients and tracers: a browser stops a request with any other header.
   `access-control-allow-headers: ${[
-    ...['x-api-key', 'x-request-id', 'if-none-match', 'traceparent', 'tracestate'],
+    ...['x-api-key', 'x-request-id', 'if-none-match', 'x-test-error', 'traceparent', 'tracestate'],
     // Firefox and Safari let a page set user-agent.
     ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace', 'user-agent'],
   ].join(', ')}`,
@@ -43,19 +46,14 @@ export const createCors = (origins: readonly string[]) => {
     `${varied}access-control-allow-origin: ${origin}\r\naccess-control-expose-headers: ${exposed}\r\n`
   const linesOf = new Map(origins.map(origin => [origin, allowing(origin)]))
   const any = linesOf.get('*')
-  const starred = origins.filter(origin => origin.includes('://*.')).map(origin => origin.split('*', 2))
+  const starred = origins.filter(isStarred)
+  const matchesStar = createStarMatch(starred)
   const matched = new LRUCache<string, string>({ max: 500 })
   // Only what the configuration holds is ever written, and labels in place of its stars.
   const withStar = (origin: string): string | undefined => {
     const known = matched.get(origin)
     if (known !== undefined) return known
-    const isMatch = starred.some(
-      ([before = '', after = '']) =>
-        origin.startsWith(before) &&
-        origin.endsWith(after) &&
-        label.test(origin.slice(before.length, origin.length - after.length)),
-    )
-    if (!isMatch) return undefined
+    if (!matchesStar(origin)) return undefined
     const lines = allowing(origin)
     matched.set(origin, lines)
     return lines
@@ -69,5 +67,3 @@ export const createCors = (origins: readonly string[]) => {
     allows: (origin: string | undefined): boolean => given(origin) !== undefined,
   }
 }
-
-const label = /^[a-z0-9_-]{1,63}$/

@@ -9,7 +9,7 @@ import type { Chunks } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded } from './content-coding.ts'
 import { type GzipPart, gzipOfParts, partBehind, storedPart } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
-import { Problem, problemOf, problemResponse } from './problem.ts'
+import { type DocUrl, Problem, problemOf, problemResponse } from './problem.ts'
 import type { RenderedWeather, WeatherPart } from './rendered-weather.ts'
 import { type Representation, tagOf } from './representation.ts'
 
@@ -42,15 +42,19 @@ export const expectedError = (error: unknown): Failed => {
   throw error
 }
 
-export const createJoinedWeather = (read: Answers['read'], { part, deflated }: RenderedWeather) => {
+export const createJoinedWeather = (
+  read: Answers['read'],
+  { part, deflated }: RenderedWeather,
+  docUrl: DocUrl,
+) => {
   const itemOf = (found: ReadPlace | Failed, readAt: number, days: number | undefined): Item => {
-    if ('error' in found) return refusedOf(found)
+    if ('error' in found) return refusedOf(found, docUrl)
     const { result, place } = found
     try {
       // What was read before others had to be loaded is cut for the same instant.
       return part(result.readAt === readAt ? result : { ...result, readAt }, place, days)
     } catch (error) {
-      return refusedOf(expectedError(error))
+      return refusedOf(expectedError(error), docUrl)
     }
   }
 
@@ -142,9 +146,13 @@ const startsOf = (list: PlaceList): readonly (GzipPart | undefined)[] => {
   return made
 }
 
-const refusedOf = ({ error }: Failed): Refused => {
+const refusedOf = ({ error }: Failed, docUrl: DocUrl): Refused => {
   const problem = problemOf(error, 0)
-  return { body: problemResponse(problem).body, code: problem.code, isFailure: problem.status >= 500 }
+  return {
+    body: problemResponse(problem, docUrl).body,
+    code: problem.code,
+    isFailure: problem.status >= 500,
+  }
 }
 
 const tagIn = (item: Item): string => ('body' in item ? String(item.body) : item.place.tag + item.slice.tag)

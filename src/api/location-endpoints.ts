@@ -10,7 +10,7 @@ import { withoutKeys } from '../common/key-redaction.ts'
 import { encodeWhole } from './content-coding.ts'
 import { locationsParameters, type Query, queryOf } from './parameters.ts'
 import { type CurrentCatalogue, findLocation } from './places.ts'
-import { type Endpoint, type Representation, tagOf } from './representation.ts'
+import { type Endpoint, locatedAt, type Representation, tagOf } from './representation.ts'
 import { detailOf, listOf } from './response-bodies.ts'
 import { unpooledText } from './unpooled.ts'
 
@@ -54,7 +54,10 @@ export const locationEndpointsOf = (
     location: ({ params: { type = '', id = '' } }) => {
       const catalogue = served.current
       const location = findLocation(catalogue, type, id)
-      return rendered(location.id, catalogue, () => ({ body: { location: detailOf(location, catalogue) } }))
+      const found = rendered(location.id, catalogue, () => ({
+        body: { location: detailOf(location, catalogue) },
+      }))
+      return id === location.id ? found : locatedAt(found, location.id, {})
     },
   }
 }

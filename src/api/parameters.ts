@@ -86,6 +86,20 @@ export type Language = (typeof languages)[number]
 
 export const language = parameter(z.enum(languages).default('bn'), sentences.parameter.language)
 
+/** The names of additions to a body, with commas between; undefined where none is wanted. */
+const additions = <const Name extends string>(
+  ...names: readonly [Name, ...Name[]]
+): Parameter<readonly Name[] | undefined> =>
+  parameter(
+    z.array(z.enum(names)).optional(),
+    given =>
+      sentences.parameter.include(
+        given,
+        names.join(', ') + (names.length > 1 ? ', also with a comma between' : ''),
+      ),
+    given => (given === '' ? undefined : given.split(',')),
+  )
+
 export const locationType = parameter(z.enum(locationTypes), given =>
   sentences.parameter.type(given, locationTypes),
 )
@@ -180,15 +194,15 @@ export const listParameters = {
 /** Those of each endpoint. @param area what the bounds are called */
 export const parametersOf = ({ south, north, west, east }: Bounds, area: string) =>
   ({
-    weather: { path: place, query: { lang: language } },
+    weather: { path: place, query: { lang: language, include: additions('text') } },
     coords: {
       path: {
         lat: degrees('lat', { min: south, max: north, area }),
         lng: degrees('lng', { min: west, max: east, area }),
       },
-      query: { lang: language },
+      query: { lang: language, include: additions('place', 'text') },
     },
-    forecast: { path: place, query: { days } },
+    forecast: { path: place, query: { days, include: additions('text'), lang: language } },
     locations: locationsParameters,
     location: { path: place, query: {} },
     weather_places: { path: {}, query: listParameters.weather_places },

@@ -6,19 +6,34 @@ import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
-import { namedSummaryOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
+import { namedSummaryOf, nearbyOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
 import { type Sentence, sentences } from './sentences.ts'
 import { type Arena, createArena } from './unpooled.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }
 
-/** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
+/** The published place of a path, by its id or its slug. @throws Problem 400 for a wrong type, 404 for no such place or several */
 export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
   const wanted = locationType.read(type)
-  const location = catalogue.find(wanted, id)
+  const location =
+    catalogue.find(wanted, id) ?? (isId.test(id) ? undefined : findBySlug(catalogue, wanted, id))
   if (!location) throw notFound(notFoundText(catalogue, wanted, id))
   return location
+}
+
+const isId = /^\d+$/
+const namedIds = 3
+
+const findBySlug = (catalogue: Catalogue, type: LocationType, slug: string): Location | undefined => {
+  const found = catalogue.withSlug(type, slug)
+  const [first, ...others] = found
+  if (!first || others.length === 0) return first
+  const ids = found
+    .slice(0, namedIds)
+    .map(({ id }) => id)
+    .join(', ')
+  throw notFound(sentences.path.ambiguous(type, first.slug_en, found.length, ids))
 }
 
 // Former codes stand in tables and programs for years after a change.
@@ -44,13 +59,18 @@ export type PlacePart = {
 /** With names in a language as /weather gives them, or without as /forecast does. */
 export type PartForm = Language | 'forecast'
 
-/** The part of a raw point, which is not kept because there are too many points. */
-export const pointPart = (latitude: number, longitude: number): PlacePart => {
-  const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
+/**
+ * The part of a raw point, which is not kept because there are too many points.
+ * @param near the catalogue whose places near the point it names too
+ */
+export const pointPart = (latitude: number, longitude: number, near?: Catalogue): PlacePart => {
+  const point = { latitude, longitude }
+  const bytes = Buffer.from(placeText(pointOf(latitude, longitude), near && nearbyOf(point, near)))
   return {
     bytes,
     tag: tagOf(bytes),
-    identity: `${latitude},${longitude}`,
+    // The places near it change with the catalogue.
+    identity: `${latitude},${longitude}${near ? `,${near.checksum}` : ''}`,
     isKept: false,
     gzipStart: storedOf,
   }

@@ -1,5 +1,5 @@
-// The response to a request that is refused or fails: a status, a code with its sentence, and its own headers.
-// sentences.ts has the codes and sentences.
+// The response to a request that is refused or fails: a status, a code with its sentence, where the reference explains it, and its
+// own headers. sentences.ts has the codes and sentences.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { ProblemStatus } from '../telemetry/label-values.ts'
@@ -14,6 +14,7 @@ export class Problem extends Error {
   override name = 'Problem'
   readonly status: ProblemStatus
   readonly code: string
+  readonly parameter: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** Nothing that follows on the connection can be trusted to be a request. */
   readonly endsConnection: boolean
@@ -22,13 +23,14 @@ export class Problem extends Error {
 
   constructor(
     status: ProblemStatus,
-    { code, text }: Sentence,
+    { code, text, parameter }: Sentence,
     headers: Readonly<Record<string, string>> = {},
     { endsConnection = false, fields = {} }: { endsConnection?: boolean; fields?: Fields } = {},
   ) {
     super(text)
     this.status = status
     this.code = code
+    this.parameter = parameter
     this.headers = headers
     this.endsConnection = endsConnection
     this.fields = fields
@@ -41,6 +43,8 @@ export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, { 
 export const notFound = (sentence: Sentence) => new Problem(404, sentence)
 
 const shortPauseSeconds = 10
+/** The header of a failure that says nothing of when it ends. */
+export const shortPause = { 'retry-after': String(shortPauseSeconds) } as const
 
 /** The problem that a failure is for a consumer: always 500, always with the time to wait. */
 export const problemOf = (error: unknown, now: number): Problem => {
@@ -51,9 +55,27 @@ export const problemOf = (error: unknown, now: number): Problem => {
   return new Problem(500, sentence, { 'retry-after': String(seconds) })
 }
 
+/** The id of the row that explains a code, on the page of the reference. */
+export const anchorOf = (code: string): string => `error-${code}`
+
+/** Where the reference explains a code. */
+export type DocUrl = (code: string) => string
+
+/**
+ * @param publicUrl `server.publicUrl`; without it a path from the root, because a client may claim any host and a proxy that takes a
+ * prefix of the path away does not say so
+ */
+export const createDocUrl =
+  (publicUrl: string | null): DocUrl =>
+  code =>
+    `${publicUrl ?? ''}/docs#${anchorOf(code)}`
+
 /** The body of every failure, as JSON, and the header lines that belong to it. */
-export const problemResponse = ({ message, code, fields, headers }: Problem) => {
-  const body = Buffer.from(JSON.stringify({ error: message, code, ...fields }))
+export const problemResponse = ({ message, code, parameter, fields, headers }: Problem, docUrl: DocUrl) => {
+  // JSON leaves out a parameter that is undefined.
+  const body = Buffer.from(
+    JSON.stringify({ error: message, code, parameter, doc_url: docUrl(code), ...fields }),
+  )
   const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const lines = `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: no-store\r\n`
   return { body, lines: lines + own.join('') }

@@ -1,5 +1,6 @@
-// The routes of the API's reference: its page, files and OpenAPI document, open to anyone, uncounted and bounded by address.
-// reference/served.ts has what they answer; the first request loads it.
+// The routes of the pages that are open to anyone, uncounted and bounded by address: the API's reference (its page, files and
+// OpenAPI document), and the status page where it is configured. reference/served.ts and status/served.ts have what they answer; the
+// first request loads them.
 
 import type { IncomingMessage } from 'node:http'
 import rateLimit from '@fastify/rate-limit'
@@ -12,6 +13,7 @@ import { Problem } from './problem.ts'
 import type { Send } from './representation.ts'
 import { referenceRedirects } from './request.ts'
 import { sentences } from './sentences.ts'
+import type { StatusParts } from './status/served.ts'
 
 const paths = [
   `${apiPrefix}/openapi.json`,
@@ -21,6 +23,8 @@ const paths = [
   '/docs/icon.svg',
 ] as const
 
+const statusPaths = ['/status', '/status.json', '/status.css'] as const
+
 // A visit of the reference takes five, so that thirty people behind one address may open it at once.
 const requestsPerMinute = 300
 const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
@@ -28,12 +32,23 @@ const noHeaders = Object.fromEntries(names.map(name => [name, false]))
 
 type CreateReference = typeof import('./reference/served.ts').createReference
 
+type CreateServedStatus = typeof import('./status/served.ts').createServedStatus
+
 /** @param isBehindProxy whether clients speak HTTPS to a proxy */
 export const routeReference = (
   app: FastifyInstance,
   send: Send,
   clientAddress: ClientAddress,
-  { publicUrl, isBehindProxy }: { readonly publicUrl: string | null; readonly isBehindProxy: boolean },
+  {
+    publicUrl,
+    isBehindProxy,
+    status,
+  }: {
+    readonly publicUrl: string | null
+    readonly isBehindProxy: boolean
+    /** Undefined where there is no status page. */
+    readonly status: StatusParts | undefined
+  },
 ): void => {
   const networkOfClient = ({ raw: { socket, headers } }: { raw: IncomingMessage }): string => {
     const peer = clientAddress.ofPeer(socket.remoteAddress)
@@ -48,10 +63,12 @@ export const routeReference = (
       // The headers of the contract are those of a key's quota.
       addHeaders: noHeaders as never,
       addHeadersOnExceeding: noHeaders as never,
-      errorResponseBuilder: (_request, { ttl }) =>
-        new Problem(429, sentences.referenceBusy(requestsPerMinute), {
+      errorResponseBuilder: ({ url }, { ttl }) => {
+        const page = statusPaths.some(path => url.startsWith(path)) ? 'the status' : 'the reference'
+        return new Problem(429, sentences.referenceBusy(requestsPerMinute, page), {
           'retry-after': String(Math.ceil(ttl / 1000)),
-        }),
+        })
+      },
     })
     const route = { method: ['GET', 'HEAD'] as ['GET', 'HEAD'], config }
     for (const path of paths)
@@ -65,6 +82,19 @@ export const routeReference = (
           const { host, 'accept-language': acceptLanguage } = raw.headers
           const address = host && `${isBehindProxy || 'encrypted' in raw.socket ? 'https' : 'http'}://${host}`
           const found = await reference({ path, query: query as string, acceptLanguage, address })
+          await send.representation(request, reply, found)
+        },
+      })
+    let served: ReturnType<CreateServedStatus> | undefined
+    for (const path of status ? statusPaths : [])
+      open.route({
+        ...route,
+        url: path,
+        handler: async (request, reply) => {
+          const { createServedStatus } = await import('./status/served.ts')
+          served ??= createServedStatus(status as StatusParts)
+          const acceptLanguage = request.raw.headers['accept-language']
+          const found = await served({ path, query: request.query as string, acceptLanguage })
           await send.representation(request, reply, found)
         },
       })

@@ -4,7 +4,9 @@
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
-import { keyPrefix } from '../keys/key-form.ts'
+import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
+import type { RestrictionRefusal } from '../keys/restrictions.ts'
+import type { Restrictions } from '../stores/store.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
 import { methodOf } from './connection/http2.ts'
@@ -63,13 +65,31 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
   // Where a key may be that did not come in its header.
   const elsewhere =
     headers.authorization === undefined
-      ? url.includes(keyPrefix)
+      ? url.includes(keyPrefix) || url.includes(testKeyPrefix)
         ? 'the URL'
         : undefined
       : 'the header authorization'
   const sentence = refusal === 'missing' ? sentences.key.missing(elsewhere) : sentences.key[refusal]
-  // RFC 9110 demands a challenge with every 401.
-  return new Problem(401, sentence, { 'www-authenticate': 'ApiKey realm="abohawa"' })
+  return new Problem(401, sentence, challenge)
+}
+
+/** RFC 9110 demands it with every 401. */
+export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
+
+/** The 403 of a key that is bound to other pages, addresses or endpoints. */
+export const restrictionProblem = (
+  refusal: RestrictionRefusal,
+  { origins, endpoints }: Restrictions,
+  given: { origin: string | undefined; address: string | undefined; endpoint: string },
+): Problem => {
+  switch (refusal) {
+    case 'origin-not-allowed':
+      return new Problem(403, sentences.bound.origin(given.origin, origins ?? []))
+    case 'address-not-allowed':
+      return new Problem(403, sentences.bound.address(given.address ?? 'unknown'))
+    case 'endpoint-not-allowed':
+      return new Problem(403, sentences.bound.endpoint(given.endpoint, endpoints ?? []))
+  }
 }
 
 /**
@@ -93,4 +113,7 @@ export const quotaProblem = (
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>
-  new Problem(405, sentences.http.method(methodOf(request)), { allow: 'GET, HEAD' })
+  new Problem(405, sentences.http.method(methodOf(request)), methods)
+
+/** The header of every 405. */
+export const methods = { allow: 'GET, HEAD' } as const

@@ -7,6 +7,7 @@ import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
 import type { GzipPart } from './joined-gzip.ts'
+import type { Language } from './parameters.ts'
 import type { PlacePart } from './places.ts'
 import { type Representation, tagOf } from './representation.ts'
 import { forecastPart, weatherPart } from './response-bodies.ts'
@@ -34,8 +35,10 @@ type Joined = Omit<Representation, 'fresh' | 'cache'> & {
 
 type MaybeLater = Representation | Promise<Representation>
 
-/** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
+/** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days; then the same with words in each language. */
 type Kept = (Rendered | undefined)[]
+const slotOf = (days: number, words: Language | undefined): number =>
+  words === undefined ? days : days + (words === 'bn' ? 8 : 16)
 
 // The rough overhead of a kept slice beside its bytes, and of a body that ends with it, with its heads.
 const objectBytes = 400
@@ -128,39 +131,61 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     return joined
   }
 
-  const currentOf = (result: CellResult): Rendered =>
-    sliceOf(result, 0, () => {
+  const currentOf = (result: CellResult, words?: Language): Rendered =>
+    sliceOf(result, slotOf(0, words), () => {
       const weather = answers.weather(result)
-      return { ...weather, bytes: weatherPart(weather, timezone) }
+      return { ...weather, bytes: weatherPart(weather, timezone, words) }
     })
-  const forecastOf = (result: CellResult, days: number): Rendered =>
-    sliceOf(result, days, () => {
+  const forecastOf = (result: CellResult, days: number, words?: Language): Rendered =>
+    sliceOf(result, slotOf(days, words), () => {
       const forecast = answers.forecast(result, days)
-      return { ...forecast, bytes: forecastPart(forecast, timezone) }
+      return { ...forecast, bytes: forecastPart(forecast, timezone, words) }
     })
-  const representCurrent = (result: CellResult, place: PlacePart, headers: string): Representation =>
-    represent(result, currentOf(result), place, headers)
-  const representForecast = (result: CellResult, days: number, place: PlacePart): Representation =>
-    represent(result, forecastOf(result, days), place, '')
+  const representCurrent = (
+    result: CellResult,
+    place: PlacePart,
+    headers: string,
+    words?: Language,
+  ): Representation => represent(result, currentOf(result, words), place, headers)
+  const representForecast = (
+    result: CellResult,
+    days: number,
+    place: PlacePart,
+    words?: Language,
+  ): Representation =>
+    represent(result, forecastOf(result, days, words), place, words ? languageHeaders[words] : '')
 
   // What comes in a later turn is a copy, because other responses with the same bytes may be sent before it is used.
   return {
     /**
      * A place and the current weather of its cell, at once when memory holds it: to be used at once too. `headers` are those of the
-     * place, `consumer` is for whom it is loaded. @throws AbohawaError as `answers` does
+     * place, `consumer` is for whom it is loaded, `words` the language of what its codes mean, if it says so.
+     * @throws AbohawaError as `answers` does
      */
-    current: (cell: Cell, place: PlacePart, headers: string, consumer?: string): MaybeLater => {
+    current: (
+      cell: Cell,
+      place: PlacePart,
+      headers: string,
+      consumer?: string,
+      words?: Language,
+    ): MaybeLater => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
-        ? result.then(late => ({ ...representCurrent(late, place, headers) }), failedFor(cell))
-        : representCurrent(result, place, headers)
+        ? result.then(late => ({ ...representCurrent(late, place, headers, words) }), failedFor(cell))
+        : representCurrent(result, place, headers, words)
     },
     /** A place and the forecast of its cell for a number of days. */
-    forecast: (cell: Cell, days: number, place: PlacePart, consumer?: string): MaybeLater => {
+    forecast: (
+      cell: Cell,
+      days: number,
+      place: PlacePart,
+      consumer?: string,
+      words?: Language,
+    ): MaybeLater => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
-        ? result.then(late => ({ ...representForecast(late, days, place) }), failedFor(cell))
-        : representForecast(result, days, place)
+        ? result.then(late => ({ ...representForecast(late, days, place, words) }), failedFor(cell))
+        : representForecast(result, days, place, words)
     },
     /** A place with what was read of its cell: the current weather, or the forecast of some days. @throws AbohawaError */
     part: (result: CellResult, place: PlacePart, days: number | undefined): WeatherPart => {
@@ -173,6 +198,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
       encodingsOf(slice).part(() => grown(result, slice)),
   }
 }
+
+/** The header line of a body with names or words in a language. */
+export const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
 
 const failedCells = new WeakMap<object, Cell['id']>()
 
@@ -236,18 +264,22 @@ const freshnessHeaders = (
 const lastModifiedOf = ({ fetchedAt, readAt }: Pick<CellResult, 'fetchedAt' | 'readAt'>): string =>
   `last-modified: ${new Date(Math.min(fetchedAt, readAt)).toUTCString()}\r\n`
 
-/** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
+/**
+ * The parameters of `cache-status` (RFC 9211); the access log has the same text. The upstream, a name that the operator chose, is an
+ * extension: it is there where there are several.
+ */
 const cacheStatus = (
-  { outcome, source, forwarded, collapsed }: CellResult,
+  { outcome, source, forwarded, collapsed, upstream }: CellResult,
   // Negative for a stale response.
   ttlSeconds: number,
 ): string => {
   const ttl = `ttl=${ttlSeconds}`
   const shared = collapsed ? '; collapsed' : ''
-  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
+  const from = upstream === undefined ? '' : `; upstream=${upstream}`
+  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}${from}`
   // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with
   // a negative ttl.
-  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}`
+  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}${from}`
 }
 
 const secondsBetween = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1000))

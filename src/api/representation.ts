@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
 import { flatText } from '../common/flat-text.ts'
-import { putRateLimit, rateLimitParts } from './admission.ts'
+import { putRateLimit, rateLimitParts, testLine } from './admission.ts'
 import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode } from './content-coding.ts'
 import type { Cors } from './cors.ts'
@@ -49,6 +49,20 @@ export type Endpoint = (request: {
   /** The id of the key that it came with; undefined for tools, which have none. */
   readonly keyId?: string | undefined
 }) => Representation | Promise<Representation>
+
+/**
+ * What a slug is answered with: the response of the path with the id, which it names. Relative to the request's own URL, so that it
+ * leads there under the path of a proxy too; of the query it has what the response depends on.
+ */
+export const locatedAt = (
+  found: Representation,
+  id: string,
+  query: Readonly<Record<string, string>>,
+): Representation => {
+  const search = String(new URLSearchParams(query))
+  const path = search === '' ? id : `${id}?${search}`
+  return { ...found, fresh: `${found.fresh ?? ''}content-location: ${path}\r\n` }
+}
 
 // 132 bits: two bodies of one tag can't be found on purpose.
 const tagLength = 22
@@ -122,7 +136,8 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const response = reply.raw
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
-    own[0] = state.cost === undefined ? more : `${more}x-ratelimit-cost: ${state.cost}\r\n`
+    const before = state.cost === undefined ? more : `${more}x-ratelimit-cost: ${state.cost}\r\n`
+    own[0] = state.isTest ? before + testLine : before
     own[1] = cors ? cors.lines(raw.headers.origin) : ''
     putRateLimit(own, 2, state)
     own[afterRateLimit] = 'x-request-id: '
@@ -171,12 +186,12 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
   }
 }
 
-/** What Fastify calls for the requests of an endpoint. */
+/** What Fastify calls for the requests of an endpoint. @param ofTest answers those of test keys */
 export const handlerOf =
-  (answer: Endpoint, send: Send) =>
+  (answer: Endpoint, ofTest: Endpoint, send: Send) =>
   (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
     const { params, query, state } = request
-    const found = answer({
+    const found = (state.isTest ? ofTest : answer)({
       params: params as Record<string, string>,
       query: query as string,
       keyId: state.client?.keyId,

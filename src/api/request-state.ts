@@ -37,6 +37,8 @@ export type Answered = {
   status: number
   ms: number
   keyId: string | undefined
+  /** Whether it came with a test key. */
+  isTest: boolean
   /** By the clock that decides the day of quota, ms since the epoch. */
   readonly arrivedAt: number
 }
@@ -72,8 +74,9 @@ export type Access = Answered & {
 }
 
 export type AnswerObserver = {
-  /** Times a response. */
+  /** Times a response; of a test key it only counts it. */
   responded(endpoint: ResponseName, status: number, seconds: number): void
+  respondedToTest(status: number): void
   /** Counts a response for the usage of its key. */
   used(answered: Readonly<Answered>): void
   /** Logs a response; undefined when responses are not logged. */

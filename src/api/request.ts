@@ -108,6 +108,7 @@ export const createRequestHook = (parts: RequestParts) => {
       resetsAt: quota.resetAfter(arrivedAt),
       client: null,
       keyId: undefined,
+      isTest: false,
       tier: undefined,
       refusedKeyId: undefined,
       remaining: 0,
@@ -188,9 +189,11 @@ export const createRequestHook = (parts: RequestParts) => {
   }
 }
 
-export const countAnswer = ({ responded, used }: AnswerObserver, answered: Readonly<Answered>): void => {
-  responded(answered.endpoint, answered.status, answered.ms / 1000)
-  used(answered)
+export const countAnswer = (observer: AnswerObserver, answered: Readonly<Answered>): void => {
+  if (answered.isTest) observer.respondedToTest(answered.status)
+  else observer.responded(answered.endpoint, answered.status, answered.ms / 1000)
+  // A key that asks about itself uses nothing.
+  if (answered.endpoint !== 'key') observer.used(answered)
 }
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.

@@ -2,7 +2,9 @@
 
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location-schema.ts'
+import { kilometresBetween, type Point } from '../catalogue/nearest.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/weather-variables.ts'
+import { iconOf, weatherTextOf } from '../weather/weather-words.ts'
 import type { Forecast, Weather } from './answer.ts'
 import type { Language } from './parameters.ts'
 import { unpooledText } from './unpooled.ts'
@@ -64,28 +66,78 @@ export const pointOf = (latitude: number, longitude: number) => {
   return { type: 'coords', latitude, longitude, name_en: name, name_bn: null, name }
 }
 
+/** The nearest union to a point, its upazila and its district, which so fit together; without those that are not published. */
+export const nearbyOf = (point: Point, catalogue: Parents & Pick<Catalogue, 'nearest'>) => {
+  const union = catalogue.nearest('union', point)
+  const upazila = union && catalogue.parentOf(union)
+  const district = upazila && catalogue.parentOf(upazila)
+  const near = (location: Location | undefined) => {
+    if (!location?.published) return undefined
+    const { type, id, name_en, name_bn } = location
+    return {
+      type,
+      id,
+      name_en,
+      name_bn,
+      distance_km: Math.round(kilometresBetween(location, point) * 10) / 10,
+    }
+  }
+  return { union: near(union), upazila: near(upazila), district: near(district) }
+}
+
 // A body is written in two parts: where, which is the same at all times, and what weather, which is the same for every
 // place of a cell and language.
 
 /** The first part of a body with weather: whose weather it is. */
-export const placeText = (location: object): string => `{"location":${JSON.stringify(location)},`
+export const placeText = (location: object, nearby?: object): string =>
+  `{"location":${JSON.stringify(location)},${nearby ? `"place":${JSON.stringify(nearby)},` : ''}`
 
 const currentUnitsText = JSON.stringify({ time: 'iso8601', interval: 'seconds', ...currentUnits })
 const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })
 const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
-/** The other part of /weather. */
-export const weatherPart = (weather: Weather, timezone: string): Buffer =>
+/** The other part of /weather. @param words the language of what its codes mean, where it says so */
+export const weatherPart = (weather: Weather, timezone: string, words?: Language): Buffer =>
   unpooledText(
-    `"current":${weather.current},"current_units":${currentUnitsText},"hourly":${weather.hourly},"hourly_units":${hourlyUnitsText},${dailyPart(weather, timezone)}`,
+    `${block('current', weather.current, currentUnitsText, words)},${block('hourly', weather.hourly, hourlyUnitsText, words)},${dailyPart(weather, timezone, words)}`,
   )
 
-/** The other part of /forecast. */
-export const forecastPart = (forecast: Forecast, timezone: string): Buffer =>
-  unpooledText(dailyPart(forecast, timezone))
+/** The other part of /forecast. @param words as of `weatherPart` */
+export const forecastPart = (forecast: Forecast, timezone: string, words?: Language): Buffer =>
+  unpooledText(dailyPart(forecast, timezone, words))
 
-const dailyPart = ({ daily, utcOffsetSeconds }: Forecast, timezone: string): string =>
-  `"daily":${daily},"daily_units":${dailyUnitsText},"timezone":${JSON.stringify(timezone)},"utc_offset_seconds":${utcOffsetSeconds}}`
+const dailyPart = ({ daily, utcOffsetSeconds }: Forecast, timezone: string, words?: Language): string =>
+  `${block('daily', daily, dailyUnitsText, words)},"timezone":${JSON.stringify(timezone)},"utc_offset_seconds":${utcOffsetSeconds}}`
+
+const block = (name: string, values: string, units: string, words?: Language): string =>
+  words
+    ? `"${name}":${joined(values, wordsOf(values, words))},"${name}_units":${joined(units, { weather_text: '', icon: '' })}`
+    : `"${name}":${values},"${name}_units":${units}`
+
+/** A JSON object with further fields. */
+const joined = (object: string, more: object): string =>
+  `${object.slice(0, -1)},${JSON.stringify(more).slice(1)}`
+
+type Code = number | null
+
+/** What the codes of a block mean. Its text is parsed, because that is once a slice. */
+const wordsOf = (values: string, language: Language) => {
+  const { weather_code: given, is_day: isDay } = JSON.parse(values) as {
+    weather_code: Code | Code[]
+    is_day?: Code | Code[]
+  }
+  const days = [isDay].flat()
+  const of = (code: Code, i: number) => ({
+    weather_text: weatherTextOf(code, language),
+    icon: iconOf(code, days[i]),
+  })
+  if (!Array.isArray(given)) return of(given, 0)
+  const each = given.map(of)
+  return {
+    weather_text: each.map(({ weather_text }) => weather_text),
+    icon: each.map(({ icon }) => icon),
+  }
+}
 
 const nameIn = (lang: Language, { name_en, name_bn }: { name_en: string; name_bn: string }): string =>
   (lang === 'en' ? name_en : name_bn) || name_en || name_bn

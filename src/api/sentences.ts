@@ -1,6 +1,7 @@
 // Every error for consumers, in one table: a stable code, and a sentence that says what the thing is, what was given and
-// what is allowed. A code is never renamed or given another meaning; a sentence may become clearer. No sentence
-// quotes the provider, its address or a key; what a client sent is quoted and cut. Statuses are for those who throw.
+// what is allowed. A code is never renamed or given another meaning; a sentence may become clearer. Where one parameter of the
+// path, the query or the header of the key is at fault, its name stands beside them. No sentence quotes the provider, its address
+// or a key; what a client sent is quoted and cut. Statuses are for those who throw.
 
 import { quoted } from '../common/outside-text.ts'
 import { keyPrefix } from '../keys/key-form.ts'
@@ -11,13 +12,26 @@ export type Sentence<Code extends string = string> = {
   readonly code: Code
   /** For people. */
   readonly text: string
+  /** The parameter at fault, where it is one alone. */
+  readonly parameter?: string
 }
 
-const say = <const Code extends string>(code: Code, text: string): Sentence<Code> => ({ code, text })
+const say = <const Code extends string>(code: Code, text: string, parameter?: string): Sentence<Code> =>
+  parameter === undefined ? { code, text } : { code, text, parameter }
+
+const sayOfKey = <const Code extends string>(code: Code, text: string): Sentence<Code> =>
+  say(code, `the API key is ${text}`, 'x-api-key')
 
 const noWeather = 'no weather can be given for this place right now'
-const key = 'the API key is'
 const ofList = 'places or points, such as district/3026,coords/23.81/90.41'
+
+// Each may have 400 characters.
+const maxListed = 5
+const listed = (values: readonly string[]): string =>
+  [
+    ...values.slice(0, maxListed),
+    ...(values.length > maxListed ? [`and ${values.length - maxListed} more`] : []),
+  ].join(', ')
 
 export const sentences = {
   http: {
@@ -47,23 +61,38 @@ export const sentences = {
   key: {
     /** @param elsewhere where it may have been sent, such as `the URL` */
     missing: (elsewhere: string | undefined) =>
-      say(
+      sayOfKey(
         'key_missing',
-        `${key} missing: ${elsewhere === undefined ? '' : `${elsewhere} is not read; `}send it in the header x-api-key`,
+        `missing: ${elsewhere === undefined ? '' : `${elsewhere} is not read; `}send it in the header x-api-key`,
       ),
-    'wrong-prefix': say('key_wrong_prefix', `${key} invalid: a key begins with ${keyPrefix}`),
-    malformed: say('key_malformed', `${key} invalid: it is mistyped or cut off`),
-    unknown: say('key_unknown', `${key} invalid: it is not known`),
-    replaced: say('key_replaced', `${key} invalid: it was replaced by a newer one`),
-    'key-revoked': say('key_revoked', `${key} invalid: it was revoked`),
-    'key-expired': say('key_expired', `${key} invalid: it has expired`),
-    'subscriber-revoked': say('subscriber_revoked', `${key} invalid: its subscriber was revoked`),
+    'wrong-prefix': sayOfKey('key_wrong_prefix', `invalid: a key begins with ${keyPrefix}`),
+    malformed: sayOfKey('key_malformed', 'invalid: it is mistyped or cut off'),
+    unknown: sayOfKey('key_unknown', 'invalid: it is not known'),
+    replaced: sayOfKey('key_replaced', 'invalid: it was replaced by a newer one'),
+    'key-revoked': sayOfKey('key_revoked', 'invalid: it was revoked'),
+    'key-expired': sayOfKey('key_expired', 'invalid: it has expired'),
+    'subscriber-revoked': sayOfKey('subscriber_revoked', 'invalid: its subscriber was revoked'),
   },
   originNotAllowed: (given: string) =>
     say(
       'origin_not_allowed',
       `the origin is ${quoted(given)}; allowed: those that the operator of this gateway lists`,
     ),
+  /** Of a key that is bound to something else. The operator's ranges of addresses are named to nobody. */
+  bound: {
+    origin: (given: string | undefined, allowed: readonly string[]) =>
+      say(
+        'key_origin_not_allowed',
+        `the header origin is ${given === undefined ? 'missing' : quoted(given)}; allowed with this key: ${listed(allowed)}`,
+      ),
+    address: (given: string) =>
+      say(
+        'key_address_not_allowed',
+        `the address of the client is ${quoted(given)}; allowed with this key: the addresses that the operator has bound it to`,
+      ),
+    endpoint: (given: string, allowed: readonly string[]) =>
+      say('key_endpoint_not_allowed', `the endpoint is ${given}; allowed with this key: ${listed(allowed)}`),
+  },
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
   quotaInsufficient: (limit: number, cost: number, remaining: number) =>
@@ -71,10 +100,15 @@ export const sentences = {
       'quota_insufficient',
       `the request costs ${cost} of the daily quota of ${limit} requests of this key; ${remaining} are left`,
     ),
-  referenceBusy: (perMinute: number) =>
+  referenceBusy: (perMinute: number, page = 'the reference') =>
     say(
       'reference_busy',
-      `the reference was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+      `${page} was asked for too often; allowed: ${perMinute} requests a minute from one address`,
+    ),
+  testErrorUnknown: (given: string) =>
+    say(
+      'test_error_unknown',
+      `x-test-error is ${quoted(given)}; allowed: a code of the errors that /docs lists, such as quota_exhausted`,
     ),
   path: {
     missing: (url: string) =>
@@ -86,37 +120,55 @@ export const sentences = {
     longitudeMissing: say(
       'longitude_missing',
       'lng is missing; a point is asked for as /api/v1/weather/coords/{lat}/{lng}',
+      'lng',
     ),
     place: (type: string, id: string) =>
-      say('place_not_found', `the ${type} ${quoted(id)} was not found or is not published`),
+      say('place_not_found', `the ${type} ${quoted(id)} was not found or is not published`, 'id'),
+    /** @param ids some of theirs, as a list in words */
+    ambiguous: (type: string, slug: string, count: number, ids: string) =>
+      say(
+        'place_ambiguous',
+        `${quoted(slug)} is the slug of ${count} places of the type ${type}, such as ${ids}; ask for one by its id, which /api/v1/locations?type=${type}&q=${slug} has`,
+        'id',
+      ),
     formerCode: (type: string, id: string, code: string, since: string | undefined) =>
       say(
         'place_code_changed',
         `the ${type} ${quoted(id)} was not found: its code is ${code} ${since === undefined ? 'now' : `since ${since}`}; ask for that`,
+        'id',
       ),
   },
   parameter: {
     notEncoded: (name: string, given: string) =>
-      say('parameter_not_encoded', `${name} is ${quoted(given)}; allowed: percent-encoded UTF-8`),
+      say('parameter_not_encoded', `${name} is ${quoted(given)}; allowed: percent-encoded UTF-8`, name),
     twice: (name: string) =>
-      say('parameter_repeated', `${name} is given more than once; allowed: at most once`),
+      say('parameter_repeated', `${name} is given more than once; allowed: at most once`, name),
     type: (given: string | undefined, allowed: readonly string[]) =>
       say(
         'type_invalid',
         `type is ${given === undefined ? 'missing' : quoted(given)}; allowed: ${allowed.join(', ')}`,
+        'type',
       ),
-    language: (given: string) => say('lang_invalid', `lang is ${quoted(given)}; allowed: bn, en`),
+    language: (given: string) => say('lang_invalid', `lang is ${quoted(given)}; allowed: bn, en`, 'lang'),
+    include: (given: string, allowed: string) =>
+      say('include_invalid', `include is ${quoted(given)}; allowed: ${allowed}`, 'include'),
     wholeNumber: (name: string, given: string, min: number, max: number) =>
-      say('number_invalid', `${name} is ${quoted(given)}; allowed: a whole number from ${min} to ${max}`),
+      say(
+        'number_invalid',
+        `${name} is ${quoted(given)}; allowed: a whole number from ${min} to ${max}`,
+        name,
+      ),
     degrees: (name: string, given: string, min: number, max: number) =>
       say(
         'degrees_invalid',
         `${name} is ${quoted(given)}; allowed: decimal degrees such as 23.81, from ${min} to ${max}`,
+        name,
       ),
     outOfBounds: (name: string, given: string, area: string, min: number, max: number) =>
       say(
         'point_out_of_bounds',
         `${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`,
+        name,
       ),
     noPlaces: (max: number) => say('places_empty', `places is empty; allowed: 1 to ${max} ${ofList}`),
     longPlaces: (length: number, longest: number) =>
@@ -132,6 +184,7 @@ export const sentences = {
       say(
         'search_too_long',
         `q is ${quoted(given)}, ${length} characters; allowed: at most ${longest} characters`,
+        'q',
       ),
   },
   unexpected: say('internal_error', 'the gateway failed unexpectedly'),

@@ -5,13 +5,13 @@ import type { Socket } from 'node:net'
 import { endWith, isOfParser, wasEnded } from '../common/unread-body.ts'
 import type { Client } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
-import { type Admission, rateLimitLines } from './admission.ts'
+import { type Admission, rateLimitLines, testLine } from './admission.ts'
 import type { ClientAddress } from './connection/client-address.ts'
 import type { Connection } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { closedLines, headOf } from './connection/ready-response.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
-import { badRequest, type Problem, problemResponse } from './problem.ts'
+import { badRequest, type DocUrl, type Problem, problemResponse } from './problem.ts'
 import { methodProblem, type Transport } from './refusals.ts'
 import type { Live } from './representation.ts'
 import { countAnswer, requestIdOf } from './request.ts'
@@ -33,6 +33,7 @@ export type UnparsableParts = {
   readonly live: Pick<Live, 'cors'>
   readonly observer: AnswerObserver
   readonly clientAddress: ClientAddress
+  readonly docUrl: DocUrl
 }
 
 export const createUnparsable = ({
@@ -43,6 +44,7 @@ export const createUnparsable = ({
   live,
   observer,
   clientAddress,
+  docUrl,
 }: UnparsableParts) => {
   /** Returns the length of the body. */
   const refuse = (
@@ -50,12 +52,13 @@ export const createUnparsable = ({
     problem: Problem,
     { id, client, remaining, origin }: Refused = nobody(),
   ): number => {
-    const { lines, body } = problemResponse(problem)
+    const { lines, body } = problemResponse(problem, docUrl)
     const arrivedAt = quota.now()
     const resetsAt = quota.resetAfter(arrivedAt)
     const head = [
       headOf(problem.status, lines),
       rateLimitLines({ client, remaining, isDecided: true, arrivedAt, resetsAt }),
+      client?.isTest ? testLine : '',
       live.cors?.lines(origin) ?? '',
       `x-request-id: ${id}\r\n${closedLines}`,
     ]
@@ -89,6 +92,7 @@ export const createUnparsable = ({
       status: final.status,
       keyId: client.keyId,
       tier: client.tier,
+      isTest: client.isTest,
       bytes,
       ms: Math.round((performance.now() - started) * 1000) / 1000,
       endpoint: 'other' as const,

@@ -1,11 +1,12 @@
-// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its parameters, finds the cell and the
-// part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
-// api.ts, so that tools can call them without a listener.
+// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its
+// parameters, finds the cell and the part of the body that says whose weather it is, and joins it with the weather of the cell
+// (rendered-weather.ts). Apart from api.ts, so that tools can call them without a listener.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'
 import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
+import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
 import { createJoinedWeather, expectedError, type ListedPlace, type PlaceList } from './joined-weather.ts'
@@ -19,9 +20,9 @@ import {
   type PlacePart,
   pointPart,
 } from './places.ts'
-import { badRequest } from './problem.ts'
-import { createRenderedWeather } from './rendered-weather.ts'
-import type { Endpoint } from './representation.ts'
+import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
+import { createRenderedWeather, languageHeaders } from './rendered-weather.ts'
+import { type Endpoint, locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
 export type WeatherEndpointParts = AnswerParts & {
@@ -29,25 +30,35 @@ export type WeatherEndpointParts = AnswerParts & {
   readonly catalogue: CurrentCatalogue
   /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
+  /** Where the errors of places in a list are explained; by default a path from the root. */
+  readonly docUrl?: DocUrl | undefined
 }
 
 export const weatherEndpointsOf = (
   parts: WeatherEndpointParts,
 ): Readonly<Record<WeatherEndpoint, Endpoint>> => {
-  const { catalogue, calendar, compression } = parts
+  const { catalogue, calendar, compression, docUrl = createDocUrl(null) } = parts
   const answers = createAnswers(parts)
   const findPlace = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
   const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
-  const readLanguage = (query: string): Language =>
-    weather.query.lang.read(queryOf(query, weather.query).lang)
+  const read = (
+    query: string,
+    wanted: typeof weather.query | typeof coords.query,
+  ): Wanted & { lang: Language } => {
+    const given = queryOf(query, wanted)
+    const lang = wanted.lang.read(given.lang)
+    const included: readonly string[] = wanted.include.read(given.include) ?? []
+    const words = included.includes('text') ? lang : undefined
+    return { lang, words, hasPlace: included.includes('place') }
+  }
   // Nearly all queries are one of these.
-  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, readLanguage(query)]))
-  const languageOf = (query: string): Language => usual.get(query) ?? readLanguage(query)
-  const readPoint = (lat: string | undefined, lng: string | undefined): ListedPlace => {
+  const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, read(query, weather.query)]))
+  const { lang: wordsIn, ...ofForecast } = forecast.query
+  const readPoint = (lat: string | undefined, lng: string | undefined, near?: Catalogue): ListedPlace => {
     const latitude = coords.path.lat.read(lat)
     const longitude = coords.path.lng.read(lng)
-    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude) }
+    return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude, near) }
   }
   /** What an item of a list names. @throws Problem as the endpoint of one place does */
   const readListed = (text: string, form: PartForm): ListedPlace => {
@@ -74,24 +85,30 @@ export const weatherEndpointsOf = (
     lists.set(texts, list)
     return list
   }
-  const joined = createJoinedWeather(answers.read, rendered)
+  const joined = createJoinedWeather(answers.read, rendered, docUrl)
 
   return {
     weather: ({ params: { type = '', id = '' }, query, keyId }) => {
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-      const lang = languageOf(query)
+      const { lang, words } = usual.get(query) ?? read(query, weather.query)
       const place = findPlace(type, id)
-      return rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId)
+      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId, words)
+      return place.id === id ? found : located(found, place, { lang, words })
     },
     coords: ({ params, query, keyId }) => {
-      const lang = languageOf(query)
-      const { cell, place } = readPoint(params.lat, params.lng)
-      return rendered.current(cell, place, languageHeaders[lang], keyId)
+      const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
+      const { cell, place } = readPoint(params.lat, params.lng, hasPlace ? catalogue.current : undefined)
+      return rendered.current(cell, place, languageHeaders[lang], keyId, words)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
-      const days = forecast.query.days.read(queryOf(query, forecast.query).days)
+      const given = queryOf(query, ofForecast)
+      const days = ofForecast.days.read(given.days)
+      const hasText = given.include !== undefined && ofForecast.include.read(given.include)
+      // Without the text `lang` is ignored, as the contract has it.
+      const words = hasText ? wordsIn.read(queryOf(query, { lang: wordsIn }).lang) : undefined
       const place = findPlace(type, id)
-      return rendered.forecast(place.cell, days, place.part('forecast'), keyId)
+      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId, words)
+      return place.id === id ? found : located(found, place, { lang: words, words, days })
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
@@ -104,14 +121,39 @@ export const weatherEndpointsOf = (
   }
 }
 
-const languageHeaders = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
+/** What a query asks for. */
+type Wanted = {
+  readonly lang: Language | undefined
+  /** The language of what the codes mean, where that is included. */
+  readonly words: Language | undefined
+  readonly hasPlace: boolean
+}
+
+type MaybeLater = ReturnType<Endpoint>
+
+/** What a slug is answered with. Of the query it says what is not the default. */
+const located = (
+  found: MaybeLater,
+  { id }: Place,
+  { lang, words, days = forecastDays }: Partial<Wanted> & { days?: number },
+): MaybeLater => {
+  const query = {
+    ...(lang === 'en' ? { lang } : {}),
+    ...(days === forecastDays ? {} : { days: String(days) }),
+    ...(words ? { include: 'text' } : {}),
+  }
+  return found instanceof Promise
+    ? found.then(late => locatedAt(late, id, query))
+    : locatedAt(found, id, query)
+}
 
 type Place = {
+  readonly id: string
   readonly cell: Cell
   part(form: PartForm): PlacePart
 }
 
-/** The place of a path. @throws Problem as `findLocation` does */
+/** The place of a path, by its id or its slug. @throws Problem as `findLocation` does */
 type FindPlace = (type: string, id: string) => Place
 
 /** What every response about a place has in common, made with its first request; a newer catalogue begins anew. */
@@ -127,6 +169,7 @@ export const createPlaces = (
     const parts: Partial<Record<PartForm, PlacePart>> = {}
     const make = makePart
     return {
+      id: location.id,
       cell: cellAt(location),
       part: form => {
         parts[form] ??= make(location, form)
@@ -143,8 +186,10 @@ export const createPlaces = (
     }
     const known = places.get(id)
     if (known?.type === type) return known
-    const place = { ...placeOf(findLocation(from, type, id)), type }
-    places.set(id, place)
+    const location = findLocation(from, type, id)
+    // It may be known by its id, where this is its slug.
+    const place = places.get(location.id) ?? { ...placeOf(location), type }
+    places.set(location.id, place)
     return place
   }
 }

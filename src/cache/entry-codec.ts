@@ -35,35 +35,46 @@ const metadataOf = (
   fetchedAt: number,
   { generation, run }: LoadMetadata,
   reachesUntil: number,
+  upstream: string | undefined,
 ): EntryMetadata => ({
   fetchedAt,
   reachesUntil,
   jitter: jitterOf(key, fetchedAt),
   generation,
   run,
+  upstream,
 })
 
-/** @param hourlyHours how many hours a response has */
+/**
+ * @param hourlyHours how many hours a response has
+ * @param upstream its name, where there are several
+ */
 export const entryOf = (
   key: string,
   value: Timeline,
   metadata: LoadMetadata,
   hourlyHours: number,
+  upstream?: string | undefined,
 ): Entry<Timeline> => ({
   value,
   bytes: bytesOf(value),
-  ...metadataOf(key, value.fetchedAt, metadata, reachOf(value, hourlyHours)),
+  ...metadataOf(key, value.fetchedAt, metadata, reachOf(value, hourlyHours), upstream),
 })
 
-/** @param hourlyHours how many hours a response has: an entry ends where it has fewer */
+/**
+ * @param hourlyHours how many hours a response has: an entry ends where it has fewer
+ * @param upstream whose entries they are, by its name; undefined where there is one
+ */
 export const createTimelineCodec = ({
   hourlyHours,
   calendar,
   clock,
+  upstream,
 }: {
   readonly hourlyHours: number
   readonly calendar: Calendar
   readonly clock: Clock
+  readonly upstream?: string | undefined
 }): Codec<Timeline> => {
   const expectedAt = (key: string) => ({ key, lengths: usualLengths, calendar, now: clock.now() })
   return {
@@ -73,13 +84,13 @@ export const createTimelineCodec = ({
       const head = readHead(bytes, expectedAt(key))
       return typeof head === 'string'
         ? { refused: head }
-        : metadataOf(key, head.fetchedAt, head.metadata, reachOf(head, hourlyHours))
+        : metadataOf(key, head.fetchedAt, head.metadata, reachOf(head, hourlyHours), upstream)
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))
       if (typeof decoded === 'string') return { refused: decoded }
       if (!isPlausible(decoded.timeline)) return { refused: 'out_of_range' }
-      return entryOf(key, decoded.timeline, decoded.metadata, hourlyHours)
+      return entryOf(key, decoded.timeline, decoded.metadata, hourlyHours, upstream)
     },
   }
 }

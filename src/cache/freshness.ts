@@ -17,6 +17,8 @@ export type EntryMetadata = {
   readonly run: number | null
   /** When the value ends, ms since the epoch: it is not served from then on. Undefined for a value without an end. */
   readonly reachesUntil?: number | undefined
+  /** The name of the upstream that gave it; undefined where there is one. */
+  readonly upstream?: string | undefined
 }
 
 export type Entry<Value> = EntryMetadata & {
@@ -73,6 +75,7 @@ export type EntryFacts = {
   readonly state: Freshness
   readonly purged: PurgeKind | null
   readonly bytes: number
+  readonly upstream: string | null
 }
 
 export const factsOf = (
@@ -91,17 +94,19 @@ export const factsOf = (
         state: freshnessOf(entry, policy, now, purged),
         purged: purged ?? null,
         bytes: entry.bytes,
+        upstream: entry.upstream ?? null,
       }
     : null
 
 /**
  * @param stretch the current factor on freshness, at least 1
- * @param recent the available runs, newest first; while it is empty, freshness goes by age
+ * @param recent the available runs of an entry's upstream, newest first; while it is empty, freshness goes by age. Those of the
+ * upstream in use are asked for without a name
  */
 export const createFreshness = (
   given: FreshnessOptions & RunOptions,
   stretch: () => number,
-  recent: () => readonly Run[] = () => noRuns,
+  recent: (upstream?: string) => readonly Run[] = () => noRuns,
 ) => {
   const options = { ...given }
   let maxFresh = maxFreshMs(options)
@@ -109,8 +114,8 @@ export const createFreshness = (
   let longest = longestUseMs(options)
   const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
   const dueByPolicy = (entry: EntryMetadata, now: number): number => {
-    const { fetchedAt, jitter } = entry
-    const runs = recent()
+    const { fetchedAt, jitter, upstream } = entry
+    const runs = recent(upstream)
     const run = runs[0]
     const spread = 1 + options.freshSpread * jitter
     // Without a newer run the entry is fresh until the next one, however late that is.

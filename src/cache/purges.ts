@@ -7,8 +7,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as z from 'zod'
 import { utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
+import { longestChangeRecord } from '../stores/records.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Box, Cell, CellId } from '../weather/cell.ts'
+import { type CellSet, cellSet, cellSetOf, hasCell } from '../weather/cell-set.ts'
 import { keyFor } from './entry-codec.ts'
 import type { EntryMetadata, PurgeKind } from './freshness.ts'
 
@@ -17,6 +19,8 @@ export type PurgeScope =
   | { readonly cell: CellId }
   /** Cells whose centre lies in it. */
   | { readonly box: Box }
+  /** The cells of a place such as `district/3026` and of all places below it, as the catalogue of who ordered it has them. */
+  | { readonly area: string; readonly cells: CellSet }
 
 export type PurgeOrder = { readonly kind: PurgeKind; readonly scope: PurgeScope }
 export type Purge = PurgeOrder & { readonly generation: number }
@@ -35,6 +39,7 @@ const orderForm = z.object({
         .transform(id => id as CellId),
     }),
     z.object({ box: z.object({ south: degrees, west: degrees, north: degrees, east: degrees }) }),
+    z.object({ area: z.string().regex(/^[a-z]{1,20}\/\d{1,20}$/), cells: cellSet }),
   ]),
 })
 
@@ -53,6 +58,7 @@ export const readOrder = (text: string): PurgeOrder | undefined => {
 export const covers = (scope: PurgeScope, id: string): boolean => {
   if ('all' in scope) return true
   if ('cell' in scope) return scope.cell === id
+  if ('cells' in scope) return hasCell(scope.cells, id)
   const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
   const { south, west, north, east } = scope.box
   return latitude >= south && latitude <= north && longitude >= west && longitude <= east
@@ -113,20 +119,40 @@ const keepForMs = 400 * utcDayMs
 // A fine grid has hundreds of thousands of cells: deleted in steps, so that the event loop is free in between.
 const removedAtOnce = 1_000
 
+/** The records of an order: more than one where the cells of an area do not fit in one, each for a part of them. */
+const recordsOf = (order: PurgeOrder, cells: readonly Cell[]): string[] => {
+  const text = writeOrder(order)
+  const { kind, scope } = order
+  if (!('cells' in scope) || text.length <= longestChangeRecord) return [text]
+  // Along their rows, so that the box around a half is half as high.
+  const inRows = cells.toSorted((one, other) => one.latitude - other.latitude)
+  const half = Math.ceil(cells.length / 2)
+  return [inRows.slice(0, half), inRows.slice(half)].flatMap(part => {
+    const ofPart = cellSetOf(part, 1 / scope.cells.perDegree)
+    return recordsOf({ kind, scope: { ...scope, cells: ofPart } }, part)
+  })
+}
+
 /**
  * Purges a scope over the fleet. A hard purge also deletes entries from the shared tier.
+ * @param namespaces those of all upstreams
  * @param cells the cells in scope
+ * @returns the number of the last record
  */
 export const orderPurge = async (
   store: Pick<FleetStore, 'appendChangeRecord'> & Pick<ByteStore, 'deleteBytes'>,
-  { namespace, cells, now }: { namespace: string; cells: readonly Cell[]; now: number },
+  { namespaces, cells, now }: { namespaces: readonly string[]; cells: readonly Cell[]; now: number },
   order: PurgeOrder,
 ): Promise<{ readonly generation: number; readonly removed: number }> => {
   // Recorded before the deletion, so that it covers entries read from the old bytes meanwhile.
-  const generation = await store.appendChangeRecord(topic, writeOrder(order), now + keepForMs)
+  let generation = 0
+  for (const text of recordsOf(order, cells))
+    generation = await store.appendChangeRecord(topic, text, now + keepForMs)
   let removed = 0
   for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
-    const keys = cells.slice(i, i + removedAtOnce).map(({ id }) => keyFor(namespace, id))
+    const keys = cells
+      .slice(i, i + removedAtOnce)
+      .flatMap(({ id }) => namespaces.map(namespace => keyFor(namespace, id)))
     removed += await store.deleteBytes(keys)
     await nextTurn()
   }

@@ -37,6 +37,8 @@ export type CacheResult<Of, Value> = {
   readonly forwarded: boolean
   /** Whether this read shares a load that another request started, here or in another instance. */
   readonly collapsed: boolean
+  /** The name of the upstream that gave it; undefined where there is one. */
+  readonly upstream?: string | undefined
   /** Kept as long as the value stays in the memory tier, and counts towards it. */
   readonly derived: Derived
 }
@@ -82,7 +84,7 @@ export type CacheParts<Of extends Subject, Value> = {
   /** The one consumer whose loads an error is about; undefined where it is about the source or the subject. */
   readonly consumerOf: (error: unknown) => string | undefined
   readonly memory: MemoryTier<Value>
-  readonly shared: SharedTier<Value>
+  readonly shared: Pick<SharedTier<Value>, 'name' | 'get' | 'set'>
   readonly fleet: FleetSingleFlight
   readonly policy: FreshnessPolicy
   readonly purges: Purges
@@ -329,6 +331,7 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
       source,
       forwarded,
       collapsed,
+      upstream: entry.upstream,
       derived: entry.derived,
     }
   }

@@ -1,4 +1,4 @@
-// The upstream: the account at the provider, and the timelines by grid cell that are cached over it in two tiers. Composes the parts
+// The upstream: the accounts at providers, and the timelines by grid cell that are cached over them in two tiers. Composes the parts
 // of the cache, and runs their background work: heartbeats, the purge log, refresh-ahead and probes. src/cache decides when to load,
 // src/provider how. Longer than 300 lines, because every part of the cache is connected here.
 
@@ -8,14 +8,15 @@ import { createCalendar, hourMs, utcDayMs } from '../common/calendar.ts'
 import { every } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
+import { upstreamsIn } from '../config/upstreams.ts'
 import { createLoadsByKey } from '../keys/loads-by-key.ts'
 import {
   type AccountObserver,
   type AccountParts,
   type AccountStandIns,
-  openAccount,
   protocolIn,
 } from '../provider/account.ts'
+import { type OpenUpstream, openAccounts } from '../provider/accounts.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
@@ -35,6 +36,7 @@ import {
   type Run,
 } from './freshness.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
+import { joinTiers, type UpstreamTier } from './namespaces.ts'
 import { createPurgeReader, createPurges, type PurgeObserver } from './purges.ts'
 import { type CacheObserver, createReadThrough } from './read-through.ts'
 import { createProbe, createRefreshAhead } from './refresh-ahead.ts'
@@ -43,7 +45,15 @@ import { type Codec, createMemoryTier, createSharedTier, type SharedTierObserver
 export type UpstreamObserver = AccountObserver &
   CacheObserver &
   SharedTierObserver &
-  PurgeObserver & { onHeartbeat(fleet: Fleet): void }
+  PurgeObserver & {
+    onHeartbeat(fleet: Fleet): void
+    /** What happens at a fallback; as at the first upstream where absent. @param name the fallback's */
+    readonly ofFallback?: ((name: string) => Omit<AccountObserver, 'loaded'>) | undefined
+    /** A cell was loaded. @param upstream its name; undefined where there is one */
+    onLoaded?(upstream: string | undefined): void
+    /** From now on what is asked for is loaded from another upstream; not called for the first one at a start. */
+    onUpstreamInUse?(upstream: string): void
+  }
 
 export type UpstreamParts = Pick<AccountParts, 'clock' | 'instances'> & {
   readonly store: Store
@@ -98,9 +108,20 @@ export const mostPopulous = (
   }
 }
 
-/** The cache namespace of this configuration. */
+/** The cache namespace of a configuration's first upstream. */
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
+
+/** The cache namespaces of all upstreams of a configuration, with their names; that of a single one needs none. */
+export const cacheNamespacesIn = (
+  config: Config,
+): readonly { readonly namespace: string; readonly upstream: string | undefined }[] => {
+  const upstreams = upstreamsIn(config)
+  return upstreams.map(({ name, config: own }) => ({
+    namespace: cacheNamespaceIn(own),
+    upstream: upstreams.length > 1 ? name : undefined,
+  }))
+}
 
 export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const { store, catalogue, clock, settings, report, observer: given, standIns } = parts
@@ -118,23 +139,36 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       if (state === 'closed') failures.endBackoff()
     },
   }
+  const observerOf = (fallback: string | undefined): AccountObserver => {
+    if (fallback === undefined) return observer
+    const own = given.ofFallback?.(fallback) ?? given
+    return {
+      ...own,
+      loaded: given.loaded,
+      breaker: state => {
+        own.breaker(state)
+        if (state === 'closed') failures.endBackoff()
+      },
+    }
+  }
   const calendar = createCalendar(config.quota.timeZone)
   const { bounds } = catalogue.current
   const grid = createGrid(options.cellDegrees, bounds)
   // The centre of a cell on the edge may lie outside the bounds.
   const cellsOver = (from: number, to: number): number => Math.ceil((to - from) / options.cellDegrees) + 2
   const maxCells = cellsOver(bounds.south, bounds.north) * cellsOver(bounds.west, bounds.east)
-  const account = openAccount(config, {
+  const accounts = openAccounts(config, {
     store,
     clock,
     instances: parts.instances,
     // People check the weather again within this time.
     recentConsumers: () => demand.recentConsumers(clock.now() - hourMs),
-    observer,
+    observerOf,
     tracing: parts.tracing,
     standIns,
   })
-  const { provider, protocol, budget, breaker, runs } = account
+  const { first: account } = accounts
+  const { protocol, budget } = account
   const loads = createLoadsByKey({
     now: clock.now,
     weightPerCell: protocol.weightPerCell,
@@ -143,16 +177,28 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const pinned =
     options.prefetchPlaces > 0 ? mostPopulous(catalogue, grid, options.prefetchPlaces) : () => nowhere
   const { demandForMs } = options
+  // Leases and demand are those of the first upstream: of a cell, wherever its weather comes from.
   const namespace = namespaceOf(config.provider.baseUrl, protocol)
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
-  const newestRun = (): Run | undefined => runs?.recent()[0]
+  const namespaces = new Map(
+    accounts.all.map(each => [each.name, namespaceOf(each.config.provider.baseUrl, protocol)]),
+  )
+  const namespaceOfUpstream = ({ name }: OpenUpstream): string => namespaces.get(name) ?? namespace
+  const newestRun = (upstream?: string): Run | undefined => accounts.runsOf(upstream)[0]
+  const hasSeveral = accounts.all.length > 1
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   const demandPerDay = (): number => (fleet.wanted * protocol.weightPerCell * utcDayMs) / policy.periodMs()
-  // The stretch in effect: freshness has a maximum.
-  const stretch = createStretch(() => Math.min(budget.stretch(demandPerDay()), policy.maxStretch()), clock)
-  const policy = createFreshness(options, stretch.current, runs?.recent)
+  let inUse = accounts.all[0] as OpenUpstream
+  // The stretch in effect: that of the upstream in use. Freshness has a maximum.
+  const computeStretch = (): number => {
+    inUse = accounts.inUse(demandPerDay())
+    return Math.min(inUse.account.budget.stretch(demandPerDay()), policy.maxStretch())
+  }
+  const stretch = createStretch(computeStretch, clock)
+  const runsOf = hasSeveral ? (upstream = inUse.name) => accounts.runsOf(upstream) : account.runs?.recent
+  const policy = createFreshness(options, stretch.current, runsOf)
 
   const purges = createPurges()
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
@@ -165,28 +211,44 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       ...options,
       longestAfter: error => (hasCode(error, 'provider_refused') ? refusedForMs : undefined),
       // Also for loads of other instances, whose errors have the same code.
-      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && budget.isLifted(failedAt),
+      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && accounts.isLifted(failedAt),
     },
     clock,
   )
   const fleetLoads = createFleetSingleFlight(
-    { store, leaseForMs: options.leaseForMs, account: account.name, clock },
+    { store, leaseForMs: options.leaseForMs, account: accounts.id, clock },
     error => observer.onSharedTierFailure('lease', error),
   )
-  const shared = createSharedTier(
-    { name: store.kind, store, longestUseMs: () => policy.longestUseMs },
-    standIns?.codec ?? createTimelineCodec({ hourlyHours, calendar, clock }),
-    observer,
-  )
+  const tierOf = (each: OpenUpstream): UpstreamTier<Timeline> => {
+    const codec =
+      standIns?.codec ?? createTimelineCodec({ hourlyHours, calendar, clock, upstream: each.name })
+    const tier = { name: store.kind, store, longestUseMs: () => policy.longestUseMs }
+    return {
+      upstream: each.name,
+      namespace: namespaceOfUpstream(each),
+      tier: createSharedTier(tier, codec, observer),
+    }
+  }
+  const [firstTier, ...otherTiers] = accounts.all.map(tierOf) as [UpstreamTier<Timeline>]
+  const shared = joinTiers([firstTier, ...otherTiers], {
+    store,
+    leaseForMs: options.leaseForMs,
+    stateOf: (id, entry) => freshnessOf(entry, policy, clock.now(), purges.of(id, entry)),
+  })
   const cache = createReadThrough<Cell, Timeline>({
     keyOf,
-    load: async (cell, purpose, consumer) => {
-      // Read before the load: a purge or run that comes during the load is newer than the entry.
-      const metadata = { generation: purges.generation, run: newestRun()?.availableAt ?? null }
-      return entryOf(keyOf(cell), await provider.load(cell, purpose, consumer), metadata, hourlyHours)
-    },
-    expedite: provider.expedite,
-    heldBack: provider.heldBack,
+    load: (cell, purpose, consumer) =>
+      accounts.load(cell, purpose, async upstream => {
+        const { name, account: asked } = upstream
+        // Read before the load: a purge or run that comes during the load is newer than the entry.
+        const metadata = { generation: purges.generation, run: newestRun(name)?.availableAt ?? null }
+        const timeline = await asked.provider.load(cell, purpose, consumer)
+        observer.onLoaded?.(name)
+        const key = keyFor(namespaceOfUpstream(upstream), cell.id)
+        return entryOf(key, timeline, metadata, hourlyHours, name)
+      }),
+    expedite: accounts.expedite,
+    heldBack: accounts.heldBack,
     consumerOf: error => (error instanceof ShareUsedUpError ? error.consumer : undefined),
     memory,
     shared,
@@ -206,7 +268,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     memory,
     policy,
     isHeldBack: (key, consumer) =>
-      failures.backoff(key) !== undefined || provider.heldBack(consumer, 'refresh_ahead') !== undefined,
+      failures.backoff(key) !== undefined || accounts.heldBack(consumer, 'refresh_ahead') !== undefined,
     refresh: (cell, consumer) => cache.refresh(cell, 'refresh_ahead', consumer),
     batch: maxPointsPerRequest,
     demandForMs,
@@ -230,12 +292,22 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
 
   const readPurges = createPurgeReader({ store, purges, clock, apply: cache.purged, observer })
 
-  const probe = createProbe({
-    isDue: breaker.isProbeDue,
-    // The cell requested last is the most useful one to load.
-    cell: () => demand.latest()?.subject ?? pinned()[0],
-    load: cache.reload,
-  })
+  const probes = accounts.all.map(({ account: { breaker, provider } }) =>
+    createProbe<Cell>({
+      isDue: breaker.isProbeDue,
+      // The cell requested last is the most useful one to load.
+      cell: () => demand.latest()?.subject ?? pinned()[0],
+      // With several upstreams the cache would load from one that is healthy. What such a probe brings is not kept: a failed one
+      // would be a failure of its cell, which another upstream serves.
+      load: hasSeveral
+        ? cell =>
+            provider.load(cell, 'refresh_ahead').then(
+              () => {},
+              () => {},
+            )
+        : cache.reload,
+    }),
+  )
   const heartbeat = createHeartbeat({
     store,
     demand,
@@ -249,21 +321,32 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       stretch.renew()
       observer.onHeartbeat(fleet)
       void uncached.check(isInDemand, lookUp)
-      void budget.reconcile()
+      void accounts.reconcile()
     },
     // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
-    onHeartbeatFailure: () => void budget.reconcile(),
+    onHeartbeatFailure: () => void accounts.reconcile(),
   })
 
   // A pass scans every cell in demand, within the lead. A new run or new pinned cells make many cells due, and start a pass at once.
-  let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: pinned() }
+  let passed = { at: Number.NEGATIVE_INFINITY, runs: '', pinned: pinned() }
+  const newestRuns = (): string => accounts.all.map(({ name }) => newestRun(name)?.availableAt).join()
   const refreshAheadIfDue = (): void => {
-    const [at, run, pinnedNow] = [clock.now(), newestRun(), pinned()]
-    const isUnchanged = run === passed.run && pinnedNow === passed.pinned
+    const [at, runs, pinnedNow] = [clock.now(), newestRuns(), pinned()]
+    const isUnchanged = runs === passed.runs && pinnedNow === passed.pinned
     if (isUnchanged && Math.abs(at - passed.at) < Math.min(policy.leadMs / 6, passEveryMs)) return
     const started = refreshAhead()
     // The loads that did not fit now come next.
-    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned: pinnedNow }
+    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, runs, pinned: pinnedNow }
+  }
+
+  let reported = inUse
+  const reportUpstreamInUse = (): void => {
+    if (!hasSeveral) return
+    stretch.renew()
+    stretch.current()
+    if (inUse === reported) return
+    reported = inUse
+    observer.onUpstreamInUse?.(inUse.name ?? '')
   }
 
   let isTicking = false
@@ -271,7 +354,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     await readPurges()
     await heartbeat.sendIfDue()
     refreshAheadIfDue()
-    probe()
+    for (const probe of probes) probe()
+    reportUpstreamInUse()
   }
   const endTicks = every(clock, tickEveryMs, () => {
     if (isTicking) return
@@ -282,8 +366,13 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   })
 
   /** The cells in demand over the fleet, latest first. @throws StoreError */
-  const wanted = async (): Promise<Cell[]> =>
-    (await store.wanted(namespace, demandedSince())).flatMap(name => grid.cellNamed(name) ?? [])
+  const wanted = async (): Promise<Cell[]> => {
+    // Another one may have been the first before a change of the list.
+    const since = demandedSince()
+    const lists = await Promise.all(accounts.all.map(each => store.wanted(namespaceOfUpstream(each), since)))
+    const names = lists.length === 1 ? (lists[0] ?? []) : new Set(lists.flat())
+    return [...names].flatMap(name => grid.cellNamed(name) ?? [])
+  }
 
   const timelines = {
     read: cache.read,
@@ -383,8 +472,12 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   return {
     grid,
     timelines,
-    /** The account that all weather comes from. */
+    /** The account at the first upstream. */
     account,
+    /** All upstreams, in their order. */
+    accounts,
+    /** The upstream that loads what is asked for now. */
+    inUse: (): OpenUpstream => accounts.inUse(demandPerDay()),
     /** The cells that were loaded for each key. */
     loads,
     /** Reads runs, budget, purges and cached timelines before the first request; bounded in time. */
@@ -392,17 +485,17 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       // A provider or store that hangs must not keep the gateway from becoming ready.
       const timeout = new AbortController()
       await Promise.race([
-        Promise.all([runs?.poll(), budget.reconcile()]),
+        Promise.all([accounts.poll(), accounts.reconcile()]),
         pause(options.warmForMs, undefined, { signal: timeout.signal }),
       ])
       timeout.abort()
       return warm(options.warmForMs)
     },
     /** The budget from now on. */
-    applyBudget: account.applyBudget,
+    applyBudget: accounts.applyBudgets,
     /** Freshness and staleness from now on, for what is cached too. */
     applyFreshness: (next: Config): void => {
-      account.applyHorizon(next)
+      accounts.applyHorizon(next)
       policy.apply(next.cache)
       passed.at = Number.NEGATIVE_INFINITY
       stretch.renew()
@@ -412,7 +505,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       // Stores the latest demand for the next start.
       await heartbeat.sendLast()
       fleetLoads.close()
-      await account.close()
+      await accounts.close()
     },
   }
 }

@@ -1,8 +1,9 @@
-// The places that the gateway serves: finds one by id, its parent, or a page of matches. An immutable view of one snapshot.
-// Hides unpublished places, except as the parent of a published one.
+// The places that the gateway serves: finds one by id, those of a slug, the nearest to a point, a parent, or a page of matches. An
+// immutable view of one snapshot. Hides unpublished places, except as the parent of a published one.
 
 import { type Bounds, type Location, type LocationType, parentTypeOf } from './location-schema.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
+import { createNearest, type Point } from './nearest.ts'
 import { fold, foldLoosely, isBlank, isLooselySearchable, isSearchable } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -32,10 +33,16 @@ type Successor = Readonly<{ location: Location; since?: string }>
 export type Catalogue = Readonly<{
   /** The published place of that level and id. */
   find(type: LocationType, id: string): Location | undefined
+  /** The published places of that level with the slug, in any case; the most populous first. */
+  withSlug(type: LocationType, slug: string): readonly Location[]
+  /** The published place of that level that is nearest to a point; undefined where the level has none. */
+  nearest(type: LocationType, point: Point): Location | undefined
   /** The published place of that level that had the id before; undefined if a place has the id now. */
   successorOf(type: LocationType, formerId: string): Successor | undefined
   /** The place one level up, published or not. */
   parentOf(location: Location): Location | undefined
+  /** The place itself and all below it, published or not. */
+  areaOf(location: Location): readonly Location[]
   /** Published places, the most populous first, equals by id. */
   list(query: ListQuery): ListPage
   /** Every published place, by id. */
@@ -57,7 +64,7 @@ const noAliases: ReadonlyMap<Location, string> = new Map()
 
 const noMatches: Matches = { page: [], total: 0 }
 
-/** The catalogue of a snapshot; builds the name index of a list with its first search. */
+/** The catalogue of a snapshot; builds each index with the first question to it. */
 export const createCatalogue = (snapshot: Snapshot): Catalogue => {
   const byId = new Map<string, Location>(snapshot.locations.map(location => [location.id, location]))
   const published = Object.freeze(snapshot.locations.filter(location => location.published))
@@ -70,6 +77,17 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
       successors.set(id, until === undefined ? { location } : { location, since: until })
   const exact = new Map<readonly Location[], NameIndex>()
   const loose = new Map<readonly Location[], NameIndex>()
+
+  const perType = <Index>(make: (places: readonly Location[]) => Index): ((type: LocationType) => Index) => {
+    const made = new Map<LocationType, Index>()
+    return type => {
+      const index = made.get(type) ?? make(byType.get(type) ?? none)
+      made.set(type, index)
+      return index
+    }
+  }
+  const bySlug = perType(places => Map.groupBy(places, ({ slug_en }) => slug_en))
+  const nearestOf = perType(createNearest)
 
   const listed = ({ type, parentId }: ListQuery): readonly Location[] => {
     if (parentId === undefined) return byType.get(type) ?? none
@@ -109,11 +127,18 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
       const location = byId.get(id)
       return location?.published && location.type === type ? location : undefined
     },
+    withSlug: (type, slug) => bySlug(type).get(slug.toLowerCase()) ?? none,
+    nearest: (type, point) => nearestOf(type)(point),
     successorOf: (type, formerId) => {
       const successor = successors.get(formerId)
       return successor?.location.type === type ? successor : undefined
     },
     parentOf: ({ parentId }) => (parentId === null ? undefined : byId.get(parentId)),
+    areaOf: area => {
+      const isWithin = (location: Location | undefined): boolean =>
+        location !== undefined && (location === area || isWithin(byId.get(location.parentId ?? '')))
+      return snapshot.locations.filter(isWithin)
+    },
     list: query => {
       const { q = '', limit, offset } = query
       const places = listed(query)

@@ -7,6 +7,7 @@ import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import { type Administration, createAdministration } from '../keys/administration.ts'
+import { tiersOf } from '../keys/test-keys.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
 import type { Store } from '../stores/store.ts'
@@ -53,11 +54,8 @@ export const administerWith = async (
   await act(administrationOf(config, store, clock))
 }
 
-const administrationOf = (
-  { quota: { timeZone, tiers } }: Config,
-  store: Store,
-  clock: Clock,
-): Administration => createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock })
+const administrationOf = ({ quota }: Config, store: Store, clock: Clock): Administration =>
+  createAdministration({ store, tiers: tiersOf(quota), calendar: createCalendar(quota.timeZone), clock })
 
 /** The store of a configuration, for the scope of a command; by default one that a gateway or a key has used. */
 export const openCommandStore = async (

@@ -95,6 +95,19 @@ export const parseInstant = (text: string): number => {
 }
 const isoForm = /^(\d{4}-\d\d-(\d\d))(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/
 
+/**
+ * The instant of a local date and time `YYYY-MM-DDTHH:MM`, with seconds or without, ms since the epoch; NaN for a date or time that
+ * is none. The earlier one of two where clocks are put back.
+ */
+export const localInstant = (text: string, zone: string): number => {
+  try {
+    const local = Temporal.PlainDateTime.from(text, { overflow: 'reject' })
+    return local.toZonedDateTime(zone, { disambiguation: 'earlier' }).epochMilliseconds
+  } catch {
+    return Number.NaN
+  }
+}
+
 /** Of a date in a header of HTTP, ms since the epoch; NaN where it lacks its zone, or is none. */
 export const parseHttpDate = (text: string): number => (text.endsWith(' GMT') ? Date.parse(text) : Number.NaN)
 

@@ -37,11 +37,17 @@ export type Destination = EndpointName | 'other'
 
 export const destinations: readonly Destination[] = [...endpointNames, 'other']
 
+/** Below the prefix, where a key asks about itself: no endpoint, because it takes no unit and is no traffic. */
+export const keyPath = '/key'
+
+/** What answers a key with 200. */
+export type AnswerName = EndpointName | 'key'
+
 /** The name of a response in log, metrics, traces and usage; the pages of the API reference share one. */
-export type ResponseName = Destination | 'reference'
+export type ResponseName = Destination | 'reference' | 'key'
 
 export const hasWeather = (name: ResponseName): name is WeatherEndpoint =>
-  name !== 'other' && name !== 'reference' && endpoints[name].hasWeather
+  Object.hasOwn(endpoints, name) && endpoints[name as EndpointName].hasWeather
 
 /** The endpoint's name if it answers for a list of places. */
 export const isList = (name: EndpointName): name is ListEndpoint => 'list' in endpoints[name]

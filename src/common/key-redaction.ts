@@ -1,13 +1,12 @@
 // Hides API keys in URLs and in what is echoed, quoted or logged, as they are and percent-encoded: by one pattern for all, because
 // a spelling that is forgotten in one of many is a key in the log. Whether a key is valid is for keys/key-form.ts.
 
-/** Every key begins so, in any letter case here. */
-const prefix = 'svc_live_'
-const hiddenKey = `${prefix}…`
+/** Every key begins as one of these, in any letter case here. */
+const prefixes = ['svc_live_', 'svc_test_'] as const
 
-// Without any of these there is no key, which is cheaper to find out: the midst of the prefix, or an escape of a letter, a
+// Without any of these there is no key, which is cheaper to find out: the midst of a prefix, or an escape of a letter, a
 // digit or `_`. No escape of Bengali is one.
-const mayHold = /_[lL]|%[3-7]/
+const mayHold = /_[lLtT]|%[3-7]/
 
 const percent = (character: string): string => `%${character.charCodeAt(0).toString(16)}`
 const letterOf = (character: string): string =>
@@ -16,11 +15,16 @@ const letterOf = (character: string): string =>
 // A key's secret is base62; what is no delimiter is hidden with it, so that a key which was mangled is hidden as well. A sentence
 // about keys has the prefix alone.
 const sign = '(?:[\\w.+~-]|%(?:3\\d|[4-7][0-9a-f]))'
-const keys = new RegExp(`${[...prefix].map(letterOf).join('')}(?=[+.~_-]*[0-9a-z%])${sign}+`, 'gi')
+const beginnings = prefixes.map(prefix => `(${[...prefix].map(letterOf).join('')})`).join('|')
+const keys = new RegExp(`(?:${beginnings})(?=[+.~_-]*[0-9a-z%])${sign}+`, 'gi')
 
-/** The text with `svc_live_…` in place of every API key and of every beginning of one; the same text if it has none. */
+/**
+ * The text with `svc_live_…` or `svc_test_…` in place of every API key and of every beginning of one; the same text if it has none.
+ */
 export const withoutKeys = (text: string): string =>
-  mayHold.test(text) ? text.replaceAll(keys, hiddenKey) : text
+  mayHold.test(text)
+    ? text.replaceAll(keys, (_, live?: string) => `${prefixes[live === undefined ? 1 : 0]}…`)
+    : text
 
 /** Whether a text holds an API key or the beginning of one. */
 export const holdsKey = (text: string): boolean => withoutKeys(text) !== text
@@ -30,7 +34,7 @@ export const holdsKey = (text: string): boolean => withoutKeys(text) !== text
  * for each line of a log.
  */
 export const withoutPlainKeys = (bytes: Buffer): Buffer => {
-  if (!bytes.includes('_live_')) return bytes
+  if (!bytes.includes('_live_') && !bytes.includes('_test_')) return bytes
   const text = bytes.toString()
   const safe = withoutKeys(text)
   return safe === text ? bytes : Buffer.from(safe)

@@ -108,7 +108,8 @@ const secretOf = (variable: string): Setting | undefined =>
     ? settings.find(({ path, schema }) => secrets.has(coreOf(schema)) && variable === variableOf(path) + FILE)
     : undefined
 
-const readSecret = (file: string, path: Path): string => {
+/** The secret in a file, without a line break at its end. @throws InputError */
+export const readSecret = (file: string, path: Path): string => {
   try {
     // Editors and `echo` end a file with a line break.
     return readTextFileSync(file, maxFileBytes.config).replace(/\r?\n$/, '')

@@ -1,9 +1,9 @@
 // Loads the configuration: config files, then variables, later ones winning, over the defaults of the schema. The result is one
 // complete frozen object or a list of errors. Does not read the process; its environment is an argument.
 
-import { InputError } from '../common/errors.ts'
+import { InputError, messageOf } from '../common/errors.ts'
 import { constants } from './constants.ts'
-import { readEnvironment, secretFilesIn } from './environment.ts'
+import { readEnvironment, readSecret, secretFilesIn } from './environment.ts'
 import { type Fault, faultsIn, maxFaults, type Place, printPlace, type Source, type Tree } from './faults.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
@@ -71,6 +71,26 @@ const disagreements = (config: Config, origins: LoadedConfig['origins'], unusabl
     return reason && culprit ? [{ at: culprit[1], path: culprit[0].split('.'), reason }] : []
   })
 
+/** Reads the keys of fallbacks that are in files of their own. */
+const readKeyFiles = (
+  { fallbacks }: Pick<Config['provider'], 'fallbacks'>,
+  origins: LoadedConfig['origins'],
+): Fault[] =>
+  fallbacks.flatMap((fallback, i) => {
+    if (fallback.apiKeyFile === null) return []
+    const path = ['provider', 'fallbacks', i, 'apiKey']
+    try {
+      const key = readSecret(fallback.apiKeyFile, path)
+      if (!/^\S+$/.test(key))
+        throw new InputError(`${printPath(path)} in its file is not a key, but must be text without blanks`)
+      Object.assign(fallback, { apiKey: key })
+      return []
+    } catch (error) {
+      const at = origins.get('provider.fallbacks')
+      return at ? [{ at, path, reason: messageOf(error) }] : []
+    }
+  })
+
 const printed = ({ at, path, reason }: Fault): ConfigFault => ({
   ...at,
   ...(path && path.length > 0 && { path: printPath(path) }),
@@ -115,6 +135,7 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   // Parsed once: to compile a parser for each section would take longer.
   // Each source fits by itself, less what is at fault in it, and so do all of them.
   const parsed = configSchema.parse(given, { jitless: true })
+  faults.push(...readKeyFiles(parsed.provider, origins))
   const config = frozen(together(structuredClone(constants), parsed))
   const unusable = new Set(faults.map(({ path = [] }) => printPath(wholeOf(path))))
   faults.push(...disagreements(config, origins, unusable))

@@ -5,6 +5,7 @@ import { BlockList, isIP } from 'node:net'
 import { hourMs } from '../common/calendar.ts'
 import type { Config } from './schema.ts'
 import { printDuration } from './units.ts'
+import { upstreamNamesIn } from './upstreams.ts'
 
 /** A rule between settings: the end of a sentence that starts with the place of a setting, or nothing. */
 export type Rule = { reads: readonly string[]; fault(config: Config): string | false }
@@ -79,6 +80,23 @@ const redisRule = (
   fault: ({ redis }) => fault(redis) ?? false,
 })
 
+/** Weather in the cache is known by the URL that it came from, and upstreams by their names. */
+const differentUpstreams: Rule = {
+  reads: ['provider.baseUrl', 'provider.name', 'provider.fallbacks'],
+  fault: config => {
+    const { fallbacks, baseUrl } = config.provider
+    const names = upstreamNamesIn(config)
+    const urls = [baseUrl, ...fallbacks.map(each => each.baseUrl)]
+    for (const [i, name] of names.entries()) {
+      if (names.indexOf(name) < i)
+        return `provider.fallbacks[${i - 1}] has the name ${name}, but each upstream needs a name of its own`
+      if (urls.indexOf(urls[i] ?? '') < i)
+        return `provider.fallbacks[${i - 1}].baseUrl is that of ${names[urls.indexOf(urls[i] ?? '')]} too, but each upstream needs a URL of its own`
+    }
+    return false
+  },
+}
+
 export const rules: readonly Rule[] = [
   {
     reads: ['server.tls.cert', 'server.tls.key'],
@@ -98,6 +116,7 @@ export const rules: readonly Rule[] = [
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
   anyOriginAlone,
+  differentUpstreams,
   differentPorts('ops', 'server'),
   differentPorts('health', 'server'),
   differentPorts('health', 'ops'),

@@ -67,7 +67,12 @@ const server = section`The API that consumers call.`({
   )`
     URL at which consumers reach the gateway, such as https://weather.example.org or https://example.org/weather
     behind a proxy that serves it under a path; null for the scheme and host of each request. The API reference and
-    its programs name it.`,
+    its programs name it, and so does doc_url of each error, which without it is a path from the root: under a path
+    of a proxy it leads to the reference only with this setting.`,
+  statusPage: setting(flag(), false)`
+    Whether /status and /status.json say to anyone, without a key, how fresh the weather is, what is out since when, and
+    how the last thirty days were: shares, ages and times alone. The days are kept in the store from the first start with
+    it on.`,
   cors: section`
     Web pages whose scripts may read responses (CORS). They need a key of their own, which every visitor of such a
     page can read: give it a small quota.`({
@@ -176,8 +181,8 @@ const withAccount = {
 }
 const weight = () => whole(1, 1_000_000_000, ', or null for no limit').nullable()
 
-const provider = section`
-  Where the weather comes from: a service that speaks the protocol of Open-Meteo.`({
+/** An account at a provider, the same for the first upstream and for those behind it. */
+const account = () => ({
   baseUrl: setting(baseUrl(), 'https://api.open-meteo.com')`
     URL of the provider, http or https, without a query. Customers of Open-Meteo have a host of their own.`,
   apiKey: setting(
@@ -216,6 +221,42 @@ const provider = section`
       (server.reusePort is false), nothing is set aside.`,
     },
   ),
+})
+
+const UPSTREAM_NAME = 'up to 32 lower-case letters, digits and hyphens, with a letter first'
+const upstreamName = (allowed = UPSTREAM_NAME) => text(allowed, /^[a-z][a-z0-9-]{0,31}$/)
+
+const fallback = section`An upstream behind the first: an account as provider has it.`({
+  ...account(),
+  name: setting(upstreamName(`${UPSTREAM_NAME}, or null`).nullable(), null)`
+    Name of this upstream for consumers and operators, or null for fallback-1, fallback-2 and so on.`,
+  apiKeyFile: setting(file(), null)`
+    File that holds this upstream's key, in place of apiKey, or null. A new key needs a restart.`,
+})
+
+const maxFallbacks = 8
+const UPSTREAMS = `a list of up to ${maxFallbacks} upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]`
+
+const withoutBudgets = (list: unknown): string =>
+  JSON.stringify(list, (key, value) => (key === 'budget' ? undefined : value))
+
+const provider = section`
+  Where the weather comes from: a service that speaks the protocol of Open-Meteo.`({
+  ...account(),
+  name: setting(upstreamName(), 'primary')`
+    Name of this upstream in cache-status, metrics and log where there are fallbacks.`,
+  fallbacks: live(
+    z.array(fallback, UPSTREAMS).refine(({ length }) => length <= maxFallbacks, UPSTREAMS),
+    [],
+    {
+      except: 'in anything of it but budgets',
+      needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
+    },
+  )`
+    Upstreams of the same protocol behind this one, in their order, each with a baseUrl of its own, name, apiKey or
+    apiKeyFile, timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded
+    from the next one when the one before it has failed or refused, its circuit is open or its budget has no room. One with
+    another behind it has at most 5s for a response.`,
 })
 
 const catalogue = section`The places there is weather for.`({
@@ -288,6 +329,9 @@ const quota = section`How much a key may use per day.`({
   )`
     Requests per day by tier, whole numbers of at least 1. Add tiers of your own, beside these; a key whose tier is not
     listed at a start can't be used. The quota guards the gateway, not the provider: most requests are cached.`,
+  testPerDay: live(whole(1, 999_999_999_999), 1_000)`
+    Requests per day of a test key, 1 to 999999999999, unless it has a limit of its own. They cost the provider nothing,
+    and the gateway more time each than a cached one.`,
   notModifiedCost: live(decimal(0, 1), 1)`
     Share of its units that a request costs whose answer is 304, not modified, 0 to 1. With 0 programs that keep answers and
     ask again with their etag pay for what changed alone. A fraction is given back once it comes to a whole unit.`,

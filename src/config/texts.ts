@@ -2,7 +2,9 @@
 // Node's own parsers check them; nothing is looked up, opened or connected to.
 
 import { isIP } from 'node:net'
+import { isAddressRange } from '../common/address-range.ts'
 import { redactedUrl } from '../common/redacted-url.ts'
+import { isWebOrigin } from '../common/web-origin.ts'
 import { secrets, text } from './kinds.ts'
 
 const parsedUrl = (value: string): URL | undefined => URL.parse(value) ?? undefined
@@ -24,13 +26,6 @@ export const hostAndPort = () =>
     secrets,
     { redact: value => (/:.*@/s.test(value) ? redactedUrl(value) : value) },
   )
-
-const isAddressRange = (value: string): boolean => {
-  const [address = '', bits, ...rest] = value.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-}
 
 /** An IP address or a range in CIDR notation. */
 export const trustedPeer = () =>
@@ -87,25 +82,12 @@ export const bearerToken = () =>
     value => new Set(value).size >= leastDifferent,
   ).register(secrets, { redact: () => '***' })
 
-const pageless = ['file:', 'data:', 'javascript:', 'blob:', 'about:']
-
-const isOrigin = (value: string): boolean => {
-  if (value === '*') return true
-  // The star stands for a label, and not for all that is registered below a top-level domain.
-  if (/:\/\/\*\.[^.]+$/.test(value) && !/\.localhost(?::\d+)?$/.test(value)) return false
-  const one = value.replace('://*.', '://a.')
-  const { protocol = '', host, origin } = parsedUrl(one) ?? {}
-  if (/^https?:$/.test(protocol)) return origin === one
-  // Of an app or an extension. Other schemes of the web are no page's, and pages of files have the origin null.
-  return origin === 'null' && !pageless.includes(protocol) && `${protocol}//${host}` === one
-}
-
 /** The origin of web pages and apps as browsers send it, or any. */
 export const webOrigin = () =>
   text(
     'an origin as browsers send it (https://, http:// or the scheme of an app such as capacitor://, a host in small letters whose first label may be *, a port that is not the default, no path and no slash at the end), or *',
-    /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?[^/*A-Z"'\\\s]+)$/,
-    isOrigin,
+    /\S/,
+    isWebOrigin,
   )
 
 const isZone = (name: string): boolean => {

@@ -42,6 +42,12 @@ export const namedIn = (schema: z.core.$ZodType): z.ZodRecord | undefined => {
   return core instanceof z.ZodRecord ? core : undefined
 }
 
+/** The kind of each item of the list that a setting is, if it is one. */
+export const itemOf = (schema: z.core.$ZodType): z.core.$ZodType | undefined => {
+  const core = coreOf(schema)
+  return core instanceof z.ZodArray ? core.element : undefined
+}
+
 /** The kind of a value at this path; undefined for an unknown path. */
 export const schemaAt = (path: Path, from: z.core.$ZodType = configSchema): z.core.$ZodType | undefined => {
   const [key, ...rest] = path

@@ -8,7 +8,7 @@ import { redactedUrls } from '../common/redacted-url.ts'
 import type { Tree } from './faults.ts'
 import { liveSettings, secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
-import { coreOf, printPath, type Setting, settings } from './tree.ts'
+import { coreOf, itemOf, partsOf, printPath, type Setting, settings } from './tree.ts'
 import { yamlLibrary } from './yaml.ts'
 
 /** When a change of a setting takes effect. */
@@ -75,8 +75,15 @@ export const put = (tree: Tree, path: readonly string[], value: unknown): void =
 }
 
 /** A value as a file would have it, without what is secret in it. */
-const redacted = (schema: z.core.$ZodType, value: unknown): unknown =>
-  typeof value === 'string' ? (secrets.get(coreOf(schema))?.redact(value) ?? value) : value
+const redacted = (schema: z.core.$ZodType, value: unknown): unknown => {
+  if (typeof value === 'string') return secrets.get(coreOf(schema))?.redact(value) ?? value
+  const [item, parts] = [itemOf(schema), partsOf(schema)]
+  if (item && Array.isArray(value)) return value.map(one => redacted(item, one))
+  if (!parts || !isPart(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [key, parts[key] ? redacted(parts[key], part) : part]),
+  )
+}
 
 const yamlOf = (value: unknown, options: ToStringOptions): string =>
   yamlLibrary().stringify(value, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {

@@ -16,6 +16,7 @@ import {
   type Pair,
   parseDocument,
   type YAMLMap,
+  type YAMLSeq,
 } from 'yaml'
 import type * as z from 'zod'
 import { safeText } from '../common/outside-text.ts'
@@ -31,7 +32,7 @@ import {
   unreadable,
 } from './faults.ts'
 import { configSchema } from './schema.ts'
-import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
+import { itemOf, namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
 
 /** The file of defaults has 1,800. */
 const maxTokens = 50_000
@@ -139,6 +140,8 @@ const readYaml = (file: string, text: string): Source => {
     const isSection = partsOf(schema) !== undefined || namedIn(schema) !== undefined
     // A section whose settings are all commented out is null to YAML.
     if (isSection && isEmpty(node)) return {}
+    const item = itemOf(schema)
+    if (item && partsOf(item) && isSeq(node)) return listOf(node, item, path)
     if (!isSection || !isMap(node)) return plain(node, path)
     const section: Tree = {}
     for (const [key, pair] of pairsOf(node, path)) {
@@ -157,7 +160,16 @@ const readYaml = (file: string, text: string): Source => {
     return section
   }
 
-  /** The value of a setting. None has a map, or a list in a list, so that what these hold is not looked at. */
+  /** The sections of a list. */
+  const listOf = (node: YAMLSeq, item: z.core.$ZodType, path: Path): unknown[] =>
+    node.items.map((one, i) => {
+      const below = [...path, i]
+      const value = resolved(one)
+      if (value === undefined) refuse(one, below, noAnchor)
+      return read(value ?? null, item, below)
+    })
+
+  /** The value of any other setting. None has a map, or a list in a list, so that what these hold is not looked at. */
   const plain = (node: unknown, path: Path): unknown => {
     if (!isSeq(node)) return isScalar(node) ? node.value : {}
     return node.items.flatMap((item, i) => {

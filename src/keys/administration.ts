@@ -11,6 +11,7 @@ import {
   type AdministrationParts,
   createKeyCreation,
   type IssuedKey,
+  type KeySetting,
   longestName,
   subscribersOf,
   tierLimitOf,
@@ -18,7 +19,8 @@ import {
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { keyFilterIn } from './key-filter.ts'
-import { createKey, hashOf, keyPrefix } from './key-form.ts'
+import { beginsAsKey, createKey, hashOf } from './key-form.ts'
+import { termsIn } from './key-terms.ts'
 import {
   type CountedSubscriber,
   type KeyUsage,
@@ -27,6 +29,7 @@ import {
   listedKey,
   listedSubscriber,
 } from './listed-key.ts'
+import { checkKind, prefixOf } from './test-keys.ts'
 import { cellsLoaded } from './usage-detail.ts'
 
 export {
@@ -67,7 +70,7 @@ export type Administration = ReturnType<typeof createAdministration>
 
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   const keyById = async (id: string): Promise<KeyRecord> => {
-    if (id.startsWith(keyPrefix))
+    if (beginsAsKey(id))
       throw new InputError(
         'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
       )
@@ -184,8 +187,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
     rotateKey: async (given: string, overlapMs: number): Promise<RotatedKey> => {
       const record = await keyById(given)
-      const { id } = record
-      const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
+      const { id, subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       if (status === 'revoked')
         throw new InputError(`key ${id} is revoked; \`abohawa keys revoke --undo ${id}\` first`)
       if (status === 'subscriber missing')
@@ -197,28 +199,27 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
           `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers revoke --undo ${record.subscriberId}\` first`,
         )
       const limit = record.limit ?? tierLimitOf(tiers, tier)
-      const key = createKey()
+      const key = createKey(prefixOf(tier))
       const until = clock.now() + overlapMs
       await store.replaceHash(id, hashOf(key), until)
       await announceChange(store, id, clock.now())
       return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
     },
     /**
-     * Sets what is given of a key, all in one step: its tier, a limit of its own (null: that of its tier), and until when it is
-     * valid, as in key-expiry.ts (`never` lifts it). A limit of its own stays when the tier changes.
+     * Sets what is given of a key, all in one step: tier, limit, expiry (as in key-expiry.ts) and terms (as in key-terms.ts). A
+     * limit of its own stays when the tier changes.
      */
-    setKey: async (
-      given: string,
-      { tier, limit, expires }: { tier?: string; limit?: number | null; expires?: string },
-    ): Promise<ListedKey & KeyUsage> => {
+    setKey: async (given: string, setting: KeySetting): Promise<ListedKey & KeyUsage> => {
+      const { tier, limit, expires } = setting
       if (tier !== undefined) tierLimitOf(tiers, tier)
-      const change: KeyChange = {
+      const key = await keyById(given)
+      checkKind(key, tier)
+      return changeKey(key.id, {
         ...(tier === undefined ? {} : { tier }),
         ...(limit === undefined ? {} : { limit }),
         ...(expires === undefined ? {} : { expiresAt: expiryIn(expires, calendar, clock.now()) }),
-      }
-      const { id } = await keyById(given)
-      return changeKey(id, change)
+        ...termsIn(setting, key),
+      })
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
     listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {
@@ -245,15 +246,14 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     reinstateKey: (id: string) => setKeyRevoked(id, null),
     usage: async (given: string, count: number): Promise<Usage> => {
       const key = await keyById(given)
-      const { id } = key
       const days = daysUpTo(calendar.dayOf(clock.now()), count)
       const [used, today, subscriber] = await Promise.all([
-        store.usedOn(id, days),
-        store.detailOn(id, days[0] ?? ''),
+        store.usedOn(key.id, days),
+        store.detailOn(key.id, days[0] ?? ''),
         store.findSubscriber(key.subscriberId),
       ])
       return {
-        id,
+        id: key.id,
         subscriber: subscriber?.name ?? '',
         tier: key.tier,
         limit: listed(key, undefined).limit,

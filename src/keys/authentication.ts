@@ -1,13 +1,16 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
 // refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
 
+import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
-import type { FoundKey } from '../stores/store.ts'
+import type { FoundKey, KeyRecord } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
-import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
+import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
+import { type BoundKey, boundBy } from './restrictions.ts'
+import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -15,6 +18,16 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
+  /** What the store has of the key. */
+  readonly record: KeyRecord
+  /** When the presented key ends, by its expiry or its rotation, ms since the epoch; null for never. */
+  readonly endsAt: number | null
+  /** Whether that is soon, so that each response says it. */
+  readonly endsSoon: boolean
+  /** Undefined for a key that may be used for everything, anywhere. */
+  readonly bound: BoundKey | undefined
+  /** Whether it gets fixed weather, which costs the provider nothing. */
+  readonly isTest: boolean
   /** The meter's count of the running window, held here so that it is looked up once. */
   count?: Count | undefined
 }
@@ -49,6 +62,8 @@ export type KeyMemo = { text: string; presented: Presented | undefined }
 // authentication. A key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
+// Consumers read of the end of their key so long before it.
+const endsSoonMs = 7 * utcDayMs
 
 export const emptyKeyMemo = (): KeyMemo => ({ text: '', presented: undefined })
 
@@ -101,7 +116,22 @@ export const createAuthenticate = (
         'tier_not_configured',
         `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
-    return { client: { keyId, subscriberId, tier, limit } }
+    const { expiresAt, restrictions } = found.key
+    const ends = [expiresAt, found.validUntil].filter(instant => instant !== null)
+    const endsAt = ends.length === 0 ? null : Math.min(...ends)
+    return {
+      client: {
+        keyId,
+        subscriberId,
+        tier,
+        limit,
+        isTest: tier === testTier,
+        record: found.key,
+        endsAt,
+        endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
+        bound: restrictions === null ? undefined : boundBy(restrictions),
+      },
+    }
   }
 
   const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
@@ -118,7 +148,7 @@ export const createAuthenticate = (
 
   const authenticate: Authenticate = (text, memo = emptyKeyMemo()) => {
     if (text === undefined || text === '') return { refusal: 'missing' }
-    if (!text.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    if (!text.startsWith(keyPrefix) && !text.startsWith(testKeyPrefix)) return { refusal: 'wrong-prefix' }
     // A cached key had the right form, so only other keys need the check of form and checksum.
     if (text.length !== keyLength) return { refusal: 'malformed' }
     let known = memo.presented

@@ -8,12 +8,14 @@ import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import { holdsKey } from '../common/key-redaction.ts'
 import { isPrintable, quoted } from '../common/outside-text.ts'
-import type { KeyRecord, Store, Subscriber } from '../stores/store.ts'
+import type { KeyRecord, RateLimits, Restrictions, Store, Subscriber } from '../stores/store.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
+import { type GivenTerms, termsIn } from './key-terms.ts'
 import { isoOrNull, listedKey } from './listed-key.ts'
+import { prefixOf } from './test-keys.ts'
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
 
@@ -35,16 +37,25 @@ type KeyFacts = {
   limit: number
   externalId: string | null
   expiresAt: string | null
+  restrictions: Restrictions | null
+  rates: RateLimits | null
 }
 
-/** A key to create, as it was requested. key-expiry.ts reads `expires`. */
-export type KeyRequest = {
+/** A key to create, as it was requested. key-expiry.ts reads `expires`, key-terms.ts restrictions and rates. */
+export type KeyRequest = GivenTerms & {
   readonly subscriber: string
   readonly tier: string
   readonly externalId?: string | undefined
   /** Its own limit; that of the tier if not given. */
   readonly limit?: number | undefined
   readonly expires?: string | undefined
+}
+
+/** What is to be set of a key: a limit that is null is that of its tier. */
+export type KeySetting = GivenTerms & {
+  readonly tier?: string
+  readonly limit?: number | null
+  readonly expires?: string
 }
 
 /** The fault of the request at this index, from 0. */
@@ -59,7 +70,7 @@ const keysCreated = 50
 
 export const createKeyCreation = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   /** A validated request. @throws InputError */
-  const orderOf = ({ subscriber, tier, externalId, limit, expires }: KeyRequest) => {
+  const orderOf = ({ subscriber, tier, externalId, limit, expires, ...terms }: KeyRequest) => {
     const tierLimit = tierLimitOf(tiers, tier)
     if (limit !== undefined) limitIn(String(limit))
     return {
@@ -67,6 +78,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       tier,
       tierLimit,
       limit: limit ?? null,
+      terms: { restrictions: null, rates: null, ...termsIn(terms) },
       externalId: externalId === undefined ? null : externalIdOf(externalId),
       expiresAt: expires === undefined ? null : expiryIn(expires, calendar, clock.now()),
     }
@@ -80,11 +92,11 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
   const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>
     store.ensureSubscriber({ id, name, createdAt: clock.now(), revokedAt: null })
   const issue = async (order: ReturnType<typeof orderOf>): Promise<CreatedKey> => {
-    const { name, tier, limit, externalId, expiresAt } = order
+    const { name, tier, limit, externalId, expiresAt, terms } = order
     const createdAt = clock.now()
     const subscriber = await ensureSubscriber(`sub_${randomBase62(12)}`, name)
     refuseRevoked(subscriber)
-    const key = createKey()
+    const key = createKey(prefixOf(tier))
     const record: KeyRecord = {
       id: `key_${randomBase62(12)}`,
       hash: hashOf(key),
@@ -95,6 +107,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       revokedAt: null,
       expiresAt,
       externalId,
+      ...terms,
       formers: [],
     }
     const there = await store.addKey(record)
@@ -107,6 +120,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       limit: limit ?? order.tierLimit,
       externalId,
       expiresAt: isoOrNull(expiresAt),
+      ...terms,
       existed: false,
     }
   }
@@ -120,13 +134,14 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
   const existing = async (record: KeyRecord, name: string): Promise<CreatedKey> => {
     const subscriberRecord =
       (await store.findSubscriber(record.subscriberId)) ?? (await mendedSubscriber(record, name))
-    const { id, subscriber, tier, limit, externalId, expiresAt } = listedKey(
+    const { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates } = listedKey(
       record,
       subscriberRecord,
       tiers,
       clock.now(),
     )
-    return { id, key: null, subscriber, tier, limit, externalId, expiresAt, existed: true }
+    const facts = { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates }
+    return { ...facts, key: null, existed: true }
   }
   /** A request whose key exists needs no validation: its expiry may be past by now. */
   const issueOnce = async (request: KeyRequest): Promise<CreatedKey> => {
@@ -166,6 +181,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
           throw new InputError(
             `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
           )
+        if (there) termsIn(request, there)
         if (there) return
         orderOf(request)
         refuseRevoked(subscriber)

@@ -1,17 +1,19 @@
-// The format of an API key: `svc_live_`, 32 random base62 characters (190 bits), 6 of checksum. With the checksum a typing
-// error is refused without a look-up. key-directory.ts knows the owners of keys.
+// The format of an API key: `svc_live_`, or `svc_test_` of a test key, 32 random base62 characters (190 bits), 6 of checksum. With the
+// checksum a typing error is refused without a look-up. key-directory.ts knows the owners of keys.
 
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Branded } from '../common/brand.ts'
 
 export const keyPrefix = 'svc_live_'
+/** That of test keys, which is as long. */
+export const testKeyPrefix = 'svc_test_'
 const secretLength = 32
 const checksumLength = 6
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** Characters of every key. */
 export const keyLength = keyPrefix.length + secretLength + checksumLength
-const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)
+const form = new RegExp(`^(?:${keyPrefix}|${testKeyPrefix})[0-9A-Za-z]{${secretLength + checksumLength}}$`)
 
 /** A key in clear text; never stored, never logged. */
 export type PresentedKey = Branded<'PresentedKey'>
@@ -21,8 +23,12 @@ export type KeyHash = Branded<'KeyHash'>
 export const randomBase62 = (length: number): string =>
   Array.from({ length }, () => digits[randomInt(digits.length)]).join('')
 
-export const createKey = (): PresentedKey => {
-  const body = keyPrefix + randomBase62(secretLength)
+/** Whether a text begins as keys do. */
+export const beginsAsKey = (text: string): boolean =>
+  text.startsWith(keyPrefix) || text.startsWith(testKeyPrefix)
+
+export const createKey = (prefix = keyPrefix): PresentedKey => {
+  const body = prefix + randomBase62(secretLength)
   return (body + checksumOf(body)) as PresentedKey
 }
 

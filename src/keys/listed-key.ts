@@ -2,8 +2,9 @@
 
 import type { LocalDay } from '../common/calendar.ts'
 import { isoOf } from '../common/calendar.ts'
-import type { KeyRecord, Subscriber } from '../stores/store.ts'
+import type { KeyRecord, RateLimits, Restrictions, Subscriber } from '../stores/store.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
+import { testTier } from './test-keys.ts'
 
 /** Instants in ISO 8601. `status` counts the subscriber's revocation too. */
 export type ListedKey = {
@@ -12,6 +13,8 @@ export type ListedKey = {
   subscriber: string
   subscriberId: string
   tier: string
+  /** Whether it gets fixed weather; its tier then is that of test keys. */
+  test: boolean
   /** Null when the tier is not configured any more and the key has no limit of its own; requests with it get 500. */
   limit: number | null
   /** Whether the limit is the key's own and not its tier's. */
@@ -22,6 +25,9 @@ export type ListedKey = {
   revokedAt: string | null
   /** Until when a former key of this id works; null when none does. */
   formerKeyUntil: string | null
+  restrictions: Restrictions | null
+  /** Its own rates, and not those of its tier. */
+  rates: RateLimits | null
 }
 
 /** `lastUsedOn` is the last local day with a count, null where none is kept; `usedToday` is the count of today. */
@@ -50,6 +56,7 @@ export const listedKey = (
   subscriber: subscriber?.name ?? '',
   subscriberId: key.subscriberId,
   tier: key.tier,
+  test: key.tier === testTier,
   limit: key.limit ?? limitOfTier(tiers, key.tier) ?? null,
   ownLimit: key.limit !== null,
   status: statusOf(key, subscriber, now),
@@ -57,6 +64,8 @@ export const listedKey = (
   expiresAt: isoOrNull(key.expiresAt),
   revokedAt: isoOrNull(key.revokedAt),
   formerKeyUntil: isoOrNull(key.formers.findLast(({ validUntil }) => validUntil > now)?.validUntil ?? null),
+  restrictions: key.restrictions,
+  rates: key.rates,
 })
 
 // In the order in which a request is refused.

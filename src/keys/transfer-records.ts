@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { InputError } from '../common/errors.ts'
 import { isPrintable, jsonText } from '../common/outside-text.ts'
-import { lastInstant, longestId, maxCounted } from '../stores/records.ts'
+import { lastInstant, longestId, maxCounted, ratesForm, restrictionsForm } from '../stores/records.ts'
 import { maxLimit } from './key-creation.ts'
 
 // Lists show these texts, and log lines have ids.
@@ -40,6 +40,8 @@ const keyRecord = z.strictObject({
   revokedAt: instant.nullable(),
   expiresAt: instant.nullable(),
   externalId: text.nullable(),
+  restrictions: restrictionsForm.nullable().default(null),
+  rates: ratesForm.nullable().default(null),
   formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
 })
 const usageRecord = z.strictObject({
@@ -61,8 +63,12 @@ const transferRecord = z.discriminatedUnion('record', [subscriberRecord, keyReco
 export type TransferRecord = z.infer<typeof transferRecord>
 export type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
 
-/** A record as a line of an export. */
-export const writeRecord = (record: TransferRecord): string => jsonText(record)
+/** A record as a line of an export. What a key does not have is left out, so that version 1.0 reads the file of a store without it. */
+export const writeRecord = (record: TransferRecord): string => {
+  if (record.record !== 'key') return jsonText(record)
+  const { restrictions, rates, ...key } = record
+  return jsonText({ ...key, ...(restrictions && { restrictions }), ...(rates && { rates }) })
+}
 
 /** @throws InputError that names the fault of the line */
 export const readRecord = (line: string): TransferRecord => {

@@ -38,10 +38,12 @@ const entriesPerWrite = 200
 const maxEntries = 10_000
 const keepForMs = 2 * utcDayMs
 
+/** @param onWritten is called with the requests of keys that the store has taken */
 export const createUsageDetail = (
   store: Pick<UsageDetailStore, 'addDetail'>,
   calendar: Calendar,
   clock: Clock,
+  onWritten: (requests: readonly Pick<Entry, 'keyId' | 'count'>[]) => void = () => {},
 ): UsageDetail => {
   // By the number of the key: a look-up builds no compound text, and a key has few.
   let counters = new Map<number, Counter[]>()
@@ -71,7 +73,9 @@ export const createUsageDetail = (
       // The embedded store writes synchronously, and no request is answered meanwhile.
       if (i > 0) await setImmediate()
       try {
-        await store.addDetail(taken.slice(i, i + entriesPerWrite))
+        const part = taken.slice(i, i + entriesPerWrite)
+        await store.addDetail(part)
+        onWritten(part.filter(({ endpoint }) => endpoint !== cellsLoaded))
       } catch {
         // The store's observer logs the failure.
         for (const counter of taken.slice(i)) {

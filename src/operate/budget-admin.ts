@@ -1,11 +1,20 @@
-// The budget admin: what is spent at the provider and until when it is closed, read from the store alone, and reopening. A
-// running gateway follows a reopening with its next heartbeat; provider/spending-ledger.ts says how.
+// The budget admin: what is spent at the provider, what loads find of it, and until when it is closed, read from the store alone;
+// and reopening. A running gateway follows a reopening with its next heartbeat; provider/spending-ledger.ts says how.
 
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { budgetSettingsIn, protocolIn } from '../provider/account.ts'
-import { milliSpent, windowsAround, withAside } from '../provider/spending-windows.ts'
+import type { Purpose } from '../provider/budget.ts'
+import {
+  boundedFor,
+  type LimitedWindow,
+  milliSpent,
+  type SpanName,
+  windowsAround,
+  withAside,
+} from '../provider/spending-windows.ts'
+import { roomOf } from '../stores/fair-share.ts'
 import type { Closure, SpendingStore } from '../stores/spending-store.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
@@ -31,6 +40,19 @@ export type BudgetReport = {
   readonly reserve: number
 }
 
+/** What loads of a purpose find of a window now: weight, and whole cells. */
+export type Room = {
+  readonly span: SpanName
+  readonly limit: number
+  readonly left: number
+  /** How many cells it has room for now, for one key that loaded none yet while others load, and when it begins anew. */
+  readonly cells: number
+  readonly oneKey: number
+  readonly wholeCells: number
+  /** Ms since the epoch. */
+  readonly endsAt: number
+}
+
 /** The former closure. `closedUntil` is null when the budget was open. */
 export type ReopenReport = Pick<BudgetReport, 'at' | 'account' | 'closedUntil' | 'reason'>
 
@@ -46,37 +68,46 @@ export const createBudgetAdmin = (
     reason: closure?.reason || null,
   })
 
+  /** The running windows with what is used of each, in thousandths of a weight. */
+  const spentNow = async (now: number) => {
+    const windows = windowsAround(limits, now, 0)
+    const nothing = { charged: 0, refunded: 0 }
+    const { spent, closure, reopenedAt } = await store.spend({
+      provider: account,
+      windows: windows.map(({ name, keepUntil }) => ({
+        name,
+        keepUntil,
+        limit: null,
+        known: nothing,
+        added: nothing,
+      })),
+      wanted: 0,
+      claims: [],
+      returns: [],
+      unit,
+      now,
+      closure: null,
+      reopenedAt: null,
+    })
+    const used = windows.map((window, i): readonly [LimitedWindow, number] => {
+      const { charged, refunded } = spent[i] ?? nothing
+      return [window, Math.max(0, charged - refunded)]
+    })
+    return { used, closure, reopenedAt }
+  }
+
   return {
     /** @throws StoreError */
     show: async (): Promise<BudgetReport> => {
       const now = clock.now()
-      const windows = windowsAround(limits, now, 0).map(window => withAside(window, settings, unit))
-      const nothing = { charged: 0, refunded: 0 }
-      const { spent, closure, reopenedAt } = await store.spend({
-        provider: account,
-        windows: windows.map(({ name, keepUntil }) => ({
-          name,
-          keepUntil,
-          limit: null,
-          known: nothing,
-          added: nothing,
-        })),
-        wanted: 0,
-        claims: [],
-        returns: [],
-        unit,
-        now,
-        closure: null,
-        reopenedAt: null,
-      })
+      const { used: windows, closure, reopenedAt } = await spentNow(now)
       return {
         at: isoOf(now),
         account,
         ...closureReport(closure),
         reopenedAt: reopenedAt === 0 ? null : isoOf(reopenedAt),
-        windows: windows.map(({ span, limit, aside = 0, endsAt }, i) => {
-          const { charged, refunded } = spent[i] ?? nothing
-          const used = Math.max(0, charged - refunded)
+        windows: windows.map(([window, used]) => {
+          const { span, limit, aside = 0, endsAt } = withAside(window, settings, unit)
           return {
             name: span,
             limit: limit / 1000,
@@ -88,6 +119,26 @@ export const createBudgetAdmin = (
         }),
         reserve,
       }
+    },
+    /** What loads of this purpose find in each window, and until when none is sent at all. @throws StoreError */
+    room: async (purpose: Purpose): Promise<{ windows: Room[]; closedUntil: number | null }> => {
+      const now = clock.now()
+      const { used: windows, closure } = await spentNow(now)
+      const rooms = windows.map(([window, used]): Room => {
+        const { span, limit, shares, endsAt } = boundedFor(purpose, window, settings, unit, now)
+        const cellsIn = (amount: number): number => Math.max(0, Math.floor(amount / unit))
+        const use = { limit, used, usedBy: 0, isAlone: false }
+        return {
+          span,
+          limit: limit / 1000,
+          left: Math.max(0, limit - used) / 1000,
+          cells: cellsIn(limit - used),
+          oneKey: cellsIn(roomOf(use, shares, unit)),
+          wholeCells: cellsIn(limit),
+          endsAt,
+        }
+      })
+      return { windows: rooms, closedUntil: closure && closure.until > now ? closure.until : null }
     },
     /** Ends the closure for all gateways of the account. @throws StoreError */
     reopen: async (): Promise<ReopenReport> => {

@@ -3,9 +3,9 @@
 
 import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
 import type { EntryFacts } from '../cache/freshness.ts'
-import { createPurges, orderPurge, readPurges } from '../cache/purges.ts'
+import { createPurges, orderPurge, type Purges, readPurges } from '../cache/purges.ts'
 import type { CellExplanation, Timelines } from '../cache/upstream.ts'
-import { cacheNamespaceIn } from '../cache/upstream.ts'
+import { cacheNamespacesIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import { createCalendar, dayOfNumber, hourMs, isoOf, quarterHourMs } from '../common/calendar.ts'
@@ -17,18 +17,20 @@ import type { Store } from '../stores/store.ts'
 import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import type { Span, Timeline } from '../weather/timeline.ts'
 import { currentUnits } from '../weather/weather-variables.ts'
-import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from './cache-target.ts'
+import { areaTargetIn, cellOfTarget, pointOrPlaceIn, scopeOf, scopeOfArea, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './listener/cell-report.ts'
+import { type PurgePrice, priceOf } from './purge-price.ts'
+
+/** `area`: a place with all places below it. `hard` removes the entries; else they are stale, and served until they are reloaded. */
+export type OrderedPurge = { readonly scope: string; readonly area?: boolean; readonly hard: boolean }
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */
   explain(of: string): Promise<CellReport>
-  /**
-   * Purges a point, a place, a box or all, over the fleet.
-   * `hard` removes the entries; else they are stale, and served until they are reloaded.
-   * @throws InputError, StoreError
-   */
-  purge(order: { readonly scope: string; readonly hard: boolean }): Promise<PurgeReport>
+  /** Purges a point, a place, an area, a box or all, over the fleet. @throws InputError, StoreError */
+  purge(order: OrderedPurge): Promise<PurgeReport>
+  /** What such a purge costs; purges nothing. @throws InputError, StoreError */
+  pricePurge(order: OrderedPurge): Promise<PurgePrice>
   /**
    * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
    * `lastFailure`. @throws InputError
@@ -43,6 +45,8 @@ export type CacheAdminParts = {
   readonly running?: {
     readonly timelines: Timelines
     readonly runs: RunWatch | undefined
+    /** With the budget in effect, which is live. */
+    readonly config: () => Config
   }
 }
 
@@ -51,37 +55,56 @@ const maxPlaces = 500
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, catalogue, clock, running } = parts
-  const namespace = cacheNamespaceIn(config)
+  const namespaces = cacheNamespacesIn(config)
   const { hourlyHours } = config.weather
   const calendar = createCalendar(config.quota.timeZone)
   const grid = createGrid(config.cache.cellDegrees)
   const area = () => ({ catalogue: catalogue.current, grid })
 
+  /** @param facts what a running gateway says of the entry that it would read; undefined without one */
   const readShared = async (
     cell: CellId,
     facts: EntryFacts | null | undefined,
   ): Promise<CellReport['shared']> => {
     const { kind } = store
-    const key = keyFor(namespace, cell)
-    const purges = createPurges()
-    const codec = createTimelineCodec({ hourlyHours, calendar, clock })
     try {
-      const bytes = await store.readBytes(key, codec.maxBytes)
-      if (bytes === undefined) return { kind, entry: null, fault: null }
-      if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
-      if (facts) return { kind, entry: { ...entryFields(facts), bytes: bytes.length }, fault: null }
-      await readPurges(store, purges)
-      const found = codec.decode(bytes, key)
-      if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
-      const entry: EntryReport = {
-        fetchedAt: isoOf(found.fetchedAt),
-        run: isoOrNull(found.run),
-        purged: purges.of(cell, found) ?? null,
-        bytes: bytes.length,
-      }
-      return { kind, entry, fault: null }
+      const purges = createPurges()
+      if (!facts) await readPurges(store, purges)
+      const found = await Promise.all(
+        namespaces
+          .filter(({ upstream = null }) => !facts || facts.upstream === upstream)
+          .map(each => readEntry(cell, each, facts ?? undefined, purges)),
+      )
+      const entries = found.filter(each => typeof each === 'object')
+      // Without a gateway nothing is known of runs: the newest is the best guess.
+      entries.sort((one, other) => Date.parse(other.fetchedAt) - Date.parse(one.fetchedAt))
+      const fault = found.find(each => typeof each === 'string')
+      return { kind, entry: entries[0] ?? null, fault: entries[0] ? null : (fault ?? null) }
     } catch (error) {
       return { kind, entry: null, fault: messageOf(error) }
+    }
+  }
+  /** The entry of an upstream; why it can't be read; undefined where there is none. @throws StoreError */
+  const readEntry = async (
+    cell: CellId,
+    { namespace, upstream }: (typeof namespaces)[number],
+    facts: EntryFacts | undefined,
+    purges: Purges,
+  ): Promise<EntryReport | string | undefined> => {
+    const key = keyFor(namespace, cell)
+    const codec = createTimelineCodec({ hourlyHours, calendar, clock, upstream })
+    const bytes = await store.readBytes(key, codec.maxBytes)
+    if (bytes === undefined) return undefined
+    if (typeof bytes === 'string') return faultOf(bytes)
+    if (facts) return { ...entryFields(facts), bytes: bytes.length }
+    const found = codec.decode(bytes, key)
+    if ('refused' in found) return faultOf(found.refused)
+    return {
+      fetchedAt: isoOf(found.fetchedAt),
+      run: isoOrNull(found.run),
+      purged: purges.of(cell, found) ?? null,
+      bytes: bytes.length,
+      upstream: upstream ?? null,
     }
   }
 
@@ -89,14 +112,15 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   const explain = async (of: string): Promise<CellReport> => {
     const { cell, place } = locate(of)
     const explained = await running?.timelines.explain(cell)
-    const places = running ? placesIn(cell) : null
+    const inside = running ? placesIn(cell) : null
     return {
       of,
       place: placeOf(place),
       cell,
       cellDegrees: config.cache.cellDegrees,
-      places: places?.slice(0, maxPlaces) ?? null,
-      placeCount: places?.length ?? null,
+      places: inside?.slice(0, maxPlaces).map(namesOf) ?? null,
+      areas: inside && areasAround(inside).map(namesOf),
+      placeCount: inside?.length ?? null,
       at: isoOf(clock.now()),
       shared: await readShared(cell.id, explained?.shared),
       gateway: running && explained ? runningReport(config, running, explained, slicesNow(cell)) : null,
@@ -107,11 +131,28 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     const timeline = running?.timelines.timelineOf(cell)
     return timeline ? slicesOf(timeline, clock.now()) : null
   }
-  const placesIn = (cell: Cell): NonNullable<CellReport['places']> =>
+  const placesIn = (cell: Cell): Location[] =>
     Array.from(catalogue.current.all())
       .filter(({ latitude, longitude }) => grid.cellOf(latitude, longitude).id === cell.id)
-      .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
-      .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
+      .sort(widestFirst)
+  /** The places and those that they lie in, but for the narrowest, which have none below them. */
+  const areasAround = (places: readonly Location[]): Location[] => {
+    const found = new Set<Location>()
+    for (const place of places)
+      for (let at: Location | undefined = place; at && !found.has(at); at = catalogue.current.parentOf(at))
+        found.add(at)
+    return [...found]
+      .filter(({ type, published }) => published && type !== locationTypes.at(-1))
+      .sort((one, other) => widestFirst(other, one))
+  }
+
+  const ordered = ({ scope: of, area: isOfArea = false, hard }: OrderedPurge) => ({
+    kind: hard ? ('hard' as const) : ('soft' as const),
+    places: undefined,
+    ...(isOfArea
+      ? scopeOfArea(areaTargetIn(of), config.cache.cellDegrees, area())
+      : scopeOf(targetIn(of), area())),
+  })
 
   return {
     explain,
@@ -120,19 +161,23 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       await running?.timelines.reload(cell)
       return explain(of)
     },
-    purge: async ({ scope: of, hard }) => {
-      const target = targetIn(of)
-      const { scope, cells, place } = scopeOf(target, area())
-      const kind = hard ? 'hard' : 'soft'
-      const base = { namespace, cells, now: clock.now() }
+    pricePurge: async order => {
+      const { kind, cells } = ordered(order)
+      const keys = namespaces.map(({ namespace }) => cells.map(({ id }) => keyFor(namespace, id)))
+      return priceOf(running?.config() ?? config, { store, clock }, { kind, keys })
+    },
+    purge: async order => {
+      const { kind, scope, cells, place, places } = ordered(order)
+      const base = { namespaces: namespaces.map(each => each.namespace), cells, now: clock.now() }
       const { removed } = await orderPurge(store, base, { kind, scope })
       // In force here with the response; the other instances read it within a second.
       await running?.timelines.readPurges()
       return {
         kind,
-        of,
+        of: order.scope,
         place: placeOf(place),
-        scope,
+        scope: 'cells' in scope ? { area: scope.area } : scope,
+        ...(places === undefined ? {} : { places }),
         cells: cells.length,
         removed,
         store: store.kind,
@@ -176,6 +221,7 @@ const entryFields = (facts: EntryFacts) => ({
   usableUntil: isoOf(facts.usableUntil),
   purged: facts.purged,
   bytes: facts.bytes,
+  upstream: facts.upstream,
 })
 
 const fields = Object.keys(currentUnits)
@@ -231,5 +277,10 @@ const faultOf = (refused: string): string => `what lies there is refused: ${refu
 
 const placeOf = (place: Location | undefined): CellReport['place'] =>
   place ? { type: place.type, id: place.id, name: place.name_en } : null
+
+const namesOf = ({ type, id, name_en, name_bn }: Location) => ({ type, id, name_en, name_bn })
+
+const widestFirst = (one: Location, other: Location): number =>
+  locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type)
 
 const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

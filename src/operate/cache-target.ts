@@ -12,6 +12,7 @@ import {
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { Box, Cell, Grid } from '../weather/cell.ts'
+import { cellSetOf } from '../weather/cell-set.ts'
 
 /** A point or a place: what lies in one cell. */
 export type PointOrPlace =
@@ -121,6 +122,26 @@ export const scopeOf = (
   }
   const { cell, ...rest } = cellOfTarget(target, area)
   return { scope: { cell: cell.id }, cells: [cell], ...rest }
+}
+
+const anArea = 'a place such as district/3026, with the places below it'
+
+/** @throws InputError when the text is no place */
+export const areaTargetIn = (text: string): Extract<PointOrPlace, { readonly place: unknown }> => {
+  const target = read(text, `allowed: ${anArea}`)
+  if ('place' in target) return target
+  throw new InputError(`the area is ${quoted(text)}; allowed: ${anArea}`)
+}
+
+/** The scope of a purge of a place and all places below it, the unpublished ones too. @throws InputError as `cellOfTarget` */
+export const scopeOfArea = (target: ReturnType<typeof areaTargetIn>, cellDegrees: number, area: Area) => {
+  const { place } = cellOfTarget(target, area)
+  const places = place ? area.catalogue.areaOf(place) : []
+  const all = places.map(({ latitude, longitude }) => area.grid.cellOf(latitude, longitude))
+  const cells = [...new Map(all.map(cell => [cell.id, cell])).values()]
+  const { type, id } = target.place
+  const scope: PurgeScope = { area: `${type}/${id}`, cells: cellSetOf(cells, cellDegrees) }
+  return { scope, cells, place, places: places.length }
 }
 
 const boxText = ({ south, west, north, east }: Box): string => [south, west, north, east].join(',')

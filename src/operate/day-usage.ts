@@ -124,6 +124,8 @@ export const createDayUsage = ({
 type TopKey = NonNullable<StatusReport['top']>['keys'][number]
 
 const mostByRequests = 10
+/** Candidates of the dashboard's panel of keys. */
+const mostCandidates = 50
 const mostByLoads = 5
 
 /**
@@ -149,7 +151,7 @@ export const topKeys = (
     .sort((one, other) => other.requests - one.requests || other.cellsLoaded - one.cellsLoaded)
 }
 
-/** Of some counts and those kept of others before: all that `topKeys` may need. */
+/** Of some counts and those kept of others before: all that `topKeys` and the panel of keys may need. */
 const topCandidates = <Count extends { readonly keyId: string; readonly used: number }>(
   kept: readonly Count[],
   counts: readonly Count[],
@@ -159,7 +161,7 @@ const topCandidates = <Count extends { readonly keyId: string; readonly used: nu
   const loaded = new Set(largest(loads, mostByLoads, ({ cells }) => cells).map(({ keyId }) => keyId))
   return [
     ...new Set([
-      ...largest(all, mostByRequests, ({ used }) => used),
+      ...largest(all, mostCandidates, ({ used }) => used),
       ...all.filter(({ keyId }) => loaded.has(keyId)),
     ]),
   ]

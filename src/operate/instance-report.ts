@@ -9,6 +9,7 @@ import type { Clock } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
 import { version } from '../common/version.ts'
 import type { Reload } from '../config/reload.ts'
+import type { BreakerState } from '../provider/breaker.ts'
 import { longestReport } from '../stores/records.ts'
 import type { History } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
@@ -30,8 +31,16 @@ export type InstanceReport = {
   readonly memoryBytes: number | null
   /** The code of the outage of the provider that the instance sees; null where it sees none. */
   readonly providerOutage: string | null
+  /** Of the circuit breaker of the provider. */
+  readonly circuit: BreakerState | null
+  /** The outages that the instance sees, by their first failure; null for one of a version that does not report them. */
+  readonly outages: readonly ReportedOutage[] | null
+  /** Answers with 5xx in the last minutes, as `recentErrors` of the history counts them. */
+  readonly recentErrors: number | null
   readonly seenAt: number | null
 }
+
+export type ReportedOutage = { readonly outage: 'provider' | 'store'; readonly since: number }
 
 const lastInstant = 8.64e15
 const text = z
@@ -52,6 +61,13 @@ const fields = z.object({
   hitShare: z.number().min(0).max(1).nullable().catch(null),
   memoryBytes: z.int().min(0).nullable().catch(null),
   providerOutage: text.nullable().catch(null),
+  circuit: z.enum(['closed', 'open', 'half-open']).nullable().catch(null),
+  outages: z
+    .array(z.object({ outage: z.enum(['provider', 'store']), since: instant }))
+    .max(2)
+    .nullable()
+    .catch(null),
+  recentErrors: z.int().min(0).nullable().catch(null),
   seenAt: instant.nullable().catch(null),
 })
 
@@ -76,44 +92,52 @@ export const readReport = (written: string | undefined): InstanceReport | undefi
 
 const outageCountsForMs = 15 * minuteMs
 
+/** Those that are on. An instance without demand does not see the end of an outage of the provider: one without a failure of late is left out. */
+export const recentOutages = (outages: Pick<Outages, 'open'>, clock: Clock): ReturnType<Outages['open']> =>
+  outages
+    .open()
+    .filter(
+      ({ outage, failedAt }) => outage !== 'provider' || Math.abs(clock.now() - failedAt) < outageCountsForMs,
+    )
+
 export type SelfReport = () => InstanceReport
 
 export const createSelfReport = ({
   phase,
   reload,
   outages,
+  circuit,
   history,
   clock,
 }: {
   readonly phase: () => Phase
   readonly reload: Pick<Reload, 'hash'>
   readonly outages: Pick<Outages, 'open'>
+  readonly circuit: () => BreakerState
   readonly history: History
   readonly clock: Clock
 }): SelfReport => {
   const startedAt = clock.now()
   const host = hostname()
-  // An instance without demand does not see the end of an outage.
-  const recentOutage = () =>
-    outages
-      .open()
-      .find(
-        ({ outage, failedAt }) =>
-          outage === 'provider' && Math.abs(clock.now() - failedAt) < outageCountsForMs,
-      )
-  return () => ({
-    host,
-    pid: process.pid,
-    version,
-    startedAt,
-    phase: phase(),
-    configHash: reload.hash(),
-    requestsPerSecond: history.newest().requestsPerSecond,
-    hitShare: history.recentHitShare(),
-    memoryBytes: process.memoryUsage.rss(),
-    providerOutage: recentOutage()?.code ?? null,
-    seenAt: clock.now(),
-  })
+  return () => {
+    const open = recentOutages(outages, clock)
+    return {
+      host,
+      pid: process.pid,
+      version,
+      startedAt,
+      phase: phase(),
+      configHash: reload.hash(),
+      requestsPerSecond: history.newest().requestsPerSecond,
+      hitShare: history.recentHitShare(),
+      memoryBytes: process.memoryUsage.rss(),
+      providerOutage: open.find(({ outage }) => outage === 'provider')?.code ?? null,
+      circuit: circuit(),
+      outages: open.map(({ outage, since }) => ({ outage, since })),
+      recentErrors: history.recentErrors(),
+      seenAt: clock.now(),
+    }
+  }
 }
 
 export const reportText = (self: SelfReport): string => writeReport(self())

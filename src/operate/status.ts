@@ -30,9 +30,10 @@ import type {
   LiveStatus,
   StatusReport,
 } from './listener/status-report.ts'
+import { upstreamStatuses } from './upstream-status.ts'
 
 export type StatusParts = {
-  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account'>
+  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account' | 'accounts' | 'inUse'>
   readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
   readonly dayUsage: () => Promise<DayUsage>
@@ -132,6 +133,7 @@ export const createStatus = (parts: StatusParts) => {
         demandPerDay: timelines.demandPerDay(),
         stretch: Number.isFinite(stretch) ? stretch : null,
       },
+      upstreams: upstreamStatuses(upstream),
       run: run
         ? {
             initialisedAt: isoOf(run.initialisedAt),
@@ -213,6 +215,7 @@ const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): In
   id,
   ...report,
   startedAt: isoOrNull(report.startedAt),
+  outages: report.outages?.map(({ outage, since }) => ({ outage, since: isoOf(since) })) ?? null,
   seenAt: isoOrNull(report.seenAt),
   isSelf,
 })

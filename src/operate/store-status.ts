@@ -7,6 +7,7 @@ import type { Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import { version } from '../common/version.ts'
 import type { Config } from '../config/schema.ts'
+import { tiersOf } from '../keys/test-keys.ts'
 import { openBudget } from '../provider/account.ts'
 import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
@@ -14,6 +15,7 @@ import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { fullestFirst, readUsage } from './day-usage.ts'
 import type { KeyNearLimit, StatusReport } from './listener/status-report.ts'
 import { budgetStatus, instancesIn, storeStatus } from './status.ts'
+import { upstreamStatusesOfStore } from './upstream-status.ts'
 
 /** @throws StoreError */
 export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
@@ -21,11 +23,12 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
   const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
   const now = clock.now()
-  const [facts, instances, near, catalogue] = await Promise.all([
+  const [facts, instances, near, catalogue, upstreams] = await Promise.all([
     createStoreWatch(store, { warn: () => {} })(),
     instancesIn(store, now),
     keysNearLimit(config, store),
     catalogueStatus(config),
+    upstreamStatusesOfStore(config, store, clock),
     budget.reconcile(),
   ])
   return {
@@ -35,6 +38,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
     instances,
     provider: null,
     budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
+    upstreams,
     run: null,
     cache: null,
     store: storeStatus(facts, null),
@@ -47,11 +51,8 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   }
 }
 
-const keysNearLimit = async (
-  { quota: { timeZone, tiers } }: Config,
-  store: Store,
-): Promise<KeyNearLimit[] | null> => {
-  const usage = await readUsage(store, tiers, createCalendar(timeZone), await store.time())
+const keysNearLimit = async ({ quota }: Config, store: Store): Promise<KeyNearLimit[] | null> => {
+  const usage = await readUsage(store, tiersOf(quota), createCalendar(quota.timeZone), await store.time())
   return usage && fullestFirst(usage)
 }
 

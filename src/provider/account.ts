@@ -41,7 +41,13 @@ export type AccountParts = {
   readonly tracing: TracedCall | undefined
   /** In place of the provider's HTTP, for tools that send nothing. */
   readonly standIns: AccountStandIns | undefined
+  /** How long a cold cell waits for the budget's next window, in ms; 0 where another upstream may have room now. */
+  readonly queueForMs: number
+  /** The longest time for a call for weather; undefined for that of the settings. */
+  readonly longestCallMs?: number | undefined
 }
+
+export type Account = ReturnType<typeof openAccount>
 
 export type AccountStandIns = {
   readonly call: ProviderCall
@@ -99,10 +105,9 @@ export const openBudget = (
   return createBudget({ ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances }, parts)
 }
 
-export const openAccount = (
-  config: Config,
-  { store, clock, instances, recentConsumers, observer: given, tracing, standIns }: AccountParts,
-) => {
+export const openAccount = (config: Config, parts: AccountParts) => {
+  const { store, clock, instances, recentConsumers, observer: given, tracing, standIns, queueForMs } = parts
+  const { totalTimeoutMs } = config.provider
   const lastRequests: LastRequests = { successAt: null, failure: null }
   const observer: AccountObserver = {
     ...given,
@@ -121,16 +126,20 @@ export const openAccount = (
     ...standIns?.protocol,
   }
   const { provider: name } = budgetSettingsIn(config)
-  const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
+  const plainCall =
+    standIns?.call ??
+    createProviderCall(
+      { ...config.provider, totalTimeoutMs: Math.min(totalTimeoutMs, parts.longestCallMs ?? totalTimeoutMs) },
+      { protocol, clock },
+    )
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
   const budget = openBudget(config, { store, clock, instances, observer })
   const provider = createProvider(
-    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
-    { ...config.provider, queueForMs: config.cache.waitForMs / 2 },
+    { ...config.provider, queueForMs },
     { call, protocol, breaker, budget, recentConsumers, clock, observer },
   )
-  const passthrough = createPassthrough(() => config.provider.totalTimeoutMs, {
+  const passthrough = createPassthrough(() => totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
     protocol,

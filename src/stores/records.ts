@@ -5,7 +5,15 @@
 import { z } from 'zod'
 import { hourMs, utcDayMs } from '../common/calendar.ts'
 import { safeText } from '../common/outside-text.ts'
-import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Subscriber } from './store.ts'
+import {
+  type AnswerCount,
+  type FormerHash,
+  type KeyRecord,
+  type RateLimits,
+  type Restrictions,
+  StoreError,
+  type Subscriber,
+} from './store.ts'
 
 /** The maximum size of a value whose reader gives no bound, in bytes. */
 export const maxBytesRead = 1_048_576
@@ -147,6 +155,44 @@ const instantOrNull = z
   .refine(value => value === '' || instantIn(value) !== undefined, 'nothing, or an instant in ms since 1970')
   .transform(value => instantIn(value) ?? null)
   .prefault('')
+/** The maximum entries of a list of restrictions, and the characters of all restrictions, or rates, of a key as JSON. */
+export const maxRestricted = 50
+export const longestRestrictions = 4_000
+/** The largest rate of a key. */
+export const maxRate = 1_000_000
+
+// A kind that this version does not know refuses the key: it may do less than is understood here.
+const allowedOf = z.array(z.string().min(1).max(longestText)).min(1).max(maxRestricted).nullable()
+const rateOrNull = z.int().min(1).max(maxRate).nullable()
+/** The forms of restrictions and rates, in a record and in an export. */
+export const restrictionsForm: z.ZodType<Restrictions> = z.strictObject({
+  origins: allowedOf,
+  addresses: allowedOf,
+  endpoints: allowedOf,
+})
+export const ratesForm: z.ZodType<RateLimits> = z.strictObject({
+  perSecond: rateOrNull,
+  burst: rateOrNull,
+  perMinute: rateOrNull,
+})
+const jsonOrNull = <Value>(form: z.ZodType<Value>, allowed: string) =>
+  z
+    .string()
+    .max(longestRestrictions, allowed)
+    .transform((value, context): Value | null => {
+      if (value === '') return null
+      const { data } = form.safeParse(parsedJson(value))
+      if (data === undefined) context.addIssue({ code: 'custom', message: allowed })
+      return data ?? null
+    })
+    .prefault('')
+const parsedJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
 // Only shown: a damaged one is 1970-01-01.
 const createdAt = z.unknown().transform(value => instantIn(String(value)) ?? 0)
 
@@ -160,6 +206,8 @@ const keyRecord = z.object({
   revokedAt: instantOrNull,
   expiresAt: instantOrNull,
   externalId: textOrNull,
+  restrictions: jsonOrNull(restrictionsForm, 'nothing, or JSON of origins, addresses and endpoints'),
+  rates: jsonOrNull(ratesForm, 'nothing, or JSON of perSecond, burst and perMinute'),
   // One without a legible end has ended.
   formers: z
     .array(z.object({ hash: z.string(), validUntil: z.string().transform(instantIn) }))

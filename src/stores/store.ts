@@ -1,6 +1,7 @@
 // The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
 // change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
 // test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts.
+// Longer than 300 lines, because it is one contract, read together with its records.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { SpendingStore } from './spending-store.ts'
@@ -28,14 +29,34 @@ export type KeyRecord = {
   readonly expiresAt: number | null
   /** The id that another program gave the key, unique over the store; null for none. */
   readonly externalId: string | null
+  /** What the key may be used for and where; null for everything, anywhere. */
+  readonly restrictions: Restrictions | null
+  /** The key's own limits by the second and the minute; null for those of its tier. */
+  readonly rates: RateLimits | null
   /** Former hashes, with the instant until which each is valid; it may be past. */
   readonly formers: readonly FormerHash[]
+}
+
+/** What a key is bound to, each null where it is not: origins of web pages, addresses and ranges of clients, names of endpoints. */
+export type Restrictions = {
+  readonly origins: readonly string[] | null
+  readonly addresses: readonly string[] | null
+  readonly endpoints: readonly string[] | null
+}
+
+/** Requests by the second, at once, and by the minute; null where the key has no limit of that kind. */
+export type RateLimits = {
+  readonly perSecond: number | null
+  readonly burst: number | null
+  readonly perMinute: number | null
 }
 
 export type FormerHash = { readonly hash: string; readonly validUntil: number }
 
 /** A change of a key; absent fields stay. `revokedAt` null reinstates. */
-export type KeyChange = Partial<Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt'>>
+export type KeyChange = Partial<
+  Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt' | 'restrictions' | 'rates'>
+>
 
 /** The key that a hash belongs to. `validUntil` is null for the current hash. */
 export type FoundKey = {
@@ -176,6 +197,8 @@ export interface ByteStore {
    * @param holder of the lease of this key: the write is refused, and the result is false, once it has lost the lease
    */
   writeBytes(key: string, bytes: Buffer, expiresAt: number, holder?: string): Promise<boolean>
+  /** How many of these entries are there and have not expired. */
+  countBytes(keys: readonly string[]): Promise<number>
   /** Deletes entries; returns how many existed. */
   deleteBytes(keys: readonly string[]): Promise<number>
 }

@@ -8,6 +8,7 @@ import type { Counted, Time } from './counters.ts'
 export const stepSeconds = 10
 const stepMs = stepSeconds * 1000
 const maxPoints = 360
+const recentSteps = 30
 // How often it is checked whether a step is over.
 const tickMs = 1_000
 
@@ -44,6 +45,8 @@ export type History = {
   newest(): Point
   /** The share of reads of the last minute that a tier answered, failed ones among them; null without any. */
   recentHitShare(): number | null
+  /** Answers with 5xx in the steps of the last five minutes. */
+  recentErrors(): number
   close(): void
 }
 
@@ -100,6 +103,7 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
       const reads = hits + sumOf(recent.map(({ provider, failed }) => provider + failed))
       return reads === 0 ? null : hits / reads
     },
+    recentErrors: () => sumOf(steps.slice(-recentSteps).map(step => step?.errors ?? 0)),
     close: endTimer,
   }
 }

@@ -4,6 +4,7 @@
 
 import { endpointNames, type ResponseName } from '../common/endpoints.ts'
 import { keyRefusals } from '../keys/authentication.ts'
+import { restrictionRefusals } from '../keys/restrictions.ts'
 import { providerErrorCodes } from '../provider/errors.ts'
 import type { RedisOutcome } from '../stores/redis/connection.ts'
 import { bytesRefusals } from '../weather/timeline-bytes.ts'
@@ -25,10 +26,20 @@ const errors: readonly ResponseStatus[] = [...problemStatuses, 499]
 export const requests: readonly (readonly [ResponseName, ResponseStatus])[] = [
   ...pairs(endpointNames, [200, 304, ...errors] as const),
   ...pairs(['other' as const], [204, ...errors] as const),
+  ...pairs(['key' as const], [200, ...errors] as const),
   ...pairs(['reference' as const], [200, 304, 308, 400, 429, 499, 500] as const),
 ]
 
-export const decisions: readonly string[] = ['allowed', 'exhausted', 'unavailable', ...keyRefusals]
+/** Of test keys. */
+export const testStatuses: readonly string[] = [200, 304, ...errors].map(String)
+
+export const decisions: readonly string[] = [
+  'allowed',
+  'exhausted',
+  'unavailable',
+  ...keyRefusals,
+  ...restrictionRefusals,
+]
 
 /**
  * Why a connection to the API was closed: too many in all, too many of its address without a good key, or too many requests without

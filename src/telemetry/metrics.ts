@@ -11,6 +11,7 @@ import { countAndTime, createCounters } from './counters.ts'
 import { type Gauges, watchGauges } from './gauges.ts'
 import { totalsOf } from './history.ts'
 import * as known from './label-values.ts'
+import { createUpstreamMetrics, type WatchedUpstreams } from './upstream-metrics.ts'
 
 // Hits take well under a millisecond, and a cold cell up to cache.waitFor.
 const requestBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5, 15]
@@ -27,12 +28,20 @@ const ageBuckets = [
   ...[1, 1.25, 2, 4, 7, 9, 12, 24, 48].map(hours => hours * hour),
 ]
 
+/** `errors` are those with 5xx among `all`. */
+export type Answers = { readonly all: number; readonly errors: number }
+
+// Refused for its key or quota, or the client was gone: says nothing of the service.
+const notServed: ReadonlySet<number> = new Set([401, 403, 429, 499])
+
 export type Metrics = ReturnType<typeof createMetrics>
 
 export type MetricsParts = {
   readonly clock: Clock
   /** The name of the shared cache tier. */
   readonly store: 'redis' | 'embedded'
+  /** The names of the upstreams, the first one first; absent where there is one. */
+  readonly upstreams?: readonly string[]
 }
 
 /** Those of Node and the process. The library has 90 files, a twentieth of a start: it is loaded by the first scrape. */
@@ -43,7 +52,7 @@ const processMetrics = async (): Promise<Registry> => {
   return register
 }
 
-export const createMetrics = ({ clock, store }: MetricsParts) => {
+export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsParts) => {
   const counters = createCounters()
   const { countAll, countBy, timeBy, timeAll, gauge, gaugeBy } = counters
   let ofProcess: Promise<Registry> | undefined
@@ -120,6 +129,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     redisBuckets,
     known.redisOutcomes,
   )
+  const upstreams = createUpstreamMetrics(counters, names)
   let reserveInUse = false
   gauge(
     'abohawa_store_reserve_in_use',
@@ -143,10 +153,29 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     },
     /** The counters of requests and of reads of the cache, since the start. */
     totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
+    /** The answers of endpoints to good keys within their quota, since the start. */
+    answered: (): Answers => {
+      const answers = { all: 0, errors: 0 }
+      for (const { first, second, counts } of timeRequest.all()) {
+        if (first === 'reference' || first === 'key' || first === 'other' || notServed.has(Number(second)))
+          continue
+        const count = counts.reduce((sum, each) => sum + each, 0)
+        answers.all += count
+        if (Number(second) >= 500) answers.errors += count
+      }
+      return answers
+    },
     staleReads: () =>
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
     /** With its endpoint, its status, and the seconds that it took. */
     requestAnswered: timeRequest as (endpoint: ResponseName, status: number, seconds: number) => void,
+    /** With its status. */
+    requestOfTestAnswered: count(
+      'abohawa_test_key_requests_total',
+      'Requests with test keys by status; no other metric of requests has them, nor any of weather.',
+      'status',
+      known.testStatuses,
+    ),
     admission: count(
       'abohawa_admissions_total',
       'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',
@@ -218,8 +247,11 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       reserveInUse = inUse
     },
     redisRequest: timeRedis,
+    /** Of several upstreams; of none where there is one. */
+    upstreams,
     providerRequest: (outcome: string, points: number, ms: number) => {
       timeCall(outcome, '', ms / 1000)
+      if (names[0] !== undefined) upstreams.request(names[0], outcome)
       countPoints(points)
       const now = clock.now() / 1000
       if (outcome === 'ok') lastSuccess = now
@@ -250,7 +282,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'outcome',
       ['taken', 'refused'],
     ),
-    watch: (parts: Gauges) => {
+    watch: (parts: Gauges & { readonly upstream: WatchedUpstreams }) => {
+      upstreams.watch(parts.upstream)
       beforeScrape = watchGauges(counters, parts, clock)
     },
   }

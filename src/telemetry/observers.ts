@@ -11,6 +11,8 @@ import type { ReloadObserver } from '../config/reload.ts'
 import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
+import { countCells } from '../weather/cell-set.ts'
+import { createFallbackObserver } from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Outages } from './outages.ts'
@@ -141,6 +143,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       warnSeldom('connections of an address', { client }, sentence)
     },
     responded: metrics.requestAnswered,
+    respondedToTest: (status: number): void => metrics.requestOfTestAnswered(String(status)),
     writerFellBack: (reason: string): void =>
       log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
     failed: (error: unknown, requestId: string): void => {
@@ -189,7 +192,8 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     onHeartbeat: metrics.heartbeat,
     onPurge: (kind, scope) => {
       metrics.purged(kind)
-      log.info({ kind, scope }, 'cache purged')
+      const shown = 'cells' in scope ? { ...scope, cells: countCells(scope.cells) } : scope
+      log.info({ kind, scope: shown }, 'cache purged')
     },
     onPurgesMissed: () =>
       log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),
@@ -215,6 +219,14 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       outages.breaker(state)
       log.debug({ state }, 'circuit to the provider')
     },
+    onLoaded: name => {
+      if (name !== undefined) metrics.upstreams.loaded(name)
+    },
+    onUpstreamInUse: name => {
+      const level = name === metrics.upstreams.names[0] ? 'info' : 'warn'
+      log[level]({ upstream: name }, 'what is asked for is loaded from another upstream now')
+    },
+    ofFallback: createFallbackObserver(metrics.upstreams, log),
   }
 
   return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }

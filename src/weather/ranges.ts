@@ -20,10 +20,13 @@ const wholes = (least: number, most: number): Range => ({ least, most, whole: tr
 // The codes of WMO table 4677 that the provider uses.
 const weatherCodes = [
   0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
-]
+] as const
+export type WeatherCode = (typeof weatherCodes)[number]
 const codes: Range = {
   ...wholes(0, 99),
-  codes: Uint8Array.from({ length: 100 }, (_, code) => Number(weatherCodes.includes(code))),
+  codes: Uint8Array.from({ length: 100 }, (_, code) =>
+    Number((weatherCodes as readonly number[]).includes(code)),
+  ),
 }
 
 // Records: -89.2 °C (Vostok, 1983) and 56.7 °C (Death Valley, 1913).

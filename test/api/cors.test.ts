@@ -96,6 +96,7 @@ t.test('a preflight of an origin that is not listed is 403, names it and counts 
       t.strictSame(body, {
         error: `the origin is "${origin}"; allowed: those that the operator of this gateway lists`,
         code: 'origin_not_allowed',
+        doc_url: '/docs#error-origin_not_allowed',
       })
       t.strictSame(corsOf(headers), [])
     }

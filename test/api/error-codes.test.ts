@@ -9,15 +9,16 @@ import { failureSentence, failureSentences, type Sentence, sentences } from '../
 // Codes are only ever added here: consumers branch on them.
 const published = `
   degrees_invalid head_too_large host_invalid host_missing http_invalid http_version_not_supported
-  https_required internal_error key_expired key_malformed key_missing key_replaced key_revoked
+  https_required include_invalid internal_error key_address_not_allowed key_endpoint_not_allowed
+  key_expired key_malformed key_missing key_origin_not_allowed key_replaced key_revoked
   key_share_used_up key_unknown key_wrong_prefix lang_invalid longitude_missing method_not_allowed
   number_invalid origin_not_allowed parameter_not_encoded parameter_repeated path_missing path_not_encoded
-  path_not_found place_code_changed place_invalid place_not_found places_empty places_too_long places_too_many
-  point_out_of_bounds provider_broke_off provider_busy
+  path_not_found place_ambiguous place_code_changed place_invalid place_not_found places_empty
+  places_too_long places_too_many point_out_of_bounds provider_broke_off provider_busy
   provider_circuit_open provider_cut_off provider_denied provider_failing provider_garbled provider_limited
   provider_not_sent provider_overloaded provider_refused provider_timeout provider_too_much
   provider_unreachable quota_exhausted quota_insufficient reference_busy request_timeout search_too_long store_unavailable
-  subscriber_revoked tier_not_configured timeline_exhausted transfer_encoding_in_http_1_0
+  subscriber_revoked test_error_unknown tier_not_configured timeline_exhausted transfer_encoding_in_http_1_0
   transfer_encoding_not_supported type_invalid url_not_encoded waited_too_long
 `
 

@@ -6,6 +6,7 @@ import {
   identifier,
   language,
   locationType,
+  parametersOf,
   queryOf,
   searchText,
   wholeNumber,
@@ -41,6 +42,21 @@ t.test('whole numbers are decimal digits within their range', async t => {
     refused(t, () => read(given), `days is ${JSON.stringify(given)}; allowed: a whole number from 1 to 7`)
   const offset = wholeNumber('offset', { min: 0, max: 9, fallback: 0 })
   refused(t, () => offset.read('-1'), 'offset is "-1"; allowed: a whole number from 0 to 9')
+})
+
+t.test('additions are known names with commas between; none and an empty text add nothing', async t => {
+  const { coords, weather } = parametersOf({ south: 20, north: 27, west: 87, east: 93 }, 'Bangladesh')
+  const { read } = coords.query.include
+  for (const given of [undefined, '']) t.equal(read(given), undefined)
+  for (const given of ['text', 'place,text', 'text,place', 'text,text'])
+    t.strictSame(read(given), given.split(','))
+  for (const given of ['Text', 'text,', ',', 'text, place', 'place;text', 'toString'])
+    refused(
+      t,
+      () => read(given),
+      `include is ${JSON.stringify(given)}; allowed: place, text, also with a comma between`,
+    )
+  refused(t, () => weather.query.include.read('place'), 'include is "place"; allowed: text')
 })
 
 t.test('degrees are plain decimal numbers inside the box, edges included', async t => {

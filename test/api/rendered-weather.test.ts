@@ -44,9 +44,9 @@ const setUp = (compression?: Compression) => {
   }
   const weather = createRenderedWeather(answers, calendar.zone, compression)
   return {
-    current: (result: CellResult, place: PlacePart) => {
+    current: (result: CellResult, place: PlacePart, words?: 'bn' | 'en') => {
       next = result
-      return weather.current(cell, place, '') as Representation
+      return weather.current(cell, place, '', undefined, words) as Representation
     },
     forecast: (result: CellResult, days: number) => {
       next = result
@@ -107,6 +107,28 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   t.equal(rendered(), 4)
   for (const days of [1, 7, 1]) forecast(renewed, days)
   t.equal(rendered(), 6, 'forecasts of other lengths are others')
+})
+
+t.test('what codes mean is a slice of its own in each language, rendered once and counted', async t => {
+  const { current, rendered } = setUp()
+  const timeline = keptTimeline(start)
+  const at = (after: number) => resultAt(start + after, timeline)
+  const plain = textOf(current(at(0), somewhere))
+  const before = beside()
+  const texts = new Set<string>()
+  for (const after of [0, 1, quarterHourMs - 1])
+    for (const words of ['bn', 'en'] as const) {
+      const text = textOf(current(at(after), somewhere, words))
+      texts.add(text)
+      t.match(JSON.parse(text).current, {
+        weather_text: words === 'en' ? 'Clear sky' : 'পরিষ্কার আকাশ',
+        icon: 'clear-night',
+      })
+      t.equal(textOf(current(at(after), somewhere)), plain, 'that without stays as it is')
+    }
+  t.strictSame([texts.size, rendered()], [2, 3])
+  const bytes = [...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  t.ok(beside() - before > bytes - 1_000, 'both are in the size of the entry')
 })
 
 t.test('answers that come later with the same bytes say each for itself how long they are right', async t => {

@@ -110,7 +110,7 @@ const setUp = async (t: Test) => {
   const purge = (kind: 'soft' | 'hard', { id }: typeof dhaka) =>
     orderPurge(
       store,
-      { namespace, cells: [grid.cellNamed(id) ?? dhaka], now: clock.now() },
+      { namespaces: [namespace], cells: [grid.cellNamed(id) ?? dhaka], now: clock.now() },
       { kind, scope: { cell: id } },
     )
   /** More than the log keeps; that of Dhaka is the first. */

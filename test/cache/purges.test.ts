@@ -14,7 +14,8 @@ import {
   writeOrder,
 } from '../../src/cache/purges.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { type CellId, createGrid } from '../../src/weather/cell.ts'
+import { type Cell, type CellId, createGrid } from '../../src/weather/cell.ts'
+import { cellSetOf } from '../../src/weather/cell-set.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const cell = (id: string) => ({ cell: id as CellId })
@@ -44,6 +45,7 @@ t.test('a purge record is parsed as it was written, and an invalid one is refuse
     all,
     { kind: 'hard', scope: cell('23.7,90.4') },
     { kind: 'hard', scope: { box } },
+    { kind: 'soft', scope: { area: 'district/3026', cells: cellSetOf(grid.cellsIn(box), 0.1) } },
   ]
   for (const order of orders) t.strictSame(readOrder(writeOrder(order)), order)
   const texts = ['', '{', 'null', '[]', '"all"', '{"kind":"hard"}', '{"kind":"gentle","scope":{"all":true}}']
@@ -55,6 +57,9 @@ t.test('a purge record is parsed as it was written, and an invalid one is refuse
     '{"box":{"south":-181,"west":1,"north":2,"east":3}}',
     '{"box":{"south":"1","west":1,"north":2,"east":3}}',
     '{"cell":"<script>"}',
+    '{"area":"district/3026","cells":["23.7,90.4"]}',
+    '{"area":"<script>","cells":{"perDegree":10,"south":1,"west":1,"width":1,"bits":"B"}}',
+    '{"area":"district/3026","cells":{"perDegree":10,"south":1,"west":1,"width":1,"bits":"="}}',
     `{"cell":"${'1'.repeat(1_000)},1"}`,
     '{"cell":"23.7,90.4,"}',
     '{"cell":"23.7,90.4\\n"}',
@@ -125,7 +130,7 @@ const setUp = async (t: Test) => {
     return (await Promise.all(bytes)).map(each => each !== undefined)
   }
   const order = (kind: 'soft' | 'hard', scope: PurgeOrder['scope'], cells = [dhaka]) =>
-    orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
+    orderPurge(store, { namespaces: [namespace], cells, now: clock.now() }, { kind, scope })
   return { store, cached, order }
 }
 /** Purges of a reader that has read the log up to a number. */
@@ -161,6 +166,37 @@ t.test('thousands of cells are removed in steps, and all are counted', async t =
   t.ok(cells.length > 3_000, `${cells.length} cells`)
   t.match(await order('hard', { all: true }, cells), { removed: 2 })
   t.strictSame(await cached(), [false, false])
+})
+
+t.test('the cells of an area are one record, and several where they do not fit in one', async t => {
+  const { store, cached } = await setUp(t)
+  const area = 'division/30'
+  const orderArea = async (kind: 'soft' | 'hard', cells: readonly Cell[], degrees: number) => {
+    const base = { namespaces: [namespace], cells, now: clock.now() }
+    return orderPurge(store, base, { kind, scope: { area, cells: cellSetOf(cells, degrees) } })
+  }
+  const country = { south: 20, west: 87.5, north: 27, east: 93 }
+  const { generation } = await orderArea('soft', grid.cellsIn(country), 0.1)
+  t.equal(generation, 1, 'all cells of the country')
+
+  const fine = createGrid(0.01)
+  const wide = fine.cellsIn({ south: 22, west: 89, north: 24.5, east: 91.5 })
+  const [inside, outside] = [wide.filter((_, i) => i % 7 === 0), wide.filter((_, i) => i % 7 === 1)]
+  const last = await orderArea('hard', [...inside, dhaka], 0.01)
+  t.ok(last.generation > 2, `${last.generation - 1} records`)
+  t.strictSame([last.removed, await cached()], [1, [false, true]])
+  const purges = readTo(1)
+  const read = await readPurges(store, purges)
+  t.equal(read?.added.length, last.generation - 1)
+  t.ok(read?.added.every(({ kind, scope }) => kind === 'hard' && 'cells' in scope && scope.area === area))
+  t.ok(
+    inside.every(({ id }) => purges.of(id, begun(1)) === 'hard'),
+    'each cell is covered',
+  )
+  t.ok(
+    outside.every(({ id }) => purges.of(id, begun(1)) === undefined),
+    'and no other',
+  )
 })
 
 t.test('invalid change records are skipped, and later ones are still read', async t => {

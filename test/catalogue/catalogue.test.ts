@@ -65,3 +65,16 @@ t.test('returned places are frozen, and different catalogues have different chec
   t.equal(catalogue.list({ type: 'union', ...page }).results.length, 3, 'a page is the caller’s own')
   t.not((await catalogueWithout(t, '20')).checksum, catalogue.checksum)
 })
+
+t.test('a slug finds the published places of a level that have it, the most populous first', async t => {
+  const rows = sampleRows().map(row => (row.level === 'union' ? { ...row, slug_en: 'amtali' } : row))
+  const { path } = await buildSample(t.testdir(), rows)
+  const catalogue = createCatalogue(await readSnapshot(path))
+  const found = (type: 'union' | 'upazila', slug: string) =>
+    catalogue.withSlug(type, slug).map(({ id }) => id)
+  t.strictSame(found('union', 'Amtali'), ['10040923', '10040913', '10040915'])
+  t.strictSame(found('upazila', 'amtali-sadar'), ['100409'])
+  for (const slug of ['amtali', '', 'toString', '100409']) t.strictSame(found('upazila', slug), [])
+  const other = await catalogueWithout(t, '10040913')
+  t.strictSame(other.withSlug('union', 'amtali'), [])
+})

@@ -7,10 +7,10 @@ import type { CellReport } from '../../src/operate/listener/cell-report.ts'
 
 const instants = { fetchedAt: '2026-11-21T05:00:00.000Z', run: '2026-11-21T04:30:00.000Z' }
 const ends = { freshUntil: '2026-11-21T12:01:00.000Z', usableUntil: '2026-11-22T00:01:00.000Z' }
-const entry = { ...instants, dueAt: '2026-11-21T12:00:00.000Z', ...ends, bytes: 1_700 }
+const entry = { ...instants, dueAt: '2026-11-21T12:00:00.000Z', ...ends, bytes: 1_700, upstream: null }
 const report: CellReport = {
   ...{ of: '23.71,90.41', place: null, cell: { id: '23.7,90.4', latitude: 23.7, longitude: 90.4 } },
-  ...{ cellDegrees: 0.1, places: null, placeCount: null, at: '2026-11-21T06:00:00.000Z' },
+  ...{ cellDegrees: 0.1, places: null, areas: null, placeCount: null, at: '2026-11-21T06:00:00.000Z' },
   shared: { kind: 'redis', entry: null, fault: 'Redis failed: away' },
   gateway: {
     memory: { ...entry, state: 'expired', purged: 'hard' },

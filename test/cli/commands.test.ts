@@ -9,7 +9,7 @@ import { runCommand } from '../support/process.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const groups: Readonly<Record<string, readonly string[]>> = {
-  keys: ['create', 'list', 'show', 'revoke', 'rotate', 'set', 'usage'],
+  keys: ['create', 'list', 'show', 'revoke', 'rotate', 'set', 'usage', 'why'],
   subscribers: ['list', 'revoke'],
   store: ['backup', 'export', 'import', 'copy'],
   catalogue: ['build', 'check', 'publish'],
@@ -41,7 +41,7 @@ t.test('there are no other commands than these few', async t => {
     return [...(isGroup ? [] : [name]), ...listedIn(help).map(each => `${name} ${each}`)]
   })
   t.strictSame(found.toSorted(), leaves.toSorted())
-  t.ok(leaves.length <= 35, `${leaves.length} commands`)
+  t.ok(leaves.length <= 36, `${leaves.length} commands`)
 })
 
 t.test('every --help shows an example and the common options', async t => {
@@ -90,7 +90,8 @@ t.test('the life of a key', async t => {
   const subscriber = 'Dhaka Tribune'
   const create = ['keys', 'create', '--subscriber', subscriber, '--tier']
   const issued = await json(...create, 'business', '--create-store')
-  const names = ['id', 'key', 'subscriber', 'tier', 'limit', 'externalId', 'expiresAt', 'store']
+  const facts = ['id', 'key', 'subscriber', 'tier', 'limit', 'externalId', 'expiresAt']
+  const names = [...facts, 'restrictions', 'rates', 'store']
   t.strictSame(Object.keys(issued), names)
   const given = { tier: 'business', limit: 10_000 }
   t.match(issued, { key: /^svc_live_[0-9A-Za-z]{38}$/, subscriber, ...given })

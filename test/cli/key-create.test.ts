@@ -43,6 +43,36 @@ t.test('many keys are created at once, as text, JSON and CSV', async t => {
   t.match(all[31], { limit: 7, ownLimit: true, expiresAt: /Z$/ })
 })
 
+t.test('test keys are created by an option, or by their tier in a file', async t => {
+  const { create, command, file, list } = setUp(t, { ABOHAWA_QUOTA__TEST_PER_DAY: '50' })
+  const key = /^svc_test_\w{38}$/
+  const one = JSON.parse((await create('--subscriber', 'A', '--test', '--json')).stdout)
+  t.match(one, { key, tier: 'test_key', limit: 50 })
+  const given = file('keys.csv', `${head}\nA,test_key,ci,5,\nA,free,live,,\n`)
+  t.match(rows((await create('--from', given, '--csv')).stdout), [
+    { key, tier: 'test_key', limit: '5' },
+    { key: /^svc_live_/ },
+  ])
+  // Those of a file are created at once, in any order.
+  const named = async (id: string | null) =>
+    (await list()).find(({ externalId }: { externalId: string | null }) => externalId === id)
+  t.match(await named(null), { tier: 'test_key', test: true, limit: 50 })
+  t.match(await named('ci'), { tier: 'test_key', test: true, limit: 5, ownLimit: true })
+  const live = await named('live')
+  t.match(live, { tier: 'free', test: false })
+  t.match(JSON.parse((await command('keys', 'rotate', one.id, '--json')).stdout), { key })
+  t.match(await create('--subscriber', 'A', '--test', '--tier', 'free'), { code: 2, stderr: /--test/ })
+  for (const [id, tier, stderr] of [
+    [
+      one.id,
+      'free',
+      /tier is "free", and key key_\w+ is a test key, which stays so; `abohawa keys create` makes/,
+    ],
+    [live.id, 'test_key', /tier is "test_key", and key key_\w+ is no test key, which stays so;/],
+  ] as const)
+    t.match(await command('keys', 'set', id, '--tier', tier), { code: 1, stderr })
+})
+
 t.test('what a file names is created once and shown or reported; a second run creates nothing', async t => {
   const { create, file, folder, list } = setUp(t)
   const lines = ['"Padma, Ltd",free,p-1,,', 'যমুনা,starter,নদী 2,50,2099-01-31', '']
@@ -98,6 +128,63 @@ t.test('a second run says which tiers and limits it did not change, and --apply 
   file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
   const refused = await create('--from', given, '--apply')
   t.match(refused, { code: 1, stderr: /line 2: tier is "gold"; allowed: free/ })
+})
+
+t.test('restrictions and rates come from options and from a file, and are lifted again', async t => {
+  const { create, command, file, list } = setUp(t)
+  const options = '--origins https://a.example --endpoints weather,forecast --per-second 5 --burst 20'
+  const one = await create(...some, ...options.split(' '))
+  t.match(one.stdout, 'Its terms: origins https://a.example; endpoints weather forecast; 5/s, 20 at once.')
+  const head = 'subscriber,tier,external_id,origins,addresses,endpoints,per_second,burst,per_minute'
+  const given = file(
+    'keys.csv',
+    `${head}\nPadma,free,p-1,"https://a.example,https://*.b.example",192.0.2.0/24 2001:db8::1,,,,60\nPadma,free,p-2,,,,,,\n`,
+  )
+  t.match(await create('--from', given), { code: 0, stderr: /^2 created/ })
+  const bound = {
+    origins: ['https://a.example', 'https://*.b.example'],
+    addresses: ['192.0.2.0/24', '2001:db8::1'],
+    endpoints: null,
+  }
+  const byId = async (externalId: string | null) =>
+    (await list()).find((key: { externalId: string | null }) => key.externalId === externalId)
+  t.match(await byId(null), {
+    restrictions: { origins: ['https://a.example'], addresses: null, endpoints: ['weather', 'forecast'] },
+    rates: { perSecond: 5, burst: 20, perMinute: null },
+  })
+  t.match(await byId('p-1'), { restrictions: bound, rates: { perSecond: null, burst: null, perMinute: 60 } })
+  t.match(await byId('p-2'), { restrictions: null, rates: null })
+  const listed = rows((await command('keys', 'list', '--csv')).stdout)
+  const csv = listed.find(({ external_id }) => external_id === 'p-1') ?? {}
+  t.match(csv, { origins: bound.origins.join(' '), endpoints: '', per_second: '', per_minute: '60' })
+  const names = ['external_id', ...head.split(',').slice(3)]
+  const again = names.map(name => csv[name]).join(',')
+  file('keys.csv', `subscriber,tier,${names.join(',')}\nPadma,free,${again}\n`)
+  t.notMatch((await create('--from', given)).stderr, /Not changed/, 'a list reads as the file that made it')
+  const table = (await command('keys', 'list')).stdout
+  t.match(table, / rates +endpoints +origins +addresses\n/)
+  t.match(table, / 60\/min .* https:\/\/a\.example https:\/\/\*\.b\.example +192\.0\.2\.0\/24 2001:db8::1\n/)
+
+  file('keys.csv', `${head}\nPadma,free,p-1,none,,weather,none,,\n`)
+  const kept = /terms origins .*; 60\/min, in the file addresses .*; endpoints weather; 60\/min\)/
+  t.match((await create('--from', given)).stderr, kept)
+  await create('--from', given, '--apply')
+  t.match(await byId('p-1'), {
+    restrictions: { origins: null, addresses: bound.addresses, endpoints: ['weather'] },
+    rates: { perMinute: 60 },
+  })
+  const lift = '--addresses none --endpoints none --per-minute none --json'
+  const lifted = await command('keys', 'set', 'external:p-1', ...lift.split(' '))
+  t.match(JSON.parse(lifted.stdout), { restrictions: null, rates: null })
+  file('keys.csv', `${head}\nPadma,free,p-3,x,,,,,\nPadma,free,p-2,,,,,5,\nPadma,free,p-4,,1.2.3,,-1,,\n`)
+  const faults =
+    /line 2: the origin is "x".*line 4: the address is "1\.2\.3"; allowed: an IP.*nothing was created/
+  t.match(await create('--from', given), { code: 1, stderr: faults })
+  file('keys.csv', `${head}\nPadma,free,p-2,,,,,5,\n`)
+  t.match(await create('--from', given, '--apply'), {
+    code: 1,
+    stderr: /line 2: burst is 5 and per-second is n/,
+  })
 })
 
 t.test('one key has an external id, by which commands name it', async t => {

@@ -34,6 +34,7 @@ t.test('names that a store holds from before are shown escaped, each in its row'
   await store.addKey({
     ...{ id: 'key_evil', hash: hashOf(createKey()), subscriberId: 'sub_evil', tier: `gold${hostileText}` },
     ...{ limit: 5, createdAt: 0, revokedAt: null, expiresAt: null, externalId: null, formers: [] },
+    ...{ restrictions: null, rates: null },
   })
   await store.close()
 

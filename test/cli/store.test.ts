@@ -69,6 +69,10 @@ const filled = async (t: Test) => {
     if (!two) throw new Error('no key')
     await administration.rotateKey(one.id, 3_600_000)
     await administration.setKey(one.id, { limit: 77 })
+    await administration.setKey(two.id, {
+      restrictions: { origins: ['https://a.example'] },
+      rates: { perMinute: 9 },
+    })
     await administration.revokeKey(two.id)
     await store.raiseUsed(one.id, today, 12, Date.now() + 1e9)
     await store.raiseUsed(one.id, before, 70, Date.now() + 1e9)
@@ -92,10 +96,14 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   const expected = await lookOf(from, from.ids[0])
   t.match(expected.days, [{ used: 12 }, { used: 70 }, { used: 0 }])
   t.ok(expected.keys[0]?.formerKeyUntil, 'the overlap moves too')
-  t.match(expected.keys[1], { externalId: 'crm/2', expiresAt: /Z$/ })
+  t.match(expected.keys[1], {
+    ...{ externalId: 'crm/2', expiresAt: /Z$/, rates: { perMinute: 9 } },
+    restrictions: { origins: ['https://a.example'], addresses: null, endpoints: null },
+  })
   const [plain = '', dated = ''] = readFileSync(from.file, 'utf8').match(/^.*"record":"key".*$/gm) ?? []
   t.match(plain, /"expiresAt":null,"externalId":null/)
-  t.match(dated, /"externalId":"crm\/2"/)
+  t.match(dated, /"externalId":"crm\/2".*"restrictions":\{"origins":.*"rates":\{/)
+  t.notMatch(plain, /restrictions|rates/, 'version 1.0 reads the line of a key without them')
   t.equal((await from.command('store', 'export')).stdout, readFileSync(from.file, 'utf8'))
 
   const redis = await testRedis(t)

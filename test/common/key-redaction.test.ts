@@ -3,30 +3,33 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holdsKey, withoutKeys, withoutPlainKeys } from '../../src/common/key-redaction.ts'
-import { createKey } from '../../src/keys/key-form.ts'
+import { createKey, testKeyPrefix } from '../../src/keys/key-form.ts'
 import { anyText } from '../support/any-text.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
+const hidden = /svc_(?:live|test)_…/
+
 t.test('a key is hidden in every spelling, and what stands around it stays', async t => {
-  const key = createKey()
+  const keys = [createKey(), createKey(testKeyPrefix)]
   const places = ['/api/v1/locations?type=division&k=|&limit=5', 'the type is "|"; allowed: division', '|']
-  for (const [spelling, spell] of Object.entries(spellings))
-    for (const place of [...places, JSON.stringify({ before: 1, url: '/x?k=|', after: 'y' })]) {
-      const given = place.replace('|', spell(key))
-      const safe = withoutKeys(given)
-      const [head = '', tail = ''] = place.split('|')
-      t.equal(leakIn(safe, key), undefined, `${spelling}: ${safe}`)
-      t.match(safe, 'svc_live_…')
-      t.ok(holdsKey(given))
-      t.notOk(holdsKey(safe), 'twice is once')
-      t.ok(safe.startsWith(head) && safe.endsWith(tail), safe)
-    }
+  for (const key of keys)
+    for (const [spelling, spell] of Object.entries(spellings))
+      for (const place of [...places, JSON.stringify({ before: 1, url: '/x?k=|', after: 'y' })]) {
+        const given = place.replace('|', spell(key))
+        const safe = withoutKeys(given)
+        const [head = '', tail = ''] = place.split('|')
+        t.equal(leakIn(safe, key), undefined, `${spelling}: ${safe}`)
+        t.match(safe, hidden)
+        t.ok(holdsKey(given))
+        t.notOk(holdsKey(safe), 'twice is once')
+        t.ok(safe.startsWith(head) && safe.endsWith(tail), safe)
+      }
 })
 
 t.test('what is hidden ends with the key', async t => {
-  const key = createKey()
+  const [key, testKey] = [createKey(), createKey(testKeyPrefix)]
   const table: [string, string][] = [
     [`/x?k=${key}&y=1`, '/x?k=svc_live_…&y=1'],
     [`/x/${key}/y#${key}`, '/x/svc_live_…/y#svc_live_…'],
@@ -37,6 +40,8 @@ t.test('what is hidden ends with the key', async t => {
     [`${key} ${key}`, 'svc_live_… svc_live_…'],
     [`${key},${key}`, 'svc_live_…,svc_live_…'],
     [`${key}${key}`, 'svc_live_…'],
+    [`/x?k=${testKey}&y=${key}`, '/x?k=svc_test_…&y=svc_live_…'],
+    [`${testKey}${key}`, 'svc_test_…'],
   ]
   for (const [given, expected] of table) t.equal(withoutKeys(given), expected)
 })
@@ -57,7 +62,8 @@ t.test('text without a key is the same text', async t => {
     '/api/v1/locations?type=district&q=%E0%A6%A2%E0%A6%BE%E0%A6%95%E0%A6%BE&division_id=30',
     '/api/v1/locations?type=union&q=a%20b%2Cc%2Fd+e%25&amp;&#65;&lowbar;\\u0041\\x41',
     ...['the API key is invalid: a key begins with svc_live_', 'a key begins with svc_live_.'],
-    ...['svc_live_…', 'svc_live_<API_KEY_SUFFIX>', 'svc%5flive%5f', 'svc_test_abcdef live_abcdef'],
+    ...['svc_live_…', 'svc_live_<API_KEY_SUFFIX>', 'svc%5flive%5f', 'svc_next_abcdef live_abcdef'],
+    ...['svc_test_…', 'svc%5ftest%5f', 'svc_best_abcdef test_abcdef', '{"code":"provider_timeout"}'],
     ...['আবহাওয়া ক্‌ষ', 'a key begins with svc_live_ and 38 letters', 'svc\u200b_live\u200b_'],
     ...['ｓｖｃ_ｌｉｖｅ_.', 'Zoë “quoted” 日本語 👍🏽', '%', '&#', '\\u', '\\'],
   ]
@@ -87,9 +93,10 @@ const spelledKey = fc
     fc.string({ unit: fc.constantFrom(...digits), minLength: 38, maxLength: 38 }),
     fc.array(fc.nat(ways.length - 1), { minLength: 47, maxLength: 47 }),
     fc.array(fc.boolean(), { minLength: 47, maxLength: 47 }),
+    fc.constantFrom('svc_live_', 'svc_test_'),
   )
-  .map(([secret, chosen, capitals]) => {
-    const key = `svc_live_${secret}`
+  .map(([secret, chosen, capitals, prefix]) => {
+    const key = prefix + secret
     const spelled = [...key]
       .map((character, at) => {
         const form = at < 9 && capitals[at] ? character.toUpperCase() : character
@@ -109,7 +116,10 @@ t.test('whatever the mix of spellings and what stands around, no six characters 
     { numRuns: 2_000 },
   )
   fc.assert(
-    fc.property(spelledKey, ({ spelled }) => withoutKeys(`/x?k=${spelled}&y=1`) === '/x?k=svc_live_…&y=1'),
+    fc.property(
+      spelledKey,
+      ({ key, spelled }) => withoutKeys(`/x?k=${spelled}&y=1`) === `/x?k=${key.slice(0, 9)}…&y=1`,
+    ),
   )
 })
 
@@ -130,6 +140,8 @@ t.test('a long text costs what its length costs', async t => {
 
 t.test('the net of the log hides what is there as it is, and leaves other bytes alone', async t => {
   const key = createKey()
+  const testKey = createKey(testKeyPrefix)
+  t.equal(withoutPlainKeys(Buffer.from(`/x?k=${testKey}&y`)).toString(), '/x?k=svc_test_…&y')
   const lines = Buffer.from(`{"a":"ঢাকা"}\n{"url":"/x?k=${key}&y"}\n{"url":"svc_live_…"}\n`)
   t.equal(
     withoutPlainKeys(lines).toString(),

@@ -13,6 +13,7 @@ const BASE_URL = 'an http or https URL without user, query or fragment'
 const REDIS_URL =
   'a redis:// or rediss:// URL, its path empty or the number of a database and its password with @ / ? # as %40 %2F %3F %23, or null for the embedded store'
 const ZONE = 'a time zone of the IANA database, such as Asia/Dhaka'
+const UPSTREAMS = 'a list of up to 8 upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]'
 const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
 const TOKEN =
   '32 to 256 characters of A-Z a-z 0-9 - . _ ~ + / with = at the end only, at least 8 different ones ' +
@@ -72,6 +73,7 @@ const table: Record<string, Row> = {
     'https://a/?b=c',
     '"https://a/?***"',
   ]),
+  'server.statusPage': flag,
   'server.cors.origins': row(
     'a list of origins, each with a scheme and a host, or ["*"] for any',
     ...['https://app.example.org', '"*"', 'null'],
@@ -131,6 +133,11 @@ const table: Record<string, Row> = {
   'provider.budget.reserve': share(0.9, '1', 'some'),
   'provider.budget.keyShare': share(1, '1.01', 'some'),
   'provider.budget.outageShare': share(0.5, '0.51', 'some'),
+  'provider.name': row(
+    'up to 32 lower-case letters, digits and hyphens, with a letter first',
+    ...['""', 'Own', '"a b"', '1a', 'null'],
+  ),
+  'provider.fallbacks': row(UPSTREAMS, ...['null', '{}', 'https://a']),
   'catalogue.path': file,
   'cache.cellDegrees': row(CELL, '0', '-1', '0.3', '2', '0.009', '"0.1"', '.nan'),
   'cache.freshness': oneOf('age, run'),
@@ -149,6 +156,7 @@ const table: Record<string, Row> = {
     ...row('a whole number of at least 1', '0', '1.5', 'many', 'null'),
     path: 'quota.tiers.gold',
   },
+  'quota.testPerDay': row('a whole number from 1 to 999999999999', '0', '1.5', 'many', 'null'),
   'quota.notModifiedCost': share(1, '1.1', '10%'),
   'quota.whenStoreIsDown': oneOf('share, refuse'),
   'quota.keepUsageFor': duration('2d', '4000d', '47h', '4001d'),

@@ -34,13 +34,14 @@ const dashboard: { schemaVersion: number; panels: Panel[]; templating: { list: o
 const graphs = dashboard.panels.filter(({ type }) => type !== 'row')
 const queries = graphs.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-// With limits, for whose windows there are series.
+// With limits, for whose windows there are series, and a fallback.
 const gateway = await startGateway(t, {
   providerUrl: 'http://127.0.0.1:9',
   env: {
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+    ABOHAWA_PROVIDER__FALLBACKS: '[{ baseUrl: "http://127.0.0.1:7" }]',
   },
 })
 const scrape = (await sendRequest(`${gateway.opsUrl}/metrics`)).text

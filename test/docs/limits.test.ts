@@ -19,6 +19,8 @@ const stated: [row: string, says: string, file: string, constants: Record<string
   ['Idle time of a connection to the ops', '| 5 s |', 'operate/listener/server', { idleForMs: 5_000 }],
   ['Body of a request to the ops', '| 4 KiB;', 'operate/listener/server', { longestBodyBytes: 4_096 }],
   ['Keys of one `GET /keys`', '| 1,000 |', 'operate/listener/key-routes', { most: 1_000 }],
+  ['What a key is bound to', '50 origins', 'stores/records', { maxRestricted: 50 }],
+  ['What a key is bound to', '4,000 characters', 'stores/records', { longestRestrictions: 4_000 }],
   ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],
   ['Keys created by one', '100,000 and 32 MiB with `--from`', 'cli/keys/key-file', { maxRows: 100_000 }],
   ['Keys whose loaded cells are counted', '10,000 a UTC day', 'keys/loads-by-key', { maxKeys: 10_000 }],

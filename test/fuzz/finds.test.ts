@@ -74,7 +74,7 @@ const broken = async <Case>(
 }
 
 const close = 'connection: close\r\n'
-const failure = '{"error":"x","code":"x_y"}'
+const failure = '{"error":"x","code":"x_y","doc_url":"/docs#error-x_y"}'
 const ok = (more = '') => answer(200, '{}', more)
 const notHttp = parts(`garbage|HTTP/1.0 200 OK\r\ncontent-length: 2|HTTP/1.1 200 OK\r\nx : 1|HTTP/1.1 200 OK|
   HTTP/1.1 200 OK\r\ncontent-length: 2\r\nContent-Length: 2|HTTP/1.1 200 OK\r\ncontent-length: +2|
@@ -90,7 +90,8 @@ const onSockets: Readonly<Record<string, string[]>> = {
   'a body that is not one JSON object': [answer(200, 'hello')],
   'a failure without error': [answer(400, '{"message":"x"}')],
   'a failure without code': [answer(400, '{"error":"x"}')],
-  'an error with control characters': [answer(400, '{"error":"\\u001b[2J","code":"x_y"}')],
+  'a failure that leads nowhere': [answer(400, '{"error":"x","code":"x_y","doc_url":"/docs#error-x_z"}')],
+  'an error with control characters': [answer(400, failure.replace('x', '\\u001b[2J'))],
   'a header holds bytes of the request': [ok(`x: ${marker}\r\n`)],
   'a head of more than 8 KiB': [ok(`x: ${'y'.repeat(9_000)}\r\n`)],
   'rate-limit headers': [

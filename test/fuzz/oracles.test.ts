@@ -17,15 +17,18 @@ const decisions: Readonly<Record<number, string>> = {
   200: `/weather/district/3026 /weather/d%69strict/302%36?lang=en /weather/district/3026?LANG=fr&x=1&x=2
     /weather/district/3026?%FF=1 /weather/coords/20/93.0 /weather/coords/+20.000/087.5 /forecast/district/3026?days=7
     /forecast/district/3026?days=07 /locations?type=union&limit=100&offset=0 /locations?type=union&q=${'x'.repeat(100)}
-    /locations?type=union&q=+${'%E0%A6%A2'.repeat(100)}%20 /locations/district/3026`,
+    /locations?type=union&q=+${'%E0%A6%A2'.repeat(100)}%20 /locations/district/3026 /weather/district/dhaka /locations/district/DHAKA
+    /forecast/district/3026?lang=fr&lang=fr /forecast/district/3026?lang=en&include=text
+    /weather/coords/23/90?include=place,text /weather/district/3026?include=`,
   400: `/weather/district/3026?lang=fr /weather/district/3026?lang=en&lang=en /weather/district/3026?lang=%FF
     /weather/planet/3026 /weather/coords/23.8 /weather/coords/19.999/90 /weather/coords/23/93.0001 /weather/coords/2e1/90
     /weather/coords/23./90 /weather/coords/%30/90 /weather/coords/23.8%20/90 /weather/coords/23.8/%ff
     /forecast/district/3026?days=0 /forecast/district/3026?days=8 /forecast/district/3026?days=
     /forecast/district/3026?days=1.0 /locations /locations?type=union&limit=101 /locations?type=union&offset=-1
+    /forecast/district/3026?lang=fr&include=text /weather/district/3026?include=place /weather/coords/23/90?include=text,
     /locations?type=union&q=${'x'.repeat(101)} /locations?type=union&q=%C0%AF
     /locations?type=union&division_id=1&division_id=1 /%zz`,
-  404: '/weather/division/3026 /weather/planet/3026/ /locations/district/1 /locations/district /nothing',
+  404: '/weather/division/3026 /weather/planet/3026/ /locations/district/1 /locations/district /nothing /weather/union/durgapur',
 }
 
 t.test('a path and query have the status of the contract', async t => {

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
 import { coldCache } from '../support/dashboard-page.ts'
@@ -45,7 +46,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     return stdout
   }
 
-  const { places, placeCount, ...before } = await explain(gateway.opsUrl)
+  const { places, placeCount, areas, ...before } = await explain(gateway.opsUrl)
   t.match(places, [
     { type: 'division', id: '30' },
     { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
@@ -53,6 +54,12 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   ])
   t.ok(places.length > 10)
   t.equal(places.length, placeCount, 'all of them')
+  t.strictSame(
+    areas.map(({ type, id }: { type: string; id: string }) => `${type}/${id}`).slice(-2),
+    ['district/3026', 'division/30'],
+    'the places with others below them, narrowest first',
+  )
+  t.ok(areas.length > 2 && areas[0].type === 'upazila')
   t.strictSame(before, {
     of: 'district/3026',
     place: { type: 'district', id: '3026', name: 'Dhaka' },
@@ -185,6 +192,53 @@ t.test('a soft purge makes an answer stale and starts a reload, a hard one makes
   t.match(await statusOf(gateway, elsewhere), /fwd=miss/)
 })
 
+t.test('an area is a place and all below it, and its purge reaches two gateways', async t => {
+  const own = await startProviderHere(t, undefined, null)
+  const redis = await testRedis(t)
+  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  // Redis drops entries by its own clock. One after the other: each begins a log that it finds empty with a purge of all.
+  const first = await startGateway(t, { providerUrl: own.url, clock: systemClock, env })
+  const second = await startGateway(t, { providerUrl: own.url, clock: systemClock, env })
+  const below = (await first.get('/locations?type=upazila&parent_id=3026')).body.results
+  const paths = [
+    dhaka,
+    ...below.slice(0, 3).map(({ id }: { id: string }) => `/weather/upazila/${id}`),
+    elsewhere,
+  ]
+  for (const gateway of [first, second])
+    for (const path of paths) t.equal((await gateway.get(path)).status, 200)
+  const stateIn = async ({ opsUrl }: TestGateway, path: string) => {
+    const of = path.replace(/^\/weather\/(coords\/)?/, '').replace(elsewhere.slice(16), '22.3,91.8')
+    return (await explain(opsUrl, of)).gateway.memory?.purged
+  }
+  const order = async (more: object) => {
+    const answer = await post(first.opsUrl, JSON.stringify({ scope: 'district/3026', area: true, ...more }))
+    return { status: answer.status, body: (await answer.json()) as Record<string, number> }
+  }
+  const price = await order({ dryRun: true })
+  t.match(price, { status: 200, body: { kind: 'soft', refusedNow: 0 } })
+  const { cells = 0, cached = 0, weight } = price.body
+  t.ok(cells > cached && cached > 1, `${cached} of ${cells} cells are cached`)
+  t.equal(weight, cached * 3)
+  t.equal(await stateIn(second, dhaka), null, 'a price purges nothing')
+
+  t.match(await order({}), {
+    status: 200,
+    body: { kind: 'soft', scope: { area: 'district/3026' }, place: { name: 'Dhaka' }, cells, removed: 0 },
+  })
+  for (const path of paths.slice(0, 4)) {
+    t.equal(await stateIn(first, path), 'soft', path)
+    await seldom('it is in force', async () => (await stateIn(second, path)) === 'soft')
+  }
+  for (const gateway of [first, second]) t.equal(await stateIn(gateway, elsewhere), null)
+  const line = second.logged.findLast(({ msg }) => msg === 'cache purged')
+  t.match(line, { kind: 'soft', scope: { area: 'district/3026', cells } })
+  t.match(await order({ hard: true }), { body: { kind: 'hard', removed: cached } })
+  t.match(await order({ dryRun: true, hard: true }), {
+    body: { kind: 'hard', cells, cached: 0, weight: 0 },
+  })
+})
+
 t.test('an invalid target is 400 with one sentence, and purges nothing', async t => {
   await provider.steer({ fault: 'none' })
   const gateway = plain
@@ -205,6 +259,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
     ['{"hard":true}', /^the body is \{"hard":true\}; allowed: /],
     ['{"scope":"all","soft":true}', /^the body is .*"soft":true\}; allowed: /],
     ['{"scope":"union/1"}', /^the union "1" was not found or is not published$/],
+    ['{"scope":"all","area":true}', /^the area is "all"; allowed: a place such as district\/3026, with/],
   ] as const) {
     const answer = await post(gateway.opsUrl, body)
     t.equal(answer.status, 400, body)

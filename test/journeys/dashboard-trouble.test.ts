@@ -20,6 +20,7 @@ import {
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startCommand } from '../support/process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
@@ -32,9 +33,9 @@ const open = skip ? undefined : await startBrowser(t)
 
 t.beforeEach(() => provider.steer({ fault: 'none', reset: true }))
 
-const start = async (t: Test, options: BrowserContextOptions = {}) => {
+const start = async (t: Test, options: BrowserContextOptions = {}, more: Record<string, string> = {}) => {
   const clock = manualClock()
-  const env = { ...largeCells, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000' }
+  const env = { ...largeCells, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000', ...more }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
   const page = await visit(t, open, gateway, options)
   return { clock, gateway, page }
@@ -63,6 +64,31 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
   t.strictSame(faultsOf(page, gateway), [])
 })
 
+t.test('weather from a fallback needs attention, and a cell says that it has it', { skip }, async t => {
+  const fallback = await startProviderHere(t)
+  const { gateway, page } = await start(
+    t,
+    {},
+    {
+      ABOHAWA_PROVIDER__FALLBACKS: `[{ name: public, baseUrl: "${fallback.url}" }]`,
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '10m',
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '10m',
+    },
+  )
+  await provider.steer({ fault: 'reset' })
+  t.equal((await gateway.get('/weather/district/3026')).status, 200)
+  await untilSeen('it is told', async () =>
+    /New weather is loaded from the fallback public\./.test(await page.locator('#attention').innerText()),
+  )
+  const part = await page.locator('[data-part=provider]').innerText()
+  t.match(part, /Upstream primary\s+open\s+Upstream public\s+in use/)
+  await openCell(page, largeDhaka)
+  await untilSeen('the cell is open', async () =>
+    /Upstream\s+public/.test(await page.locator('#cell').innerText()),
+  )
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
 t.test('an error has its sentence in Bengali, and its code beside it', { skip }, async t => {
   const { gateway, page } = await start(t, { locale: 'bn-BD' })
   await provider.steer({ fault: 'internal-error' })
@@ -87,6 +113,20 @@ t.test('an error has its sentence in Bengali, and its code beside it', { skip },
   t.ok(Number(room) >= 8, `${room} px between the result and the line below`)
   const latin = (await latinTexts(page)).filter(text => !/^p[০-৯]+$/.test(text.trim()) && !/°C/.test(text))
   t.strictSame(latin, [])
+})
+
+t.test('the row of an instance has its circuit and the outage that it sees', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  const row = page.locator('#instances tbody tr')
+  t.match(await row.innerText(), /closed(.|\n)*errors in 5 min: 0/)
+  await provider.steer({ fault: 'internal-error' })
+  for (const id of ['3026', '2015', '1006', '4041', '5081', '6075'])
+    await gateway.get(`/weather/district/${id}`)
+  await untilSeen('it is shown', async () =>
+    /open(.|\n)*Provider out since 12:00/.test(await row.innerText()),
+  )
+  t.equal(await row.locator('.badge.bad').count(), 2)
+  t.strictSame(faultsOf(page, gateway), [])
 })
 
 t.test("a store that can't be written needs attention", { skip: skip || withoutMounts }, async t => {

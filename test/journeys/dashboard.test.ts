@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { accessibilityFaults } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
 import {
   cellsOnAWalk,
@@ -211,6 +212,48 @@ t.test('a purge of all asks first', { skip }, async t => {
   await question.getByRole('button', { name: 'Remove all' }).click()
   await isShown(page, largeDhaka, 'absent')
   t.equal(await page.locator('#announcement').innerText(), 'All cells were removed.')
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test('an area is purged as a whole, and its price is shown first', { skip }, async t => {
+  const budget = { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '15' }
+  const { gateway, page } = await start(t, {}, { ...everyPlace, ...everyCell, ...budget })
+  const inside = ['23.8,90.4', dhaka]
+  for (const cell of [...inside, '22.3,91.8']) {
+    await gateway.get(`/weather/coords/${cell.replace(',', '/')}`)
+    await isShown(page, cell, 'fresh')
+  }
+  await openCell(page, dhaka)
+  await page.getByRole('button', { name: 'Purge an area…' }).click()
+  const question = page.locator('#purge-question')
+  t.match(await question.innerText(), /^Purge an area\?\s+Every cell with the place or one below it in it/)
+  const options = (await page.locator('#purge-areas option').allInnerTexts()).map(text => text.trim())
+  t.strictSame(options.slice(-2), ['Dhaka district', 'Dhaka division'], 'the widest last')
+  t.match(options[0], / upazila$/)
+  t.equal(await focused(page), 'purge-cancel', 'Enter at once does no harm')
+  await page.locator('#purge-areas').selectOption('district/3026')
+  const price = page.locator('#purge-price')
+  await untilSeen('the price is shown', async () => /2 of 20 cells/.test(await price.innerText()))
+  for (const part of [
+    /Cached now\s+2 of 20 cells/,
+    /Costs at most\s+6 of the budget, if all are asked for/,
+    // Three of five cells are loaded; of the other two the reserve keeps one.
+    /Purged, now\s+room for 1, 1 left stale/,
+    /Removed, now\s+the budget has room for all/,
+    /One key, now\s+1, while others load too/,
+    /All loaded\s+by demand, at 22 Nov, 06:00:00 at the earliest/,
+  ])
+    t.match(await price.innerText(), part)
+  t.strictSame(await accessibilityFaults(page), [])
+
+  await question.getByRole('button', { name: 'Purge', exact: true }).click()
+  for (const cell of inside) await isShown(page, cell, 'stale')
+  t.match(await page.locator('#cell-result').innerText(), /^The area was purged on all instances/)
+  t.equal((await statesHeld(gateway))['22.3,91.8'], 'fresh', 'elsewhere nothing changed')
+  await page.getByRole('button', { name: 'Purge an area…' }).click()
+  await page.locator('#purge-areas').selectOption('division/30')
+  await question.getByRole('button', { name: 'Remove', exact: true }).click()
+  for (const cell of inside) await isShown(page, cell, 'absent')
   t.strictSame(faultsOf(page, gateway), [])
 })
 

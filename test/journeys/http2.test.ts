@@ -160,7 +160,11 @@ t.test('a method is any word, and 405 with a good key; what is not percent-encod
     t.equal(answer.status, 405, method)
     t.equal(answer.headers.allow, 'GET, HEAD')
     const error = `the method is ${method}; allowed: GET, HEAD`
-    t.strictSame(answer.json(), { error, code: 'method_not_allowed' })
+    t.strictSame(answer.json(), {
+      error,
+      code: 'method_not_allowed',
+      doc_url: '/docs#error-method_not_allowed',
+    })
     t.equal((await send(path, {}, method)).status, 401, 'the key comes first')
   }
   const encoded = await send('/ঢাকা', keyOf('tiny'))

@@ -68,6 +68,20 @@ t.test('the life of a key, by another program', async t => {
   })
   t.match(await ask('POST', `/keys/${id}/limit`, { limit: null }), { body: { limit: 100, ownLimit: false } })
   t.match(await ask('POST', `/keys/${id}/expire`, { expires: 'never' }), { body: { expiresAt: null } })
+  const bound = { origins: ['https://a.example'], endpoints: ['locations'] }
+  t.match(await ask('POST', `/keys/${id}/restrictions`, bound), {
+    status: 200,
+    body: { restrictions: { ...bound, addresses: null } },
+  })
+  t.match(await ask('POST', `/keys/${id}/restrictions`, { origins: null }), {
+    body: { restrictions: { origins: null, addresses: null, endpoints: ['locations'] } },
+  })
+  t.match(await ask('POST', `/keys/${id}/restrictions`, { endpoints: null }), {
+    body: { restrictions: null },
+  })
+  const rates = { perSecond: 5, burst: null, perMinute: null }
+  t.match(await ask('POST', `/keys/${id}/rates`, { perSecond: 5 }), { body: { rates } })
+  t.match(await ask('POST', `/keys/${id}/rates`, { perSecond: null }), { body: { rates: null } })
   const rotated = await ask('POST', `/keys/${id}/rotate`, { overlap: '0s' })
   t.match(rotated, { status: 200, body: { id, key: /^svc_live_/ } })
   t.not(rotated.body.key, key)
@@ -90,7 +104,7 @@ t.test('the life of a key, by another program', async t => {
   t.match(await ask('POST', `/subscribers/Padma/reinstate`, ''), { body: { status: 'active' } })
 
   const changes = gateway.logged.filter(({ msg }) => msg === 'keys changed through the ops listener')
-  t.match(changes, [{ action: 'create', id }, { action: 'tier', id }, ...Array(5).fill({ id })])
+  t.match(changes, [{ action: 'create', id }, { action: 'tier', id }, ...Array(10).fill({ id })])
   t.notMatch(JSON.stringify(gateway.logged), /svc_live_\w/)
 })
 
@@ -142,6 +156,30 @@ t.test('other callers and wrong requests get a status and a sentence', async t =
     ['POST', '/keys', { subscriber: 'A', tier: 'free', limitt: 5 }, 400, 'allowed: JSON such as'],
     ['POST', '/keys', { subscriber: 'A', tier: 'free', expires: 'x' }, 400, 'expires is "x"; allowed: never'],
     ['POST', '/keys', { subscriber: ' ', tier: 'free' }, 400, "the subscriber's name is"],
+    [
+      'POST',
+      '/keys',
+      { subscriber: 'A', tier: 'free', restrictions: { referers: [] } },
+      400,
+      'allowed: JSON',
+    ],
+    [
+      'POST',
+      '/keys/key_1/rates',
+      { perSecond: 0 },
+      400,
+      'the body is {"perSecond":0}; allowed: JSON such as',
+    ],
+    ['POST', '/keys/key_1/restrictions', { origins: 'x' }, 400, 'the body is {"origins":"x"}; allowed: JSON'],
+    [
+      ...([
+        'POST',
+        '/keys',
+        { subscriber: 'A', tier: 'free', restrictions: { origins: ['x'] } },
+        400,
+      ] as const),
+      'the origin is "x"; allowed: one as browsers send it',
+    ],
     ['POST', '/keys/key_9/limit', { limit: 0 }, 400, 'the body is {"limit":0}; allowed: JSON such as'],
     ['POST', '/keys/key_9/rotate', { overlap: '1 day' }, 400, 'overlap is "1 day"; allowed: a duration'],
     ['POST', '/keys/key_9/revoke', { at: 1 }, 400, 'the body is {"at":1}; allowed: none'],

@@ -28,10 +28,11 @@ t.test('key changes take effect on both gateways within a second, the count of t
     if (code !== 0) throw new Error(stderr)
     return JSON.parse(stdout)
   }
-  let answered = 0
+  let [answered, forbidden] = [0, 0]
   const send = async (at: number, key: string, path = list): Promise<Answer> => {
     const answer = await sendRequest(`${gateways[at]?.urls.api}${path}`, { key })
     if (answer.status !== 401) answered += 1
+    if (answer.status === 403) forbidden += 1
     return answer
   }
   /** Sends requests to both gateways until both responses are as expected; timed from the end of the command. */
@@ -49,6 +50,7 @@ t.test('key changes take effect on both gateways within a second, the count of t
   const isOk = ({ status }: Answer) => status === 200
   const isRefused = (reason: string) => (answer: Answer) =>
     answer.status === 401 && answer.body.error === `the API key is invalid: ${reason}`
+  const isOfNoUse = ({ status, body }: Answer) => status === 403 && body.code === 'key_endpoint_not_allowed'
   const hasLimit = (limit: number) => (answer: Answer) =>
     answer.headers['x-ratelimit-limit'] === String(limit)
 
@@ -63,6 +65,8 @@ t.test('key changes take effect on both gateways within a second, the count of t
     ['subscribers revoke --undo Fleet', 'subscriber reinstated', isOk],
     [`keys set ${id} --tier business`, 'tier', hasLimit(10_000)],
     [`keys set ${id} --limit 7777`, 'limit', hasLimit(7_777)],
+    [`keys set ${id} --endpoints weather --addresses 127.0.0.1`, 'restrictions', isOfNoUse],
+    [`keys set ${id} --endpoints none --addresses none`, 'no restrictions', isOk],
   ] as const) {
     await command(...words.split(' '))
     await onBoth(title, first, isMeant)
@@ -101,7 +105,8 @@ t.test('key changes take effect on both gateways within a second, the count of t
     t.equal(await exited, 0)
   }
   t.strictSame((await command('keys', 'usage', id, '--days', '1')).today, [
-    { endpoint: 'locations', statusClass: '2xx', count: answered - 1 },
+    { endpoint: 'locations', statusClass: '2xx', count: answered - forbidden - 1 },
+    { endpoint: 'locations', statusClass: '4xx', count: forbidden },
     { endpoint: 'weather', statusClass: '4xx', count: 1 },
   ])
 })

@@ -42,7 +42,8 @@ t.test('without a valid key it is 401 with a reason and its challenge, zeros, an
   for (const [key, error, code, query = '', headers = {}] of ways)
     for (const path of [`${list}&`, '/weather/district/3026?', '/nothing?', '/locations?limit=x&']) {
       const answer = await gateway.get(path + query, { key, headers })
-      t.strictSame([answer.status, answer.body], [401, { error, code }], `${path} with ${key}`)
+      const body = { error, code, parameter: 'x-api-key', doc_url: `/docs#error-${code}` }
+      t.strictSame([answer.status, answer.body], [401, body], `${path} with ${key}`)
       t.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
       t.equal(answer.headers['www-authenticate'], 'ApiKey realm="abohawa"')
       t.strictSame(quotaOf(answer), [0, 0, reset])
@@ -89,6 +90,7 @@ t.test('an exhausted quota is 429 for any request, counts no further, and ends a
     t.strictSame(answer.body, {
       error: 'the daily quota of 3 requests of this key is exhausted',
       code: 'quota_exhausted',
+      doc_url: '/docs#error-quota_exhausted',
       limit: 3,
       reset_at: '2026-11-21T18:00:00.000Z',
     })

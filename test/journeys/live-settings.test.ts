@@ -186,6 +186,24 @@ seen(
 )
 
 seen(
+  ['quota.testPerDay'],
+  'a test key has it from the next request on, unless it has a limit of its own',
+  {},
+  async ({ get, administration }) => {
+    const [of, own] = [await administration.createKey('A', 'test_key'), { limit: 7 }]
+    const other = await administration.createKey('A', 'test_key', own)
+    const limits = [of, other].map(
+      async ({ key }) => (await get('/locations?type=division', { key })).headers,
+    )
+    return (await Promise.all(limits)).map(headers => headers['x-ratelimit-limit'])
+  },
+  [
+    [{}, ['1000', '7']],
+    [{ 'quota.testPerDay': '30' }, ['30', '7']],
+  ],
+)
+
+seen(
   ['quota.notModifiedCost'],
   'a 304 costs so much of a unit',
   {},

@@ -49,7 +49,11 @@ t.test('each has one sentence, and the figures of its key', async t => {
   for (const [path, status, sentence] of table) {
     const answer = await send(`GET /api/v1${path} HTTP/1.1\r\nhost: x\r\n${key}`)
     t.match(answer, { status, body: { error: sentence } }, path.slice(0, 70))
-    t.strictSame(Object.keys(answer.body), ['error', 'code'])
+    const { error: _error, code, parameter, ...others } = answer.body
+    t.strictSame(others, { doc_url: `/docs#error-${code}` })
+    // A sentence that begins with a parameter is about it.
+    const named = /^(type|limit|offset|q|lng|lat|lang|days) /.exec(answer.body.error)?.[1]
+    t.equal(parameter, code === 'place_not_found' ? 'id' : named)
     t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
     t.equal(answer.headers.get('x-ratelimit-limit'), '100000')
     t.equal(answer.headers.get('cache-control'), 'no-store')
@@ -77,7 +81,11 @@ t.test('a request that does not arrive in time gets an error that says so', asyn
   const impatient = await startGateway(t, { providerUrl: provider.url, env })
   const raw = await openRaw(t, impatient.apiUrl)
   raw.send('GET /api/v1/locations HTTP/1.1\r\nhost: x\r\n')
-  const body = { error: 'the request did not arrive completely in time', code: 'request_timeout' }
+  const body = {
+    error: 'the request did not arrive completely in time',
+    code: 'request_timeout',
+    doc_url: '/docs#error-request_timeout',
+  }
   t.match(await raw.answer(), { status: 400, body: JSON.stringify(body) })
 })
 
@@ -130,6 +138,7 @@ t.test('whatever comes on the socket is answered in JSON, and the gateway lives 
   for (const [head, status, sentence] of garbage) {
     const { body, headers, ...answer } = await send(head)
     t.match({ ...answer, ...body }, { status, error: sentence }, head.slice(0, 70))
+    t.equal(body.doc_url, `/docs#error-${body.code}`)
     t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
     for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining']) t.equal(headers.get(name), '0')
     t.match(headers.get('x-ratelimit-reset'), /^\d{10}$/)

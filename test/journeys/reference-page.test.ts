@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
+import { errors } from '../../src/api/reference/errors.ts'
 import { sampleOrigin } from '../../src/api/reference/samples.ts'
+import { markup } from '../../src/common/page/html.ts'
 import { accessibilityFaults, colourRules, roomRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -78,6 +80,23 @@ t.test('the document names the scheme and host of each request, and keeps none o
   t.match(nameless?.body, `"url": "${sampleOrigin}"`, 'a request that names no host')
 })
 
+t.test('the page has a row with cause and remedy for each code, in both languages', async t => {
+  const rows = async (language: string) => {
+    const page = (await fetchRaw(`/docs?lang=${language}`)).bytes.toString()
+    const found = page.matchAll(/<tr><th scope="row"><a id="error-(\w+)" href="#error-\1">.*?<\/tr>/gs)
+    return new Map([...found].map(([row, code = '']) => [code, row.split('<td>')[3] ?? '']))
+  }
+  const [en, bn] = [await rows('en'), await rows('bn')]
+  for (const [code, { meaning }] of Object.entries(errors)) {
+    const shown = [en.get(code), bn.get(code)].map(row => row?.replaceAll(/<code[^>]*>|<\/code>/g, '`'))
+    for (const [i, row] of shown.entries()) t.ok(row?.startsWith(markup(meaning[i] ?? '')), `${code}: ${row}`)
+  }
+  for (const path of ['/nothing', '/locations', '/weather/district/3026?lang=fr']) {
+    const { body } = await gateway.get(path)
+    t.ok(bn.has(body.doc_url.replace('/docs#error-', '')), body.doc_url)
+  }
+})
+
 t.test('server.publicUrl is named instead, with its path, by document, page and programs', async t => {
   const { apiUrl } = await startGateway(t, {
     providerUrl: provider.url,
@@ -86,6 +105,8 @@ t.test('server.publicUrl is named instead, with its path, by document, page and 
   const textOf = async (path: string) =>
     (await (await request(apiUrl + path)).body.text()).replace(/ data-origin="[^"]*"/, '')
   const url = 'https://example.org/weather'
+  const refused = await sendRequest(`${apiUrl}/api/v1/locations`)
+  t.equal(refused.body.doc_url, `${url}/docs#error-key_missing`)
   t.equal(await textOf('/api/v1/openapi.json'), committed.replaceAll(sampleOrigin, url))
   const page = await textOf('/docs?lang=en')
   t.match(page, `ABOHAWA_URL:-${url}}/api/v1/weather/district/3026`)

@@ -48,14 +48,15 @@ t.test('a response that is not as documented is found', async t => {
     return deviations({ method: 'GET', url, status, headers: own, bytes }).join()
   }
   t.equal(given(200, body), '')
-  t.equal(given(404, { error: 'x', code: 'place_not_found' }), '')
+  const doc_url = '/docs#error-x'
+  t.equal(given(404, { error: 'x', code: 'place_not_found', doc_url }), '')
   for (const [found, wanted] of [
     [given(200, { location: { ...body.location, extra: 1 } }), /additional properties/],
     [given(200, { location: { ...body.location, population: '1' } }), /population must be integer/],
     [given(200, body, { 'x-new': '1' }), /has the header x-new/],
-    [given(404, { error: 'x', code: 'place_lost' }), /the code place_lost, which is not documented/],
-    [given(503, { error: 'x', code: 'x_y' }), /is not documented/],
-    [given(401, { error: 'x', code: 'key_missing' }), /lacks the header www-authenticate/],
+    [given(404, { error: 'x', code: 'place_lost', doc_url }), /the code place_lost, which is not documented/],
+    [given(503, { error: 'x', code: 'x_y', doc_url }), /is not documented/],
+    [given(401, { error: 'x', code: 'key_missing', doc_url }), /lacks the header www-authenticate/],
   ] as const)
     t.match(found, wanted)
   const head = { method: 'HEAD', url, status: 200, headers: figures, bytes: Buffer.alloc(0) }
@@ -119,6 +120,7 @@ t.test('the programs of the reference print what a real gateway answers', async 
     getForecastOfPlaces: /^\[ ?-?[\d.]+, -?[\d.]+, -?[\d.]+ ?\]\n$/,
     listLocations: /^3026\n$/,
     getLocation: /^\d{8}\n$/,
+    getKey: /^99\d{3}\n$/,
   }
   for (const { operationId, 'x-codeSamples': samples } of operations)
     for (const sample of samples)
@@ -155,7 +157,7 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
     label: 'sh',
     source,
   }))
-  t.equal(programs.length, 3)
+  t.equal(programs.length, 5)
   const printed: string[] = []
   for (const program of programs) {
     const ended = await run(program, env)
@@ -163,10 +165,14 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
     t.strictSame([ended.code, ended.err], [0, ''], program.source)
     printed.push(ended.out)
   }
-  const [list = '', weather = '', notModified] = printed
+  const [list = '', weather = '', notModified, forecast = '', near = ''] = printed
   t.equal(JSON.parse(list).results[0].id, '3026')
   t.match(weather, /^etag: W\//m)
   t.equal(notModified, '304\n')
+  t.match(JSON.parse(forecast), { location: { id: '3026' }, daily: { weather_text: [/^[A-Z]/, /./, /./] } })
+  // As the page shows it.
+  const [, shown = ''] = /^ {2}("place": \{\n[^`]*?\n {2}\})\n/ms.exec(page) ?? []
+  t.strictSame(JSON.parse(near).place, JSON.parse(`{${shown}}`).place)
 })
 
 t.test(

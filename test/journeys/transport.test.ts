@@ -138,7 +138,7 @@ t.test('plain HTTP on the port of TLS gets one 400 that says so, whatever its me
     const answer = await sendRaw(gateway.apiUrl, requestBytes(line, headers, body))
     t.equal(answer.status, 400, line)
     const error = 'the request came over plain HTTP; HTTPS is required'
-    t.strictSame(answer.body, { error, code: 'https_required' })
+    t.strictSame(answer.body, { error, code: 'https_required', doc_url: '/docs#error-https_required' })
     t.match(answer.headers, {
       connection: 'close',
       'cache-control': 'no-store',

@@ -51,6 +51,16 @@ t.test('the pages of a list lead to each other', async t => {
   t.equal(new Set(ids).size, 64)
 })
 
+t.test('the path that a slug stands for leads to the same response', async t => {
+  const proxy = await startProxy(t, gateway.apiUrl)
+  const bySlug = await fetch(`${proxy}api/v1/weather/district/dhaka?lang=en`, { headers: key })
+  const located = new URL(bySlug.headers.get('content-location') ?? '', bySlug.url)
+  t.equal(located.href, `${proxy}api/v1/weather/district/3026?lang=en`)
+  const byId = await fetch(located, { headers: key })
+  t.equal(byId.headers.get('etag'), bySlug.headers.get('etag'))
+  t.equal(await byId.text(), await bySlug.text())
+})
+
 t.test('the reference is whole, sends a request, and its programs name the path', { skip }, async t => {
   const proxy = await startProxy(t, gateway.apiUrl)
   const page = await open?.({}, t)

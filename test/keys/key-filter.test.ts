@@ -9,8 +9,9 @@ const now = Date.parse('2026-11-22T06:00:00Z')
 const calendar = createCalendar('Asia/Dhaka')
 const plain: ListedKey & KeyUsage = {
   ...{ id: 'key_1', externalId: null, subscriber: 'Dhaka Tribune', subscriberId: 'sub_1' },
-  ...{ tier: 'starter', limit: 1_000, ownLimit: false, status: 'active' },
+  ...{ tier: 'starter', test: false, limit: 1_000, ownLimit: false, status: 'active' },
   ...{ createdAt: '2026-11-02T00:00:00.000Z', expiresAt: null, revokedAt: null, formerKeyUntil: null },
+  ...{ restrictions: null, rates: null },
   ...{ lastUsedOn: '2026-11-20', usedToday: 0 },
 }
 const matches = (filter: string, change: Partial<typeof plain> = {}) =>

@@ -1,12 +1,20 @@
 // The format of API keys: created, checked by checksum, and hashed.
 
 import t from 'tap'
-import { createKey, hashOf, keyPrefix, parseKey } from '../../src/keys/key-form.ts'
+import { createKey, hashOf, keyPrefix, parseKey, testKeyPrefix } from '../../src/keys/key-form.ts'
 
 t.test('a key has the prefix, 32 base62 characters by chance and 6 of checksum', async t => {
   const key = createKey()
   t.match(key, /^svc_live_[0-9A-Za-z]{38}$/)
   t.equal(parseKey(key), key)
+})
+
+t.test('a test key differs by its prefix alone, and the one is never the other', async t => {
+  const key = createKey(testKeyPrefix)
+  t.match(key, /^svc_test_[0-9A-Za-z]{38}$/)
+  t.equal(parseKey(key), key)
+  t.equal(parseKey(key.replace('test', 'live')), undefined)
+  t.equal(parseKey(key.replace('test', 'next')), undefined)
 })
 
 t.test('keys differ, and every base62 character turns up', async t => {

@@ -4,8 +4,16 @@ import t from 'tap'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'
 import type { Bounds } from '../../src/catalogue/location-schema.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
-import { cellOfTarget, pointOrPlaceIn, scopeOf, targetIn } from '../../src/operate/cache-target.ts'
+import {
+  areaTargetIn,
+  cellOfTarget,
+  pointOrPlaceIn,
+  scopeOf,
+  scopeOfArea,
+  targetIn,
+} from '../../src/operate/cache-target.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { hasCell } from '../../src/weather/cell-set.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const catalogue = createCatalogue(await readSnapshot(usualCatalogue))
@@ -79,5 +87,44 @@ t.test('a box counts its cells within the bounds, however large it is, and needs
       name: 'InputError',
       message: /has no centre of a grid cell in it; allowed: one that has, within 20,87\.5,27,93$/,
     })
+  t.end()
+})
+
+t.test('an area is a place and all places below it, the unpublished ones too', async t => {
+  const snapshot = await readSnapshot(usualCatalogue)
+  const below = snapshot.locations.filter(({ id }) => id.startsWith('3026'))
+  const hidden = below.filter(({ type }) => type === 'union').map(({ id }) => id)
+  const locations = snapshot.locations.map(each =>
+    hidden.includes(each.id) ? { ...each, published: false } : each,
+  )
+  const given = { catalogue: createCatalogue({ ...snapshot, locations }), grid: createGrid(0.05) }
+  const found = scopeOfArea(areaTargetIn('district/3026'), 0.05, given)
+  t.ok(hidden.length > 5)
+  t.equal(found.places, below.length)
+  t.equal(found.place?.id, '3026')
+  const expected = new Set(below.map(each => given.grid.cellOf(each.latitude, each.longitude).id))
+  t.strictSame(new Set(found.cells.map(({ id }) => id)), expected)
+  t.equal(found.cells.length, expected.size, 'each cell once')
+  if (!('cells' in found.scope)) return t.fail('no area')
+  t.equal(found.scope.area, 'district/3026')
+  for (const { id } of found.cells) t.ok(hasCell(found.scope.cells, id), id)
+
+  const [union] = below.filter(({ id }) => id.length > 6)
+  const one = scopeOfArea(areaTargetIn(`${union?.type}/${union?.id}`), 0.05, {
+    ...given,
+    catalogue,
+  })
+  t.match(one, { places: 1, cells: { length: 1 } }, 'the narrowest place has none below it')
+})
+
+t.test('only a published place is an area', t => {
+  for (const text of ['all', '23.81,90.41', '23.5,90,24,90.8', ''])
+    t.throws(
+      () => areaTargetIn(text),
+      /allowed: a place such as district\/3026, with the places below it$/,
+      text,
+    )
+  t.throws(() => areaTargetIn('town/3'), /"town" is no type of place/)
+  t.throws(() => scopeOfArea(areaTargetIn('district/9'), 0.1, area), /the district "9" was not found/)
   t.end()
 })

@@ -17,6 +17,9 @@ const report: InstanceReport = {
   hitShare: 0.998,
   memoryBytes: 190_000_000,
   providerOutage: 'provider_failing',
+  circuit: 'open',
+  outages: [{ outage: 'store', since: 1_795_000_050_000 }],
+  recentErrors: 12,
   seenAt: 1_795_000_100_000,
 }
 const unknown = Object.fromEntries(Object.keys(report).map(name => [name, null]))
@@ -26,6 +29,12 @@ t.test('a report is read as it was written', async t => {
   const empty = { ...unknown } as unknown as InstanceReport
   t.strictSame(readReport(writeReport(empty)), empty)
   t.equal(readReport(stoppedReport), undefined, 'an instance that has stopped is not shown')
+})
+
+t.test('a report of a version that reports less has the rest unknown', async t => {
+  const { circuit: _, outages: __, recentErrors: ___, ...earlier } = report
+  const read = readReport(JSON.stringify(earlier))
+  t.strictSame(read, { ...report, circuit: null, outages: null, recentErrors: null })
 })
 
 t.test('a report fits, however long the name of the host is', async t => {
@@ -44,6 +53,19 @@ const invalid: [name: keyof InstanceReport, values: unknown[]][] = [
   ['requestsPerSecond', [-1, '4', 1e12]],
   ['hitShare', [-0.1, 1.1, '1', true]],
   ['memoryBytes', [-5, 0.5, 'much']],
+  ['circuit', ['ajar', true, 1]],
+  [
+    'outages',
+    [
+      {},
+      'provider',
+      [{ outage: 'disk', since: 1 }],
+      [{ outage: 'store', since: -1 }],
+      [1, 2, 3],
+      [{}, {}, {}],
+    ],
+  ],
+  ['recentErrors', [-1, 0.5, '3']],
   ['seenAt', [-1, {}, 9e15]],
 ]
 t.test('an invalid field is unknown, and the rest is taken', async t => {
@@ -74,7 +96,7 @@ t.test('reading never throws, whatever lies there', async t => {
   )
   const isReadable = (given: string) => {
     const read = readReport(given)
-    return read === undefined || Object.keys(read).length === 11
+    return read === undefined || Object.keys(read).length === 14
   }
   fc.assert(fc.property(text, isReadable), { numRuns: 2_000 })
   t.end()

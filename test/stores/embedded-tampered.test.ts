@@ -130,6 +130,10 @@ for (const [change, fault] of [
   [`keys SET tier = ''`, /its tier is ""/],
   [`keys SET tier = printf('%.*c', 2000000, 'x')`, /its tier is "x{60}…"/],
   [`subscribers SET revoked_at = -1`, /its revokedAt is "-1"/],
+  ...['{}', '[]', 'none', '{"origins":["a"]}'].map(
+    value => [`keys SET restrictions = '${value}'`, /its restrictions is/] as const,
+  ),
+  [`keys SET rates = printf('%.*c', 2000000, 'x')`, /its rates is "x{60}…"/],
 ] as const)
   t.test(`a key that is none: ${change}`, async t => {
     const opened = setUp(t)

@@ -222,6 +222,8 @@ const ofKeys: OfKey[] = [
   ['a long tier', field('tier', 'x'.repeat(401)), /its tier is "x{60}…"/],
   ['megabytes', field('tier', 'x'.repeat(2_000_000)), /it has 2\d+ char/],
   ['too many fields', (raw, prefix) => raw.hset(`${prefix}key:bad`, manyFields), /it has 10\d+ fields/],
+  ['restrictions of tomorrow', field('restrictions', '{"referers":["a"]}'), /its restrictions is/],
+  ['rates that are none', field('rates', '{"perSecond":0,"burst":null,"perMinute":null}'), /its rates is/],
   ['a missing record', without('key:bad'), missing],
   ['a pointer of megabytes', (raw, prefix) => raw.set(prefix + pointer, 'x'.repeat(1_000_000)), /no id/],
   ...everyOther('a key', 'key:bad', 'a hash', ofAnotherType),

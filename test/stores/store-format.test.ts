@@ -1,5 +1,5 @@
 // The number of a store's format: a store of a newer version is refused before anything is changed, and one without a number
-// gets it. On a file and on Redis; on a cluster in redis-cluster.test.ts.
+// gets it; one of version 1.0 is read. On a file and on Redis; on a cluster in redis-cluster.test.ts.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { systemClock } from '../../src/common/clock.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { heartbeatOf } from '../support/heartbeat.ts'
-import { sampleSubscriber } from '../support/key-records.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { patient, quiet, redisStores } from '../support/redis-store.ts'
@@ -104,4 +104,46 @@ t.test('Redis: one without a number gets it with the first record', async t => {
   await raw.set(`${prefix}format`, '7')
   await again.heartbeat(heartbeatOf('one'))
   t.equal(await raw.get(`${prefix}format`), '7', 'a gateway that still runs leaves a later number alone')
+})
+
+const restrictions = { origins: null, addresses: ['192.0.2.1'], endpoints: ['weather'] }
+const rates = { perSecond: 2, burst: null, perMinute: 60 }
+
+t.test('a file of version 1.0 is read and changed, and that version goes on with it', async t => {
+  const path = join(t.testdir(), 'store.db')
+  await openEmbeddedStore(path, systemClock).close()
+  using beside = new DatabaseSync(path)
+  for (const column of ['restrictions', 'rates']) beside.exec(`ALTER TABLE keys DROP COLUMN ${column}`)
+  const ofVersion1 = (id: string) =>
+    beside.exec(
+      `INSERT INTO keys (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id)
+       VALUES ('${id}', 'hash-of-${id}', 'sub_a', 'free', NULL, 1000, NULL, NULL, NULL)`,
+    )
+  beside.exec(`INSERT INTO subscribers VALUES ('sub_a', 'Padma', 1000, NULL)`)
+  ofVersion1('key_1')
+
+  const store = openEmbeddedStore(path, systemClock)
+  t.teardown(() => store.close())
+  const expected = { ...sampleKey('key_1'), formers: [] }
+  t.strictSame(await store.findKey('key_1'), expected)
+  await store.changeKey('key_1', { restrictions, rates })
+  ofVersion1('key_2')
+  beside.exec(`UPDATE keys SET tier = 'starter', own_limit = 5, revoked_at = NULL, expires_at = NULL`)
+  t.strictSame(await store.listKeys(), [
+    { ...expected, tier: 'starter', limit: 5, restrictions, rates },
+    { ...expected, id: 'key_2', hash: 'hash-of-key_2', tier: 'starter', limit: 5 },
+  ])
+  t.equal(beside.prepare('PRAGMA user_version').get()?.user_version, 1)
+})
+
+t.test('Redis: keys of version 1.0 are read, and that version leaves what it does not know', async t => {
+  const { url, prefix: base } = await testRedis(t)
+  const { store, prefix, raw } = await redisStores({ url, prefix: base })(t)
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey(sampleKey('key_1'))
+  await raw.hdel(`${prefix}key:key_1`, 'restrictions', 'rates')
+  t.strictSame(await store.findKey('key_1'), sampleKey('key_1'))
+  await store.changeKey('key_1', { restrictions, rates })
+  await raw.hset(`${prefix}key:key_1`, 'tier', 'starter', 'limit', '')
+  t.strictSame(await store.findKey('key_1'), { ...sampleKey('key_1'), tier: 'starter', restrictions, rates })
 })

@@ -6,15 +6,19 @@ import { writeByWriteHead } from '../../src/api/connection/choose-writer.ts'
 import type { Access } from '../../src/api/request-state.ts'
 import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
-import type { Authentication } from '../../src/keys/authentication.ts'
+import type { Authentication, Client } from '../../src/keys/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { apiOptions } from '../scenarios/api-options.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
+import { sampleKey } from './key-records.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
-const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
+const client: Client = {
+  ...{ keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10, record: sampleKey('key_1') },
+  ...{ endsAt: null, endsSoon: false, bound: undefined, isTest: false },
+}
 
 export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
   readonly options: ApiOptions
@@ -73,6 +77,7 @@ export const startApp = async (
           waiter(undefined, { allowed, remaining: left })
         },
       },
+      usage: { usedOn: async (_keyId, days) => days.map(() => 0) },
       grid: createGrid(0.1),
       timelines: {
         read: subject => {
@@ -89,6 +94,7 @@ export const startApp = async (
       observer: {
         admission: decision => log.decisions.push(decision),
         responded: () => {},
+        respondedToTest: () => {},
         used: () => {},
         access: access => log.answered.push(access),
         failed: error => log.failures.push(error),

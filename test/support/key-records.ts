@@ -9,6 +9,6 @@ export const sampleKey = (id: string): KeyRecord => ({
   id,
   hash: `hash-of-${id}`,
   ...{ subscriberId: sampleSubscriber.id, tier: 'free', limit: null, createdAt: 1_000 },
-  ...{ revokedAt: null, expiresAt: null, externalId: null },
+  ...{ revokedAt: null, expiresAt: null, externalId: null, restrictions: null, rates: null },
   formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
 })

@@ -1,7 +1,8 @@
 // A key in the spellings that a URL may have of it, and in those of headers that nobody writes down; and the reverse: whether a reader who decodes those
 // spellings finds a part of its secret in a text. Shares no code with src/common/key-redaction.ts, which it tests.
 
-const prefix = 'svc_live_'
+const prefix = /^svc_(?:live|test)_/
+const prefixLength = 'svc_live_'.length
 
 const each = (spell: (character: string, at: number) => string) => (key: string) =>
   [...key].map(spell).join('')
@@ -10,14 +11,15 @@ const percent = (character: string): string =>
 /** Spellings by name that are hidden wherever they stand. */
 export const spellings: Readonly<Record<string, (key: string) => string>> = {
   plain: key => key,
-  'prefix in capitals': key => key.replace(prefix, prefix.toUpperCase()),
-  'prefix in mixed case': key => key.replace(prefix, 'Svc_liVE_'),
+  'prefix in capitals': key => key.replace(prefix, given => given.toUpperCase()),
+  'prefix in mixed case': key =>
+    key.replace(prefix, given => `S${given.slice(1, -3)}${given.slice(-3).toUpperCase()}`),
   'underscores percent-encoded': key => key.replaceAll('_', '%5f'),
   'underscores percent-encoded, capitals': key => key.replaceAll('_', '%5F'),
   'all percent-encoded': each(percent),
   'all percent-encoded, small': each(character => percent(character).toLowerCase()),
   'every third percent-encoded': each((character, at) => (at % 3 === 1 ? percent(character) : character)),
-  'secret percent-encoded': key => prefix + each(percent)(key.slice(prefix.length)),
+  'secret percent-encoded': key => key.slice(0, prefixLength) + each(percent)(key.slice(prefixLength)),
   'behind a plus': key => `a+${key}+b`,
 }
 
@@ -62,7 +64,7 @@ const windowsOf = (text: string, length: number): string[] =>
 
 /** The first piece of a key's secret that can be read in a text, six characters long; undefined when there is none. */
 export const leakIn = (text: string, key: string): string | undefined => {
-  const secret = key.slice(prefix.length)
+  const secret = key.slice(prefixLength)
   const read = readAll(text)
   const plain = `${text}\n${read}\n${seen(text)}\n${seen(read)}`
   const pieces = windowsOf(secret, 6)

@@ -3,10 +3,11 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { badRequest, createDocUrl, problemResponse } from '../../src/api/problem.ts'
 import { openApiDocument } from '../../src/api/reference/document.ts'
 import { errors as errorMeanings } from '../../src/api/reference/errors.ts'
 import { operationsFor } from '../../src/api/reference/operations.ts'
-import { failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
+import { failureSentence, failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { createKey } from '../../src/keys/key-form.ts'
@@ -36,9 +37,14 @@ const untried: Readonly<Record<string, Sentence>> = {
   origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
   place_invalid: sentences.parameter.place('Dhaka'),
   path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
+  place_ambiguous: sentences.path.ambiguous('union', 'durgapur', 14, '55520241, 30333625, 55855849'),
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
+  test_error_unknown: sentences.testErrorUnknown('quota_used_up'),
   internal_error: sentences.unexpected,
 }
+
+const bodyOf = (sentence: Sentence): string =>
+  problemResponse(badRequest(sentence), createDocUrl(null)).body.toString()
 
 /** The document as text. */
 export const documentText = async (t: Teardown): Promise<string> => {
@@ -62,7 +68,8 @@ export const documentText = async (t: Teardown): Promise<string> => {
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter) => example.path[parameter] ?? '')
     const { status, body } = await get(`${filled}?${new URLSearchParams(example.query)}`)
     if (status !== 200) throw new Error(`${filled} is ${status}`)
-    bodies[name] = body
+    // The id of a key is random.
+    bodies[name] = name === 'key' ? { ...body, id: 'key_9hK2mPq4XyZa' } : body
   }
 
   const revoked = await gateway.administration.createKey('Revoked', 'free')
@@ -70,9 +77,20 @@ export const documentText = async (t: Teardown): Promise<string> => {
   const gone = await gateway.administration.createKey('Gone', 'free')
   await gateway.administration.revokeSubscriber('Gone')
   const { trial = '' } = gateway.keys
+  const boundBy = async (restrictions: object) => {
+    const { id, key } = await gateway.administration.createKey('Bound', 'free')
+    await gateway.administration.setKey(id, { restrictions })
+    return key
+  }
+  const ofPage = await boundBy({ origins: ['https://app.example.org'] })
+  const ofOffice = await boundBy({ addresses: ['203.0.113.0/24'] })
+  const ofPlaces = await boundBy({ endpoints: ['locations', 'location'] })
   const tries: readonly [string, RequestOptions?][] = [
     ['/weather?places=district/3026,district/2015', { key: trial }],
     ['/locations?type=division', { key: trial }],
+    ['/weather/district/3026', { key: ofPage }],
+    ['/weather/district/3026', { key: ofOffice }],
+    ['/weather/district/3026', { key: ofPlaces }],
     ['/weather/district/3026', { key: null }],
     ['/weather/district/3026', { key: 'sk_live_abc' }],
     ['/weather/district/3026', { key: good.slice(0, -3) }],
@@ -85,6 +103,7 @@ export const documentText = async (t: Teardown): Promise<string> => {
     ['/weather/coords/23.81'],
     ['/weather/district/3026?lang=fr'],
     ['/weather/district/3026?lang=bn&lang=en'],
+    ['/weather/coords/23.81/90.41?include=places'],
     ['/weather/coords/23,81/90.41'],
     ['/weather/coords/19.9/90.41'],
     ['/forecast/district/3026?days=8'],
@@ -107,8 +126,9 @@ export const documentText = async (t: Teardown): Promise<string> => {
   await provider.steer({ fault: 'internal-error' })
   const failing = await get('/weather/coords/21.0/90.0')
   errors[failing.body.code] = failing.body
-  for (const { code, text } of Object.values(untried)) errors[code] = { error: text, code }
-  for (const [code, error] of Object.entries(failureSentences)) errors[code] ??= { error, code }
+  const failures = Object.keys(failureSentences).filter(code => errors[code] === undefined)
+  for (const sentence of [...Object.values(untried), ...failures.map(failureSentence)])
+    errors[sentence.code] = JSON.parse(bodyOf(sentence))
   const missing = Object.keys(errorMeanings).filter(code => errors[code] === undefined)
   if (missing.length > 0) throw new Error(`no example of ${missing.join(', ')}`)
 

@@ -56,7 +56,12 @@ const metricTable = async (t: Teardown): Promise<string> => {
   const env = Object.fromEntries(
     Object.entries(limits).map(([name, value]) => [`ABOHAWA_PROVIDER__BUDGET__${name}`, value]),
   )
-  const gateway = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env })
+  // Of several upstreams, so that those series are there too.
+  const fallbacks = { ABOHAWA_PROVIDER__FALLBACKS: '[{ baseUrl: "http://127.0.0.1:7" }]' }
+  const gateway = await startGateway(t, {
+    providerUrl: 'http://127.0.0.1:9',
+    env: { ...env, ...fallbacks },
+  })
   const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   const rows = [...text.matchAll(/^# HELP ((?:abohawa|http_server)_\S+) (.*)$/gm)].map(
     ([, name = '', help = '']) => {

@@ -33,7 +33,7 @@ const notRun: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/ config set /, 'changes Redis'],
   [/^bin\/abohawa (keys (revoke|set)|budget reopen) /, 'changes the store'],
   [/^(kill|ulimit) /, 'changes the process'],
-  [/^bin\/abohawa keys usage ID /, 'needs the id of a key'],
+  [/^bin\/abohawa keys (usage|why) ID /, 'needs the id of a key'],
   [/^sha256sum locations\.json$/, 'is about the files of two machines'],
   [/^diff$|^mv$/, 'names a program'],
 ]

@@ -12,6 +12,7 @@ import { readConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { type Gateway, startGateway as start } from '../../src/gateway.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
+import { tiersOf } from '../../src/keys/test-keys.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { assertConforming } from './conforming.ts'
@@ -118,7 +119,9 @@ export const startGateway = async (
     if (shown) throw new Error(`a gateway wrote a key: ${shown.slice(0, 500)}`)
   })
   const { tiers, timeZone } = config.quota
-  const administration = createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock })
+  const administration = createAdministration({
+    ...{ store, tiers: tiersOf(config.quota), calendar: createCalendar(timeZone), clock },
+  })
   const keys: Record<string, string> = {}
   const keyIds: Record<string, string> = {}
   for (const tier of Object.keys(tiers)) {

@@ -49,6 +49,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       await body(t, store)
     })
   const key = keyRecord('key_1')
+  const restrictions = {
+    origins: ['https://nodi.example', 'https://*.nodi.example'],
+    addresses: ['192.0.2.0/24', '2001:db8::/32'],
+    endpoints: null,
+  }
+  const rates = { perSecond: 5, burst: 20, perMinute: null }
 
   test('lists are in the order of creation, and keys are listed in parts too', async (t, store) => {
     await store.ensureSubscriber(subscriber('sub_b', 'Meghna', 2_000))
@@ -71,6 +77,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       const changes: KeyChange[] = [
         ...[{ revokedAt: 5_000 }, { tier: 'starter' }, { limit: 77 }, { revokedAt: null }],
         ...[{ limit: null, tier: 'business' }, { expiresAt: 7_000 }, { expiresAt: null }, {}],
+        ...[{ restrictions }, { tier: 'free' }, { rates }, { restrictions: null }, { rates: null }],
       ]
       let expected: KeyRecord = key
       for (const change of changes) {
@@ -88,7 +95,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     { hash: 'older', validUntil: 1_000 },
     { hash: 'old', validUntil: 2_000 },
   ]
-  const whole = keyRecord('key_1', { limit: 77, formers, expiresAt: 9_000, externalId: 'নদী/1' })
+  const whole = keyRecord('key_1', {
+    ...{ limit: 77, formers, expiresAt: 9_000, externalId: 'নদী/1' },
+    ...{ restrictions, rates },
+  })
 
   keysTest('a key is kept with all that it has, and found by it', [whole], async (t, store) => {
     t.strictSame(await store.findKey('key_1'), whole)
@@ -533,7 +543,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.releaseLease('cell', 'second')
     t.equal(await store.writeBytes('cell', Buffer.from('late'), later, 'second'), false)
     t.equal(await store.writeBytes('cell', Buffer.from('alone'), later), true)
+    t.equal(await store.countBytes(['cell', 'none']), 1)
+    t.equal(await store.countBytes([]), 0)
     t.equal(await store.deleteBytes(['cell', 'none']), 1)
+    t.equal(await store.countBytes(['cell', 'none']), 0)
     t.equal(await store.readBytes('cell'), undefined)
   })
 

@@ -6,9 +6,9 @@ const fail = () => {
 const unused = async () => fail()
 
 export const unusedOpsParts = {
-  keys: { parts: fail, changed: () => {} },
+  keys: { parts: fail, panel: unused, changed: () => {} },
   cache: {
-    ...{ explain: unused, purge: unused, refresh: unused },
+    ...{ explain: unused, purge: unused, pricePurge: unused, refresh: unused },
     ...{ planWarm: unused, startWarm: unused, warmState: fail, stopWarm: unused },
   },
   status: {

@@ -69,6 +69,7 @@ t.test('requests that fail for want of weather are misses', async t => {
   await step()
   t.match(history.newest().hitShare, { memory: 6 / 9, shared: 0, provider: 0 })
   t.equal(history.recentHitShare(), 6 / 9)
+  t.equal(history.recentErrors(), 4)
   await step()
   t.match(history.newest().hitShare, { memory: null })
 })

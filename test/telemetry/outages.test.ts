@@ -94,7 +94,12 @@ t.test('an instance whose loads stopped does not report an outage for ever', asy
   const self = createSelfReport({
     reload: { hash: () => 'x' },
     phase: () => 'ready',
-    history: { newest: () => ({ requestsPerSecond: 0 }), recentHitShare: () => null } as never,
+    history: {
+      newest: () => ({ requestsPerSecond: 0 }),
+      recentHitShare: () => null,
+      recentErrors: () => 0,
+    } as never,
+    circuit: () => 'closed',
     outages,
     clock,
   })

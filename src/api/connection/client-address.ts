@@ -3,6 +3,7 @@
 
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { createAddressMatch } from '../../common/address-range.ts'
 
 /** `prefix`: the /24 of an IPv4 address, the /48 of an IPv6 address. */
 export type AddressForm = 'full' | 'prefix' | 'none'
@@ -26,16 +27,7 @@ export type ClientAddress = ReturnType<typeof createClientAddress>
 const maxHops = 16
 
 /** @param proxies addresses and CIDR ranges */
-export const createIsTrusted = (proxies: readonly string[]): IsTrusted => {
-  const ranges = proxies.map(range =>
-    ipaddr.parseCIDR(range.includes('/') ? range : `${range}/${isIP(range) === 6 ? 128 : 32}`),
-  )
-  return address => {
-    // Most lists are empty, and each connection is looked up. A peer has no address once it is gone.
-    if (ranges.length === 0 || address === undefined) return false
-    return ipaddr.subnetMatch(ipaddr.process(address), { trusted: ranges }, 'other') === 'trusted'
-  }
-}
+export const createIsTrusted = (proxies: readonly string[]): IsTrusted => createAddressMatch(proxies)
 
 export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm) => {
   const masked = (address: string | undefined): string | undefined => {

@@ -2,7 +2,7 @@
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
-import { apiPrefix, type EndpointName } from '../../common/endpoints.ts'
+import { type AnswerName, apiPrefix } from '../../common/endpoints.ts'
 import { licence, serviceName } from '../../provider/open-meteo/terms.ts'
 import { type ProblemStatus, problemStatuses } from '../../telemetry/label-values.ts'
 import type { Parameters } from '../parameters.ts'
@@ -41,7 +41,7 @@ export type DocumentParts = {
 
 type Json = Record<string, unknown>
 
-const parametersOf = ({ parameters, example }: Operation): Json[] => {
+const parametersOf = ({ name, parameters, example }: Operation): Json[] => {
   const of = (where: 'path' | 'query', given: Parameters, values: Readonly<Record<string, string>>) =>
     Object.entries(given).map(([name, { schema }]) => {
       const meaning = parameterMeanings[name]
@@ -62,7 +62,8 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
   return [
     ...of('path', parameters.path, example.path),
     ...of('query', parameters.query, example.query),
-    ...requestHeaders,
+    // What a key reads of itself is kept by nobody.
+    ...requestHeaders.filter(header => name !== 'key' || header.name !== 'if-none-match'),
   ]
 }
 
@@ -93,9 +94,19 @@ const requestHeaders: readonly Json[] = [
     required: false,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
   },
+  {
+    name: 'x-test-error',
+    in: 'header',
+    ...described(
+      'With a test key alone: the `code` of the error that the answer is to be. Other keys ignore it.',
+      'কেবল পরীক্ষার কী-র সঙ্গে: যে ত্রুটি উত্তর হবে তার `code`। অন্য কী-তে উপেক্ষিত।',
+    ),
+    required: false,
+    schema: { type: 'string' },
+  },
 ]
 
-const headerRefs = (names: readonly HeaderName[], of?: EndpointName): Json =>
+const headerRefs = (names: readonly HeaderName[], of?: AnswerName): Json =>
   Object.fromEntries(
     names.map(name => [
       name,
@@ -107,8 +118,8 @@ const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
   400: ['A parameter, the URL or the request itself is malformed.', 'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।'],
   401: ['There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'],
   403: [
-    "The preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself. Does not count.",
-    'যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS। গণনা হয় না।',
+    "The key is bound to other origins, addresses or endpoints, which counts. Or the preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself, which does not count.",
+    'কী-টি অন্য উৎস, ঠিকানা বা এন্ডপয়েন্টে সীমিত; গণনা হয়। বা যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS; গণনা হয় না।',
   ],
   404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
   405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
@@ -152,6 +163,14 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
   },
 })
 
+const notModified = (given: readonly HeaderName[], name: AnswerName): Json => ({
+  ...described('The body is the one that if-none-match names. Counts.', 'বডি if-none-match-এর বডিই। গণনা হয়।'),
+  headers: headerRefs(
+    given.filter(header => header !== 'content-encoding'),
+    name,
+  ),
+})
+
 const operationOf = (operation: Operation, examples: Examples): Json => {
   const { name, id, tag, summary, description } = operation
   const given = headersOfBodies[name]
@@ -172,16 +191,7 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
           },
         },
       },
-      304: {
-        ...described(
-          'The body is the one that if-none-match names. Counts.',
-          'বডি if-none-match-এর বডিই। গণনা হয়।',
-        ),
-        headers: headerRefs(
-          given.filter(header => header !== 'content-encoding'),
-          name,
-        ),
-      },
+      ...(name !== 'key' && { 304: notModified(given, name) }),
       ...Object.fromEntries(
         problemStatuses.map(status => [status, { $ref: `#/components/responses/${responseNames[status]}` }]),
       ),
@@ -201,8 +211,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
       version,
       ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. Checks are made in this order: HTTPS, key, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. A key may ask about itself, which does not count. Checks are made in this order: HTTPS, key, quota, what the key is bound to, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। কী নিজের সম্বন্ধে জানতে পারে, যা গণনা হয় না। যাচাইয়ের ক্রম: HTTPS, কী, কোটা, কী যাতে সীমিত, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
       ),
       license: licence,
     },
@@ -212,6 +222,7 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
     tags: [
       { name: 'weather', ...described('Weather', 'আবহাওয়া') },
       { name: 'places', ...described('Places', 'স্থান') },
+      { name: 'keys', ...described('Keys', 'কী') },
     ],
     paths: Object.fromEntries(
       operations.map(operation => [apiPrefix + operation.path, { get: operationOf(operation, examples) }]),
@@ -223,8 +234,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
           in: 'header',
           name: 'x-api-key',
           ...described(
-            'Begins with svc_live_; the operator issues it and shows it once.',
-            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান।',
+            'Begins with svc_live_; the operator issues it and shows it once. A key that begins with svc_test_ is for test suites: its weather is made up and never changes, and x-test-error has it answered with any error.',
+            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান। svc_test_ দিয়ে শুরু কী পরীক্ষার জন্য: তার আবহাওয়া বানানো ও অপরিবর্তনীয়, আর x-test-error দিলে যেকোনো ত্রুটি উত্তর হয়।',
           ),
         },
       },

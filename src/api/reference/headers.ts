@@ -1,7 +1,7 @@
 // The headers of the responses, with their meaning in both languages and the statuses that have them.
 
 import * as z from 'zod'
-import { type EndpointName, isList } from '../../common/endpoints.ts'
+import { type AnswerName, isList } from '../../common/endpoints.ts'
 import type { ProblemStatus } from '../../telemetry/label-values.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 import { described, type Text } from './texts.ts'
@@ -55,6 +55,11 @@ export const headers = {
     'What is left of it, and for how many seconds.',
     'তার কত বাকি, আর কত সেকেন্ড পর্যন্ত।',
   ),
+  'x-key-expires': header(
+    '2026-11-28T18:00:00.000Z',
+    'From seven days before the end of the key on: when it ends, by its expiry or because a newer one replaces it, in UTC.',
+    'কী শেষ হওয়ার সাত দিন আগে থেকে: মেয়াদ বা নতুন কী-র কারণে কখন শেষ, UTC-তে।',
+  ),
   'retry-after': header(
     10,
     'Seconds to wait before another attempt.',
@@ -83,10 +88,20 @@ export const headers = {
   ),
   'cache-status': header(
     'abohawa; hit; ttl=3600; detail=memory; key="23.8,90.4"',
-    'What the cache did (RFC 9211); `key` names the grid cell.',
-    'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম।',
+    'What the cache did (RFC 9211); `key` names the grid cell, `upstream` the service the weather is from where there are several.',
+    'ক্যাশ কী করেছে (RFC 9211); `key` গ্রিড ঘরের নাম; একাধিক উৎস থাকলে `upstream` আবহাওয়ার উৎসের নাম।',
   ),
-  'content-language': header('en', '`bn` or `en`, as `lang`.', '`bn` বা `en`, `lang` অনুসারে।'),
+  'x-test-data': header(
+    'fixed',
+    'On every response to a test key: weather and errors are made up.',
+    'পরীক্ষার কী-র প্রতিটি উত্তরে: আবহাওয়া ও ত্রুটি বানানো।',
+    z.literal('fixed'),
+  ),
+  'content-language': header(
+    'en',
+    '`bn` or `en`, as `lang`; of the forecast with `include=text`.',
+    '`bn` বা `en`, `lang` অনুসারে; পূর্বাভাসে `include=text` থাকলে।',
+  ),
   'content-encoding': header(
     'gzip',
     'Where accept-encoding asks for it.',
@@ -97,6 +112,11 @@ export const headers = {
     'accept-encoding, x-api-key',
     'What else the response depends on.',
     'উত্তর আর কিসের উপর নির্ভর করে।',
+  ),
+  'content-location': header(
+    '3026?lang=en',
+    "On the answer to a slug: the path with the place's id, relative to the request's URL.",
+    '`slug_en`-এর উত্তরে: স্থানের id-সহ পথ, অনুরোধের URL-এর সাপেক্ষে।',
   ),
   link: header(
     '<?type=union&limit=50&offset=50>; rel="next"',
@@ -130,15 +150,15 @@ const always: readonly HeaderName[] = [
   'x-request-id',
   'cache-control',
 ]
-const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit']
+const figures: readonly HeaderName[] = ['ratelimit-policy', 'ratelimit', 'x-key-expires']
 const ofPages: readonly HeaderName[] = ['access-control-allow-origin', 'access-control-expose-headers']
-const ofError = [...always, ...figures, 'x-ratelimit-cost', ...ofPages, 'vary'] as const
+const ofError = [...always, ...figures, 'x-ratelimit-cost', ...ofPages, 'x-test-data', 'vary'] as const
 
 /** The headers of a response without a body of an endpoint's own, by status. */
 export const headersOfErrors: Readonly<Record<ProblemStatus, readonly HeaderName[]>> = {
   400: ofError,
-  401: [...always, 'www-authenticate', ...ofPages, 'vary'],
-  403: [...always, 'vary'],
+  401: [...always, 'www-authenticate', ...ofPages, 'x-test-data', 'vary'],
+  403: ofError,
   404: ofError,
   405: [...ofError, 'allow'],
   429: [...ofError, 'retry-after'],
@@ -151,28 +171,31 @@ const whereverNamed: readonly HeaderName[] = [
   'etag',
   'last-modified',
   'cache-status',
-  'content-language',
   'retry-after',
   'www-authenticate',
   'allow',
 ]
 
 /** Whether no response of an endpoint, or none of all, lacks a header with which it is described. */
-export const isAlwaysThere = (name: HeaderName, endpoint?: EndpointName): boolean =>
+export const isAlwaysThere = (name: HeaderName, endpoint?: AnswerName): boolean =>
   // A list may have no place with weather.
-  whereverNamed.includes(name) && !(name === 'last-modified' && endpoint && isList(endpoint))
+  whereverNamed.includes(name) &&
+  !(name === 'last-modified' && endpoint && endpoint !== 'key' && isList(endpoint))
 
-const ofBody: readonly HeaderName[] = [...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages]
+const ofBody: readonly HeaderName[] = [
+  ...[...always, ...figures, 'etag', 'vary', 'content-encoding', ...ofPages, 'x-test-data'],
+] as const
 const ofWeather: readonly HeaderName[] = [...ofBody, 'last-modified', 'cache-status']
 const ofLists: readonly HeaderName[] = [...ofWeather, 'x-ratelimit-cost']
 
-/** The headers of 200 and 304, by endpoint. */
-export const headersOfBodies: Readonly<Record<EndpointName, readonly HeaderName[]>> = {
-  weather: [...ofWeather, 'content-language'],
+/** The headers of 200 and 304, by endpoint, and those of a key. */
+export const headersOfBodies: Readonly<Record<AnswerName, readonly HeaderName[]>> = {
+  weather: [...ofWeather, 'content-language', 'content-location'],
   coords: [...ofWeather, 'content-language'],
-  forecast: ofWeather,
+  forecast: [...ofWeather, 'content-language', 'content-location'],
   locations: [...ofBody, 'link'],
-  location: ofBody,
+  location: [...ofBody, 'content-location'],
+  key: [...always, ...figures, ...ofPages, 'x-test-data', 'vary'],
   weather_places: [...ofLists, 'content-language'],
   forecast_places: ofLists,
 }

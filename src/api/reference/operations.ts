@@ -1,16 +1,16 @@
-// The endpoints as the reference describes them: the parameters that check their requests, what each means in both
+// The endpoints, and what a key asks of itself, as the reference describes them: the parameters that check their requests, what each means in both
 // languages, and a request that shows it.
 
 import type { Bounds } from '../../catalogue/location-schema.ts'
-import { type EndpointName, templateOf } from '../../common/endpoints.ts'
+import { type AnswerName, type EndpointName, keyPath, templateOf } from '../../common/endpoints.ts'
 import { type Parameters, parametersOf } from '../parameters.ts'
 import type { Text } from './texts.ts'
 
 export type Operation = {
-  readonly name: EndpointName
+  readonly name: AnswerName
   /** In camel case, for generated clients. */
   readonly id: string
-  readonly tag: 'weather' | 'places'
+  readonly tag: 'weather' | 'places' | 'keys'
   /** Below the prefix, in the form of OpenAPI. */
   readonly path: string
   readonly summary: Text
@@ -28,12 +28,27 @@ export type Operation = {
 export const operationsFor = (bounds: Bounds, area: string): readonly Operation[] => {
   const operations = operationsByName(bounds)
   const parameters = parametersOf(bounds, area)
-  return (Object.keys(operations) as EndpointName[]).map(name => ({
+  const ofEndpoints = (Object.keys(operations) as EndpointName[]).map(name => ({
     name,
     path: templateOf(name),
     parameters: parameters[name],
     ...operations[name],
   }))
+  return [...ofEndpoints, ofKey]
+}
+
+const ofKey: Operation = {
+  name: 'key',
+  path: keyPath,
+  parameters: { path: {}, query: {} },
+  id: 'getKey',
+  tag: 'keys',
+  summary: ['The key itself', 'কী-টি নিজে'],
+  description: [
+    'What the key in the header may do, what is left of its quota, and what it used on each of thirty days. Takes no unit of the quota and is not counted in its usage. A key that is bound to endpoints may ask it too; one that is bound to origins or addresses only from there.',
+    'হেডারের কী কী করতে পারে, কোটার কত বাকি, আর ত্রিশ দিনের প্রতিদিন কত ব্যবহার হয়েছে। কোটার একক নেয় না, ব্যবহারেও গণনা হয় না। এন্ডপয়েন্টে সীমিত কী-ও এটি চাইতে পারে; উৎস বা ঠিকানায় সীমিত কী শুধু সেখান থেকে।',
+  ],
+  example: { path: {}, query: {}, show: ['remaining'] },
 }
 
 const operationsByName = (
@@ -128,10 +143,20 @@ const operationsByName = (
 /** The meaning of each parameter, by name. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {
   type: ['Level of administration.', 'প্রশাসনিক স্তর।'],
-  id: ["The place's BBS code, as the list has it.", 'স্থানের BBS কোড, তালিকায় যেমন।'],
+  id: [
+    "The place's BBS code, as the list has it; or its `slug_en`, where no other place of the type has the same.",
+    'স্থানের BBS কোড, তালিকায় যেমন; বা এর `slug_en`, যদি একই ধরনের অন্য স্থানের তা না থাকে।',
+  ],
   lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
   lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
-  lang: ['Language of `location.name` and `location.parent`.', '`location.name` ও `location.parent`-এর ভাষা।'],
+  lang: [
+    'Language of `location.name`, `location.parent` and `weather_text`; of the forecast with `include=text` alone.',
+    '`location.name`, `location.parent` ও `weather_text`-এর ভাষা; পূর্বাভাসে কেবল `include=text` থাকলে।',
+  ],
+  include: [
+    'Additions to the body, with commas between: `text` says what each `weather_code` means and which icon it has, `place` names the union, upazila and district near a point.',
+    'বডিতে সংযোজন, মাঝে কমা: `text` প্রতিটি `weather_code`-এর অর্থ ও আইকন জানায়, `place` বিন্দুর কাছের ইউনিয়ন, উপজেলা ও জেলার নাম দেয়।',
+  ],
   places: [
     'Places `type/id` and points `coords/lat/lng`, separated by commas. The same text twice counts and answers once.',
     'কমা দিয়ে আলাদা করা স্থান `type/id` ও বিন্দু `coords/lat/lng`। একই লেখা দুবার দিলে একবার গণনা ও একবার উত্তর।',

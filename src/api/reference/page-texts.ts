@@ -19,7 +19,7 @@ const en = {
   headers: 'Headers',
   errors: 'Errors',
   errorsIntro:
-    'Every error has this body: `error` is a sentence for people, `code` is for programs and never renamed. 429 also has `limit` and `reset_at`.',
+    'Every error has this body: `error` is a sentence for people, `code` is for programs and never renamed, `parameter` names the parameter at fault where it is one alone, and `doc_url` leads to the row of the code in this table. 429 also has `limit` and `reset_at`.',
   request: 'Parameters',
   noParameters: 'It has no parameters.',
   name: 'Name',
@@ -83,7 +83,7 @@ const bn: Readonly<Record<Word, string>> = {
   headers: 'হেডার',
   errors: 'ত্রুটি',
   errorsIntro:
-    'প্রতিটি ত্রুটির বডি এমন: `error` মানুষের জন্য একটি বাক্য, `code` প্রোগ্রামের জন্য এবং কখনো বদলায় না। 429-এ `limit` ও `reset_at`-ও থাকে।',
+    'প্রতিটি ত্রুটির বডি এমন: `error` মানুষের জন্য একটি বাক্য, `code` প্রোগ্রামের জন্য এবং কখনো বদলায় না, একটিই প্যারামিটারে ভুল থাকলে `parameter` তার নাম, আর `doc_url` এই সারণিতে কোডের সারিতে নিয়ে যায়। 429-এ `limit` ও `reset_at`-ও থাকে।',
   request: 'প্যারামিটার',
   noParameters: 'কোনো প্যারামিটার নেই।',
   name: 'নাম',

@@ -1,8 +1,11 @@
-// The reference as an HTML page in one language, made of the OpenAPI document: all of it can be read without a script. The
-// forms that send a request are the work of page/reference.js.
+// The reference as an HTML page in one language, made of the OpenAPI document, and of the table of errors, which has also what
+// no endpoint answers with. All of it can be read without a script. The forms that send a request are the work of page/reference.js.
+// Longer than 300 lines, because the parts of a page are read in its order.
 
 import { markup, table } from '../../common/page/html.ts'
 import type { Language } from '../../common/page/words.ts'
+import { anchorOf } from '../problem.ts'
+import { errors } from './errors.ts'
 import { type Say, sayIn, type Word } from './page-texts.ts'
 import { type Sample, sampleOrigin } from './samples.ts'
 
@@ -42,9 +45,7 @@ type Content = {
   readonly 'application/json': {
     readonly schema: Schema
     readonly example?: unknown
-    readonly examples?: Readonly<
-      Record<string, Texts & { readonly 'x-counts': boolean; readonly value: { readonly error: string } }>
-    >
+    readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
   }
 }
 
@@ -228,15 +229,20 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
     const described = statuses.map(
       ([status, response]) => [status, responses[refName(response as Schema)]] as const,
     )
-    const rows = described.flatMap(([status, response]) =>
-      Object.entries(response?.content['application/json'].examples ?? {}).map(([name, example]) => [
-        code(name),
-        status,
-        plain(example['x-counts'] ? 'yes' : 'no'),
-        summaryOf(example),
-        `<code lang="en" class="sentence">${escaped(JSON.stringify(example.value))}</code>`,
-      ]),
+    const examples = Object.fromEntries(
+      described.flatMap(([, response]) =>
+        Object.entries(response?.content['application/json'].examples ?? {}),
+      ),
     )
+    const rows = Object.entries(errors).map(([name, { status, counts, meaning }]) => [
+      `<a id="${anchorOf(name)}" href="#${anchorOf(name)}">${code(name)}</a>`,
+      String(status),
+      plain(counts ? 'yes' : 'no'),
+      prose(meaning[language === 'en' ? 0 : 1]),
+      examples[name]
+        ? `<code lang="en" class="sentence">${escaped(JSON.stringify(examples[name].value))}</code>`
+        : '',
+    ])
     const means = described.map(([status, texts]) => `<li><b>${status}</b> ${meaningOf(texts ?? {})}</li>`)
     return `<p>${prose(plain('errorsIntro'))}</p><ul class="statuses">${means.join('')}</ul>${tableOf(
       plain('errors'),

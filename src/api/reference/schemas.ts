@@ -4,7 +4,8 @@
 
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
-import type { EndpointName } from '../../common/endpoints.ts'
+import type { AnswerName } from '../../common/endpoints.ts'
+import { instant, keySchema } from './key-schema.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
@@ -70,6 +71,35 @@ const pointLocation = component(
   }),
 )
 
+const nearbyPlace = component(
+  'NearbyPlace',
+  'A place near a point.',
+  'বিন্দুর কাছের একটি স্থান।',
+  z.strictObject({
+    type: summary.type,
+    id: summary.id,
+    name_en: summary.name_en,
+    name_bn: summary.name_bn,
+    distance_km: field(
+      z.number().min(0),
+      'From the point to that of the place, along the ground.',
+      'বিন্দু থেকে স্থানের বিন্দুর দূরত্ব, ভূমি বরাবর।',
+      'km',
+    ),
+  }),
+)
+
+const nearby = component(
+  'Nearby',
+  'The union nearest to a point, by the points of the places, with its upazila and its district; one that is not published is left out. The point may lie outside of all three.',
+  'বিন্দুর সবচেয়ে কাছের ইউনিয়ন, স্থানের বিন্দু অনুসারে, তার উপজেলা ও জেলাসহ; প্রকাশিত না হলে থাকে না। বিন্দুটি তিনটিরই বাইরে হতে পারে।',
+  z.strictObject({
+    union: nearbyPlace.optional(),
+    upazila: nearbyPlace.optional(),
+    district: nearbyPlace.optional(),
+  }),
+)
+
 const placeFacts = {
   population: field(z.int(), 'Inhabitants.', 'জনসংখ্যা।', 'people'),
   area_sq_km: field(z.number(), 'Area.', 'আয়তন।', 'km²'),
@@ -116,7 +146,7 @@ const pointWeather = component(
   'PointWeather',
   'Current conditions, hours and days of a point.',
   'একটি বিন্দুর বর্তমান অবস্থা, ঘণ্টা ও দিন।',
-  z.strictObject({ location: pointLocation, ...weatherBlocks }),
+  z.strictObject({ location: pointLocation, place: nearby.optional(), ...weatherBlocks }),
 )
 const days = { daily, daily_units: dailyUnitsSchema, ...zone }
 const forecast = component(
@@ -142,9 +172,25 @@ const code = field(
   'Stable: never renamed. New ones may come.',
   'স্থায়ী: কখনো বদলায় না। নতুন যোগ হতে পারে।',
 )
-const errorBody = component('Error', 'What went wrong.', 'কী ভুল হয়েছে।', z.strictObject({ error, code }))
 
-/** The bodies of 200, by endpoint. */
+const parameter = field(
+  z.string(),
+  'The parameter at fault, of path, query or `x-api-key`; left out where it is not one alone.',
+  'যে প্যারামিটারে ভুল, পথ, কোয়েরি বা `x-api-key`; একটিই না হলে থাকে না।',
+).optional()
+const docUrl = field(
+  z.string().regex(/\/docs#error-[a-z0-9_]+$/),
+  "The code's row in the reference: a URL, or where the operator has named none (`server.publicUrl`) a path from the root of the gateway.",
+  'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক তা না জানালে (`server.publicUrl`) গেটওয়ের মূল থেকে পথ।',
+)
+const errorBody = component(
+  'Error',
+  'What went wrong.',
+  'কী ভুল হয়েছে।',
+  z.strictObject({ error, code, parameter, doc_url: docUrl }),
+)
+
+/** The bodies of 200, by endpoint, and that of a key. */
 export const bodies = {
   weather,
   coords: pointWeather,
@@ -168,6 +214,7 @@ export const bodies = {
       ).optional(),
     }),
   ),
+  key: keySchema,
   location: component(
     'LocationResponse',
     'A place.',
@@ -192,7 +239,7 @@ export const bodies = {
       .min(1)
       .max(100),
   ),
-} as const satisfies Record<EndpointName, z.ZodType>
+} as const satisfies Record<AnswerName, z.ZodType>
 
 component(
   'QuotaExhausted',
@@ -201,13 +248,9 @@ component(
   z.strictObject({
     error,
     code: z.enum(['quota_exhausted', 'quota_insufficient']).meta(described('Stable.', 'স্থায়ী।')),
+    doc_url: docUrl,
     limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
-    reset_at: field(
-      z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      'The next local midnight, in UTC.',
-      'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।',
-      'iso8601',
-    ),
+    reset_at: field(instant, 'The next local midnight, in UTC.', 'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।', 'iso8601'),
     remaining: field(
       z.int().min(0),
       'What is left of the quota, where the request is for a list of places.',

@@ -25,10 +25,16 @@ const policy = [
   "base-uri 'none'",
 ].join('; ')
 
-const always = 'cache-control: no-cache\r\nx-content-type-options: nosniff\r\n'
-const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: no-referrer\r\n`
+export const always = 'cache-control: no-cache\r\nx-content-type-options: nosniff\r\n'
+export const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: no-referrer\r\n`
 
-const represent = (text: Buffer, type: string, headers: string, vary = 'accept-encoding'): Representation => {
+/** A body that is kept, with its encodings. */
+export const represent = (
+  text: Buffer,
+  type: string,
+  headers: string,
+  vary = 'accept-encoding',
+): Representation => {
   const bytes = unpooledCopy(text)
   return { tag: tagOf(bytes), type, headers, vary, chunks: [bytes], encode: encodeWhole(bytes) }
 }
@@ -126,7 +132,8 @@ export const createReference = (
   }
 }
 
-const languageOf = (query: string, acceptLanguage: string | undefined): Language => {
+/** By `lang` of the query, else by the header. */
+export const languageOf = (query: string, acceptLanguage: string | undefined): Language => {
   const asked = new URLSearchParams(query).get('lang')
   if (asked === 'en' || asked === 'bn') return asked
   if (acceptLanguage === undefined || acceptLanguage.length > longestPreference) return 'en'

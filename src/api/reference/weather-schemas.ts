@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { ranges } from '../../weather/ranges.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../weather/weather-variables.ts'
+import { icons } from '../../weather/weather-words.ts'
 import { component, field, type Text } from './texts.ts'
 
 const localTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
@@ -68,6 +69,22 @@ const fieldsOf = (units: object, shape: (value: z.ZodType) => z.ZodType): Record
 const unitsOf = (units: object): Record<string, z.ZodType> =>
   Object.fromEntries(Object.entries(units).map(([name, unit]) => [name, z.literal(String(unit))]))
 
+/** What the codes mean, with `include=text`. */
+const wordsOf = (shape: (value: z.ZodType) => z.ZodType) => ({
+  weather_text: field(
+    shape(z.string().nullable()),
+    'With `include=text`: what `weather_code` means, in the language of `lang`.',
+    '`include=text` থাকলে: `weather_code`-এর অর্থ, `lang`-এর ভাষায়।',
+  ).optional(),
+  icon: field(
+    shape(z.string().nullable()),
+    `With \`include=text\`: the name of an icon for it, one of ${icons.map(icon => `\`${icon}\``).join(', ')}. Without \`is_day\` that of the day.`,
+    `\`include=text\` থাকলে: এর আইকনের নাম, ${icons.map(icon => `\`${icon}\``).join(', ')}-এর একটি। \`is_day\` না থাকলে দিনেরটি।`,
+  ).optional(),
+})
+const noUnit = z.literal('').optional()
+const wordUnits = { weather_text: noUnit, icon: noUnit }
+
 const iso8601 = z.literal('iso8601')
 const longestHourly = 168
 
@@ -84,6 +101,7 @@ const current = component(
     ),
     interval: field(z.int().min(1), 'How long it is.', 'কত দীর্ঘ।', 'seconds'),
     ...fieldsOf(currentUnits, value => value),
+    ...wordsOf(value => value),
   }),
 )
 
@@ -91,7 +109,7 @@ const currentUnitsSchema = component(
   'CurrentUnits',
   'The unit of each field of `current`.',
   '`current`-এর প্রতিটি ঘরের একক।',
-  z.strictObject({ time: iso8601, interval: z.literal('seconds'), ...unitsOf(currentUnits) }),
+  z.strictObject({ time: iso8601, interval: z.literal('seconds'), ...unitsOf(currentUnits), ...wordUnits }),
 )
 
 const hourly = component(
@@ -106,6 +124,7 @@ const hourly = component(
       'iso8601',
     ),
     ...fieldsOf(hourlyUnits, value => z.array(value).min(1).max(longestHourly)),
+    ...wordsOf(value => z.array(value).min(1).max(longestHourly)),
   }),
 )
 
@@ -113,7 +132,7 @@ const hourlyUnitsSchema = component(
   'HourlyUnits',
   'The unit of each field of `hourly`.',
   '`hourly`-এর প্রতিটি ঘরের একক।',
-  z.strictObject({ time: iso8601, ...unitsOf(hourlyUnits) }),
+  z.strictObject({ time: iso8601, ...unitsOf(hourlyUnits), ...wordUnits }),
 )
 
 export const daily = component(
@@ -128,6 +147,7 @@ export const daily = component(
       'iso8601',
     ),
     ...fieldsOf(dailyUnits, value => z.array(value).min(1).max(forecastDays)),
+    ...wordsOf(value => z.array(value).min(1).max(forecastDays)),
   }),
 )
 
@@ -135,7 +155,7 @@ export const dailyUnitsSchema = component(
   'DailyUnits',
   'The unit of each field of `daily`.',
   '`daily`-এর প্রতিটি ঘরের একক।',
-  z.strictObject({ time: iso8601, ...unitsOf(dailyUnits) }),
+  z.strictObject({ time: iso8601, ...unitsOf(dailyUnits), ...wordUnits }),
 )
 
 export const zone = {

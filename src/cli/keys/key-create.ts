@@ -6,18 +6,23 @@ import { type Command, Option } from 'commander'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
+import type { TermTexts } from '../../keys/key-terms.ts'
+import { testTier, tiersOf } from '../../keys/test-keys.ts'
 import { addCreateStoreOption, administer } from '../administer.ts'
 import { interruption } from '../interruption.ts'
 import { numberIn } from '../quantities.ts'
 import { type AddCommand, counted, csvOption, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { openNewFile } from '../writable.ts'
+import { createKeyDifferences } from './key-differences.ts'
 import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText, minuteText } from './key-table.ts'
+import { addTermOptions, termsOf, termsText } from './term-options.ts'
 
-type Options = {
+type Options = TermTexts & {
   subscriber?: string
   tier?: string
+  test?: boolean
   externalId?: string
   limit?: string
   expires?: string
@@ -39,9 +44,10 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv`,
     setUp: command =>
       addCreateStoreOption(
-        command
+        addTermOptions(command)
           .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
           .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
+          .addOption(new Option('--test', 'a test key, for a test suite of the subscriber').conflicts('tier'))
           .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
           .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
           .option('--external-id <id>', 'the id that another program has for it, unique in the store')
@@ -49,10 +55,16 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
           .addOption(
             new Option(
               '--from <csv>',
-              'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires; a second run creates what is missing',
-            ).conflicts(['subscriber', 'tier', 'externalId', 'limit', 'expires', 'count']),
+              'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires, origins, addresses, endpoints, per_second, burst, per_minute; a second run creates what is missing',
+            ).conflicts([
+              ...['subscriber', 'tier', 'test', 'externalId', 'limit', 'expires', 'count'],
+              ...['origins', 'addresses', 'endpoints', 'perSecond', 'burst', 'perMinute'],
+            ]),
           )
-          .option('--apply', 'with --from: give existing keys the tier and the limit of their line')
+          .option(
+            '--apply',
+            'with --from: give existing keys the tier, the limits and the restrictions of their line',
+          )
           .addOption(csvOption('print CSV'))
           .option('--out <path>', 'write to a new file, readable by its owner alone'),
       ),
@@ -74,24 +86,26 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
 
 /** @throws UsageError for a tier that is not configured */
 export const checkTier = (terminal: Terminal, tier: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
+  const tiers = Object.keys(tiersOf(terminal.config().quota))
   if (!tiers.includes(tier)) throw new UsageError(`--tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
-  const { from, count = 1, subscriber, tier, externalId, expires } = options
+  const { from, count = 1, subscriber, externalId, expires } = options
+  const tier = options.test ? testTier : options.tier
   if (from !== undefined) return readRequests(from)
   if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
   if (subscriber === undefined || tier === undefined)
     throw new UsageError(
-      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier, or --from with a file`,
+      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier or --test, or --from with a file`,
     )
   if (count > 1 && externalId !== undefined)
     throw new UsageError(
       '--external-id is of one key; allowed: without --count, or a column of a file with --from',
     )
   const limit = options.limit === undefined ? undefined : asUsage(() => limitIn(options.limit as string))
-  return Array.from({ length: count }, () => ({ subscriber, tier, externalId, expires, limit }))
+  const terms = termsOf(options)
+  return Array.from({ length: count }, () => ({ subscriber, tier, externalId, expires, limit, ...terms }))
 }
 
 const createOne = async (
@@ -120,13 +134,16 @@ const textOfOne = ({
   limit,
   externalId,
   expiresAt,
+  ...terms
 }: Omit<CreatedKey, 'existed'>): string => {
   if (key === null)
     return `${id} for ${printable(subscriber)} has the external id ${printable(externalId ?? '')} already. Its key can't be shown again; \`abohawa keys rotate ${id}\` replaces it.`
   const until = expiresAt === null ? '' : ` It expires at ${minuteText(expiresAt)} UTC.`
+  const all = termsText(terms)
+  const bound = all === 'none' ? '' : ` Its terms: ${printable(all)}.`
   return `${key}
 
-${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit ?? 0)} requests a day.${until}
+${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit ?? 0)} requests a day.${until}${bound}
 Keep the key now: it can't be shown again.`
 }
 
@@ -148,7 +165,7 @@ const refuseFaults = async (
 
 /** Refuses unknown tiers of new or changed keys; existing keys that stay need no valid tier. @throws InputError */
 const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
+  const tiers = Object.keys(tiersOf(terminal.config().quota))
   const wrong = requests
     .filter(({ tier }) => !tiers.includes(tier))
     .map(({ line, tier }) => `line ${line}: tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
@@ -244,49 +261,3 @@ const openNewOutput = async (path: string): Promise<FileHandle> => {
     )
   }
 }
-
-// A file that is run again may have another tier or limit than the key of its line. An empty limit says nothing, so that a key keeps
-// one of its own.
-const maxListed = 10
-
-const createKeyDifferences = (
-  administration: Pick<Administration, 'setKey'>,
-  requests: readonly KeyRequest[],
-  isApplied: boolean,
-) => {
-  const byExternalId = new Map(requests.map(request => [bare(request.externalId), request]))
-  const listed: string[] = []
-  let count = 0
-  return {
-    /** A key as it is afterwards: changed only with --apply. @throws InputError, StoreError */
-    settle: async (created: CreatedKey): Promise<CreatedKey> => {
-      const wanted = created.existed ? byExternalId.get(bare(created.externalId ?? undefined)) : undefined
-      if (!wanted) return created
-      const { id } = created
-      const { tier, limit } = wanted
-      const parts: string[] = []
-      if (tier !== created.tier) parts.push(`tier ${created.tier}, in the file ${tier}`)
-      if (limit !== undefined && limit !== created.limit)
-        parts.push(`limit ${created.limit ?? 'none'}, in the file ${limit}`)
-      if (parts.length === 0) return created
-      count += 1
-      if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
-      if (!isApplied) return created
-      const moved = tier === created.tier ? created : await administration.setKey(id, { tier })
-      // The limit of the former tier may be what the file says, and that of the new one another.
-      const isLimitLeft = limit !== undefined && limit !== moved.limit
-      const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
-      return { ...created, tier, limit: now }
-    },
-    text: (): string => {
-      if (count === 0) return ''
-      const more = count > listed.length ? [`and ${counted(count - listed.length)} more`] : []
-      const which = [...listed, ...more].join(', ')
-      return isApplied
-        ? ` Changed as the file says: ${which}.`
-        : ` Not changed, though the file says otherwise: ${which}. The same command with --apply changes them.`
-    },
-  }
-}
-
-const bare = (externalId = ''): string => externalId.trim().normalize('NFC')

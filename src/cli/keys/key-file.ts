@@ -4,13 +4,20 @@ import { parseCsv } from '../../catalogue/csv.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { readTextFile } from '../../common/regular-file.ts'
 import { type KeyRequest, limitIn } from '../../keys/administration.ts'
+import { givenTermsIn } from '../../keys/key-terms.ts'
 import { counted } from '../terminal.ts'
 
 /** Where a request came from, for messages about it. */
 export type ReadRequest = KeyRequest & { readonly line?: number }
 
 const required = ['subscriber', 'tier', 'external_id']
-const columns = { known: [...required, 'limit', 'expires'], required }
+const columns = {
+  known: [
+    ...[...required, 'limit', 'expires'],
+    ...['origins', 'addresses', 'endpoints', 'per_second', 'burst', 'per_minute'],
+  ],
+  required,
+}
 const maxRows = 100_000
 const maxBytes = 33_554_432
 const maxFaults = 10
@@ -29,9 +36,9 @@ export const readRequests = async (file: string): Promise<ReadRequest[]> => {
   if (rows.length === 0 || rows.length > maxRows)
     throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(maxRows)}`)
   const wrong: string[] = []
-  const limitOf = (given: string, line: number): number | undefined => {
+  const noting = <Value>(line: number, read: () => Value): Value | undefined => {
     try {
-      return given === '' ? undefined : limitIn(given)
+      return read()
     } catch (error) {
       wrong.push(`line ${line}: ${messageOf(error)}`)
       return undefined
@@ -44,8 +51,11 @@ export const readRequests = async (file: string): Promise<ReadRequest[]> => {
       subscriber,
       tier: tier.trim(),
       externalId,
-      limit: limitOf(limit.trim(), line),
+      limit: noting(line, () => (limit.trim() === '' ? undefined : limitIn(limit.trim()))),
       expires: expires.trim() || undefined,
+      ...noting(line, () =>
+        givenTermsIn({ ...fields, perSecond: fields.per_second, perMinute: fields.per_minute }),
+      ),
     }
   })
   if (wrong.length > 0) throw wrongLines(file, wrong)

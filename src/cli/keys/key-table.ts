@@ -4,6 +4,7 @@ import { csvLine } from '../../catalogue/csv-text.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import type { CreatedKey, KeyUsage, ListedKey } from '../../keys/administration.ts'
 import { tableOf } from '../terminal.ts'
+import { listText, ratesText } from './term-options.ts'
 
 type Row = ListedKey & KeyUsage
 type Column = { readonly heading: string; readonly of: (key: Row) => string; readonly isOptional?: true }
@@ -19,6 +20,10 @@ const columns: readonly Column[] = [
   { heading: 'expires (UTC)', of: key => minuteText(key.expiresAt), isOptional: true },
   { heading: 'last used', of: key => key.lastUsedOn ?? 'never' },
   { heading: 'former key until (UTC)', of: key => minuteText(key.formerKeyUntil), isOptional: true },
+  { heading: 'rates', of: key => ratesText(key.rates), isOptional: true },
+  { heading: 'endpoints', of: key => listText(key.restrictions?.endpoints), isOptional: true },
+  { heading: 'origins', of: key => listText(key.restrictions?.origins), isOptional: true },
+  { heading: 'addresses', of: key => listText(key.restrictions?.addresses), isOptional: true },
 ]
 
 /** Optional columns are there when a key has a value for them. */
@@ -41,12 +46,15 @@ export const keysCsv = (keys: readonly Row[]): string =>
       csvLine([
         ...[key.id, key.externalId, key.subscriber, key.subscriberId, key.tier, key.limit, key.ownLimit],
         ...[key.status, key.createdAt, key.expiresAt, key.revokedAt, key.lastUsedOn, key.usedToday],
+        ...(['origins', 'addresses', 'endpoints'] as const).map(kind => listText(key.restrictions?.[kind])),
+        ...(['perSecond', 'burst', 'perMinute'] as const).map(kind => key.rates?.[kind] ?? null),
       ]),
     ),
   ].join('')
 const csvHeader = [
   ...['id', 'external_id', 'subscriber', 'subscriber_id', 'tier', 'limit', 'own_limit'],
   ...['status', 'created', 'expires', 'revoked', 'last_used', 'used_today'],
+  ...['origins', 'addresses', 'endpoints', 'per_second', 'burst', 'per_minute'],
 ]
 
 /** The form of created keys: lines, with what stands before, between and after them. */

@@ -5,12 +5,16 @@ import { Option } from 'commander'
 import { utcDayMs } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import { type Administration, limitIn, type UsageOfKey } from '../../keys/administration.ts'
+import type { TermTexts } from '../../keys/key-terms.ts'
 import { administer } from '../administer.ts'
-import { durationIn, numberIn } from '../quantities.ts'
+import { addGatewayOption } from '../operate/gateway-query.ts'
+import { collect, durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, csvOption, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
+import type { WhyOptions } from './key-why.ts'
+import { addTermOptions, termsOf } from './term-options.ts'
 import { allUsageCsv, allUsageText, usageCsv, usageText } from './usage-text.ts'
 
 export const addKeyCommands: AddTopCommand = (program, add, summary) => {
@@ -84,24 +88,37 @@ Keep the new key now: it can't be shown again.`,
       }),
   })
 
-  add<{ tier?: string; limit?: string; expires?: string }>(keys, 'set', {
-    summary: 'set tier, daily limit or expiry of a key, within a second; the count of today stays',
+  add<{ tier?: string; limit?: string; expires?: string } & TermTexts>(keys, 'set', {
+    summary: 'set tier, limits, expiry or restrictions of a key, within a second; the count of today stays',
     example:
-      'keys set key_9hK2mPq4XyZa --tier business\n  npm run -s abohawa -- keys set key_9hK2mPq4XyZa --limit 2500 --expires 2027-01-31',
+      'keys set key_9hK2mPq4XyZa --tier business\n  npm run -s abohawa -- keys set key_9hK2mPq4XyZa --limit 2500 --expires 2027-01-31\n  npm run -s abohawa -- keys set key_9hK2mPq4XyZa --origins https://app.example.org --endpoints weather,forecast',
     setUp: command =>
-      command
-        .argument('<id>', idHelp)
-        .option('--tier <name>', 'a tier of the configuration; a limit of its own stays')
-        .option('--limit <requests>', 'requests a day of its own, or `tier` for those of its tier again')
-        .option('--expires <when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
-    run: async (terminal, { tier, limit, expires }, id = '') => {
-      if (tier === undefined && limit === undefined && expires === undefined)
-        throw new UsageError('nothing is to be set; allowed: --tier, --limit or --expires, or several')
+      addTermOptions(
+        command
+          .argument('<id>', idHelp)
+          .option('--tier <name>', 'a tier of the configuration; a limit of its own stays')
+          .option('--limit <requests>', 'requests a day of its own, or `tier` for those of its tier again')
+          .option('--expires <when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
+        ', or `none`',
+      ),
+    run: async (terminal, options, id = '') => {
+      const { tier, limit, expires } = options
+      const terms = termsOf(options)
+      if (
+        tier === undefined &&
+        limit === undefined &&
+        expires === undefined &&
+        Object.keys(terms).length === 0
+      )
+        throw new UsageError(
+          'nothing is to be set; allowed: --tier, --limit, --expires, --origins, --addresses, --endpoints, --per-second, --burst or --per-minute, or several',
+        )
       if (tier !== undefined) checkTier(terminal, tier)
       const change = {
         ...(tier === undefined ? {} : { tier }),
         ...(limit === undefined ? {} : { limit: limit === 'tier' ? null : asUsage(() => limitIn(limit)) }),
         ...(expires === undefined ? {} : { expires }),
+        ...terms,
       }
       return showOne(terminal, async administration => {
         const key = await administration.setKey(id, change)
@@ -112,6 +129,24 @@ Keep the new key now: it can't be shown again.`,
         return key
       })
     },
+  })
+
+  add<WhyOptions>(keys, 'why', {
+    summary: 'tell why a key was refused at a minute: its state then, its day, outages, and lines of logs',
+    example: 'keys why key_9hK2mPq4XyZa --at 14:05 --log abohawa.log',
+    setUp: command =>
+      addGatewayOption(
+        command
+          .argument('<id>', idHelp)
+          .requiredOption('--at <time>', 'a time of day such as 14:05, with a day such as 2026-11-26T14:05')
+          .option(
+            '--log <file>',
+            'the log of a gateway, plain or gzip, `-` for standard input; may be given again',
+            collect,
+          ),
+      ),
+    // Imported here, so that the other commands start without the sentences of the API.
+    run: async (terminal, options, id = '') => (await import('./why-text.ts')).showWhy(terminal, id, options),
   })
 
   add<{ days: number; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {

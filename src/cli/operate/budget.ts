@@ -1,6 +1,10 @@
 // `abohawa budget reopen`: reopens the budget after a limit that the provider reported wrongly. Works on the store alone, without
 // a running gateway; `abohawa status` shows what is spent.
 
+import { InputError } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
+import type { Config } from '../../config/schema.ts'
+import { upstreamsIn } from '../../config/upstreams.ts'
 import { createBudgetAdmin, type ReopenReport } from '../../operate/budget-admin.ts'
 import { storeName } from '../../stores/open-store.ts'
 import { openCommandStore } from '../administer.ts'
@@ -14,11 +18,13 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     .summary(summary)
     .description("The budget for the provider's limits, which all gateways of an account share.")
 
-  add(budget, 'reopen', {
+  add<{ upstream?: string }>(budget, 'reopen', {
     summary: 'end the closure after a 429 of the provider, in every running gateway within seconds',
     example: 'budget reopen',
-    run: async terminal => {
-      const config = terminal.config()
+    setUp: command =>
+      void command.option('--upstream <name>', 'the one of several upstreams; the first without it'),
+    run: async (terminal, { upstream }) => {
+      const config = upstreamNamed(terminal.config(), upstream)
       const { clock } = terminal
       const where = storeName(config)
       await using store = await openCommandStore(config, clock)
@@ -26,6 +32,15 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
       terminal.show({ ...report, where }, reopenText(report, where))
     },
   })
+}
+
+/** The configuration of an upstream. @throws InputError for a name that none has */
+const upstreamNamed = (config: Config, name: string | undefined): Config => {
+  const upstreams = upstreamsIn(config)
+  const found = name === undefined ? upstreams[0] : upstreams.find(each => each.name === name)
+  if (found) return found.config
+  const names = upstreams.map(each => each.name).join(', ')
+  throw new InputError(`--upstream is ${quoted(name ?? '')}, but must be one of ${names}`)
 }
 
 const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: string): string => {

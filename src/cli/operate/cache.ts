@@ -1,6 +1,6 @@
 // `abohawa cache …`: shows what is cached for a place, purges it and loads it anew. `show` queries a running gateway, which alone
-// knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `warm` is in
-// warm.ts, but for `--force`, which needs a gateway.
+// knows its memory tier, else the shared tier; `purge` is in purge.ts, and `warm` in warm.ts, but for `--force`, which needs a
+// gateway.
 
 import { createCalendar } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
@@ -8,15 +8,14 @@ import { printable } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CacheAdmin } from '../../operate/cache-admin.ts'
 import { pointOrPlaceIn, targetIn } from '../../operate/cache-target.ts'
-import type { CellReport, PurgeReport } from '../../operate/listener/cell-report.ts'
-import { storeName } from '../../stores/open-store.ts'
+import type { CellReport } from '../../operate/listener/cell-report.ts'
 import type { Store } from '../../stores/store.ts'
-import { openCommandStore } from '../administer.ts'
 import { numberIn } from '../quantities.ts'
-import { type AddTopCommand, factsText, numbered, type Terminal } from '../terminal.ts'
+import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
 import { addGatewayOption, gatewayFor, queryGateway, reportOf } from './gateway-query.ts'
+import { type PurgeOptions, purgeFromHere } from './purge.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
@@ -43,21 +42,18 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  add<{ hard?: boolean }>(cache, 'purge', {
+  add<PurgeOptions>(cache, 'purge', {
     summary: 'purge cached weather in every gateway: mark it stale, or with --hard remove it',
-    example: 'cache purge district/3026',
+    example: 'cache purge district/3026 --area --dry-run',
     setUp: command =>
       command
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
-        .option('--hard', 'remove it, so that a failed reload is an error; else it is served until reloaded'),
-    run: async (terminal, { hard = false }, of = '') => {
-      asUsage(() => targetIn(of))
-      const config = terminal.config()
-      await using store = await openCommandStore(config, terminal.clock)
-      const report = await (await cacheAdminOf(terminal, config, store)).purge({ scope: of, hard })
-      const where = storeName(config)
-      terminal.show({ ...report, where }, purgeText(report, where))
-    },
+        .option('--area', 'of a place: the cells of all places below it too, itself included')
+        .option('--hard', 'remove it, so that a failed reload is an error; else it is served until reloaded')
+        .option('--dry-run', 'tell what it costs, and purge nothing')
+        .option('--yes', 'do not ask, on a terminal, before a purge that costs more than the budget leaves'),
+    run: (terminal, options, of = '') =>
+      purgeFromHere(terminal, store => cacheAdminOf(terminal, terminal.config(), store), of, options),
   })
 
   add<{ top?: number; dryRun?: boolean; force?: boolean; gateway?: string }>(cache, 'warm', {
@@ -134,26 +130,4 @@ const cacheAdminOf = async ({ clock }: Terminal, config: Config, store: Store): 
   const { readCatalogue } = await import('../../catalogue/live-catalogue.ts')
   const current = await readCatalogue(config.catalogue.path)
   return createCacheAdmin(config, { store, catalogue: { current }, clock })
-}
-
-const purgeText = (report: PurgeReport, where: string): string => {
-  const { kind, of, place, scope, cells, removed, store } = report
-  const soft = kind === 'soft'
-  const ofPlace = place ? ` of ${printable(`${place.name} (${place.type} ${place.id})`)}` : ''
-  const what =
-    'all' in scope ? 'everything' : 'cell' in scope ? `the cell ${scope.cell}${ofPlace}` : `the box ${of}`
-  const [gone, then] = soft
-    ? [
-        'nothing removed; what is there counts as stale',
-        'it is served as stale until it is reloaded; --hard removes it',
-      ]
-    : [`${numbered(removed, 'entry', 'entries')} removed`, 'the next request of a cell waits for its load']
-  const facts = factsText([
-    ['covers', numbered(cells, 'cell', 'cells')],
-    ['shared tier', gone],
-    ['', `${store}, ${where}`],
-    ['gateways', 'running gateways apply it within a second'],
-    ['', then],
-  ])
-  return `Purged ${soft ? 'softly' : 'hard'}: ${what}.\n${facts}`
 }

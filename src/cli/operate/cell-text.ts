@@ -68,6 +68,7 @@ const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => str
       'purged',
       ({ purged }) => (purged === null ? 'no' : purged === 'soft' ? 'softly: stale at any age' : 'yes: gone'),
     ],
+    ['upstream', ({ upstream }) => upstream ?? undefined],
     ['fetched', ({ fetchedAt }) => timeOf(fetchedAt)],
     ['model run', ({ run }) => (run === null ? noRun : timeOf(run))],
     ['due', ({ purged, dueAt }) => time(dueAt, purged)],

@@ -1,5 +1,5 @@
 // Formats the status report as lines for a terminal, each with a tone: what is wrong stands out. Times are relative to the
-// report, and the title has the local time.
+// report, and the title has the local time. Longer than 300 lines, because all sections stand here.
 
 import { styleText } from 'node:util'
 import type { Calendar } from '../../common/calendar.ts'
@@ -33,6 +33,7 @@ export const statusLines = (
     ...section('Instances', instanceLines(report, now)),
     ...section('Provider', providerLines(report, now)),
     ...section(budgetTitle, budgetLines(report, now)),
+    ...section('Upstreams', upstreamLines(report, now)),
     ...section('Gateway', gatewayLines(report, now)),
     ...section('Keys near their limit', keyLines(report)),
     ...section('Most requested', topLines(report)),
@@ -169,6 +170,33 @@ const reachText = ({ allowedSeconds, share, leastSeconds }: Reach): string => {
   const rest = share < 1 ? `; at least ${duration(leastSeconds * 1000)}, as far as it was fetched` : ''
   // Not 100 % while something falls short.
   return `${most} for ${percentText(share < 1 ? Math.min(share, 0.99) : 1)} of demand${rest}`
+}
+
+/** Each of several upstreams; the sections above are those of the first. */
+const upstreamLines = ({ upstreams }: StatusReport, now: number): StatusLine[] => {
+  if (upstreams.length === 0) return []
+  const rows = upstreams.map((each): Row => {
+    const { name, inUse, circuit, retryAt, lastSuccessAt, lastFailure, closure, windows } = each
+    const isOpen = circuit !== null && circuit !== 'closed'
+    const retry = retryAt === null ? '' : `, next try ${ago(retryAt, now)}`
+    const state = closure ? `closed${retry}` : `${circuit ?? unknown}${isOpen ? retry : ''}`
+    const fullest = windows.toSorted((one, other) => other.used / other.limit - one.used / one.limit)[0]
+    const spent = fullest ? `${shareOf(fullest.used, fullest.limit)} of the ${fullest.name}` : 'no limits'
+    const success = orUnknown(lastSuccessAt, at => ago(at, now))
+    const failure = orUnknown(lastFailure, ({ at, code }) => `${ago(at, now)}: ${printable(code)}`)
+    return {
+      values: [
+        inUse ? '*' : '',
+        printable(name),
+        closure ? unknown : state,
+        closure ? state : spent,
+        success,
+        failure,
+      ],
+      tone: isOpen || closure ? 'warn' : undefined,
+    }
+  })
+  return table(['', 'upstream', 'circuit', 'budget', 'last success', 'last failure'], rows, [])
 }
 
 const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {

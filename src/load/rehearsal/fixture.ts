@@ -43,6 +43,7 @@ const subscriber = 'Rehearsal'
 /** Where the gateway listens, what it writes and where it gets its weather, whatever its configuration says. */
 const placeOf = (folder: string, providerUrl: string): Record<string, string> => ({
   'provider.baseUrl': providerUrl,
+  'provider.fallbacks': '[]',
   'redis.url': '',
   'redis.mode': 'single',
   'redis.nodes': '[]',

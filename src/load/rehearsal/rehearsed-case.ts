@@ -136,7 +136,7 @@ export const rehearseCase = async (
 }
 
 // Of the gateway's place on a machine nothing is rehearsed.
-const ofThePlace = /^(server|ops|health|store|redis|log|config|provider\.baseUrl|provider\.apiKey)\b/
+const ofThePlace = /^(server|ops|health|store|redis|log|config|provider\.(baseUrl|apiKey|name|fallbacks))\b/
 
 const changed = (config: Config): ReplayResult['settings'] =>
   changesBetween(loadConfig({ files: [], env: {} }), config)

@@ -14,7 +14,16 @@ import type { KeptBody } from './sender.ts'
 // Bytes that inflate to more than this are no answer of ours.
 const maxBytes = 16 * 1_048_576
 
-const refusal = z.looseObject({ error: z.string().min(1), code: z.string().regex(/^[a-z][a-z0-9_]+$/) })
+const refusal = z.looseObject({
+  error: z.string().min(1),
+  code: z.string().regex(/^[a-z][a-z0-9_]+$/),
+  // Gateways before 1.1 and proxies before a gateway send neither.
+  parameter: z.string().min(1).optional(),
+  doc_url: z
+    .string()
+    .regex(/\/docs#error-/)
+    .optional(),
+})
 const anyJson = z.json()
 
 export const checkBodies = (kept: readonly KeptBody[]): NonNullable<ReplayResult['bodies']> => {
@@ -67,7 +76,7 @@ const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: str
 
 type Columns = Readonly<Record<string, unknown>>
 type Content = {
-  readonly location?: { readonly type?: unknown; readonly id?: unknown }
+  readonly location?: { readonly type?: unknown; readonly id?: unknown; readonly slug_en?: unknown }
   readonly results?: readonly unknown[]
   readonly current?: Columns
   readonly hourly?: Columns
@@ -104,7 +113,7 @@ const faultOfContent = (endpoint: EndpointName, path: string, content: Content):
   const [, , , , type, id] = url.pathname.split('/').map(decodeURIComponent)
   if (endpoints[endpoint].path.endsWith('/:type/:id')) {
     const { location } = content
-    if (location?.type !== type || location?.id !== id)
+    if (location?.type !== type || (location?.id !== id && location?.slug_en !== id?.toLowerCase()))
       return `the place is ${location?.type} ${location?.id}, not the requested one`
   }
   const days = url.searchParams.get('days')
@@ -149,6 +158,8 @@ const changing = ['current', 'hourly', 'daily', 'reset_at']
 
 const digestOf = (value: unknown): string => {
   const unchanging = JSON.stringify(value, (name, part: unknown) => {
+    // It names the gateway's own address.
+    if (name === 'doc_url') return undefined
     if (!changing.includes(name)) return part
     if (!(part instanceof Object)) return typeof part
     return Object.entries(part).map(([column, values]) => [

@@ -3,14 +3,15 @@
 
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
+import { testTier } from '../../keys/test-keys.ts'
 import type { Found } from './format.ts'
 import { durationOf, instantOf, known, methodOf, ownText, pathOf, recordedOutcome } from './request-line.ts'
 import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
-/** Undefined for a line that is not of an answered request. @throws InputError */
+/** Undefined for a line that is not of an answered request, or of a test key: those never meet the cache. @throws InputError */
 export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): TrafficRequest | undefined => {
   const fields = fieldsOf(line)
-  if (fields.msg !== 'answered') return undefined
+  if (fields.msg !== 'answered' || fields.tier === testTier) return undefined
   const { arrivedAt, time, status, encoding, notModified, cell, cache, keyId, share } = fields
   if (typeof share === 'number') found.share = Math.min(share, found.share ?? share)
   const ms = durationOf(fields.ms)
@@ -36,8 +37,8 @@ export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): T
   })
 }
 
-// A runtime may write something before the line: a time, the name of a container.
-const fieldsOf = (line: string): Readonly<Record<string, unknown>> => {
+/** The fields of a line; a runtime may write something before it: a time, the name of a container. @throws InputError */
+export const fieldsOf = (line: string): Readonly<Record<string, unknown>> => {
   const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
   try {
     if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))

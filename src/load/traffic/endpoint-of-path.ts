@@ -92,7 +92,10 @@ export const createCellOf = (catalogue: Catalogue, bounds: Bounds, grid: Grid): 
   const { south, north, west, east } = bounds
   const degrees = /^-?\d{1,3}(?:\.\d{1,20})?$/
   const pointOf = ({ lat = '', lng = '', type = '', id = '' }: Parts['params']) => {
-    if (isLocationType(type)) return catalogue.find(type, id)
+    if (isLocationType(type)) {
+      const [first, ...others] = catalogue.withSlug(type, id)
+      return catalogue.find(type, id) ?? (others.length === 0 ? first : undefined)
+    }
     const [latitude, longitude] = [Number(lat), Number(lng)]
     const isInside = latitude >= south && latitude <= north && longitude >= west && longitude <= east
     return isInside && degrees.test(lat) && degrees.test(lng) ? { latitude, longitude } : undefined

@@ -2,30 +2,32 @@
 // memory is bounded whatever comes.
 
 import { InputError } from '../../common/errors.ts'
-import type { Reading } from './format.ts'
+import type { Found, Reading } from './format.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** Undefined for a line that is right and holds no request. @throws InputError */
-export type ReadLine = (line: string) => TrafficRequest | undefined
+export type ReadLine<Item = TrafficRequest> = (line: string) => Item | undefined
+
+type LinesRead = Pick<Reading, 'failure' | 'onFault'> & { readonly found: Pick<Found, 'skippedLines'> }
 
 const newLine = 0x0a
 /** Of a line, in bytes. */
 const longestLine = 256 * 1024
 
-/** The requests of lines that end with `\n` or `\r\n`, many at a time; those of a chunk together. */
-export async function* readLines(
+/** The requests, or other items, of lines that end with `\n` or `\r\n`, many at a time; those of a chunk together. */
+export async function* readLines<Item>(
   chunks: AsyncIterable<Buffer>,
-  reading: Reading,
-  readLine: ReadLine,
-): AsyncGenerator<TrafficRequest[], void, undefined> {
+  reading: LinesRead,
+  readLine: ReadLine<Item>,
+): AsyncGenerator<Item[], void, undefined> {
   let rest: Buffer[] = []
   let restLength = 0
   let isSkipping = false
   let line = 1
 
-  const requestsIn = (bytes: readonly Buffer[]): TrafficRequest[] => {
+  const requestsIn = (bytes: readonly Buffer[]): Item[] => {
     const text = Buffer.concat(bytes).toString()
-    const requests: TrafficRequest[] = []
+    const requests: Item[] = []
     // A mark of UTF-8 that editors put before the text.
     for (const each of (line === 1 ? text.replace(/^\ufeff/, '') : text).split('\n')) {
       try {

@@ -6,7 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
-import { limitOfTier } from '../../keys/authentication.ts'
+import { limitOfTier, type Tiers } from '../../keys/authentication.ts'
+import { tiersOf } from '../../keys/test-keys.ts'
 import { openBudget } from '../../provider/account.ts'
 import { openStore } from '../../stores/open-store.ts'
 import type { KeyStore } from '../../stores/store.ts'
@@ -91,7 +92,7 @@ const withStore = async (
   const ofProvider = await attempted('Check the store.', async () => {
     const store = await openStore(used, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
-      ofTiers = [await tiersFinding(store, config.quota)]
+      ofTiers = [await tiersFinding(store, tiersOf(config.quota))]
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
       const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
       await budget.reconcile()
@@ -118,7 +119,7 @@ const maxNamed = 5
  */
 const tiersFinding = async (
   store: Pick<KeyStore, 'countKeys' | 'listKeys'>,
-  { tiers }: Pick<Config['quota'], 'tiers'>,
+  tiers: Tiers,
 ): Promise<Finding> => {
   const total = await store.countKeys()
   const missing = new Map<string, number>()

@@ -8,8 +8,14 @@ import type { CacheWarm } from '../cache-warm.ts'
 import { post } from './request-input.ts'
 
 const purging = {
-  schema: z.strictObject({ scope: z.string(), hard: z.boolean().default(false) }),
-  allowed: 'JSON such as {"scope":"district/3026"}, with "hard":true to remove it',
+  schema: z.strictObject({
+    scope: z.string(),
+    area: z.boolean().default(false),
+    hard: z.boolean().default(false),
+    dryRun: z.boolean().default(false),
+  }),
+  allowed:
+    'JSON such as {"scope":"district/3026"}, with "area":true for the places below it too, "hard":true to remove it, "dryRun":true for its price alone',
 }
 
 const maxPlaces = 100_000
@@ -34,7 +40,9 @@ export const registerCache = (app: FastifyInstance, cache: CacheAdmin & CacheWar
   app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
     cache.refresh(targetIn('/cache/refresh', of)),
   )
-  post(app, '/cache/purge', purging, cache.purge)
+  post(app, '/cache/purge', purging, async ({ dryRun, ...order }) =>
+    dryRun ? cache.pricePurge(order) : cache.purge(order),
+  )
 
   post(app, '/cache/warm', warming, async ({ scope: of, top, dryRun }, reply) => {
     if (dryRun) return cache.planWarm({ of, top })

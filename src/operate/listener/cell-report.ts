@@ -11,6 +11,8 @@ const entry = z.object({
   run: instant.nullable(),
   purged: z.enum(['soft', 'hard']).nullable(),
   bytes: z.number(),
+  /** The name of the upstream that gave it; null where there is one. */
+  upstream: z.string().nullable().default(null),
 })
 
 // Depends on the current runs and budget, so only a running gateway reports it.
@@ -39,16 +41,17 @@ const slices = z.object({
     .nullable(),
 })
 
+const place = z.object({ type: z.string(), id: z.string(), name_en: z.string(), name_bn: z.string() })
+
 export const cellReport = z.object({
   of: z.string(),
   place: z.object({ type: z.string(), id: z.string(), name: z.string() }).nullable(),
   cell: z.object({ id: z.string(), latitude: z.number(), longitude: z.number() }),
   cellDegrees: z.number(),
   /** Places in the cell, widest first, five hundred at most; null in a report of the store alone. */
-  places: z
-    .array(z.object({ type: z.string(), id: z.string(), name_en: z.string(), name_bn: z.string() }))
-    .nullable()
-    .default(null),
+  places: z.array(place).nullable().default(null),
+  /** The published places with others below them that a place in the cell is or lies in, narrowest first; null where `places` is. */
+  areas: z.array(place).nullable().default(null),
   /** How many places are in the cell; null where `places` is. */
   placeCount: z.number().nullable().default(null),
   at: instant,
@@ -93,6 +96,8 @@ export type PurgeReport = {
   readonly of: string
   readonly place: CellReport['place']
   readonly scope: object
+  /** How many places are in an area, itself included; not given for another scope. */
+  readonly places?: number
   readonly cells: number
   /** The number of entries deleted from the shared tier; 0 for a soft purge, which deletes none. */
   readonly removed: number

@@ -11,11 +11,14 @@ import {
   createAdministration,
 } from '../../keys/administration.ts'
 import { parseDuration } from '../../keys/key-expiry.ts'
+import { maxRate } from '../../stores/records.ts'
+import type { KeyPanel } from '../key-panel.ts'
 import { type BodyForm, post, type Query, textIn, wholeIn } from './request-input.ts'
 
 export type OpsKeys = {
   /** As it is now: the tiers may change. */
   parts(): AdministrationParts
+  readonly panel: KeyPanel
   /** A change was made; `id` names a key or a subscriber. */
   changed(action: string, id: string): void
 }
@@ -23,6 +26,10 @@ export type OpsKeys = {
 type OfId = { Params: { id: string } }
 
 const maxLimit = 999_999_999_999
+const list = z.array(z.string()).nullable().exactOptional()
+const rate = z.int().min(1).max(maxRate).nullable().exactOptional()
+const restrictions = z.strictObject({ origins: list, addresses: list, endpoints: list })
+const rates = z.strictObject({ perSecond: rate, burst: rate, perMinute: rate })
 const bodies = {
   create: {
     schema: z.strictObject({
@@ -31,9 +38,11 @@ const bodies = {
       externalId: z.string().optional(),
       limit: z.int().min(1).max(maxLimit).optional(),
       expires: z.string().optional(),
+      restrictions: restrictions.optional(),
+      rates: rates.optional(),
     }),
     allowed:
-      'JSON such as {"subscriber":"Dhaka Tribune","tier":"starter"}, with "externalId", "limit" (a whole number from 1 on) and "expires" if wanted',
+      'JSON such as {"subscriber":"Dhaka Tribune","tier":"starter"}, with "externalId", "limit" (a whole number from 1 on), "expires", "restrictions" and "rates" if wanted',
   },
   rotate: {
     schema: z.strictObject({ overlap: z.string().default('24h') }).default({ overlap: '24h' }),
@@ -48,14 +57,24 @@ const bodies = {
     schema: z.strictObject({ expires: z.string() }),
     allowed: 'JSON such as {"expires":"2027-01-31"}, {"expires":"90d"} or {"expires":"never"}',
   },
+  restrictions: {
+    schema: restrictions,
+    allowed:
+      'JSON such as {"origins":["https://app.example.org"],"addresses":["203.0.113.0/24"],"endpoints":null}; null lifts one, and one that is absent stays',
+  },
+  rates: {
+    schema: rates,
+    allowed: `JSON such as {"perSecond":5,"burst":20,"perMinute":null}, each a whole number from 1 to ${maxRate}; null lifts one, and one that is absent stays`,
+  },
   none: { schema: z.strictObject({}).default({}), allowed: 'none' },
 } as const
 
 const usually = 100
 const most = 1_000
 const maxDays = 400
+const longestQuery = 100
 
-export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys): void => {
+export const registerKeys = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): void => {
   const administration = (): Administration => createAdministration(parts())
 
   app.get<Query>('/keys', async ({ query }) => {
@@ -69,6 +88,12 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   app.get<Query>('/usage', async ({ query }) => {
     const { from, limit } = partIn(query)
     return administration().partOfUsage(from, limit, wholeIn(query, 'days', 1, 1, maxDays))
+  })
+  app.get<Query>('/usage/keys', async ({ query }) => {
+    const q = (textIn(query, 'q') ?? '').trim()
+    if (q.length > longestQuery)
+      throw new InputError(`q has ${q.length} characters; allowed: at most ${longestQuery}`)
+    return panel(q)
   })
   app.get('/subscribers', async () => administration().listSubscribers())
   app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))
@@ -108,6 +133,10 @@ export const registerKeys = (app: FastifyInstance, { parts, changed }: OpsKeys):
   change('keys', 'tier', bodies.tier, (keys, id, { tier }) => keys.setKey(id, { tier }))
   change('keys', 'limit', bodies.limit, (keys, id, { limit }) => keys.setKey(id, { limit }))
   change('keys', 'expire', bodies.expire, (keys, id, { expires }) => keys.setKey(id, { expires }))
+  change('keys', 'restrictions', bodies.restrictions, (keys, id, body) =>
+    keys.setKey(id, { restrictions: body }),
+  )
+  change('keys', 'rates', bodies.rates, (keys, id, body) => keys.setKey(id, { rates: body }))
   change('keys', 'revoke', bodies.none, (keys, id) => keys.revokeKey(id))
   change('keys', 'reinstate', bodies.none, (keys, id) => keys.reinstateKey(id))
   change('subscribers', 'revoke', bodies.none, (keys, id) => keys.revokeSubscriber(id))

@@ -53,8 +53,11 @@ export const opsRoutes: Routes = {
     [/^\/provider\//, { methods: reads, spends: true }],
     [/^\/keys$/, { methods: [...reads, 'POST'], administers }],
     [/^\/(?:keys|subscribers)\/[^/]+$/, { methods: reads, administers }],
-    [/^\/keys\/[^/]+\/(?:rotate|revoke|reinstate|tier|limit|expire)$/, { methods: ['POST'], administers }],
+    [
+      /^\/keys\/[^/]+\/(?:rotate|revoke|reinstate|tier|limit|expire|restrictions|rates)$/,
+      { methods: ['POST'], administers },
+    ],
     [/^\/subscribers\/[^/]+\/(?:revoke|reinstate)$/, { methods: ['POST'], administers }],
-    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage)$/, { methods: reads, administers }],
+    [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage|usage\/keys)$/, { methods: reads, administers }],
   ],
 }

@@ -23,6 +23,13 @@ const instance = z.object({
   memoryBytes: z.number().nullable(),
   /** The code of the outage of the provider that it sees; null where it sees none. */
   providerOutage: z.string().nullable().default(null),
+  /** Of the circuit breaker of the provider, the outages that it sees, and its answers with 5xx in the last five minutes; null for an earlier version. */
+  circuit: z.enum(['closed', 'open', 'half-open']).nullable().default(null),
+  outages: z
+    .array(z.object({ outage: z.enum(['provider', 'store']), since: instant }))
+    .nullable()
+    .default(null),
+  recentErrors: z.number().nullable().default(null),
   /** Of its last heartbeat. */
   seenAt: instant.nullable(),
   isSelf: z.boolean(),
@@ -46,6 +53,26 @@ const keyNearLimit = z.object({
   tier: z.string().nullable(),
   used: z.number(),
   limit: z.number(),
+})
+
+/** One of several upstreams, in their order. */
+const upstream = z.object({
+  name: z.string(),
+  /** Whether it loads what is asked for now; null where only a gateway knows. */
+  inUse: z.boolean().nullable(),
+  circuit: z.enum(['closed', 'open', 'half-open']).nullable(),
+  retryAt: instant.nullable(),
+  lastSuccessAt: instant.nullable(),
+  lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
+  closure: z.object({ until: instant, reason: z.string().nullable() }).nullable(),
+  windows: z.array(
+    z.object({
+      name: z.enum(['minute', 'hour', 'day']),
+      limit: z.number(),
+      used: z.number(),
+      resetsAt: instant,
+    }),
+  ),
 })
 
 export const statusReport = z.object({
@@ -83,6 +110,8 @@ export const statusReport = z.object({
     /** Null also when nothing is left of the budget, which means the longest allowed. */
     stretch: z.number().nullable(),
   }),
+  /** Empty where there is one upstream; `provider`, `budget` and `run` are those of the first in any case. */
+  upstreams: z.array(upstream).default([]),
   run: z.object({ initialisedAt: instant, availableAt: instant, nextExpectedAt: instant }).nullable(),
   cache: z
     .object({

@@ -71,7 +71,9 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const readKey = async (id: string, isNamed = false): Promise<KeyRecord | undefined> => {
     const pairs = await fieldsAt('key', id, isNamed)
     if (!pairs) return undefined
-    const [formers, others] = [pairs.filter(isFormer), pairs.filter(pair => !isFormer(pair))]
+    const { formers = [], others = [] } = Object.groupBy(pairs, pair =>
+      isFormer(pair) ? 'formers' : 'others',
+    )
     const fields = {
       ...Object.fromEntries(others),
       id,
@@ -213,4 +215,5 @@ const fieldsOf = ({ id: _, formers, ...record }: KeyRecord): Record<string, stri
 })
 
 // Null is an empty field: a Redis hash holds strings only.
-const fieldOf = (value: string | number | null): string => String(value ?? '')
+const fieldOf = (value: string | number | object | null): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')

@@ -24,6 +24,7 @@ export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts):
       `INSERT INTO bytes VALUES (?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
     ),
+    hasBytes: db.prepare(`SELECT 1 FROM bytes WHERE key = ? AND expires_at > ?`),
     deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
   }
@@ -60,6 +61,8 @@ export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts):
         if (writes % sweepEveryWrites === 0) sweep()
         return true
       }),
+    countBytes: keys =>
+      attempt(() => keys.filter(key => statements.hasBytes.get(key, clock.now()) !== undefined).length),
     deleteBytes: keys =>
       patiently(() =>
         inTransaction(db, () =>

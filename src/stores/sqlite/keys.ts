@@ -1,8 +1,8 @@
 // Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. records.ts
-// checks what a row means.
+// checks what a row means. A file of an earlier version of the same format gets the columns that it lacks.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { keyRecordIn, longestText, maxFields, subscriberIn } from '../records.ts'
+import { keyRecordIn, longestRestrictions, longestText, maxFields, subscriberIn } from '../records.ts'
 import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import { storeFormat } from '../store-format.ts'
 import { type EmbeddedParts, inTransaction } from './attempt.ts'
@@ -14,7 +14,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS keys (
     id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, subscriber_id TEXT NOT NULL REFERENCES subscribers (id),
     tier TEXT NOT NULL, own_limit INTEGER, created_at INTEGER NOT NULL, revoked_at INTEGER, expires_at INTEGER,
-    external_id TEXT
+    external_id TEXT, restrictions TEXT, rates TEXT
   ) STRICT;
   CREATE UNIQUE INDEX IF NOT EXISTS keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
   CREATE INDEX IF NOT EXISTS keys_by_creation ON keys (created_at, id);
@@ -25,33 +25,45 @@ const schema = `
   PRAGMA user_version = ${storeFormat};
 `
 
+// Columns that a file of version 1.0 lacks. That version names the columns that it writes, and leaves these as they are.
+const added = ['restrictions', 'rates'] as const
+const missingIn = (db: DatabaseSync): string[] => {
+  const columns = db.prepare(`SELECT name FROM pragma_table_info('keys')`).all()
+  return added.filter(column => !columns.some(({ name }) => name === column))
+}
+
 /** The format of a file; 0 for a new one. */
 export const formatOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version)
 
 // Columns as text of bounded length: records.ts checks them as it does for Redis.
-const textOf = (columns: Readonly<Record<string, string>>): string =>
+const textOf = (columns: Readonly<Record<string, string>>, longest = longestText): string =>
   Object.entries(columns)
-    .map(([name, column]) => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${name}`)
+    .map(([name, column]) => `substr(CAST(${column} AS TEXT), 1, ${longest + 1}) AS ${name}`)
     .join(', ')
 const created = { id: 'id', createdAt: 'created_at', revokedAt: 'revoked_at' }
-const keyColumns = textOf({
-  ...{ ...created, hash: 'hash', subscriberId: 'subscriber_id', tier: 'tier' },
-  ...{ ownLimit: 'own_limit', expiresAt: 'expires_at', externalId: 'external_id' },
-})
+const keyColumns = [
+  textOf({
+    ...{ ...created, hash: 'hash', subscriberId: 'subscriber_id', tier: 'tier' },
+    ...{ ownLimit: 'own_limit', expiresAt: 'expires_at', externalId: 'external_id' },
+  }),
+  textOf({ restrictions: 'restrictions', rates: 'rates' }, longestRestrictions),
+].join(', ')
 const subscriberColumns = textOf({ ...created, name: 'name' })
 
 export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
   // Checks again inside the transaction, because another process may be opening the file too.
-  if (formatOf(db) === 0)
+  if (formatOf(db) === 0 || missingIn(db).length > 0)
     inTransaction(db, () => {
       if (formatOf(db) === 0) db.exec(schema)
+      for (const column of missingIn(db)) db.exec(`ALTER TABLE keys ADD COLUMN ${column} TEXT`)
     })
   const statements = {
     addKey: db.prepare(
       `INSERT INTO keys
-         (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id,
+          restrictions, rates)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     removeFormers: db.prepare(
       `DELETE FROM former_hashes WHERE key_id = ?1 OR key_id = (SELECT id FROM keys WHERE external_id = ?2)`,
@@ -69,7 +81,8 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
     ),
     listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
     changeKey: db.prepare(
-      `UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ?, expires_at = ? WHERE id = ?`,
+      `UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ?, expires_at = ?, restrictions = ?, rates = ?
+       WHERE id = ?`,
     ),
     shortenFormers: db.prepare(
       `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
@@ -107,9 +120,10 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
   }
 
   return {
-    addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId, formers }) =>
+    addKey: record =>
       patiently(() =>
         inTransaction(db, () => {
+          const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId } = record
           const there = (externalId === null ? undefined : readByExternalId(externalId)) ?? readKey(id)
           if (there) return there
           // In place of a damaged row.
@@ -118,8 +132,9 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
           statements.addKey.run(
             ...([id, hash, subscriberId, tier, limit] as const),
             ...([createdAt, revokedAt, expiresAt, externalId] as const),
+            ...([jsonIn(record.restrictions), jsonIn(record.rates)] as const),
           )
-          for (const former of formers) statements.addFormer.run(former.hash, id, former.validUntil)
+          for (const former of record.formers) statements.addFormer.run(former.hash, id, former.validUntil)
           return undefined
         }),
       ),
@@ -144,8 +159,9 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
         inTransaction(db, () => {
           const key = readKey(id)
           if (!key) return false
-          const { tier, limit, revokedAt, expiresAt } = { ...key, ...change }
-          return statements.changeKey.run(tier, limit, revokedAt, expiresAt, id).changes === 1
+          const { tier, limit, revokedAt, expiresAt, restrictions, rates } = { ...key, ...change }
+          const terms = [jsonIn(restrictions), jsonIn(rates)] as const
+          return statements.changeKey.run(tier, limit, revokedAt, expiresAt, ...terms, id).changes === 1
         }),
       ),
     replaceHash: (id, hash, formerValidUntil) =>
@@ -181,6 +197,8 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       patiently(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
   }
 }
+
+const jsonIn = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
 
 type Row = Record<string, SQLOutputValue>
 

@@ -46,6 +46,8 @@ export const showAttention = (status, words) => {
   if (provider.circuit === 'open')
     add('bad', text('circuitOpen', figures.instant(provider.retryAt, at, true)))
   if (provider.circuit === 'half-open') add('warn', text('circuitHalfOpen'))
+  const used = status.upstreams.find(({ inUse }) => inUse)
+  if (used && used !== status.upstreams[0]) add('warn', text('fallbackInUse', used.name))
   const { firstErrorAt } = provider
   if (firstErrorAt && (provider.circuit !== 'closed' || closure))
     add(

@@ -2,7 +2,7 @@
 // Reads the cell again while it is open, so that the effect of an order is seen.
 
 import { byId, element, setChildren, setText } from './dom.js'
-import { factList, failureLabel, ownSentence, placeLabel } from './labels.js'
+import { factList, failureLabel, ownSentence, placeLabel, placeText } from './labels.js'
 import { order, read } from './listener.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
@@ -25,7 +25,7 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
   const dialog = /** @type {HTMLDialogElement} */ (byId('cell'))
   const body = byId('cell-body')
   const result = byId('cell-result')
-  const buttons = ['cell-refresh', 'cell-soft', 'cell-hard'].map(
+  const buttons = ['cell-refresh', 'cell-soft', 'cell-hard', 'cell-area'].map(
     id => /** @type {HTMLButtonElement} */ (byId(id)),
   )
   /** @type {string | undefined} */
@@ -44,6 +44,7 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
     const { text, figures } = words()
     const [latitude = 0, longitude = 0] = (opened ?? '').split(',').map(Number)
     setText(byId('cell-title'), text('cellAt', figures.plain(latitude), figures.plain(longitude)))
+    byId('cell-area').hidden = !report?.areas?.length
     if (!report) {
       setChildren(body, [element('p', { class: 'empty' }, text('loadingCell'))])
       return
@@ -109,6 +110,27 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
         },
       })
   }
+  const askForArea = () => {
+    const id = opened
+    const { text } = words()
+    const areas = report?.areas?.map(area => ({
+      scope: `${area.type}/${area.id}`,
+      label: placeText(area, words()).join(' '),
+    }))
+    if (areas)
+      ask({
+        areas,
+        title: 'purgeAreaTitle',
+        sentence: text('purgeAreaText'),
+        soft: 'purgeSoft',
+        hard: 'purgeHard',
+        onDone: kind => {
+          if (opened !== id) return
+          tell(false, words().text(kind === 'soft' ? 'purgedArea' : 'removedArea'))
+          void readAgain()
+        },
+      })
+  }
   refresh?.addEventListener('click', () =>
     run(async () => {
       const answer = /** @type {CellReport} */ (
@@ -119,6 +141,7 @@ export const createCellDrawer = ({ words, ask, onFault }) => {
   )
   soft?.addEventListener('click', () => run(purge, 'purgedSoft'))
   hard?.addEventListener('click', askToRemove)
+  byId('cell-area').addEventListener('click', askForArea)
   body.addEventListener('click', event => {
     if (!(event.target instanceof Element) || !event.target.closest('#more-places')) return
     showsAllPlaces = true
@@ -175,6 +198,7 @@ const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces,
             text('state'),
             element('span', { class: `state ${stateTones[entry.state]}` }, text(entry.state)),
           ],
+          entry.upstream !== null && [text('upstream'), entry.upstream],
           [text('fetched'), instant(entry.fetchedAt)],
           [text('run'), instant(entry.run)],
           entry.dueAt !== undefined && [text('dueAt'), instant(entry.dueAt)],

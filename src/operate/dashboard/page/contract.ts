@@ -2,12 +2,14 @@
 
 import type { CellReport, SlicesReport } from '../../listener/cell-report.ts'
 import type { CellStatus, GatewayStatus, LiveStatus, SearchReport } from '../../listener/status-report.ts'
+import type { PurgePrice } from '../../purge-price.ts'
 
 export type {
   CellReport,
   EntryReport as Entry,
   SlicesReport as Slices,
 } from '../../listener/cell-report.ts'
+export type { KeyPanelReport as KeyPanel, PanelKey } from '../../listener/key-panel-report.ts'
 export type {
   CellStatus as Cell,
   CellsReport as Cells,
@@ -15,6 +17,7 @@ export type {
   TrafficPoint as Point,
 } from '../../listener/status-report.ts'
 
+export type Price = PurgePrice
 export type CellState = CellStatus['state']
 /** Whole, or as a stream sends it. */
 export type Status = Omit<GatewayStatus, 'history'> &

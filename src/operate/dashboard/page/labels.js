@@ -10,6 +10,9 @@ import { isTextName } from './texts.js'
 /** @type {Record<Tone, string>} */
 export const signs = { good: '✓', warn: '!', bad: '✕' }
 
+/** Of a circuit breaker in each of its states. */
+export const circuitTones = /** @type {const} */ ({ closed: 'good', 'half-open': 'warn', open: 'bad' })
+
 /** A word with a sign, so that its colour is not all it has. @param {string} word @param {Tone} tone */
 export const badge = (word, tone) =>
   element('span', { class: `badge ${tone}` }, element('i', { 'aria-hidden': 'true' }, signs[tone]), word)
@@ -46,8 +49,17 @@ export const shortId = id => id.slice(0, 8)
 /** The beginning of a checksum. @param {string | null} hash */
 export const shortHash = hash => (hash === null ? unknown : hash.replace(/^sha256:/, '').slice(0, 8))
 
-/** The name in the language of the page, and what it is. @param {import('./contract.ts').Place} place @param {Words} words */
-export const placeLabel = ({ type, name_en, name_bn }, { text, figures }) => {
-  const name = figures.language === 'bn' ? name_bn || name_en : name_en || name_bn
-  return element('span', {}, name, ' ', element('small', {}, isTextName(type) ? text(type) : type))
+/**
+ * The name in the language of the page, and what it is. @param {import('./contract.ts').Place} place @param {Words} words
+ * @returns {[name: string, type: string]}
+ */
+export const placeText = ({ type, name_en, name_bn }, { text, figures }) => [
+  figures.language === 'bn' ? name_bn || name_en : name_en || name_bn,
+  isTextName(type) ? text(type) : type,
+]
+
+/** The same as an element. @param {import('./contract.ts').Place} place @param {Words} words */
+export const placeLabel = (place, words) => {
+  const [name, type] = placeText(place, words)
+  return element('span', {}, name, ' ', element('small', {}, type))
 }

@@ -2,7 +2,7 @@
 
 import { unknown } from '../../../common/page/figures.js'
 import { byId, element, setChildren } from './dom.js'
-import { badge, placeLabel, shortHash, shortId } from './labels.js'
+import { badge, circuitTones, placeLabel, shortHash, shortId } from './labels.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
 /** @typedef {import('./labels.js').Words} Words */
@@ -14,7 +14,7 @@ import { badge, placeLabel, shortHash, shortId } from './labels.js'
  * @param {string} id of its place @param {string} caption @param {string} empty
  * @param {readonly Column[]} columns @param {readonly (readonly (string | Node)[])[]} rows
  */
-const showTable = (id, caption, empty, columns, rows) => {
+export const showTable = (id, caption, empty, columns, rows) => {
   const heads = columns.map(([title, kind]) => element('th', { scope: 'col', class: kind }, title))
   /** @param {readonly (string | Node)[]} cells */
   const row = ([first, ...others]) =>
@@ -34,6 +34,19 @@ const showTable = (id, caption, empty, columns, rows) => {
   setChildren(byId(id), [rows.length === 0 ? element('p', { class: 'empty' }, empty) : table])
 }
 
+/** The circuit of an instance, and below it each outage that it sees, and its errors of late. @param {Status['instances'][number]} one @param {string} at @param {Words} words */
+const circuitOf = ({ circuit, outages, recentErrors }, at, { text, figures }) =>
+  element(
+    'span',
+    { class: 'stack' },
+    circuit === null ? unknown : badge(text(circuit), circuitTones[circuit]),
+    ...(outages ?? []).map(({ outage, since }) =>
+      badge(text('outSince', text(outage), figures.instant(since, at)), 'bad'),
+    ),
+    recentErrors !== null &&
+      element('small', { class: 'detail' }, text('recentErrors', figures.count(recentErrors))),
+  )
+
 /** @param {Status} status @param {Words} words */
 export const showLists = ({ instances, config, top, keysNearLimit, at }, { text, figures }) => {
   const perSecond = `${text('requestsColumn')}/${figures.language === 'bn' ? 'সে.' : 's'}`
@@ -46,6 +59,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
       [text('instance')],
       [text('id')],
       [text('phase')],
+      [text('circuit')],
       [perSecond, 'number'],
       [text('hitShare'), 'number'],
       [text('memory'), 'number'],
@@ -63,6 +77,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
       ),
       element('code', { title: one.id }, shortId(one.id)),
       badge(one.phase === null ? unknown : text(one.phase), one.phase === 'ready' ? 'good' : 'warn'),
+      circuitOf(one, at, { text, figures }),
       figures.measured(one.requestsPerSecond),
       figures.share(one.hitShare),
       figures.bytes(one.memoryBytes),

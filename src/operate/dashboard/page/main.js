@@ -14,6 +14,7 @@ import { createCellTable } from './cell-table.js'
 import { createCharts } from './charts.js'
 import { byId, setText } from './dom.js'
 import { newestOf } from './history.js'
+import { createKeyPanel } from './key-panel.js'
 import { Refused, TokenNeeded, token } from './listener.js'
 import { showLists } from './lists.js'
 import { follow } from './live.js'
@@ -76,6 +77,7 @@ const map = createMap(
 )
 const table = createCellTable({ cells: () => cells.values(), ageOf, onOpen: drawer.open, words })
 const charts = createCharts(words)
+const keyPanel = createKeyPanel({ words, onFault })
 createPlaceSearch({
   words,
   onChoose: cell => {
@@ -159,6 +161,7 @@ const showAll = () => {
   showCells()
   charts.draw()
   drawer.show()
+  keyPanel.show()
 }
 
 /** @param {string} sentence for screen readers */
@@ -250,6 +253,7 @@ void follow({
     lostAt = undefined
     isConnected = true
     showConnection()
+    void keyPanel.ask()
   },
   onLost: error => {
     isConnected = false

@@ -2,7 +2,7 @@
 
 import { secondsBetween, unknown } from '../../../common/page/figures.js'
 import { byId, element, setChildren, setText } from './dom.js'
-import { badge, factRows, failureLabel, ownSentence, shortHash } from './labels.js'
+import { badge, circuitTones, factRows, failureLabel, ownSentence, shortHash } from './labels.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
 /** @typedef {import('./texts.js').TextName} TextName */
@@ -100,13 +100,12 @@ export const showBudget = ({ budget, at }, words) => {
 
 /** @param {Status} status @param {Words} words */
 export const showParts = (
-  { provider, budget, store, catalogue, certificate, run, cache, config, at },
+  { provider, upstreams, budget, store, catalogue, certificate, run, cache, config, at },
   words,
 ) => {
   const { text, figures } = words
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at)
-  const circuitTone = /** @type {const} */ ({ closed: 'good', 'half-open': 'warn', open: 'bad' })
   const failure = provider.lastFailure
   /** @param {string | null} fault */
   const inForce = fault => badge(text(fault ? 'refused' : 'fine'), fault ? 'warn' : 'good')
@@ -122,12 +121,19 @@ export const showParts = (
       'provider',
       budget.closure && provider.circuit === 'closed'
         ? badge(text('closedUntil', instant(budget.closure.until)), 'bad')
-        : badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTone[provider.circuit]),
+        : badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTones[provider.circuit]),
       [
         ...factRows([
           [text('lastSuccess'), instant(provider.lastSuccessAt)],
           [text('firstErrorAt'), sooner(provider.firstErrorAt)],
           [text('lastFailure'), failure ? instant(failure.at) : text('none')],
+          ...upstreams.map(
+            ({ name, inUse, circuit }) =>
+              /** @type {const} */ ([
+                text('upstreamNamed', name),
+                text(inUse ? 'inUse' : (circuit ?? 'closed')),
+              ]),
+          ),
         ]),
         ...(failure
           ? wholeRow(

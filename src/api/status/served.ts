@@ -1,0 +1,79 @@
+// The status page as the API listener serves it: HTML in two languages, its style, and JSON. Made anew when some seconds have passed
+// and something it shows has changed, however many ask; kept with its encodings until then.
+
+import { readFile } from 'node:fs/promises'
+import type { Clock } from '../../common/clock.ts'
+import { createFigures, type Figures, type Language } from '../../common/page/figures.js'
+import type { ServiceStatus } from '../../telemetry/service-status.ts'
+import { jsonType } from '../problem.ts'
+import { always, languageOf, ofPage, represent } from '../reference/served.ts'
+import type { Representation } from '../representation.ts'
+import { statusJson, statusPage } from './page.ts'
+
+export type StatusParts = {
+  /** Never rejects. */
+  readonly read: () => Promise<ServiceStatus>
+  readonly timeZone: string
+  readonly clock: Clock
+}
+
+type StatusRequest = {
+  readonly path: string
+  /** Of which `lang` is read. */
+  readonly query: string
+  readonly acceptLanguage: string | undefined
+}
+
+const keepForMs = 5_000
+
+export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
+  let style: Promise<Representation> | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<ServiceStatus> | undefined
+  let shown = ''
+  const made = new Map<string, Representation>()
+  // Formats of the runtime, which take longer to make than the page.
+  const figures: { [language in Language]?: Figures } = {}
+
+  const statusNow = (): Promise<ServiceStatus> => {
+    const now = clock.now()
+    if (!reading || Math.abs(now - readAt) >= keepForMs) {
+      readAt = now
+      reading = read()
+    }
+    return reading
+  }
+  const make = (name: string, status: ServiceStatus): Representation => {
+    if (name !== 'en' && name !== 'bn') return represent(Buffer.from(statusJson(status)), jsonType, always)
+    figures[name] ??= createFigures(name, timeZone)
+    const page = Buffer.from(statusPage(status, figures[name]))
+    const headers = `${ofPage}content-language: ${name}\r\n`
+    return represent(page, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
+  }
+  const styleSheet = async (): Promise<Representation> => {
+    const files = ['../../common/page/theme.css', 'page/status.css']
+    const texts = await Promise.all(files.map(file => readFile(new URL(file, import.meta.url), 'utf8')))
+    return represent(Buffer.from(texts.join('')), 'text/css; charset=utf-8', always)
+  }
+
+  return async ({ path, query, acceptLanguage }: StatusRequest): Promise<Representation> => {
+    if (path === '/status.css') {
+      style ??= styleSheet().catch(error => {
+        // A file that can't be read may be there the next time.
+        style = undefined
+        throw error
+      })
+      return style
+    }
+    const status = await statusNow()
+    const text = JSON.stringify(status)
+    if (text !== shown) {
+      shown = text
+      made.clear()
+    }
+    const name = path === '/status' ? languageOf(query, acceptLanguage) : path
+    const kept = made.get(name) ?? make(name, status)
+    made.set(name, kept)
+    return kept
+  }
+}

@@ -1,0 +1,45 @@
+// The options that bind a key and give it rates of its own, alike for `keys create` and `keys set`; and both as texts for lists.
+// keys/key-terms.ts reads what is given.
+
+import type { Command } from 'commander'
+import { type GivenTerms, givenTermsIn, type Terms, type TermTexts } from '../../keys/key-terms.ts'
+import { asUsage } from '../usage-error.ts'
+
+const options = [
+  [
+    '--origins <list>',
+    'for web pages of these origins alone, such as https://app.example.org,https://*.example.org',
+  ],
+  ['--addresses <list>', 'for clients of these addresses and CIDR ranges alone'],
+  ['--endpoints <list>', 'for these endpoints alone, such as weather,forecast'],
+  ['--per-second <requests>', 'requests a second of its own'],
+  ['--burst <requests>', 'how many of those may come at once'],
+  ['--per-minute <requests>', 'requests a minute of its own'],
+] as const
+
+/** @param note an end for the meaning of each */
+export const addTermOptions = (command: Command, note = ''): Command =>
+  options.reduce((all, [flags, meaning]) => all.option(flags, `${meaning}${note}`), command)
+
+/** What the options say. @throws UsageError */
+export const termsOf = (given: TermTexts): GivenTerms => asUsage(() => givenTermsIn(given))
+
+/** A list of a restriction; empty where the key is not bound. */
+export const listText = (list: readonly string[] | null | undefined): string => (list ?? []).join(' ')
+
+/** Rates of a key; empty where it has none of its own. */
+export const ratesText = (rates: Terms['rates']): string =>
+  [
+    ...(rates?.perSecond ? [`${rates.perSecond}/s`] : []),
+    ...(rates?.burst ? [`${rates.burst} at once`] : []),
+    ...(rates?.perMinute ? [`${rates.perMinute}/min`] : []),
+  ].join(', ')
+
+/** All terms of a key; `none` where it has none. */
+export const termsText = ({ restrictions, rates }: Terms): string =>
+  [
+    ...Object.entries(restrictions ?? {}).flatMap(([kind, list]) =>
+      list ? [`${kind} ${listText(list)}`] : [],
+    ),
+    ...(rates ? [ratesText(rates)] : []),
+  ].join('; ') || 'none'

@@ -1,0 +1,193 @@
+// `abohawa keys why`: why a key was refused at a minute, in words: the answer first, then what is known of the key, of its day and of those minutes, and at the end
+// what is kept nowhere.
+
+import { failureSentence, sentences } from '../../api/sentences.ts'
+import { type Calendar, createCalendar } from '../../common/calendar.ts'
+import { printable } from '../../common/outside-text.ts'
+import { localSecond } from '../operate/cell-text.ts'
+import { counted, factsText, indented, numbered, type Terminal, tableOf } from '../terminal.ts'
+import { type KeyWhy, type WhyOptions, whyOf } from './key-why.ts'
+import { termsText } from './term-options.ts'
+
+export const showWhy = async (terminal: Terminal, id: string, options: WhyOptions): Promise<undefined> => {
+  const why = await whyOf(terminal, id, options)
+  const calendar = createCalendar(why.timeZone)
+  terminal.show({ verdict: verdictOf(why, calendar), ...why }, whyText(why, calendar))
+  terminal.remark(`Store: ${why.store}`)
+}
+
+type Answers = KeyWhy['logs'][number]['answers'][number]
+type Refused = Pick<Answers, 'status' | 'reason'>
+
+/** Where the sentence that the consumer read says too little. */
+const more: Readonly<Record<string, string>> = {
+  '400': 'the request itself was wrong',
+  '404': 'there is no such place or path',
+  '405': 'its method was not GET or HEAD',
+  '429 rate_limited': 'it sent too fast: its limit by the second or the minute',
+  '403 origin-not-allowed': 'the key is restricted to other origins',
+  '403 address-not-allowed': 'the key is restricted to other addresses',
+  '403 endpoint-not-allowed': 'the key is restricted to other endpoints',
+  '403': 'the key may not do this',
+  '499': 'the client disconnected before the response started',
+}
+
+/** Statuses that say something of the request and not of the key. */
+const aboutRequest: ReadonlySet<number> = new Set([400, 404, 405])
+
+const meaningOf = ({ status, reason }: Refused, { key }: KeyWhy): string => {
+  const own = more[`${status} ${reason}`] ?? more[status]
+  if (own !== undefined) return own
+  if (status === 429) return sentences.quotaExhausted(key.limit ?? 0).text
+  if (status === 500) return failureSentence(reason ?? 'internal').text
+  const sentence = sentences.key[reason as keyof typeof sentences.key]
+  return status === 401 && typeof sentence === 'object' ? sentence.text : ''
+}
+
+const isRefusal = ({ status }: Pick<Answers, 'status'>): boolean => status >= 400 && status !== 499
+
+/** One sentence, or several where there were refusals of several kinds. */
+const verdictOf = (why: KeyWhy, calendar: Calendar): string => {
+  const { key, keyThen, day, logs, gateway } = why
+  const time = (iso: string) => localSecond(Date.parse(iso), calendar).slice(11)
+  const all = logs.flatMap(({ answers }) => answers)
+  const kinds = Map.groupBy(all.filter(isRefusal), ({ status, reason }) => `${status} ${reason}`)
+  if (kinds.size > 0)
+    return [...kinds.values()]
+      .map(rows => {
+        const [row] = rows as [Answers, ...Answers[]]
+        const count = rows.reduce((sum, each) => sum + each.count, 0)
+        const first = time(rows.map(({ firstAt }) => firstAt).sort()[0] ?? '')
+        const last = time(
+          rows
+            .map(({ lastAt }) => lastAt)
+            .sort()
+            .at(-1) ?? '',
+        )
+        const when = first === last ? `at ${first}` : `from ${first} to ${last}`
+        const reason = row.reason === null ? '' : ` (${printable(row.reason)})`
+        return `Refused with ${row.status}${reason}, ${numbered(count, 'request', 'requests')} ${when}: ${meaningOf(row, why)}.`
+      })
+      .join('\n')
+  const answered = all.reduce((sum, { count }) => sum + count, 0)
+  if (answered > 0)
+    return `Not refused by these gateways: ${numbered(answered, 'request was', 'requests were')} answered in these minutes.`
+  if (keyThen.state === 'not created') return 'The key did not exist yet.'
+  if (keyThen.state !== 'valid') return `Every request had 401 then: ${stateText(why, calendar)}.`
+  const covering = logs.filter(
+    ({ firstAt, lastAt }) => firstAt && lastAt && firstAt <= why.at && lastAt >= why.at,
+  )
+  if (logs.length > 0 && covering.length === logs.length)
+    return 'No request with this key came to these gateways in these minutes.'
+  if (gateway && gateway.outages.length > 0)
+    return `Perhaps with 500: an outage of the ${gateway.outages.map(({ outage }) => outage).join(' and the ')} is on since before.`
+  if (key.limit !== null && day.used >= key.limit)
+    return `Perhaps with 429: the key used all ${counted(key.limit)} requests of ${day.day}; when it did is in the log alone.`
+  return 'Nothing that is kept says that it was refused; the log of each gateway has every request.'
+}
+
+const stateText = ({ keyThen, key }: KeyWhy, calendar: Calendar): string => {
+  const time = (iso: string) => localSecond(Date.parse(iso), calendar)
+  const since = keyThen.since === null ? '' : ` since ${time(keyThen.since)}`
+  return keyThen.state === 'not created'
+    ? `not created before ${time(key.createdAt)}`
+    : keyThen.state === 'valid'
+      ? `valid, created ${time(key.createdAt)}${key.expiresAt === null ? '' : `, expires ${time(key.expiresAt)}`}`
+      : `${keyThen.state}${since}`
+}
+
+const whyText = (why: KeyWhy, calendar: Calendar): string => {
+  const { key, keyThen, day, logs, gateway } = why
+  const time = (iso: string) => localSecond(Date.parse(iso), calendar)
+  const limit = key.limit === null ? `tier "${key.tier}" is not configured` : `${counted(key.limit)} a day`
+  const facts: [string, string | undefined][] = [
+    ['key', `${key.id} of ${key.subscriber || key.subscriberId}`],
+    ['around', `${time(why.at)} in ${calendar.zone}`],
+    ['state then', stateText(why, calendar)],
+    ...keyThen.replacedAt.map((at): [string, string] => [
+      '',
+      `a former key of this id was refused since ${time(at)}`,
+    ]),
+    ['tier now', `${key.tier}${key.ownLimit ? ' with a limit of its own' : ''}, ${limit}`],
+    ['bound now', key.restrictions || key.rates ? termsText(key) : undefined],
+    ['used', `${counted(day.used)} on ${day.day}, the whole day`],
+    ...day.responses
+      .toSorted((one, other) =>
+        one.endpoint + one.statusClass < other.endpoint + other.statusClass ? -1 : 1,
+      )
+      .map(({ endpoint, statusClass, count }): [string, string] => [
+        '',
+        `${counted(count)} ${endpoint} ${statusClass}`,
+      ]),
+    [
+      '',
+      day.cellsLoaded === 0
+        ? undefined
+        : `${numbered(day.cellsLoaded, 'grid cell', 'grid cells')} loaded for it`,
+    ],
+  ]
+  if (gateway) {
+    const { opsUrl, outages, errors } = gateway
+    facts.push([
+      'gateway',
+      `${opsUrl}: ${errors === null ? 'its last hour does not reach that far' : `${counted(errors)} responses of all keys were 500`}`,
+    ])
+    for (const { outage, since, code } of outages)
+      facts.push(['', `outage of the ${outage} since ${time(since)} (${code}), still on`])
+  }
+  return [
+    verdictOf(why, calendar),
+    factsText(facts),
+    ...logs.map(log => logText(log, why, calendar)),
+    notKept(why),
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}
+
+const logText = (log: KeyWhy['logs'][number], why: KeyWhy, calendar: Calendar): string => {
+  const { file, firstAt, lastAt, share, answers, withoutKey, events, outages } = log
+  const time = (iso: string) => localSecond(Date.parse(iso), calendar)
+  const rows = answers.map(each => [
+    time(each.minute).slice(11, 16),
+    String(each.status),
+    each.reason ?? '',
+    counted(each.count),
+    each.tier ?? '',
+    aboutRequest.has(each.status) ? `${meaningOf(each, why)}: ${each.url}` : meaningOf(each, why),
+  ])
+  const lines = [
+    ...(answers.length === 0 ? ['no request with this key in these minutes'] : []),
+    ...(share < 1 ? [`the log holds a share of ${share} of the responses below 500`] : []),
+    ...Object.entries(withoutKey).map(
+      ([reason, count]) => `${numbered(count, 'request', 'requests')} without a known key: 401 ${reason}`,
+    ),
+    ...outages.map(
+      ({ outage, from, until, code }) =>
+        `outage of the ${outage} from ${time(from)}${until === null ? '' : ` to ${time(until)}`}${code === null ? '' : ` (${code})`}`,
+    ),
+    ...events.map(({ at, what }) => `${time(at)} ${what}`),
+  ]
+  const head = `${printable(file)}, from ${time(firstAt ?? '')} to ${time(lastAt ?? '')}`
+  const table =
+    rows.length === 0
+      ? []
+      : [indented(tableOf(['minute', 'status', 'reason', 'count', 'tier', 'what it means'], rows, [3]))]
+  return [head, ...table, ...lines.map(line => `  ${printable(line)}`)].join('\n')
+}
+
+/** What no store and no gateway has, so that nobody looks for it. */
+const notKept = ({ logs, day, gateway }: KeyWhy): string =>
+  indented(
+    [
+      'Not kept:',
+      ...(logs.length === 0
+        ? ['  requests by minute and reason: give the log of each gateway with --log FILE']
+        : []),
+      ...(logs.length === 0 || gateway === null
+        ? ['  outages that are over: they are in the logs alone']
+        : []),
+      ...(day.responses.length === 0 ? ['  responses by endpoint and status, beyond two days'] : []),
+      '  former tiers, limits and rates, and a revocation that was lifted',
+    ].join('\n'),
+  ).replaceAll(/^ {2}/gm, '')

@@ -1,0 +1,28 @@
+// The upstreams of a configuration: `provider` and its fallbacks, each by its name and as the configuration of a gateway that had
+// it alone. So whatever takes a configuration knows one upstream; who asks which of them is for provider/failover.ts.
+
+import type { Config } from './schema.ts'
+
+/** An upstream by its name, which is the only thing that consumers see of it. */
+export type UpstreamConfig = { readonly name: string; readonly config: Config }
+
+/** The names of the upstreams, in their order. */
+export const upstreamNamesIn = ({ provider: { name, fallbacks } }: Config): readonly string[] => [
+  name,
+  ...fallbacks.map((fallback, i) => fallback.name ?? `fallback-${i + 1}`),
+]
+
+/** The upstreams in their order. Without fallbacks the one has the configuration as it is. */
+export const upstreamsIn = (config: Config): readonly [UpstreamConfig, ...UpstreamConfig[]] => {
+  const { fallbacks, ...first } = config.provider
+  if (fallbacks.length === 0) return [{ name: first.name, config }]
+  const names = upstreamNamesIn(config)
+  const upstreamOf = (given: Partial<typeof first>, i: number): UpstreamConfig => {
+    const name = names[i] ?? ''
+    return { name, config: { ...config, provider: { ...first, ...given, name, fallbacks: [] } } }
+  }
+  return [
+    upstreamOf({}, 0),
+    ...fallbacks.map(({ name: _, apiKeyFile: __, ...fallback }, i) => upstreamOf(fallback, i + 1)),
+  ]
+}

@@ -1,0 +1,117 @@
+// What a key is bound to, and its own rates, as people and other programs write them: checked, and joined with what the key has
+// already. restrictions.ts holds requests against it.
+
+import { isAddressRange } from '../common/address-range.ts'
+import { type EndpointName, endpointNames } from '../common/endpoints.ts'
+import { InputError } from '../common/errors.ts'
+import { quoted } from '../common/outside-text.ts'
+import { isWebOrigin } from '../common/web-origin.ts'
+import { longestRestrictions, maxRate, maxRestricted } from '../stores/records.ts'
+import type { KeyRecord, RateLimits, Restrictions } from '../stores/store.ts'
+
+/** The terms of a key. */
+export type Terms = Pick<KeyRecord, 'restrictions' | 'rates'>
+
+/** Terms to set: what is absent stays, null lifts a restriction or a rate. */
+export type GivenTerms = {
+  readonly restrictions?: Partial<Restrictions> | undefined
+  readonly rates?: Partial<RateLimits> | undefined
+}
+
+const kinds: Readonly<
+  Record<keyof Restrictions, { one: string; allowed: string; accepts: (value: string) => boolean }>
+> = {
+  origins: {
+    one: 'the origin',
+    allowed: 'one as browsers send it, such as https://app.example.org or https://*.example.org',
+    accepts: value => value !== '*' && isWebOrigin(value),
+  },
+  addresses: {
+    one: 'the address',
+    allowed: 'an IP address or a CIDR range such as 203.0.113.0/24',
+    accepts: isAddressRange,
+  },
+  endpoints: {
+    one: 'the endpoint',
+    allowed: endpointNames.join(', '),
+    accepts: value => endpointNames.includes(value as EndpointName),
+  },
+}
+
+const restrictionKinds = Object.keys(kinds) as readonly (keyof Restrictions)[]
+const rateKinds = ['perSecond', 'burst', 'perMinute'] as const satisfies (keyof RateLimits)[]
+
+const unbound: Restrictions = { origins: null, addresses: null, endpoints: null }
+const unlimited: RateLimits = { perSecond: null, burst: null, perMinute: null }
+const noTerms: Terms = { restrictions: null, rates: null }
+
+/** The terms of a key after a change, as far as any are given. @throws InputError */
+export const termsIn = ({ restrictions, rates }: GivenTerms, former = noTerms): Partial<Terms> => ({
+  ...(restrictions && {
+    restrictions: restrictionsOf({ ...unbound, ...former.restrictions, ...restrictions }),
+  }),
+  ...(rates && { rates: ratesOf({ ...unlimited, ...former.rates, ...rates }) }),
+})
+
+const restrictionsOf = (given: Restrictions): Restrictions | null => {
+  const checked: Restrictions = {
+    origins: checkedList('origins', given.origins),
+    addresses: checkedList('addresses', given.addresses),
+    endpoints: checkedList('endpoints', given.endpoints),
+  }
+  const { length } = JSON.stringify(checked)
+  if (length > longestRestrictions)
+    throw new InputError(
+      `the restrictions have ${length} characters as JSON; allowed: at most ${longestRestrictions}`,
+    )
+  return Object.values(checked).every(list => list === null) ? null : checked
+}
+
+const checkedList = (kind: keyof Restrictions, given: readonly string[] | null): readonly string[] | null => {
+  if (given === null) return null
+  const list = [...new Set(given.map(value => value.trim()))]
+  if (list.length === 0 || list.length > maxRestricted)
+    throw new InputError(`${kind} has ${list.length} entries; allowed: 1 to ${maxRestricted}`)
+  const { one, allowed, accepts } = kinds[kind]
+  for (const value of list)
+    if (!accepts(value)) throw new InputError(`${one} is ${quoted(value)}; allowed: ${allowed}`)
+  return list
+}
+
+const ratesOf = (given: RateLimits): RateLimits | null => {
+  const { perSecond, burst, perMinute } = given
+  if (burst !== null && perSecond === null)
+    throw new InputError(`burst is ${burst} and per-second is none; allowed: burst with per-second`)
+  return perSecond === null && perMinute === null ? null : { perSecond, burst, perMinute }
+}
+
+/** A list as text, parted by commas or blanks; null for `none`. */
+const listIn = (given: string): string[] | null =>
+  given.trim() === 'none' ? null : given.split(/[\s,]+/).filter(value => value !== '')
+
+/** A rate as text; null for `none`. @throws InputError */
+const rateIn = (name: string, given: string): number | null => {
+  if (given === 'none') return null
+  const value = /^[1-9]\d{0,6}$/.test(given) ? Number(given) : maxRate + 1
+  if (value > maxRate)
+    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from 1 to ${maxRate}, or none`)
+  return value
+}
+
+/** Terms as texts, by the names that options have. */
+export type TermTexts = Partial<Record<keyof Restrictions | keyof RateLimits, string | undefined>>
+
+/** What options or columns say, each of which may be missing or empty and then says nothing. @throws InputError */
+export const givenTermsIn = (texts: TermTexts): GivenTerms => {
+  const lists = restrictionKinds.flatMap(kind =>
+    texts[kind] ? [[kind, checkedList(kind, listIn(texts[kind]))]] : [],
+  )
+  const rates = rateKinds.flatMap(kind => {
+    const name = kind.replace(/[A-Z]/, letter => `-${letter.toLowerCase()}`)
+    return texts[kind] ? [[kind, rateIn(name, texts[kind])]] : []
+  })
+  return {
+    ...(lists.length > 0 && { restrictions: Object.fromEntries(lists) }),
+    ...(rates.length > 0 && { rates: Object.fromEntries(rates) }),
+  }
+}

@@ -1,0 +1,94 @@
+// The keys that the dashboard shows: those with most requests today, or those that a search finds among all. Who holds each and what
+// it has used is of the store; what it did by hour, and why it was refused, is of this gateway.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Calendar, isoOf } from '../common/calendar.ts'
+import { limitOfTier, type Tiers } from '../keys/authentication.ts'
+import type { KeyActivities } from '../keys/key-activity.ts'
+import { isoOrNull } from '../keys/listed-key.ts'
+import type { KeyRecord, Store } from '../stores/store.ts'
+import type { DayUsage } from './day-usage.ts'
+import type { KeyPanelReport, PanelKey } from './listener/key-panel-report.ts'
+
+const mostShown = 50
+const keysRead = 500
+// A search over very many keys ends here, and says so.
+const searchForMs = 5_000
+
+type Parts = {
+  readonly store: Pick<
+    Store,
+    'findKey' | 'findSubscriber' | 'listKeys' | 'countKeys' | 'listSubscribers' | 'usedOn'
+  >
+  readonly dayUsage: () => Promise<DayUsage>
+  readonly activities: Pick<KeyActivities, 'of'>
+  /** As they are now. */
+  readonly tiers: () => Tiers
+  readonly calendar: Calendar
+  /** The instant by the clock that decides the day of quota. */
+  readonly now: () => number
+}
+
+export type KeyPanel = ReturnType<typeof createKeyPanel>
+
+/** @param wanted a part of an id or of a subscriber's name; the keys with most requests without one. @throws StoreError */
+export const createKeyPanel =
+  ({ store, dayUsage, activities, tiers, calendar, now }: Parts) =>
+  async (wanted = ''): Promise<KeyPanelReport> => {
+    const shown = (
+      key: KeyRecord | undefined,
+      keyId: string,
+      subscriber: string | null,
+      used: number,
+      known?: number,
+    ): PanelKey => {
+      const here = activities.of(keyId)
+      return {
+        keyId,
+        subscriber,
+        tier: key?.tier ?? null,
+        used,
+        limit: known ?? key?.limit ?? limitOfTier(tiers(), key?.tier ?? '') ?? null,
+        here: here ? { ...here, lastUsedAt: isoOrNull(here.lastUsedAt) } : null,
+      }
+    }
+    const byUse = (keys: readonly PanelKey[]): PanelKey[] =>
+      keys.toSorted((one, other) => other.used - one.used).slice(0, mostShown)
+
+    const mostUsed = async (): Promise<PanelKey[]> => {
+      const { top } = await dayUsage()
+      const first = top.toSorted((one, other) => other.used - one.used).slice(0, mostShown)
+      return Promise.all(
+        first.map(async ({ keyId, used, limit }) => {
+          const key = await store.findKey(keyId)
+          const subscriber = key && (await store.findSubscriber(key.subscriberId))
+          return shown(key, keyId, subscriber?.name ?? null, used, limit)
+        }),
+      )
+    }
+    const found = async (): Promise<{ keys: PanelKey[]; isWhole: boolean }> => {
+      const deadline = performance.now() + searchForMs
+      const names = new Map((await store.listSubscribers()).map(({ id, name }) => [id, name]))
+      const text = wanted.toLowerCase()
+      const total = await store.countKeys()
+      const matching: KeyRecord[] = []
+      let from = 0
+      for (; from < total && matching.length < mostShown && performance.now() < deadline; from += keysRead) {
+        for (const key of await store.listKeys(from, keysRead))
+          if (`${key.id}\n${names.get(key.subscriberId) ?? ''}`.toLowerCase().includes(text))
+            matching.push(key)
+        await nextTurn()
+      }
+      const today = [calendar.dayOf(now())]
+      const keys = await Promise.all(
+        matching.map(async key => {
+          const [used = 0] = await store.usedOn(key.id, today)
+          return shown(key, key.id, names.get(key.subscriberId) ?? null, used)
+        }),
+      )
+      return { keys, isWhole: from >= total && keys.length <= mostShown }
+    }
+
+    const { keys, isWhole } = wanted === '' ? { keys: await mostUsed(), isWhole: true } : await found()
+    return { at: isoOf(now()), isWhole, keys: byUse(keys) }
+  }

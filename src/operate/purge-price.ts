@@ -1,0 +1,116 @@
+// What a purge costs: how much loading all of it again weighs, how much of that the budget has room for now, and how long all of it
+// takes at the budget. Cells are loaded again by demand, so this is the upper bound: what nobody asks for costs nothing. Reads the
+// store alone; the command and the ops listener tell the same.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import type { Config } from '../config/schema.ts'
+import { protocolIn } from '../provider/account.ts'
+import { type SpanName, spanMs } from '../provider/spending-windows.ts'
+import type { Store } from '../stores/store.ts'
+import { createBudgetAdmin, type Room } from './budget-admin.ts'
+
+/** Weight is the provider's, instants are ISO 8601 in UTC. */
+export type PurgePrice = {
+  readonly at: string
+  readonly kind: 'soft' | 'hard'
+  readonly cells: number
+  /** Those of them that the shared tier has now; the others are loaded when they are asked for, purged or not. */
+  readonly cached: number
+  /** Of loading all that is cached again. */
+  readonly weight: number
+  /** What these loads have of each limit; for a soft purge without the reserve, which is for cells with nothing cached. */
+  readonly windows: readonly {
+    readonly name: SpanName
+    readonly limit: number
+    readonly left: number
+    readonly resetsAt: string
+  }[]
+  readonly closedUntil: string | null
+  /** How many upstreams are behind the one whose budget this is: what it has no room for goes to them. */
+  readonly fallbacks: number
+  /** Of the cached cells, those that can be loaded now, and those that would be refused now. */
+  readonly fitsNow: number
+  readonly refusedNow: number
+  /** Of the cached cells, those that can be loaded now for one key, while others load too. */
+  readonly oneKeyNow: number
+  /** When all are loaded at the earliest, if the budget has nothing else to load; null where a limit has no room for a cell. */
+  readonly reloadedAt: string | null
+}
+
+// As many as a hard purge deletes at once.
+const countedAtOnce = 1_000
+
+/**
+ * @param keys of the entries that each upstream may have in the shared tier, in the order of the cells. A cell may have one of each: the
+ * count of what is cached is an upper bound then. @throws StoreError
+ */
+export const priceOf = async (
+  config: Config,
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { kind, keys }: { readonly kind: PurgePrice['kind']; readonly keys: readonly (readonly string[])[] },
+): Promise<PurgePrice> => {
+  let cached = 0
+  for (const ofUpstream of keys)
+    for (let i = 0; i < ofUpstream.length; i += countedAtOnce) {
+      cached += await store.countBytes(ofUpstream.slice(i, i + countedAtOnce))
+      await nextTurn()
+    }
+  const cells = keys[0]?.length ?? 0
+  cached = Math.min(cached, cells)
+  const { weightPerCell } = protocolIn(config)
+  const { windows, closedUntil } = await createBudgetAdmin(config, { store, clock }).room(
+    // Behind a soft purge something older is served until the load succeeds.
+    kind === 'soft' ? 'refresh' : 'cold',
+  )
+  const now = clock.now()
+  const leastOf = (roomIn: (window: Room) => number): number =>
+    closedUntil === null ? Math.min(cached, ...windows.map(roomIn)) : 0
+  const fitsNow = leastOf(({ cells }) => cells)
+  const endsAt = loadedAt(windows, cached, Math.max(now, closedUntil ?? 0))
+  return {
+    at: isoOf(now),
+    kind,
+    cells,
+    cached,
+    weight: cached * weightPerCell,
+    windows: windows.map(({ span: name, limit, left, endsAt }) => ({
+      name,
+      limit,
+      left,
+      resetsAt: isoOf(endsAt),
+    })),
+    closedUntil: closedUntil === null ? null : isoOf(closedUntil),
+    fallbacks: config.provider.fallbacks.length,
+    fitsNow,
+    refusedNow: cached - fitsNow,
+    oneKeyNow: leastOf(({ oneKey }) => oneKey),
+    reloadedAt: endsAt === null ? null : isoOf(endsAt),
+  }
+}
+
+type Limited = Pick<Room, 'span' | 'endsAt' | 'cells' | 'wholeCells'>
+
+/** When so many cells are loaded that take all the room of the windows from an instant on; null for never. */
+export const loadedAt = (windows: readonly Limited[], cells: number, from: number): number | null => {
+  const rooms = windows.map(window => ({ ...window }))
+  let [at, left] = [from, cells]
+  /** Begins the windows anew that are over. False where one of them will never have room. */
+  const goOn = (): boolean =>
+    rooms.every(room => {
+      if (room.endsAt > at) return true
+      const lengthMs = spanMs[room.span]
+      room.endsAt += (Math.floor((at - room.endsAt) / lengthMs) + 1) * lengthMs
+      room.cells = room.wholeCells
+      return room.cells > 0
+    })
+  while (goOn()) {
+    const fitting = Math.max(0, Math.min(left, ...rooms.map(room => room.cells)))
+    left -= fitting
+    for (const room of rooms) room.cells -= fitting
+    if (left === 0) return at
+    at = Math.max(...rooms.filter(room => room.cells <= 0).map(({ endsAt }) => endsAt))
+  }
+  return null
+}

@@ -1,0 +1,60 @@
+// The state of each of several upstreams, for /status and the CLI; nothing where there is one, whose state is that of the provider.
+
+import type { Upstream } from '../cache/upstream.ts'
+import { isoOf } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import type { Config } from '../config/schema.ts'
+import { upstreamsIn } from '../config/upstreams.ts'
+import { openBudget } from '../provider/account.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { SpendingStore } from '../stores/spending-store.ts'
+import type { StatusReport } from './listener/status-report.ts'
+
+type UpstreamStatus = StatusReport['upstreams'][number]
+
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))
+
+export const upstreamStatuses = ({
+  accounts,
+  inUse,
+}: Pick<Upstream, 'accounts' | 'inUse'>): UpstreamStatus[] =>
+  accounts.all.flatMap(({ name, account: { breaker, budget, lastRequests } }) => {
+    if (name === undefined) return []
+    const { state, openUntil } = breaker.state()
+    const { successAt, failure } = lastRequests
+    const spending = budget.state()
+    return [
+      {
+        name,
+        inUse: inUse().name === name,
+        circuit: state,
+        retryAt: isoOrNull(openUntil ?? spending.closedUntil),
+        lastSuccessAt: isoOrNull(successAt),
+        lastFailure: failure && { ...failure, at: isoOf(failure.at) },
+        ...spendingStatus(spending),
+      },
+    ]
+  })
+
+/** What the store knows of the upstreams of a configuration. @throws StoreError */
+export const upstreamStatusesOfStore = async (
+  config: Config,
+  store: SpendingStore,
+  clock: Clock,
+): Promise<UpstreamStatus[]> => {
+  if (config.provider.fallbacks.length === 0) return []
+  const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
+  return Promise.all(
+    upstreamsIn(config).map(async ({ name, config: own }) => {
+      const budget = openBudget(own, { store, clock, instances: () => undefined, observer })
+      await budget.reconcile()
+      const unknown = { inUse: null, circuit: null, lastSuccessAt: null, lastFailure: null }
+      return { name, ...unknown, retryAt: isoOrNull(budget.closedUntil()), ...spendingStatus(budget.state()) }
+    }),
+  )
+}
+
+const spendingStatus = ({ windows, closedUntil, closedBecause }: BudgetState) => ({
+  closure: closedUntil === null ? null : { until: isoOf(closedUntil), reason: closedBecause },
+  windows: windows.map(window => ({ ...window, resetsAt: isoOf(window.resetsAt) })),
+})

@@ -1,0 +1,111 @@
+// The accounts of all upstreams, opened, started, changed and closed together, and the loads that go to one of them. With one
+// upstream its account loads as it is; with several failover.ts chooses.
+
+import type { Config } from '../config/schema.ts'
+import { type UpstreamConfig, upstreamsIn } from '../config/upstreams.ts'
+import type { Cell } from '../weather/cell.ts'
+import { type Account, type AccountObserver, type AccountParts, openAccount } from './account.ts'
+import { createFailover } from './failover.ts'
+import type { ModelRun } from './protocol.ts'
+import type { Urgency } from './queue.ts'
+
+/** An upstream that is open. */
+export type OpenUpstream = {
+  /** What consumers and operators see of it; undefined where it is the only one, which nothing needs to tell from others. */
+  readonly name: string | undefined
+  /** The settings of its own, in those of the gateway. */
+  readonly config: Config
+  readonly account: Account
+}
+
+export type AccountsParts = Omit<AccountParts, 'observer' | 'queueForMs'> & {
+  /** @param fallback its name; undefined for the first upstream */
+  readonly observerOf: (fallback: string | undefined) => AccountObserver
+}
+
+// Where another upstream is behind it. A call that hangs, and a second one that was queued behind it, leave time for that one
+// within `cache.waitFor`; the circuit opens behind the two.
+const callsWithinWait = 3
+const failuresInARow = 2
+
+const noRuns: readonly ModelRun[] = []
+
+export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsParts) => {
+  const { clock } = parts
+  const { refusedForMs } = config.provider
+  // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+  const queueForMs = config.cache.waitForMs / 2
+  const configs = upstreamsIn(config)
+  const isAlone = configs.length === 1
+  const open = ({ name, config: own }: UpstreamConfig, i: number) => {
+    const observer = observerOf(i === 0 ? undefined : name)
+    if (isAlone) return { name, config: own, account: openAccount(own, { ...parts, observer, queueForMs }) }
+    const isLast = i === configs.length - 1
+    const { provider: settings, cache } = own
+    const breaker = { ...settings.breaker, after: Math.min(settings.breaker.after, failuresInARow) }
+    const account = openAccount(isLast ? own : { ...own, provider: { ...settings, breaker } }, {
+      ...parts,
+      observer,
+      queueForMs: 0,
+      longestCallMs: isLast ? undefined : cache.waitForMs / callsWithinWait,
+    })
+    return { name, config: own, account }
+  }
+  const [primary, ...others] = configs
+  const first = open(primary, 0)
+  const named = [first, ...others.map((each, i) => open(each, i + 1))] as const
+  const failover = isAlone ? undefined : createFailover(named, { queueForMs, refusedForMs }, clock)
+  const all: readonly OpenUpstream[] = failover ? named : [{ ...first, name: undefined }]
+  const byName = new Map(named.map(each => [each.name, each]))
+  const { provider } = first.account
+  const [only] = all as readonly [OpenUpstream]
+
+  return {
+    /** The first one, whose limits, runs and pass-through are those of a gateway without fallbacks. */
+    first: first.account,
+    /** In their order. */
+    all,
+    /** Who the accounts are: gateways with the same ones fail together. */
+    id: isAlone
+      ? first.account.name
+      : all
+          .map(({ account }) => account.name)
+          .toSorted()
+          .join(' '),
+    /** Asks for a cell, of the first upstream that can. @throws ProviderError */
+    load: failover
+      ? <Result>(cell: Cell, urgency: Urgency, ask: (upstream: OpenUpstream) => Promise<Result>) =>
+          failover.load(cell, urgency, ask)
+      : <Result>(_: Cell, __: Urgency, ask: (upstream: OpenUpstream) => Promise<Result>) => ask(only),
+    expedite: failover?.expedite ?? provider.expedite,
+    heldBack: failover?.heldBack ?? provider.heldBack,
+    /** The upstream that loads what is asked for now. @param demandPerDay the weight of a day's demand */
+    inUse: (demandPerDay: number): OpenUpstream => failover?.inUse(demandPerDay) ?? only,
+    /** The model runs that decide on entries of an upstream. */
+    runsOf: (name: string | undefined): readonly ModelRun[] =>
+      (name === undefined ? first : byName.get(name))?.account.runs?.recent() ?? noRuns,
+    /** Whether a limit that a load met then holds no more. */
+    isLifted: (at: number): boolean => all.some(({ account }) => account.budget.isLifted(at)),
+    applyBudgets: (next: Config): void => {
+      for (const [i, own] of upstreamsIn(next).entries()) all[i]?.account.applyBudget(own.config)
+    },
+    applyHorizon: (next: Config): void => {
+      for (const { account } of all) account.applyHorizon(next)
+    },
+    poll: async (): Promise<void> => {
+      await Promise.all(all.map(({ account }) => account.runs?.poll()))
+    },
+    reconcile: async (): Promise<void> => {
+      await Promise.all(all.map(({ account }) => account.budget.reconcile()))
+    },
+    /** Resolves when no request to any of them is under way. */
+    settled: async (): Promise<void> => {
+      // In their order, which loads follow.
+      for (const { account } of all) await account.provider.settled()
+    },
+    isSettled: (): boolean => all.every(({ account }) => account.budget.isSettled()),
+    close: async (): Promise<void> => {
+      await Promise.all(all.map(({ account }) => account.close()))
+    },
+  }
+}

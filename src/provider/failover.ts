@@ -1,0 +1,154 @@
+// Which upstream loads a cell: the first one that can. The next one is asked only after the one before has refused or failed, never
+// beside it. One whose circuit is not closed is left out, so that nothing but its probe is sent there, and so is one that refused
+// the cell a while ago. accounts.ts opens the upstreams.
+
+import { after, type Clock } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
+import type { Cell } from '../weather/cell.ts'
+import type { Breaker } from './breaker.ts'
+import type { Budget } from './budget.ts'
+import type { Provider } from './client.ts'
+import { OutOfBudgetError, ProviderError, type ProviderErrorCode, ShareUsedUpError } from './errors.ts'
+import type { Urgency } from './queue.ts'
+
+/** An upstream as far as the choice needs it. */
+export type FailoverUpstream = {
+  readonly name: string
+  readonly account: {
+    readonly provider: Pick<Provider, 'expedite' | 'heldBack'>
+    readonly breaker: Pick<Breaker, 'state'>
+    readonly budget: Pick<Budget, 'closedUntil' | 'stretch'>
+  }
+}
+
+export type FailoverOptions = {
+  /** How long a cold cell waits for the next window of a budget when no upstream has room. */
+  readonly queueForMs: number
+  /** How long an upstream is left out for a cell that it refused. */
+  readonly refusedForMs: number
+}
+
+// What nobody waits for is loaded when the minute is over: another upstream would answer for the rest of an hour or a run.
+const soonMs = 65_000
+const maxRefused = 10_000
+
+const ofBudget: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited', 'key_share_used_up'])
+
+type Failed = { readonly name: string; readonly error: ProviderError }
+
+/** @param upstreams in their order, two or more */
+export const createFailover = <Upstream extends FailoverUpstream>(
+  upstreams: readonly [Upstream, ...Upstream[]],
+  { queueForMs, refusedForMs }: FailoverOptions,
+  clock: Clock,
+) => {
+  /** When each upstream refused a cell last, ms since the epoch. */
+  const refused = new Map<string, number>()
+  const keyOf = ({ name }: Upstream, { id }: Cell): string => `${name} ${id}`
+  const recordRefusal = (upstream: Upstream, cell: Cell): void => {
+    if (refused.size >= maxRefused) refused.clear()
+    refused.set(keyOf(upstream, cell), clock.now())
+  }
+  const hasRefused = (upstream: Upstream, cell: Cell): boolean => {
+    const at = refused.get(keyOf(upstream, cell))
+    // A clock that was set back since would lengthen it.
+    return at !== undefined && Math.abs(clock.now() - at) < refusedForMs
+  }
+  const isClosed = ({ account }: Upstream): boolean => account.breaker.state().state === 'closed'
+
+  /** Those to ask, in their order. A cell that somebody waits for tries what is left out in the end. */
+  const orderFor = (cell: Cell, urgency: Urgency): readonly Upstream[] => {
+    const usable = upstreams.filter(upstream => isClosed(upstream) && !hasRefused(upstream, cell))
+    if (usable.length === 0) return upstreams
+    return urgency === 'cold' ? [...usable, ...upstreams.filter(each => !usable.includes(each))] : usable
+  }
+  const isSoon = ({ code, retryAt }: ProviderError): boolean =>
+    ofBudget.has(code) && retryAt !== undefined && retryAt - clock.now() <= soonMs
+
+  const tryAll = async <Result>(
+    cell: Cell,
+    urgency: Urgency,
+    ask: (upstream: Upstream) => Promise<Result>,
+  ): Promise<{ readonly result: Result } | { readonly error: ProviderError }> => {
+    const failed: Failed[] = []
+    for (const upstream of orderFor(cell, urgency))
+      try {
+        return { result: await ask(upstream) }
+      } catch (error) {
+        // A fault of this program is no reason to ask somebody else.
+        if (!(error instanceof ProviderError)) throw error
+        failed.push({ name: upstream.name, error })
+        if (error.code === 'provider_refused') recordRefusal(upstream, cell)
+        if (urgency !== 'cold' && isSoon(error)) break
+      }
+    return { error: together(failed) }
+  }
+
+  return {
+    /**
+     * What the first upstream gives that can. A cold cell waits for room in a budget where all of them are without.
+     * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
+     */
+    load: async <Result>(
+      cell: Cell,
+      urgency: Urgency,
+      ask: (upstream: Upstream) => Promise<Result>,
+    ): Promise<Result> => {
+      for (let leftMs = queueForMs; ; ) {
+        const outcome = await tryAll(cell, urgency, ask)
+        if ('result' in outcome) return outcome.result
+        const { code, retryAt } = outcome.error
+        const waitMs = Math.max(20, (retryAt ?? Number.POSITIVE_INFINITY) - clock.now())
+        if (urgency !== 'cold' || !ofBudget.has(code) || waitMs > leftMs) throw outcome.error
+        leftMs -= waitMs
+        await new Promise<void>(resolve => after(clock, waitMs, resolve))
+      }
+    },
+    /** A consumer now waits for a cell that was queued as less urgent: whichever upstream it is queued for. */
+    expedite: (cell: Cell, consumer: string | undefined): void => {
+      for (const { account } of upstreams) account.provider.expedite(cell, consumer)
+    },
+    /** Why nothing is loaded for a consumer now; undefined while an upstream would load. */
+    heldBack: (consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined => {
+      const closed = upstreams.filter(isClosed)
+      let soonest: ShareUsedUpError | undefined
+      for (const { account } of closed.length > 0 ? closed : upstreams) {
+        const held = account.provider.heldBack(consumer, urgency)
+        if (!held) return undefined
+        if (!soonest || (held.retryAt ?? 0) < (soonest.retryAt ?? 0)) soonest = held
+      }
+      return soonest
+    },
+    /**
+     * The upstream that loads what is asked for now: the first whose circuit is closed, and whose budget is open and lasts
+     * for this demand of a day; the first one where none is.
+     */
+    inUse: (demandPerDay: number): Upstream =>
+      upstreams.find(
+        upstream =>
+          isClosed(upstream) &&
+          upstream.account.budget.closedUntil() === null &&
+          Number.isFinite(upstream.account.budget.stretch(Math.max(demandPerDay, 1))),
+      ) ?? upstreams[0],
+  }
+}
+
+/**
+ * The failures of all upstreams as one. A used-up share concerns one consumer, for whom the others may have room. What can be tried
+ * again at a known instant says when; a failure without one has a backoff of its own.
+ */
+const together = (failed: readonly Failed[]): ProviderError => {
+  const errors = failed.map(({ error }) => error)
+  const soonest = errors.reduce((one, other) => ((other.retryAt ?? 0) < (one.retryAt ?? 0) ? other : one))
+  if (errors.length === 1) return soonest
+  const share = errors.find(error => error instanceof ShareUsedUpError)
+  if (share) {
+    const instants = errors.flatMap(({ retryAt }) => retryAt ?? [])
+    return new ShareUsedUpError(share.consumer, Math.min(...instants))
+  }
+  if (errors.every(error => error instanceof OutOfBudgetError))
+    return new OutOfBudgetError(soonest.retryAt ?? null)
+  const message = failed.map(({ name, error }) => `${name}: ${messageOf(error)}`).join('; ')
+  const { code, retryAt } = soonest
+  return new ProviderError(code, message, { cause: soonest, ...(retryAt !== undefined && { retryAt }) })
+}

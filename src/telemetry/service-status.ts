@@ -1,0 +1,72 @@
+// How the service is, for the consumers' status page: how fresh the weather in demand is, the newest model run, what is out and
+// since when, and the last days. Shares, ages and instants alone: nothing that names a host, an instance or a key, and no amount
+// of traffic. Freshness is that of this gateway's memory, outages and days are those of the fleet.
+
+import type { Timelines } from '../cache/upstream.ts'
+import { minuteMs } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
+import type { ModelRun } from '../provider/protocol.ts'
+import type { OutageKind, ServiceDay, ServiceDays } from './service-days.ts'
+
+export type { ServiceDay } from './service-days.ts'
+
+/** Instants in ms since the epoch, to the minute. */
+export type ServiceStatus = {
+  readonly at: number
+  /** Of the cells in demand; null without any. Ages of what is held of them; in ms. */
+  readonly freshShare: number | null
+  readonly medianAgeMs: number | null
+  readonly oldestAgeMs: number | null
+  /** When the newest run of the provider's model began; null where runs are not followed, or none is known. */
+  readonly runAt: number | null
+  /** Since when each is out; null while it is not. */
+  readonly outSince: { readonly [Kind in OutageKind]: number | null }
+  /** Newest first. */
+  readonly days: readonly ServiceDay[]
+}
+
+export type FleetOutage = { readonly outage: OutageKind; readonly since: number }
+
+// More cells than the box has at the usual size.
+const mostCells = 10_000
+
+const toMinute = (ms: number): number => Math.floor(ms / minuteMs) * minuteMs
+
+export const createServiceStatus =
+  ({
+    timelines,
+    runs,
+    outages,
+    days,
+    clock,
+  }: {
+    readonly timelines: Pick<Timelines, 'mostRequested' | 'overview'>
+    readonly runs: { newest(): ModelRun | undefined } | undefined
+    /** Over the fleet. */
+    readonly outages: () => Promise<readonly FleetOutage[]>
+    readonly days: Pick<ServiceDays, 'days'>
+    readonly clock: Clock
+  }) =>
+  async (): Promise<ServiceStatus> => {
+    const [on, last] = await Promise.all([outages(), days.days()])
+    const now = clock.now()
+    const cells = timelines.mostRequested(mostCells).map(({ cell }) => timelines.overview(cell))
+    const ages = cells
+      .flatMap(({ fetchedAt }) => (fetchedAt === null ? [] : [Math.max(0, now - fetchedAt)]))
+      .sort((one, other) => one - other)
+    const ageAt = (i: number): number | null => (ages[i] === undefined ? null : toMinute(ages[i]))
+    const since = (kind: OutageKind): number | null => {
+      const of = on.filter(({ outage }) => outage === kind)
+      return of.length === 0 ? null : toMinute(Math.min(...of.map(each => each.since)))
+    }
+    return {
+      at: toMinute(now),
+      freshShare:
+        cells.length === 0 ? null : cells.filter(({ state }) => state === 'fresh').length / cells.length,
+      medianAgeMs: ageAt(Math.floor((ages.length - 1) / 2)),
+      oldestAgeMs: ageAt(ages.length - 1),
+      runAt: runs?.newest()?.initialisedAt ?? null,
+      outSince: { provider: since('provider'), store: since('store') },
+      days: last,
+    }
+  }

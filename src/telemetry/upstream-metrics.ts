@@ -1,0 +1,77 @@
+// The metrics of several upstreams, by their names, and none of them where there is one: the series of the provider are those of
+// the first upstream in either case.
+
+import type { OpenUpstream } from '../provider/accounts.ts'
+import type { Counters } from './counters.ts'
+import { pairs, providerFailures } from './label-values.ts'
+
+export type UpstreamMetrics = ReturnType<typeof createUpstreamMetrics>
+
+/** What is read at each scrape. */
+export type WatchedUpstreams = {
+  readonly accounts: {
+    readonly all: readonly {
+      readonly name: string | undefined
+      readonly account: Pick<OpenUpstream['account'], 'breaker' | 'budget'>
+    }[]
+  }
+  inUse(): { readonly name: string | undefined }
+}
+
+/** @param names of the upstreams, the first one first; none where there is one */
+export const createUpstreamMetrics = (
+  { countBy, gauge, gaugeBy }: Pick<Counters, 'countBy' | 'gauge' | 'gaugeBy'>,
+  names: readonly string[],
+) => {
+  let watched: WatchedUpstreams | undefined
+  const of = (read: (each: WatchedUpstreams['accounts']['all'][number]['account']) => number) => () =>
+    (watched?.accounts.all ?? []).flatMap(({ name, account }) =>
+      name === undefined ? [] : [[name, read(account)] as const],
+    )
+  const request = countBy(
+    'abohawa_upstream_requests_total',
+    'Requests to each of several upstreams by outcome: ok, or what went wrong.',
+    ['upstream', 'outcome'],
+    pairs(names, ['ok', 'left', ...providerFailures]),
+  )
+  const loaded = countBy(
+    'abohawa_upstream_loads_total',
+    'Cells that were loaded from each of several upstreams.',
+    ['upstream'],
+    names.map(name => [name]),
+  )
+  gauge(
+    'abohawa_upstream_in_use',
+    'Which upstream loads what is asked for now: 0 for the first, 1 for the first fallback and so on.',
+    () => Math.max(0, names.indexOf(watched?.inUse().name ?? '')),
+  )
+  gaugeBy(
+    'upstream',
+    'abohawa_upstream_circuit_closed',
+    '1 while the circuit to each of several upstreams is closed.',
+    of(({ breaker }) => Number(breaker.state().state === 'closed')),
+  )
+  gaugeBy(
+    'upstream',
+    'abohawa_upstream_budget_used_share',
+    'Share of the fullest window of the budget of each of several upstreams that is spent; NaN without limits.',
+    of(({ budget }) => {
+      const shares = budget.state().windows.map(({ used, limit }) => used / limit)
+      return shares.length === 0 ? Number.NaN : Math.max(...shares)
+    }),
+  )
+  gaugeBy(
+    'upstream',
+    'abohawa_upstream_limited_until_timestamp_seconds',
+    'Until when nothing is sent to each of several upstreams, because it said that a limit is reached; 0 while requests are sent.',
+    of(({ budget }) => (budget.closedUntil() ?? 0) / 1000),
+  )
+  return {
+    names,
+    request,
+    loaded,
+    watch: (upstreams: WatchedUpstreams): void => {
+      watched = upstreams
+    },
+  }
+}

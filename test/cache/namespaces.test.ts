@@ -1,0 +1,90 @@
+// Entries of several upstreams in one store: which of them a read takes, and where a write goes.
+
+import t from 'tap'
+import type { Entry, Freshness } from '../../src/cache/freshness.ts'
+import { joinTiers } from '../../src/cache/namespaces.ts'
+
+const entry = (upstream: string, fetchedAt: number): Entry<string> => ({
+  ...{
+    value: `${upstream}@${fetchedAt}`,
+    bytes: 1,
+    fetchedAt,
+    jitter: 0,
+    generation: 0,
+    run: null,
+    upstream,
+  },
+})
+
+const setUp = (names: readonly [string, ...string[]]) => {
+  const bytes = new Map<string, Entry<string>>()
+  const states = new Map<string, Freshness>()
+  const written: string[] = []
+  let reads = 0
+  let isHeld = true
+  const tier = {
+    name: 'redis',
+    get: async (key: string, isWanted: (found: Entry<string>) => boolean = () => true) => {
+      reads += 1
+      const found = bytes.get(key)
+      return found && isWanted(found) ? found : undefined
+    },
+    set: async (key: string, _: Entry<string>, holder?: string) => {
+      written.push(`${key} ${holder ?? 'without a lease'}`)
+      return true
+    },
+  }
+  const [first, ...others] = names.map(name => ({ upstream: name, namespace: `of-${name}`, tier }))
+  if (!first) throw new Error('no upstream')
+  const shared = joinTiers([first, ...others], {
+    store: { renewLease: async (key: string) => (key === 'of-a:x' ? isHeld : false) },
+    leaseForMs: 1_000,
+    stateOf: (_, { value }) => states.get(value as string) ?? 'fresh',
+  })
+  return {
+    ...{ bytes, states, written, shared, tier },
+    reads: () => reads,
+    loseLease: () => {
+      isHeld = false
+    },
+  }
+}
+
+t.test('the tier of one upstream is that tier', async t => {
+  const { shared, tier } = setUp(['a'])
+  t.equal(shared, tier)
+})
+
+t.test('a read takes the newest entry that can be served, and then asks whether it is wanted', async t => {
+  const { bytes, states, shared, reads } = setUp(['a', 'b', 'c'])
+  const found = async () => (await shared.get('of-a:x'))?.value
+  t.equal(await found(), undefined)
+  t.equal(reads(), 3)
+  bytes.set('of-a:x', entry('a', 10))
+  t.equal(await found(), 'a@10')
+  bytes.set('of-b:x', entry('b', 20))
+  bytes.set('of-b:y', entry('b', 99))
+  t.equal(await found(), 'b@20')
+  states.set('b@20', 'stale')
+  t.equal(await found(), 'b@20', 'never back to an older one')
+  const isFresh = ({ fetchedAt }: { fetchedAt: number }) => fetchedAt < 15
+  t.equal(await shared.get('of-a:x', isFresh), undefined, 'an older one ends no refresh of a newer one')
+  states.set('b@20', 'expired')
+  t.equal(await found(), 'a@10')
+  states.set('a@10', 'expired')
+  t.equal(await found(), 'b@20')
+  bytes.set('of-c:x', entry('c', 5))
+  t.equal(await found(), 'c@5')
+})
+
+t.test('a write goes to the namespace of its upstream, under the lease of the cell', async t => {
+  const { shared, written, loseLease } = setUp(['a', 'b'])
+  t.equal(await shared.set('of-a:x', entry('a', 1), 'holder'), true)
+  t.equal(await shared.set('of-a:x', entry('b', 1), 'holder'), true)
+  t.equal(await shared.set('of-a:x', entry('b', 1)), true)
+  const expected = ['of-a:x holder', 'of-b:x without a lease', 'of-b:x without a lease']
+  t.strictSame(written, expected)
+  loseLease()
+  t.equal(await shared.set('of-a:x', entry('b', 1), 'holder'), false, 'who lost it writes nothing')
+  t.strictSame(written, expected)
+})

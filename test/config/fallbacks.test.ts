@@ -1,0 +1,146 @@
+// `provider.fallbacks`: a list of accounts, in a file and in a variable, its keys outside of both, and which changes are live.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { upstreamsIn } from '../../src/config/upstreams.ts'
+import { changesBetween, describeConfig, valuesOf, withValuesOf } from '../../src/config/values.ts'
+import { faultsOfTexts, loadTexts } from './load-text.ts'
+
+const list = `x-free: &free { perMinute: null, perHour: null, perDay: 900 }
+provider:
+  baseUrl: http://own:8090
+  fallbacks:
+    - baseUrl: https://customer-api.open-meteo.com
+      name: customer
+      apiKey: hunter2
+      timeout: 3s
+      budget: *free
+    - &public {}
+`
+
+t.test('a fallback has what an account has, with its defaults', async t => {
+  const config = loadTexts(t, { files: [list] })
+  const [own, customer, publicOne, ...more] = upstreamsIn(config)
+  t.equal(more.length, 0)
+  t.match(own, { name: 'primary', config: { provider: { baseUrl: 'http://own:8090', fallbacks: [] } } })
+  t.match(customer, {
+    name: 'customer',
+    config: {
+      provider: {
+        ...{ baseUrl: 'https://customer-api.open-meteo.com', apiKey: 'hunter2', timeoutMs: 3_000 },
+        ...{ maxConcurrent: 1, budget: { perMinute: null, perDay: 900, reserve: 0.1 }, retries: 2 },
+      },
+      cache: config.cache,
+    },
+  })
+  t.match(publicOne, {
+    name: 'fallback-2',
+    config: { provider: { baseUrl: 'https://api.open-meteo.com', apiKey: null, timeoutMs: 10_000 } },
+  })
+  const alone = loadConfig({ files: [], env: {} })
+  t.equal(upstreamsIn(alone)[0].config, alone, 'without fallbacks the configuration is as it is')
+})
+
+t.test('a list in a variable is that of a file', async t => {
+  const env = {
+    ABOHAWA_PROVIDER__FALLBACKS: '[{ baseUrl: "http://b", budget: { perDay: 7 } }, { baseUrl: "http://c" }]',
+  }
+  t.match(loadTexts(t, { env }).provider.fallbacks, [
+    { baseUrl: 'http://b', budget: { perDay: 7, perHour: 5_000 } },
+    { baseUrl: 'http://c' },
+  ])
+})
+
+t.test(
+  'keys are hidden wherever settings are shown, and a printed configuration can be loaded again',
+  async t => {
+    const config = loadTexts(t, { files: [list] })
+    const shown = describeConfig(config)
+    const values = valuesOf(config).map(({ path, shown: value }) => `${path} ${value}`)
+    for (const text of [shown, ...values]) t.notMatch(text, /hunter2/)
+    t.match(shown, /name: customer/)
+    t.match(loadTexts(t, { files: [shown] }).provider.fallbacks, [{ apiKey: '***', name: 'customer' }, {}])
+    const wrong = list.replace('hunter2', '"hunter2 b"')
+    t.strictSame(faultsOfTexts(t, { files: [wrong] }), [
+      'one.yaml:7:15: provider.fallbacks[0].apiKey is "***", but must be text without blanks (in quotes if it is all digits), or null',
+    ])
+  },
+)
+
+t.test('a key is read from a file of its own, in place of one in the list', async t => {
+  const folder = t.testdir()
+  writeFileSync(join(folder, 'key'), 'from-file\n')
+  writeFileSync(join(folder, 'blank'), 'two words')
+  const file = join(folder, 'config.yaml')
+  const load = (key: string) => {
+    const item = `{ baseUrl: http://b, apiKey: other, apiKeyFile: "${join(folder, key)}" }`
+    writeFileSync(file, `provider: { fallbacks: [${item}] }`)
+    return loadConfig({ files: [file], env: {} })
+  }
+  const config = load('key')
+  t.equal(config.provider.fallbacks[0]?.apiKey, 'from-file')
+  t.notMatch(describeConfig(config), /from-file/)
+  const place = `${file}:1:24: provider.fallbacks[0].apiKey`
+  const faultOf = (file: string) => {
+    try {
+      return load(file) && ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  t.equal(
+    faultOf('none'),
+    `${place} is to be read from "${folder}/none", which can't be read: there is no such file`,
+  )
+  t.equal(faultOf('blank'), `${place} in its file is not a key, but must be text without blanks`)
+})
+
+const faults: Record<string, [text: string, fault: string]> = {
+  'an unknown name in an item': [
+    '[{ url: http://b }]',
+    'one.yaml:1:27: provider.fallbacks[0].url is not a known setting; did you mean redis.url?',
+  ],
+  'a wrong value in an item': [
+    '[{ baseUrl: http://b, budget: { perDay: 0 } }]',
+    'one.yaml:1:64: provider.fallbacks[0].budget.perDay is 0, but must be a whole number from 1 to 1000000000, or null for no limit',
+  ],
+  'a URL twice': [
+    '[{ baseUrl: http://b }, { baseUrl: http://b, name: c }]',
+    'one.yaml:1:24: provider.fallbacks[1].baseUrl is that of fallback-1 too, but each upstream needs a URL of its own',
+  ],
+  'the URL of the first': [
+    '[{}]',
+    'one.yaml:1:24: provider.fallbacks[0].baseUrl is that of primary too, but each upstream needs a URL of its own',
+  ],
+  'a name twice': [
+    '[{ baseUrl: http://b, name: primary }]',
+    'one.yaml:1:24: provider.fallbacks[0] has the name primary, but each upstream needs a name of its own',
+  ],
+  'more than a read of the cache should look for': [
+    `[${Array.from({ length: 9 }, (_, i) => `{ baseUrl: "http://b${i}" }`).join(', ')}]`,
+    'one.yaml:1:24: provider.fallbacks is a list, but must be a list of up to 8 upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]',
+  ],
+  'text in place of a map': [
+    '[http://b]',
+    'one.yaml:1:25: provider.fallbacks[0] is "http://b", but must be a map of baseUrl, apiKey, timeout, maxConcurrent, maxPointsPerRequest, budget, name, apiKeyFile',
+  ],
+}
+for (const [what, [text, fault]] of Object.entries(faults))
+  t.test(`${what} is one sentence with its place`, async t => {
+    t.strictSame(faultsOfTexts(t, { files: [`provider: { fallbacks: ${text} }`] }), [fault])
+  })
+
+t.test('budgets of fallbacks are live, and everything else of them needs a restart', async t => {
+  const started = loadTexts(t, { files: [list] })
+  const effectOf = (text: string) =>
+    changesBetween(started, loadTexts(t, { files: [text] })).map(({ path, effect }) => [path, effect])
+  const raised = list.replace('perDay: 900', 'perDay: 901')
+  t.strictSame(effectOf(raised), [['provider.fallbacks', 'live']])
+  t.strictSame(effectOf(list.replace('3s', '4s')), [['provider.fallbacks', 'restart']])
+  t.strictSame(effectOf(list.replace('    - &public {}\n', '')), [['provider.fallbacks', 'restart']])
+  const next = withValuesOf(started, loadTexts(t, { files: [raised] }), ['provider.fallbacks'])
+  t.equal(next.provider.fallbacks[0]?.budget.perDay, 901)
+  t.equal(next.provider.fallbacks[0]?.apiKey, 'hunter2')
+})

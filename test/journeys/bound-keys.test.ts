@@ -1,0 +1,153 @@
+// Keys that may do less, on a real gateway behind a proxy that it trusts: origins of web pages, addresses of clients, endpoints;
+// what is counted, and how a change takes effect. One request after the other in test/keys/restrictions.test.ts.
+
+import t, { type Test } from 'tap'
+import type { GivenTerms } from '../../src/keys/key-terms.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { type RequestOptions, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t)
+const page = 'https://app.example.org'
+const path = '/weather/district/3026'
+
+const start = async (t: Test, env: Record<string, string> = {}) => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1',
+      ABOHAWA_SERVER__CORS__ORIGINS: `${page},https://other.example.org`,
+      // What is logged of an address has nothing to do with what a key is bound to.
+      ABOHAWA_LOG__CLIENT_ADDRESS: 'none',
+      ...env,
+    },
+  })
+  const keyWith = async (terms: GivenTerms) => {
+    const { id, key } = await gateway.administration.createKey('Bound', 'free')
+    await gateway.administration.setKey(id, terms)
+    return { id, key }
+  }
+  const get = (key: string, headers: Record<string, string>, given = path, more: RequestOptions = {}) =>
+    gateway.get(given, { key, headers: { 'x-forwarded-proto': 'https', ...headers }, ...more })
+  return { gateway, keyWith, get }
+}
+
+t.test('a key of web pages is refused without their origin, which the page can read', async t => {
+  const { gateway, keyWith, get } = await start(t)
+  const { id, key } = await keyWith({ restrictions: { origins: [page, 'https://*.shop.example'] } })
+  const good = await get(key, { origin: page })
+  t.match(good, { status: 200, headers: { 'access-control-allow-origin': page } })
+  t.match(await get(key, { origin: 'https://dhaka.shop.example' }), { status: 200 })
+  const origin = 'https://other.example.org'
+  const other = await get(key, { origin })
+  t.match(other, {
+    status: 403,
+    headers: {
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': /x-ratelimit-remaining/,
+      'x-ratelimit-remaining': '97',
+      ratelimit: '"daily";r=97;t=43200',
+      'cache-control': 'no-store',
+    },
+    body: {
+      error: `the header origin is "${origin}"; allowed with this key: ${page}, https://*.shop.example`,
+      code: 'key_origin_not_allowed',
+    },
+  })
+  const missing = await get(key, {})
+  t.match(missing, {
+    status: 403,
+    body: { error: /^the header origin is missing; allowed with this key: h/ },
+  })
+  t.match(await get(key, {}, path, { method: 'HEAD' }), { status: 403, text: '' })
+  t.match(await get(key, {}, path, { method: 'POST' }), { status: 403 }, 'before the method is looked at')
+  t.match(await get(key, {}, '/nowhere'), { status: 403 }, 'and before the path')
+  t.match(await get(key, { origin: page }, '/nowhere'), { status: 404 })
+  const preflight = { origin: page, 'access-control-request-method': 'GET' }
+  t.match(
+    await gateway.get(path, {
+      key: null,
+      method: 'OPTIONS',
+      headers: { 'x-forwarded-proto': 'https', ...preflight },
+    }),
+    { status: 204 },
+  )
+  const { usedToday } = await gateway.administration.showKey(id)
+  t.equal(usedToday, 8, 'a refusal takes a unit, as a 404 does')
+  t.equal(await gateway.metric('abohawa_admissions_total{decision="origin-not-allowed"}'), 5)
+  t.equal(
+    await gateway.metric('http_server_request_duration_seconds_count{endpoint="weather",status="403"}'),
+    3,
+  )
+  const lines = gateway.logged.filter(({ reason }) => reason === 'origin-not-allowed')
+  t.match(lines[0], { status: 403, keyId: id, endpoint: 'weather' })
+  t.equal(lines.length, 5)
+})
+
+t.test('a key of addresses is held against the client that the trusted proxy names', async t => {
+  const { gateway, keyWith, get } = await start(t)
+  const { key } = await keyWith({ restrictions: { addresses: ['203.0.113.0/24', '2001:db8::/32'] } })
+  const from = (...hops: string[]) => get(key, { 'x-forwarded-for': hops.join(', ') })
+  for (const hops of [
+    ['203.0.113.7'],
+    ['::ffff:203.0.113.7'],
+    ['2001:db8:5::1'],
+    ['203.0.113.7:51234'],
+    ['8.8.8.8', '203.0.113.7'],
+    ['203.0.113.7', '127.0.0.1'],
+  ])
+    t.equal((await from(...hops)).status, 200, hops.join(', '))
+  const sentence = (address: string) =>
+    `the address of the client is "${address}"; allowed with this key: the addresses that the operator has bound it to`
+  for (const [hops, address] of [
+    [['203.0.114.1'], '203.0.114.1'],
+    [['203.0.113.7', '8.8.8.8'], '8.8.8.8'],
+    [['2001:db9::1'], '2001:db9::1'],
+    [['unknown'], '127.0.0.1'],
+  ] as const) {
+    const body = { error: sentence(address), code: 'key_address_not_allowed' }
+    t.match(await from(...hops), { status: 403, body }, address)
+  }
+  t.match(await get(key, {}), { status: 403, body: { error: sentence('127.0.0.1') } }, 'the proxy itself')
+  t.equal(await gateway.metric('abohawa_admissions_total{decision="address-not-allowed"}'), 5)
+})
+
+t.test('a client that no proxy names can claim no address', async t => {
+  const { keyWith, get } = await start(t, {
+    ABOHAWA_SERVER__TRUSTED_PROXIES: '10.9.9.9',
+    ABOHAWA_SERVER__CORS__ORIGINS: '',
+  })
+  const { key } = await keyWith({ restrictions: { addresses: ['203.0.113.7'] } })
+  t.match(await get(key, { 'x-forwarded-for': '203.0.113.7' }), { status: 400 }, 'nor HTTPS')
+})
+
+t.test('a key of endpoints reaches these, and a change takes effect at once on what runs', async t => {
+  const { gateway, keyWith, get } = await start(t)
+  const { id, key } = await keyWith({ restrictions: { endpoints: ['weather', 'locations'] } })
+  const statusOf = async (given: string) => (await get(key, {}, given)).status
+  for (const given of [path, '/locations?type=division']) t.equal(await statusOf(given), 200, given)
+  for (const given of ['/forecast/district/3026', '/weather/coords/23.8/90.4', '/locations/division/30'])
+    t.equal(await statusOf(given), 403, given)
+  t.match((await get(key, {}, '/forecast/district/3026')).body, {
+    error: 'the endpoint is forecast; allowed with this key: weather, locations',
+    code: 'key_endpoint_not_allowed',
+  })
+  t.equal(await statusOf('/nowhere'), 404)
+  t.equal((await get(key, {}, '/weather/country/50')).status, 400)
+
+  await gateway.administration.setKey(id, { restrictions: { endpoints: ['forecast'] } })
+  await until('the change is in force', async () => (await statusOf('/forecast/district/3026')) === 200)
+  t.equal(await statusOf(path), 403)
+  await gateway.administration.setKey(id, { restrictions: { endpoints: null } })
+  await until('the key is bound to nothing', async () => (await statusOf(path)) === 200)
+  await gateway.administration.revokeKey(id)
+  await until('the key is revoked', async () => (await statusOf('/forecast/district/3026')) === 401)
+})
+
+t.test('a used-up quota is 429 whatever the key is bound to', async t => {
+  const { gateway, keyWith, get } = await start(t)
+  const { id, key } = await keyWith({ restrictions: { endpoints: ['forecast'] } })
+  await gateway.administration.setKey(id, { limit: 1 })
+  t.equal((await get(key, {})).status, 403)
+  t.equal((await get(key, {})).status, 429)
+})

@@ -1,0 +1,74 @@
+// What keys did of late: hours that pass, a clock that goes back, errors of the day, and no more keys than the bound.
+
+import t, { type Test } from 'tap'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { createKeyActivities, maxKeys } from '../../src/keys/key-activity.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const hour = 3_600_000
+
+const setUp = (_: Test) => {
+  const clock = manualClock()
+  return { clock, ...createKeyActivities(createCalendar('Asia/Dhaka'), clock) }
+}
+/** The hours up to the running one, without those before that are 0. */
+const hoursOf = (hours: readonly number[] = []) => hours.slice(hours.findIndex(count => count > 0))
+
+t.test('requests are counted by hour, for a day', t => {
+  const { clock, used, of } = setUp(t)
+  t.equal(of('key_1'), undefined)
+  used([
+    { keyId: 'key_1', count: 3 },
+    { keyId: 'key_2', count: 1 },
+    { keyId: 'key_1', count: 4 },
+  ])
+  const lastUsedAt = clock.now()
+  t.match(of('key_1'), { refusals: {}, lastUsedAt })
+  t.strictSame(hoursOf(of('key_1')?.hours), [7])
+  clock.advance(2 * hour)
+  used([{ keyId: 'key_1', count: 5 }])
+  t.strictSame(hoursOf(of('key_1')?.hours), [7, 0, 5])
+  clock.advance(21 * hour)
+  t.equal(of('key_1')?.hours.length, 24)
+  t.strictSame(hoursOf(of('key_1')?.hours).slice(0, 3), [7, 0, 5])
+  clock.advance(hour)
+  t.strictSame(hoursOf(of('key_1')?.hours).slice(0, 2), [5, 0])
+  clock.advance(48 * hour)
+  t.ok(of('key_1')?.hours.every(count => count === 0))
+  t.equal(of('key_2')?.lastUsedAt, lastUsedAt, 'when it was used stays')
+  t.end()
+})
+
+t.test('a clock that goes back leaves no count of an hour to come', t => {
+  const { clock, used, of } = setUp(t)
+  used([{ keyId: 'key_1', count: 3 }])
+  clock.advance(-5 * hour)
+  used([{ keyId: 'key_1', count: 2 }])
+  t.strictSame(hoursOf(of('key_1')?.hours), [2])
+  t.end()
+})
+
+t.test('errors are counted by code until local midnight', t => {
+  const { clock, refused, of } = setUp(t)
+  for (let i = 0; i < 3; i++) refused('key_1', 'quota_exhausted')
+  refused('key_1', 'place_not_found')
+  const expected = { quota_exhausted: 3, place_not_found: 1 }
+  t.match(of('key_1'), { refusals: expected, lastUsedAt: null })
+  clock.set('2026-11-21T17:59:59Z')
+  t.strictSame(of('key_1')?.refusals, expected)
+  clock.advance(1_000)
+  t.strictSame(of('key_1')?.refusals, {})
+  refused('key_1', 'key_revoked')
+  t.strictSame(of('key_1')?.refusals, { key_revoked: 1 })
+  t.end()
+})
+
+t.test('of very many keys those with most requests are kept', t => {
+  const { used, of } = setUp(t)
+  const name = (i: number) => `key_${i}`
+  for (let i = 0; i < 10 * maxKeys; i++) used([{ keyId: name(i), count: i % 10 === 0 ? 50 : 1 }])
+  const kept = Array.from({ length: 10 * maxKeys }, (_, i) => i).filter(i => of(name(i)))
+  t.ok(kept.length <= 1.25 * maxKeys + 1, `${kept.length} keys`)
+  t.ok(kept.filter(i => i % 10 === 0).length >= maxKeys - 30)
+  t.end()
+})

@@ -1,0 +1,193 @@
+// Which of several upstreams is asked for a cell, in which order, and what their failures are together.
+
+import t from 'tap'
+import type { BreakerState } from '../../src/provider/breaker.ts'
+import {
+  OutOfBudgetError,
+  ProviderError,
+  type ProviderErrorCode,
+  ShareUsedUpError,
+} from '../../src/provider/errors.ts'
+import { createFailover } from '../../src/provider/failover.ts'
+import type { Urgency } from '../../src/provider/queue.ts'
+import type { Cell, CellId } from '../../src/weather/cell.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const dhaka: Cell = { id: '23.8,90.4' as CellId, latitude: 23.8, longitude: 90.4 }
+const sylhet: Cell = { id: '24.9,91.9' as CellId, latitude: 24.9, longitude: 91.9 }
+
+const setUp = (names = ['a', 'b', 'c']) => {
+  const clock = manualClock()
+  const asked: string[] = []
+  const errors = new Map<string, () => Error>()
+  const state = new Map<string, { circuit: BreakerState; closedUntil: number | null; stretch: number }>()
+  const held = new Map<string, ShareUsedUpError>()
+  const expedited: string[] = []
+  const upstreamOf = (name: string) => {
+    const own = { circuit: 'closed' as BreakerState, closedUntil: null, stretch: 1 }
+    state.set(name, own)
+    return {
+      name,
+      account: {
+        provider: {
+          expedite: () => void expedited.push(name),
+          heldBack: () => held.get(name),
+        },
+        breaker: { state: () => ({ state: own.circuit, openUntil: null }) },
+        budget: { closedUntil: () => own.closedUntil, stretch: () => own.stretch },
+      },
+    }
+  }
+  const [first, ...others] = names.map(upstreamOf)
+  if (!first) throw new Error('no upstream')
+  const failover = createFailover([first, ...others], { queueForMs: 200, refusedForMs: 600_000 }, clock)
+  return {
+    ...{ clock, errors, held, expedited, failover },
+    of: (name: string) =>
+      state.get(name) as { circuit: BreakerState; closedUntil: number | null; stretch: number },
+    /** Who was asked for a cell, in order, and what came of it. */
+    load: async (urgency: Urgency = 'cold', cell = dhaka) => {
+      asked.length = 0
+      const outcome = await failover
+        .load(cell, urgency, async ({ name }) => {
+          asked.push(name)
+          const error = errors.get(name)
+          if (error) throw error()
+          return name
+        })
+        .catch((error: Error) => error)
+      return { outcome, asked: asked.join('') }
+    },
+  }
+}
+const failing = (code: ProviderErrorCode, retryAt?: number) => () =>
+  new ProviderError(code, `it is ${code}`, retryAt === undefined ? {} : { retryAt })
+
+t.test('the first is asked alone while it answers, and each next one only after the one before', async t => {
+  const { errors, load } = setUp()
+  t.strictSame(await load(), { outcome: 'a', asked: 'a' })
+  errors.set('a', failing('provider_timeout'))
+  t.strictSame(await load(), { outcome: 'b', asked: 'ab' })
+  errors.set('b', failing('provider_garbled'))
+  t.strictSame(await load('refresh_ahead'), { outcome: 'c', asked: 'abc' })
+})
+
+t.test('a fault of this program is not tried elsewhere', async t => {
+  const { errors, load } = setUp()
+  errors.set('a', () => new TypeError('a bug'))
+  t.match(await load(), { outcome: { message: 'a bug' }, asked: 'a' })
+})
+
+for (const circuit of ['open', 'half-open'] as const)
+  t.test(`an upstream whose circuit is ${circuit} is left out, and for a cold cell comes last`, async t => {
+    const { of, errors, load } = setUp(['a', 'b'])
+    of('a').circuit = circuit
+    t.strictSame(await load(), { outcome: 'b', asked: 'b' })
+    errors.set('b', failing('provider_failing'))
+    t.match(await load('refresh'), { outcome: { code: 'provider_failing' }, asked: 'b' })
+    t.strictSame(await load(), { outcome: 'a', asked: 'ba' })
+    of('b').circuit = 'open'
+    t.strictSame(await load('refresh'), { outcome: 'a', asked: 'a' }, 'as the only one, where all are')
+  })
+
+t.test(
+  'a cell that an upstream refused goes to the next one for a while, and other cells do not',
+  async t => {
+    const { clock, errors, load } = setUp(['a', 'b'])
+    errors.set('a', failing('provider_refused'))
+    t.strictSame(await load(), { outcome: 'b', asked: 'ab' })
+    errors.delete('a')
+    t.strictSame(await load(), { outcome: 'b', asked: 'b' })
+    t.strictSame(await load('cold', sylhet), { outcome: 'a', asked: 'a' })
+    errors.set('b', failing('provider_timeout'))
+    t.strictSame(await load(), { outcome: 'a', asked: 'ba' }, 'unless nobody else has it')
+    errors.delete('b')
+    clock.advance(600_000)
+    t.strictSame(await load(), { outcome: 'a', asked: 'a' })
+    errors.set('a', failing('provider_refused'))
+    await load()
+    clock.advance(-3_600_000)
+    t.match(await load(), { asked: 'ab' }, 'a clock that was set back lengthens nothing')
+  },
+)
+
+t.test('what nobody waits for leaves a minute alone that is full', async t => {
+  const { clock, errors, load } = setUp(['a', 'b'])
+  for (const urgency of ['refresh', 'refresh_ahead'] as const) {
+    errors.set('a', () => new OutOfBudgetError(clock.now() + 40_000))
+    t.match(await load(urgency), { outcome: { code: 'provider_limited' }, asked: 'a' })
+    errors.set('a', () => new ShareUsedUpError('key_a', clock.now() + 40_000))
+    t.match(await load(urgency), { outcome: { code: 'key_share_used_up' }, asked: 'a' })
+    errors.set('a', () => new OutOfBudgetError(clock.now() + 2 * 3_600_000))
+    t.strictSame(await load(urgency), { outcome: 'b', asked: 'ab' })
+  }
+  errors.set('a', () => new OutOfBudgetError(clock.now() + 40_000))
+  t.strictSame(await load('cold'), { outcome: 'b', asked: 'ab' })
+})
+
+t.test('a cold cell waits for a budget where no upstream has room, and no longer than it may', async t => {
+  const { clock, errors, load } = setUp(['a', 'b'])
+  errors.set('a', () => new OutOfBudgetError(clock.now() + 5_000))
+  let tries = 0
+  errors.set('b', () => {
+    tries += 1
+    if (tries === 2) errors.delete('b')
+    return new OutOfBudgetError(clock.now() + 30)
+  })
+  t.strictSame(await load(), { outcome: 'b', asked: 'ababab' })
+  errors.set('b', () => new OutOfBudgetError(clock.now() + 201))
+  t.match(await load(), {
+    outcome: { name: 'OutOfBudgetError', retryAt: clock.now() + 201 },
+    asked: 'ab',
+  })
+})
+
+t.test('failures together: when the first of them can be tried again, or a backoff of their own', async t => {
+  const { clock, errors, load } = setUp(['a', 'b'])
+  const later = clock.now() + 9_000
+  errors.set('a', failing('provider_circuit_open', later))
+  errors.set('b', failing('provider_limited', later + 1))
+  t.match((await load()).outcome, {
+    ...{ code: 'provider_circuit_open', retryAt: later },
+    message: 'a: it is provider_circuit_open; b: it is provider_limited',
+  })
+  errors.set('b', failing('provider_timeout'))
+  t.match((await load()).outcome, { code: 'provider_timeout', retryAt: undefined })
+  errors.set('b', () => new ShareUsedUpError('key_a', later + 9))
+  t.match((await load()).outcome, {
+    ...{ name: 'ShareUsedUpError', consumer: 'key_a', retryAt: later },
+  })
+})
+
+t.test('a key is held back where no upstream that can be asked has room for it', async t => {
+  const { clock, held, of, failover } = setUp(['a', 'b'])
+  const until = (name: string, ms: number) => held.set(name, new ShareUsedUpError('key_a', clock.now() + ms))
+  until('a', 9_000)
+  t.equal(failover.heldBack('key_a', 'refresh'), undefined)
+  until('b', 5_000)
+  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 5_000)
+  held.delete('b')
+  of('b').circuit = 'open'
+  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 9_000, 'the other can’t be asked')
+})
+
+t.test('in use is the first that can load what is in demand, or the first', async t => {
+  const { of, failover } = setUp()
+  const inUse = () => failover.inUse(1_000).name
+  t.equal(inUse(), 'a')
+  of('a').circuit = 'half-open'
+  t.equal(inUse(), 'b')
+  of('b').closedUntil = 1
+  t.equal(inUse(), 'c')
+  of('c').stretch = Number.POSITIVE_INFINITY
+  t.equal(inUse(), 'a', 'where none can')
+  of('a').circuit = 'closed'
+  of('a').stretch = 5
+  t.equal(inUse(), 'a', 'a budget that runs short lasts by stretch')
+})
+
+t.test('a queued cell is expedited wherever it is queued', async t => {
+  const { expedited, failover } = setUp()
+  failover.expedite(dhaka, 'key_a')
+  t.strictSame(expedited, ['a', 'b', 'c'])
+})

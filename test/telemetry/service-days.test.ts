@@ -1,0 +1,193 @@
+// The record of the last days: answers add up over instances and restarts, outages that several have seen count once, days are
+// those of the time zone, a store that is away or busy loses nothing, and a damaged record is none.
+
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { createCalendar } from '../../src/common/calendar.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { StoreError } from '../../src/stores/store.ts'
+import {
+  maxOutages,
+  mergedRecord,
+  noRecord,
+  openServiceDays,
+  readRecord,
+  united,
+} from '../../src/telemetry/service-days.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const calendar = createCalendar('Asia/Dhaka')
+const key = 'service-days'
+
+const setUp = (t: Test) => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const instance = (own: Partial<typeof store> = {}) => {
+    const sums = { all: 0, errors: 0 }
+    let on: { outage: 'provider' | 'store'; since: number }[] = []
+    const days = openServiceDays({
+      store: { ...store, ...own },
+      instance: randomUUID(),
+      answered: () => ({ ...sums }),
+      outages: () => on,
+      calendar,
+      clock,
+    })
+    t.teardown(days.close)
+    return {
+      ...days,
+      answer: (all: number, errors = 0) => {
+        sums.all += all
+        sums.errors += errors
+      },
+      out: (...outages: typeof on) => {
+        on = outages
+      },
+    }
+  }
+  return { clock, store, instance }
+}
+
+t.test('answers of two instances add up, and outlast both', async t => {
+  const { clock, instance } = setUp(t)
+  const [one, other] = [instance(), instance()]
+  one.answer(600, 1)
+  other.answer(400)
+  await one.days()
+  await other.days()
+  clock.advance(minute)
+  const [today, yesterday] = await one.days()
+  t.match(today, { day: '2026-11-21', availability: 0.999 })
+  t.match(yesterday, {
+    day: '2026-11-20',
+    availability: null,
+    outageMinutes: { provider: null, store: null },
+  })
+  one.answer(1_000, 9)
+  await one.close()
+  await other.close()
+  clock.advance(24 * hour)
+  const next = instance()
+  const days = await next.days()
+  t.equal(days.length, 30)
+  t.match(days.slice(0, 2), [
+    { day: '2026-11-22', availability: null },
+    { day: '2026-11-21', availability: 0.995 },
+  ])
+})
+
+t.test('an outage counts once, however many see it, in the days that it touches', async t => {
+  const { clock, instance } = setUp(t)
+  const [one, other] = [instance(), instance()]
+  // Ten minutes before midnight in Dhaka.
+  clock.set('2026-11-21T17:50:00Z')
+  const since = clock.now()
+  one.out({ outage: 'provider', since })
+  await one.days()
+  clock.advance(5 * minute)
+  other.out({ outage: 'provider', since: since + 2 * minute })
+  await one.days()
+  await other.days()
+  clock.advance(25 * minute)
+  await one.days()
+  one.out()
+  await other.days()
+  other.out({ outage: 'store', since: clock.now() - 90_000 })
+  clock.advance(minute)
+  await one.days()
+  const [today, before] = await other.days()
+  t.match(today, { day: '2026-11-22', outageMinutes: { provider: 20, store: 3 } }, 'minutes that began count')
+  t.match(before, { day: '2026-11-21', outageMinutes: { provider: 10, store: 0 } })
+})
+
+t.test('what the store did not take is added later, once', async t => {
+  const { clock, store, instance } = setUp(t)
+  let isAway = true
+  const failing = instance({
+    readBytes: (...given) =>
+      isAway ? Promise.reject(new StoreError('it is away')) : store.readBytes(...given),
+  })
+  failing.answer(100, 50)
+  t.match(await failing.days(), [{ availability: 0.5 }], 'it is shown all the same')
+  await store.acquireLease(key, 'another', 60_000)
+  isAway = false
+  failing.answer(100)
+  clock.advance(minute)
+  t.match(await failing.days(), [{ availability: 0.75 }], 'while another instance writes')
+  t.equal(await store.readBytes(key), undefined)
+  await store.releaseLease(key, 'another')
+  clock.advance(minute)
+  await failing.days()
+  t.strictSame(readRecord((await store.readBytes(key)) as Buffer).answers, {
+    '2026-11-21': { all: 200, errors: 50 },
+  })
+  clock.advance(minute)
+  t.match(await failing.days(), [{ availability: 0.75 }])
+})
+
+t.test('days beyond the thirtieth are dropped, and outages that ended before it', async t => {
+  const { clock, store, instance } = setUp(t)
+  const one = instance()
+  one.answer(10)
+  one.out({ outage: 'provider', since: clock.now() - hour })
+  await one.days()
+  one.out()
+  clock.advance(29 * 24 * hour)
+  one.answer(10)
+  t.match((await one.days()).at(-1), { day: '2026-11-21', availability: 1, outageMinutes: { provider: 60 } })
+  clock.advance(24 * hour)
+  one.answer(10)
+  await one.days()
+  const { answers, outages } = readRecord((await store.readBytes(key)) as Buffer)
+  t.strictSame(Object.keys(answers), ['2026-12-20', '2026-12-21'])
+  t.strictSame(outages.provider, [])
+})
+
+t.test('a damaged record is none, and is written anew', async t => {
+  const { clock, store, instance } = setUp(t)
+  for (const text of [
+    ...['', '{', '[]', '{}', 'null', '{"answers":{},"outages":{"provider":[],"store":[[2,1]]}}'],
+    '{"answers":{"today":{"all":1,"errors":0}},"outages":{"provider":[],"store":[]}}',
+    '{"answers":{"2026-11-21":{"all":-1,"errors":0}},"outages":{"provider":[],"store":[]}}',
+  ])
+    t.equal(readRecord(Buffer.from(text)), noRecord, text)
+  t.equal(readRecord('wrong_type'), noRecord)
+  await store.writeBytes(key, Buffer.from('\0'), clock.now() + hour)
+  const one = instance()
+  one.answer(4, 1)
+  t.match(await one.days(), [{ availability: 0.75 }])
+  t.match(readRecord((await store.readBytes(key)) as Buffer), { answers: { '2026-11-21': { all: 4 } } })
+})
+
+t.test('intervals are united whatever their order, and bounded in number', t => {
+  t.strictSame(
+    united([
+      [5, 6],
+      [1, 3],
+      [2, 4],
+      [4, 5],
+    ]),
+    [[1, 6]],
+  )
+  const interval = fc.tuple(fc.nat(1_000), fc.nat(20)).map(([from, length]) => [from, from + length] as const)
+  const covered = (intervals: readonly (readonly [number, number])[]) =>
+    new Set(intervals.flatMap(([from, to]) => Array.from({ length: to - from }, (_, i) => from + i)))
+  fc.assert(
+    fc.property(fc.array(interval), intervals => {
+      const found = united(intervals)
+      return (
+        found.every(([from], i) => from > (found[i - 1]?.[1] ?? -1)) &&
+        covered(found).symmetricDifference(covered(intervals)).size === 0
+      )
+    }),
+  )
+  const many = Array.from({ length: 2 * maxOutages }, (_, i) => [10 * i, 10 * i + 1] as const)
+  const record = { answers: {}, outages: { provider: many, store: [] } }
+  const { provider } = mergedRecord(record, noRecord, { oldest: '', since: 0 }).outages
+  t.strictSame([provider.length, provider.at(-1)], [maxOutages, many.at(-1)])
+  t.end()
+})
