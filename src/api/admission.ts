@@ -81,7 +81,8 @@ export const createAdmission = (
     state.keyId = client.keyId
     state.tier = client.tier
     state.isTest = client.isTest
-    if (state.readCost) state.cost = state.readCost()
+    // What the key may not ask for costs one unit, however long its list.
+    if (state.readCost && refusalOf(request, state) === undefined) state.cost = state.readCost()
     quota.take(client, state.arrivedAt, unitsOf(state), (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
@@ -97,6 +98,9 @@ export const createAdmission = (
       }
     })
   }
+  /** Why the key is bound to others than this request; undefined where it is not. */
+  const refusalOf = (request: IncomingMessage, { client, endpoint }: RequestState) =>
+    client?.bound?.refusal({ origin: request.headers.origin, endpoint }, () => addressOf(request))
   /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
@@ -109,7 +113,7 @@ export const createAdmission = (
     const bound = state.client?.bound
     if (allowed && bound !== undefined) {
       const given = { origin: request.headers.origin, endpoint: state.endpoint }
-      const refusal = bound.refusal(given, () => addressOf(request))
+      const refusal = refusalOf(request, state)
       if (refusal !== undefined) {
         state.reason = refusal
         observer.admission(refusal)
