@@ -90,7 +90,8 @@ export type LogReport = {
   /** The times of its first line and of its last; null where it has none. */
   readonly firstAt: string | null
   readonly lastAt: string | null
-  /** The share of responses below 500 that it holds (`log.accessShare`). */
+  /** Whether it has requests at all (`log.access`), and the share of those below 500 (`log.accessShare`). */
+  readonly hasRequests: boolean
   readonly share: number
   readonly answers: readonly LoggedAnswers[]
   /** Requests without a known key in these minutes, by the reason of their 401: the key may be among them, mistyped. */
@@ -122,7 +123,7 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
   const events: { at: string; what: string }[] = []
   const begun = new Map<string, LoggedOutage>()
   const ended: LoggedOutage[] = []
-  const seen = { first: '', last: '', share: 1 }
+  const seen = { first: '', last: '', hasRequests: false, share: 1 }
   const isWithin = (at: number): boolean => at >= moment.from && at < moment.until
 
   const answered = (fields: Fields, isOfKey: boolean): void => {
@@ -135,7 +136,6 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
         withoutKey[name] = (withoutKey[name] ?? 0) + 1
       return
     }
-    if (typeof fields.share === 'number') seen.share = Math.min(seen.share, fields.share)
     const minute = isoOf(Math.floor(at / minuteMs) * minuteMs)
     const alike = `${minute} ${status} ${reason}`
     const before = answers.get(alike)
@@ -176,6 +176,9 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
       if (time === undefined) return false
       seen.first ||= time
       if (time > seen.last) seen.last = time
+      seen.hasRequests ||= line.includes('"msg":"answered"')
+      if (seen.share === 1 && line.includes('"share":'))
+        seen.share = Number(/"share":(0(?:\.\d+)?),/.exec(line)?.[1] ?? 1)
       return line.includes(keyId) || line.includes('"outage":"') || line.includes('"status":401,')
     },
     read: (fields: Fields): void => {
@@ -189,6 +192,7 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
     report: (): LogReport => ({
       firstAt: seen.first || null,
       lastAt: seen.last || null,
+      hasRequests: seen.hasRequests,
       share: seen.share,
       answers: [...answers.values()].toSorted((one, other) => (one.firstAt < other.firstAt ? -1 : 1)),
       withoutKey,

@@ -112,6 +112,23 @@ t.test('without a log it tells what the store has, and where the rest is', async
   t.match(await json('keys', 'why', limited.id, '--at', at, '--log', log), {
     verdict: /^Nothing that is kept/,
   })
+  // Logs of a gateway without its requests, with all, and with a share of them, around that minute.
+  const now = Date.now()
+  const around = (fields: object) =>
+    [now - 60_000, now + 60_000]
+      .map(time => JSON.stringify({ level: 'info', time: new Date(time).toISOString(), ...fields }))
+      .join('\n')
+  for (const [fields, verdict] of [
+    [{ msg: 'listening' }, /^Nothing that is kept says that it was refused; /],
+    [{ msg: 'answered' }, /^No request with this key came to these gateways in these minutes\.$/],
+    [{ share: 0.5, msg: 'answered' }, /in these minutes, of the share that the log holds\.$/],
+  ] as const) {
+    const other = join(folder, 'other.log')
+    writeFileSync(other, around(fields))
+    t.match(await json('keys', 'why', limited.id, '--at', new Date(now).toISOString(), '--log', other), {
+      verdict,
+    })
+  }
   await run('keys', 'revoke', limited.id)
   const revoked = await json('keys', 'why', limited.id, '--at', new Date().toISOString())
   t.match(revoked, {

@@ -112,7 +112,11 @@ t.test('responses of a minute that are alike are counted together, and others ar
   })
   t.equal(found.answers.length, 3)
   t.strictSame(Object.keys(found.withoutKey), ['malformed'])
-  t.match(reportOf(['08:05:01', answer(200, { share: 0.1 })]), { share: 0.1 })
+  t.match(reportOf(['08:05:01', answer(200, { keyId: 'key_b', share: 0.1 })]), {
+    share: 0.1,
+    hasRequests: true,
+  })
+  t.match(reportOf(['08:05:01', { msg: 'listening' }]), { share: 1, hasRequests: false })
 })
 
 t.test('outages of these minutes are found by their lines, also one that began before the log', async t => {

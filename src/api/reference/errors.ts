@@ -109,7 +109,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   ),
   key_origin_not_allowed: refusedUse(
     'The key is for web pages of other origins, or for pages alone and no header origin came: use it there.',
-    'কী-টি অন্য উৎসের ওয়েব পাতার জন্য, বা শুধু পাতার জন্য আর origin হেডার আসেনি: সেখানেই ব্যবহার করুন।',
+    'কী-টি অন্য উৎসের ওয়েব পাতার জন্য, বা শুধু পাতার জন্য আর `origin` হেডার আসেনি: সেখানেই ব্যবহার করুন।',
   ),
   key_address_not_allowed: refusedUse(
     'The key is bound to other addresses: send the request from there, or ask the operator.',

@@ -1,5 +1,5 @@
-// What is known of a key at a minute, for `abohawa keys why`: joins what the store keeps of the key, what a running gateway knows of that
-// time, and the lines of access logs; operate/key-why.ts says what they mean, why-text.ts puts it into words.
+// What is known of a key at a minute, for `abohawa keys why`: joins what the store keeps of the key, what a running gateway knows of
+// that time, and the lines of access logs; operate/key-why.ts says what they mean, why-text.ts puts it into words.
 
 import { createCalendar, isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'

@@ -1,5 +1,5 @@
-// `abohawa keys why`: why a key was refused at a minute, in words: the answer first, then what is known of the key, of its day and of those minutes, and at the end
-// what is kept nowhere.
+// `abohawa keys why`: why a key was refused at a minute, in words: the answer first, then what is known of the key, of its day and of
+// those minutes, and at the end what is kept nowhere. key-why.ts finds it.
 
 import { failureSentence, sentences } from '../../api/sentences.ts'
 import { type Calendar, createCalendar } from '../../common/calendar.ts'
@@ -44,6 +44,7 @@ const meaningOf = ({ status, reason }: Refused, { key }: KeyWhy): string => {
   return status === 401 && typeof sentence === 'object' ? sentence.text : ''
 }
 
+const countOf = (rows: readonly Answers[]): number => rows.reduce((sum, { count }) => sum + count, 0)
 const isRefusal = ({ status }: Pick<Answers, 'status'>): boolean => status >= 400 && status !== 499
 
 /** One sentence, or several where there were refusals of several kinds. */
@@ -54,31 +55,29 @@ const verdictOf = (why: KeyWhy, calendar: Calendar): string => {
   const kinds = Map.groupBy(all.filter(isRefusal), ({ status, reason }) => `${status} ${reason}`)
   if (kinds.size > 0)
     return [...kinds.values()]
-      .map(rows => {
+      .map(rows => ({ rows, count: countOf(rows) }))
+      .sort((one, other) => other.count - one.count)
+      .map(({ rows, count }) => {
         const [row] = rows as [Answers, ...Answers[]]
-        const count = rows.reduce((sum, each) => sum + each.count, 0)
-        const first = time(rows.map(({ firstAt }) => firstAt).sort()[0] ?? '')
-        const last = time(
-          rows
-            .map(({ lastAt }) => lastAt)
-            .sort()
-            .at(-1) ?? '',
-        )
+        const instants = rows.flatMap(({ firstAt, lastAt }) => [firstAt, lastAt]).sort()
+        const [first, last] = [time(instants[0] ?? ''), time(instants.at(-1) ?? '')]
         const when = first === last ? `at ${first}` : `from ${first} to ${last}`
         const reason = row.reason === null ? '' : ` (${printable(row.reason)})`
         return `Refused with ${row.status}${reason}, ${numbered(count, 'request', 'requests')} ${when}: ${meaningOf(row, why)}.`
       })
       .join('\n')
-  const answered = all.reduce((sum, { count }) => sum + count, 0)
+  const sampled = logs.some(({ share }) => share < 1) ? ', of the share that the log holds' : ''
+  const answered = countOf(all)
   if (answered > 0)
-    return `Not refused by these gateways: ${numbered(answered, 'request was', 'requests were')} answered in these minutes.`
+    return `Not refused by these gateways: ${numbered(answered, 'request was', 'requests were')} answered in these minutes${sampled}.`
   if (keyThen.state === 'not created') return 'The key did not exist yet.'
   if (keyThen.state !== 'valid') return `Every request had 401 then: ${stateText(why, calendar)}.`
   const covering = logs.filter(
-    ({ firstAt, lastAt }) => firstAt && lastAt && firstAt <= why.at && lastAt >= why.at,
+    ({ hasRequests, firstAt, lastAt }) =>
+      hasRequests && firstAt && lastAt && firstAt <= why.at && lastAt >= why.at,
   )
   if (logs.length > 0 && covering.length === logs.length)
-    return 'No request with this key came to these gateways in these minutes.'
+    return `No request with this key came to these gateways in these minutes${sampled}.`
   if (gateway && gateway.outages.length > 0)
     return `Perhaps with 500: an outage of the ${gateway.outages.map(({ outage }) => outage).join(' and the ')} is on since before.`
   if (key.limit !== null && day.used >= key.limit)
@@ -146,7 +145,7 @@ const whyText = (why: KeyWhy, calendar: Calendar): string => {
 }
 
 const logText = (log: KeyWhy['logs'][number], why: KeyWhy, calendar: Calendar): string => {
-  const { file, firstAt, lastAt, share, answers, withoutKey, events, outages } = log
+  const { file, firstAt, lastAt, hasRequests, share, answers, withoutKey, events, outages } = log
   const time = (iso: string) => localSecond(Date.parse(iso), calendar)
   const rows = answers.map(each => [
     time(each.minute).slice(11, 16),
@@ -157,7 +156,11 @@ const logText = (log: KeyWhy['logs'][number], why: KeyWhy, calendar: Calendar): 
     aboutRequest.has(each.status) ? `${meaningOf(each, why)}: ${each.url}` : meaningOf(each, why),
   ])
   const lines = [
-    ...(answers.length === 0 ? ['no request with this key in these minutes'] : []),
+    ...(hasRequests
+      ? answers.length === 0
+        ? ['no request with this key in these minutes']
+        : []
+      : ['no requests at all: log.access is off']),
     ...(share < 1 ? [`the log holds a share of ${share} of the responses below 500`] : []),
     ...Object.entries(withoutKey).map(
       ([reason, count]) => `${numbered(count, 'request', 'requests')} without a known key: 401 ${reason}`,
@@ -178,16 +181,12 @@ const logText = (log: KeyWhy['logs'][number], why: KeyWhy, calendar: Calendar): 
 
 /** What no store and no gateway has, so that nobody looks for it. */
 const notKept = ({ logs, day, gateway }: KeyWhy): string =>
-  indented(
-    [
-      'Not kept:',
-      ...(logs.length === 0
-        ? ['  requests by minute and reason: give the log of each gateway with --log FILE']
-        : []),
-      ...(logs.length === 0 || gateway === null
-        ? ['  outages that are over: they are in the logs alone']
-        : []),
-      ...(day.responses.length === 0 ? ['  responses by endpoint and status, beyond two days'] : []),
-      '  former tiers, limits and rates, and a revocation that was lifted',
-    ].join('\n'),
-  ).replaceAll(/^ {2}/gm, '')
+  [
+    'Not kept:',
+    ...(logs.length === 0
+      ? ['  requests by minute and reason: give the log of each gateway with --log FILE']
+      : []),
+    ...(logs.length === 0 || gateway === null ? ['  outages that are over: they are in the logs alone'] : []),
+    ...(day.responses.length === 0 ? ['  responses by endpoint and status, beyond two days'] : []),
+    '  former tiers, limits and rates, and a revocation that was lifted',
+  ].join('\n')
