@@ -96,6 +96,17 @@ const rotated: Event = state => {
   ]
 }
 
+/** A key with a limit by the second sends far more, to all gateways at once and after a while again. */
+const paced: Event = state => {
+  const key = `new${++state.next}`
+  state.issued.push(key)
+  return [
+    { do: 'issue', key, tier: 'paced' },
+    pass(state, 4, 6),
+    ...Array.from({ length: 3 }, () => [loadOf(state, key, 40), pass(state, 1, 4)]).flat(),
+  ]
+}
+
 /** Fails for longer than the circuit stays closed; all cells are asked for meanwhile. */
 const providerFails: Event = state => [
   ...begin(state, 'provider', id => ({
@@ -152,6 +163,11 @@ export const openings: readonly Opening[] = [
   { settings: { 'provider.budget.perMinute': '60', 'provider.budget.perDay': '' }, begin: providerFails },
   { stores: ['embedded'], begin: state => [...fullDisk(state), load(state), ...restart(state), load(state)] },
   { begin: moved },
+  {
+    stores: ['redis', 'redis', 'embedded'],
+    settings: { 'quota.tiers.paced': '100000', 'quota.rates.paced': '{ perSecond: 4 }' },
+    begin: paced,
+  },
   { protocols: ['https', 'http2'], begin: changeFiles },
   { stores: ['redis'], begin: state => spendAndEmpty(state) },
   {

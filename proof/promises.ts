@@ -18,7 +18,9 @@ export const promises = {
   14: 'A gateway never goes back to older weather of a cell, nor does what gateways share in Redis.',
   15: 'After a hard purge no weather from before it is served.',
   16: 'A changed catalogue and a renewed certificate are in force at every gateway once it has read them.',
-  17: 'A request for several places takes a unit for each of them or none, and says how many.',
+  17: 'A key with a limit by the second is admitted as often as its bucket holds and refills, and a tenth of the rate more.',
+  18: 'With a fallback, an answer names the upstream that said its weather, and no fault or limit of the first one refuses weather.',
+  19: 'A request for several places takes a unit for each of them or none, and says how many.',
 } as const
 
 export type PromiseNumber = keyof typeof promises
@@ -41,7 +43,9 @@ export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   14: ['cache/read-through', 'cache/overtaken-load'],
   15: ['cache/purges', 'journeys/cache-admin'],
   16: ['catalogue/live-catalogue', 'journeys/transport'],
-  17: ['journeys/weather-of-places', 'keys/meter'],
+  17: ['keys/rates', 'journeys/rates'],
+  18: ['journeys/failover', 'journeys/failover-day', 'provider/failover'],
+  19: ['journeys/weather-of-places', 'keys/meter'],
 }
 
 export const promiseNumbers = Object.keys(promises).map(Number) as PromiseNumber[]

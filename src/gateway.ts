@@ -130,7 +130,7 @@ export const startGateway = async (
         log.level = next.log.level
         apiObserver.access = accessLogIn(next)
       }
-      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota))
+      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota), next.quota.rates)
       if (isChanged('provider.')) upstream.applyBudget(next)
       if (isChanged('cache.')) upstream.applyFreshness(next)
       if (isChanged('server.') || isChanged('quota.')) api.apply({ ...next.server, ...next.quota })
@@ -204,7 +204,7 @@ export const startGateway = async (
       watchBudget(account.budget.state, clock.now, name === undefined ? log : log.child({ upstream: name })),
     )
 
-  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock)
+  const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock, config.quota.rates)
   const status = config.server.statusPage
     ? createServiceStatus({
         timelines,
@@ -233,6 +233,7 @@ export const startGateway = async (
     {
       authenticate,
       quota: metering.quota,
+      rates: metering.rates,
       usage: store,
       grid,
       timelines,

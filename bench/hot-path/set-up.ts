@@ -50,6 +50,7 @@ export const setUp = async () => {
     take: meter.take,
     giveBack: meter.giveBack,
   }
+  const noRates = { take: (_: unknown, waiter: () => void) => waiter() }
   const metrics = createMetrics({ clock, store: 'embedded' })
 
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
@@ -60,7 +61,7 @@ export const setUp = async () => {
   const observers = createObservers(metrics, log, outages, clock)
   const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(
-    { authenticate, quota, usage: store, ...weather, catalogue, clock, observer },
+    { authenticate, quota, rates: noRates, usage: store, ...weather, catalogue, clock, observer },
     { ...apiOptions, tls: { ...apiOptions.tls, http2: false } },
   )
   const close = async (): Promise<void> => {

@@ -4,6 +4,7 @@
 import type { Answer } from '../history.ts'
 import { partsOf, shapeFault } from './contract.ts'
 import { type Facts, headerOf, isListed, second, singlePathsOf } from './facts.ts'
+import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
 export const answered: Rule = ({ answers, lives }, report) => {
@@ -63,8 +64,8 @@ const bodyFault = (answer: Answer): string | undefined => {
   if (status === 200) return right === 200 ? shapeFault(body, path) : 'a wrong request has 200'
   if (typeof body.error !== 'string' || typeof body.code !== 'string') return 'an error without error or code'
   if (body.code === 'internal_error') return 'an unforeseen failure'
-  if (status === 429 && (body.limit !== headerOf(answer, 'limit') || !isInstant(body.reset_at)))
-    return '429 without limit or reset_at'
+  const right429 = isPaced(answer) ? Number.isInteger(body.limit) : body.limit === headerOf(answer, 'limit')
+  if (status === 429 && !(right429 && isInstant(body.reset_at))) return '429 without limit or reset_at'
   if ((status === 400 || status === 404 || status === 405) && right !== status)
     return `${right} is right here: ${body.code}`
   if (status === 500 && right !== 200 && !/store_unavailable/.test(body.code)) return `500 for ${path}`
@@ -93,12 +94,19 @@ const headerFault = (facts: Facts, answer: Answer): string | undefined => {
   if (status >= 400) {
     if (headers['cache-control'] !== 'no-store')
       return `an error with cache-control ${headers['cache-control']}`
-    return status === 429 ? waitFault(facts, answer) : undefined
+    if (status !== 429) return undefined
+    return isPaced(answer) ? paceFault(answer) : waitFault(facts, answer)
   }
   if (path.startsWith('/locations') && headers['cache-control'] !== 'private, max-age=60')
     return `cache-control is ${headers['cache-control']}`
   return path.startsWith('/locations?') && status === 200 ? linkFault(answer) : undefined
 }
+
+/** A token comes back within a second, or some while Redis is away. */
+const paceFault = ({ headers }: Answer): string | undefined =>
+  Number(headers['retry-after']) <= 3
+    ? undefined
+    : `retry-after is ${headers['retry-after']} s for a limit by the second`
 
 /** A refusal says how long it is until the quota begins again. */
 const waitFault = (facts: Facts, answer: Answer): string | undefined => {

@@ -18,6 +18,7 @@ import {
   unitsOf,
   zoneMs,
 } from './facts.ts'
+import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
 /** How long a gateway that has Redis again leaves room for what others have yet to report. */
@@ -148,7 +149,7 @@ export const withinLimit: Rule = (facts, report) => {
     const admitted = answers.filter(isAdmitted)
     const limit = Math.max(0, ...limitsOf(facts, key))
     if (admitted.length === 0 || limit === 0) continue
-    if (answers.some(({ status }) => status === 429)) report.saw()
+    if (answers.some(answer => answer.status === 429 && !isPaced(answer))) report.saw()
     const allowed = limit + lostOf(facts, admitted) + missingOf(facts, admitted) + apartOf(facts, admitted)
     const taken = unitsOf(admitted)
     if (taken > allowed)
@@ -186,7 +187,7 @@ export const exactWhileServing: Rule = (facts, report) => {
         { seq: counts.get(most)?.seq ?? 0 },
         `${key}: ${most} units are taken for the ${unitsOf(admitted)} of admitted requests`,
       )
-    for (const answer of quiet.filter(({ status }) => status === 429)) {
+    for (const answer of quiet.filter(each => each.status === 429 && !isPaced(each))) {
       const before = unitsOf(answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq))
       if (before + unsure + costOf(answer) <= headerOf(answer, 'limit'))
         report.broken(answer, `it comes after ${before} of ${headerOf(answer, 'limit')}`)
@@ -199,6 +200,8 @@ export const exactAfterwards: Rule = (facts, report) => {
     if (facts.keyEvents.some(event => event.key === key && event.what === 'unsure')) continue
     const final = answers
       .filter(({ sent, path }) => sent.seq > facts.judgedFrom && path.startsWith('/locations?'))
+      // What is left, as its gateway last knew.
+      .filter(answer => !isPaced(answer))
       .toSorted((a, b) => a.sent.seq - b.sent.seq)
     const [first] = final
     if (!first || !final.every(({ status }) => status === 200 || status === 429)) continue

@@ -15,10 +15,12 @@ import { exactAfterwards, exactWhileServing, resetAtMidnight, withinLimit } from
 import { describe, factsOf } from './facts.ts'
 import { changesInForce, revokedRefused } from './keys.ts'
 import { allOrNone } from './lists.ts'
+import { withinPace } from './pace.ts'
 import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
 import type { Rule } from './rule.ts'
 import { tagsNameBodies } from './tags.ts'
+import { upstreamNamed } from './upstreams.ts'
 import { neverBack, ofNow, purgedIsGone, saidByProvider } from './weather.ts'
 
 const rules: Readonly<Record<PromiseNumber, Rule>> = {
@@ -38,7 +40,9 @@ const rules: Readonly<Record<PromiseNumber, Rule>> = {
   14: neverBack,
   15: purgedIsGone,
   16: renewedInForce,
-  17: allOrNone,
+  17: withinPace,
+  18: upstreamNamed,
+  19: allOrNone,
 }
 
 const mostOfOne = 5

@@ -1,7 +1,8 @@
-// Promise 17: a request for a list of places takes a unit for each place or none, and says how many. That the units are taken
+// Promise 19: a request for a list of places takes a unit for each place or none, and says how many. That the units are taken
 // once is promise 7; the bodies of the places are judged as those of one place are.
 
 import { costOf, headerOf, isListed } from './facts.ts'
+import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
 export const allOrNone: Rule = ({ answers }, report) => {
@@ -23,7 +24,7 @@ export const allOrNone: Rule = ({ answers }, report) => {
       const found = JSON.parse(body) as unknown[]
       if (found.length !== cost) report.broken(answer, `it has ${found.length} of ${cost} places`)
     }
-    if (status === 429) {
+    if (status === 429 && !isPaced(answer)) {
       const { remaining, cost: told } = JSON.parse(body) as { remaining?: number; cost?: number }
       const left = headerOf(answer, 'remaining')
       if (told !== cost || remaining !== left || !(left < cost))

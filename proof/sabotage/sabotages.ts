@@ -13,6 +13,12 @@ export type Sabotage = {
 }
 
 const table = `
+a fallback is never asked [18] src/provider/failover.ts
+  - failed.push({ name: upstream.name, error })
+  + if (failed.push({ name: upstream.name, error }) > 0) break
+entries are said to be those of the first upstream [18] src/cache/upstream.ts
+  - return entryOf(key, timeline, metadata, hourlyHours, name)
+  + return entryOf(key, timeline, metadata, hourlyHours, accounts.all[0]?.name)
 a hard purge is lost [15] src/cache/purges.ts
   - purges.add(purge)
   + if (purge.kind === 'soft') purges.add(purge)
@@ -90,6 +96,9 @@ places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
   + if (!from) {
 a renewed certificate is not served [16] src/api/server.ts
   - ;(server as TlsServer).setSecureContext(next)
+an empty bucket grants all the same [17] src/keys/rates.ts
+  - waiter(i < granted ? undefined : refusal)
+  + waiter()
 with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/outage.ts
   - onLoss()
   -       // Requests may wait for it.
@@ -135,10 +144,10 @@ errors may be kept by caches [2] src/api/problem.ts
 a list of places takes the units that are left [7 8] src/stores/redis/usage-scripts.ts
   - granted = granted + units < 0 and 0 or -units
   + granted = math.min(granted, -units)
-a list of places costs a place less [7 8 17] src/api/place-list.ts
+a list of places costs a place less [7 8 19] src/api/place-list.ts
   - return listQueries[name](query).places.length
   + return Math.max(1, listQueries[name](query).places.length - 1)
-a list of places has the first one twice [2 17] src/api/joined-weather.ts
+a list of places has the first one twice [2 19] src/api/joined-weather.ts
   - const items = all.map(found => itemOf(found, readAt, days))
   + const items = [...all.slice(0, 1), ...all.slice(0, -1)].map(found => itemOf(found, readAt, days))
 names are English whatever is asked for [2] src/api/response-bodies.ts

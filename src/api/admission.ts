@@ -1,30 +1,42 @@
 // Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
-// key, quota, what the key is bound to, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
-// quota's. refusals.ts has what is looked at more closely, and what a refusal says.
+// key, limits by the second and minute, quota, what the key is bound to, method. Stores the client and the rate-limit figures in
+// the request's state, refused or not; counting is the quota's. refusals.ts has what is looked at more closely, and what a refusal says,
+// rate-lines.ts the headers.
 
 import type { IncomingMessage } from 'node:http'
-import { isoOf } from '../common/calendar.ts'
-import { flatText } from '../common/flat-text.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
-import type { Quota } from '../keys/meter.ts'
+import { type Quota, unitsLeft } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
+import type { RatePolicy, RateRefusal, Rates } from '../keys/rates.ts'
 import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
-import { keyProblem, methodProblem, quotaProblem, restrictionProblem, type Transport } from './refusals.ts'
+import {
+  keyProblem,
+  methodProblem,
+  quotaProblem,
+  rateProblem,
+  restrictionProblem,
+  type Transport,
+} from './refusals.ts'
 import type { RequestState } from './request-state.ts'
 import { testErrorOf } from './test-errors.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
   readonly quota: Quota
+  readonly rates: Pick<Rates, 'take'>
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `exhausted`, the reason why a key was refused here or at all, or `unavailable` when the store failed. */
+/** `allowed`, `rate_limited`, `exhausted`, the reason why a key was refused here or at all, or `unavailable` when the store failed. */
 type AdmissionObserver = {
-  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal): void
+  admission(
+    decision: 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal,
+  ): void
+  /** By which limit beside that of the day. */
+  rateLimited(policy: RatePolicy): void
 }
 
 /** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
@@ -32,6 +44,8 @@ type Charged = {
   readonly client: Client | null
   readonly remaining: number
   readonly problem?: Problem | undefined
+  /** For the access log. */
+  readonly reason?: string | undefined
 }
 
 export type Admission = ReturnType<typeof createAdmission>
@@ -43,7 +57,7 @@ type Next = (error?: unknown) => void
 type Counting = Pick<Connections, 'authenticated'>
 
 export const createAdmission = (
-  { authenticate, quota, observer }: AdmissionParts,
+  { authenticate, quota, rates, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
   addressOf: (request: IncomingMessage) => string | undefined,
 ) => {
@@ -83,6 +97,47 @@ export const createAdmission = (
     state.isTest = client.isTest
     // What the key may not ask for costs one unit, however long its list.
     if (state.readCost && refusalOf(request, state) === undefined) state.cost = state.readCost()
+    if (client.rates === undefined) takeUnit(request, state, client, connections, next)
+    else
+      rates.take(client, refusal =>
+        goOn(() => {
+          if (refusal) limit(state, client, refusal, connections, next)
+          else takeUnit(request, state, client, connections, next)
+        }),
+      )
+  }
+  const limit = (
+    state: RequestState,
+    client: Client,
+    refusal: RateRefusal,
+    connections: Counting,
+    next: Next,
+  ): void => {
+    if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
+    withUnitsLeft(client, state.arrivedAt, remaining => {
+      state.isDecided = true
+      state.reason = rateLimited
+      state.remaining = remaining
+      next(limited(refusal))
+    })
+  }
+  const limited = (refusal: RateRefusal): Problem => {
+    observer.admission(rateLimited)
+    observer.rateLimited(refusal.policy)
+    return rateProblem(refusal, quota.now())
+  }
+  /** Without asking the store, unless this instance knows nothing of the key's day yet. */
+  const withUnitsLeft = (client: Client, arrivedAt: number, then: (remaining: number) => void): void => {
+    if (client.count) then(unitsLeft(client, arrivedAt))
+    else quota.take(client, arrivedAt, 0, (_, decision) => goOn(() => then(decision?.remaining ?? 0)))
+  }
+  const takeUnit = (
+    request: IncomingMessage,
+    state: RequestState,
+    client: Client,
+    connections: Counting,
+    next: Next,
+  ): void => {
     quota.take(client, state.arrivedAt, unitsOf(state), (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
@@ -91,10 +146,7 @@ export const createAdmission = (
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
         else next(problem)
       } catch (fault) {
-        // A fault of the program, which must not keep the other requests of the batch from their answers.
-        queueMicrotask(() => {
-          throw fault
-        })
+        throwLater(fault)
       }
     })
   }
@@ -145,6 +197,11 @@ export const createAdmission = (
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { client } = authentication
+        const refusal = await new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve))
+        if (refusal) {
+          const remaining = await new Promise<number>(resolve => withUnitsLeft(client, arrivedAt, resolve))
+          return { client, remaining, problem: limited(refusal), reason: rateLimited }
+        }
         const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
         observer.admission(allowed ? 'allowed' : 'exhausted')
         const problem = allowed
@@ -168,65 +225,19 @@ export const createAdmission = (
 export const unitsOf = ({ endpoint, cost = 1 }: Pick<RequestState, 'endpoint' | 'cost'>): number =>
   endpoint === 'key' ? 0 : cost
 
-const nobody: Charged = { client: null, remaining: 0 }
+const rateLimited = 'rate_limited'
 
-/** The figures of a request; zeros before its key is known. Instants in ms since the epoch. */
-export type RateLimit = Pick<RequestState, 'client' | 'remaining' | 'resetsAt' | 'arrivedAt' | 'isDecided'>
-
-/**
- * The header lines of every response: those of the contract, whose reset is a Unix timestamp in seconds, and those of
- * draft-ietf-httpapi-ratelimit-headers-11. Before the quota is known the latter are left out: a client would take r=0 for a reason
- * to wait for midnight.
- */
-export const rateLimitLines = (limit: RateLimit): string => {
-  const parts: string[] = []
-  putRateLimit(parts, 0, limit)
-  return parts.join('')
-}
-
-/** Of every response to a test key. */
-export const testLine = 'x-test-data: fixed\r\n'
-
-export const rateLimitParts = 5
-
-/** The same as so many parts of a list, from a place of it on. */
-export const putRateLimit = (
-  parts: string[],
-  from: number,
-  { client, remaining, resetsAt, arrivedAt, isDecided }: RateLimit,
-): void => {
-  const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
-  const lines = linesOf(client?.limit ?? 0, resetsAt, seconds)
-  const left = String(remaining)
-  const isKnown = client !== null && isDecided
-  parts[from] = lines.beforeRemaining
-  parts[from + 1] = left
-  parts[from + 2] = isKnown ? lines.policy : '\r\n'
-  parts[from + 3] = isKnown ? left : ''
-  const end = isKnown ? lines.end : ''
-  // ISO 8601 in UTC, as the texts of all responses.
-  parts[from + 4] =
-    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
-}
-
-/** What the lines of all keys with a limit have in common, made once a second. */
-const linesOf = (limit: number, resetsAt: number, seconds: number): Lines => {
-  if (resetsAt !== known.resetsAt || seconds !== known.seconds)
-    known = { resetsAt, seconds, byLimit: new Map<number, Lines>() }
-  let lines = known.byLimit.get(limit)
-  if (!lines) {
-    lines = makeLines(limit, resetsAt, seconds)
-    known.byLimit.set(limit, lines)
+/** A fault of the program, which must not keep the other requests of a batch from their answers. */
+const throwLater = (fault: unknown): void =>
+  queueMicrotask(() => {
+    throw fault
+  })
+const goOn = (step: () => void): void => {
+  try {
+    step()
+  } catch (fault) {
+    throwLater(fault)
   }
-  return lines
 }
-type Lines = ReturnType<typeof makeLines>
-let known = { resetsAt: 0, seconds: 0, byLimit: new Map<number, Lines>() }
 
-const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
-  beforeRemaining: flatText(
-    `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `,
-  ),
-  policy: flatText(`\r\nratelimit-policy: "daily";q=${limit};w=86400\r\nratelimit: "daily";r=`),
-  end: flatText(`;t=${seconds}\r\n`),
-})
+const nobody: Charged = { client: null, remaining: 0 }

@@ -46,14 +46,14 @@ export const createKeyEndpoint = ({ usage, calendar }: KeyEndpointParts, send: P
 }
 
 const bodyOf = (
-  { keyId: id, tier, limit, record, endsAt }: Client,
+  { keyId: id, tier, limit, record, rates, endsAt }: Client,
   { remaining, resetsAt, arrivedAt }: RequestState,
   [storedToday = 0, ...former]: readonly number[],
   calendar: Calendar,
 ) => {
   // A limit that was lowered during the day may be below what was used.
   const used = remaining > 0 ? limit - remaining : Math.max(limit, storedToday)
-  const { rates, restrictions } = record
+  const { restrictions } = record
   return {
     id,
     tier,
@@ -61,7 +61,14 @@ const bodyOf = (
     used,
     remaining,
     reset_at: isoOf(resetsAt),
-    rates: rates && { per_second: rates.perSecond, burst: rates.burst, per_minute: rates.perMinute },
+    // Those in force, the key's own or those of its tier.
+    rates: rates
+      ? {
+          per_second: rates.perSecond,
+          burst: rates.burst ?? rates.perSecond,
+          per_minute: rates.perMinute,
+        }
+      : null,
     restrictions,
     created_at: isoOf(record.createdAt),
     expires_at: endsAt === null ? null : isoOf(endsAt),

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'
 import type { KeyRefusal } from '../keys/authentication.ts'
 import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
+import type { RateRefusal } from '../keys/rates.ts'
 import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import type { Restrictions } from '../stores/store.ts'
 import type { IsTrusted } from './connection/client-address.ts'
@@ -110,6 +111,15 @@ export const quotaProblem = (
       : sentences.quotaInsufficient(limit, cost, remaining),
     { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
     { fields: { limit, reset_at: isoOf(resetsAt), ...(cost === undefined ? {} : { remaining, cost }) } },
+  )
+
+/** The 429 of a limit by the second or minute: with the instant at which the next request has room. */
+export const rateProblem = ({ policy, limit, waitMs }: RateRefusal, now: number): Problem =>
+  new Problem(
+    429,
+    sentences.rateLimited(policy, limit),
+    { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+    { fields: { policy, limit, reset_at: isoOf(now + Math.ceil(waitMs)) } },
   )
 
 export const methodProblem = (request: Pick<IncomingMessage, 'method' | 'headers'>): Problem =>

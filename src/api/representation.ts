@@ -6,11 +6,11 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
 import { flatText } from '../common/flat-text.ts'
-import { putRateLimit, rateLimitParts, testLine } from './admission.ts'
 import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
 import { acceptedOf, type Coding, type Encode } from './content-coding.ts'
 import type { Cors } from './cors.ts'
 import { jsonType } from './problem.ts'
+import { putRateLimit, rateLimitParts, testLine } from './rate-lines.ts'
 import type { RequestState } from './request-state.ts'
 
 /** A body for a GET or HEAD, with what goes before it. */

@@ -5,13 +5,14 @@ import type { Socket } from 'node:net'
 import { endWith, isOfParser, wasEnded } from '../common/unread-body.ts'
 import type { Client } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
-import { type Admission, rateLimitLines, testLine } from './admission.ts'
+import type { Admission } from './admission.ts'
 import type { ClientAddress } from './connection/client-address.ts'
 import type { Connection } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { closedLines, headOf } from './connection/ready-response.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, type DocUrl, type Problem, problemResponse } from './problem.ts'
+import { rateLimitLines, testLine } from './rate-lines.ts'
 import { methodProblem, type Transport } from './refusals.ts'
 import type { Live } from './representation.ts'
 import { countAnswer, requestIdOf } from './request.ts'
@@ -104,7 +105,7 @@ export const createUnparsable = ({
       cost: undefined,
       encoding: undefined,
       notModified: undefined,
-      reason: undefined,
+      reason: charged.reason,
       traceId: traceContextOf(traceparent)?.traceId,
       address: clientAddress.loggedOf(peer, forwardedFor),
       connection,

@@ -99,7 +99,8 @@ const meaningOf = (text: string, schema: z.core.$ZodType): unknown => {
   const core = coreOf(schema)
   if (core instanceof z.ZodArray) return asList(text)
   if (text === '') return allowsNull(schema) ? null : text
-  return core instanceof z.ZodNumber || core instanceof z.ZodBoolean ? asYaml(text) : text
+  const isParsed = [z.ZodNumber, z.ZodBoolean, z.ZodObject].some(kind => core instanceof kind)
+  return isParsed ? asYaml(text) : text
 }
 
 /** The setting that a variable ending in __FILE names the file of; undefined for other variables. */

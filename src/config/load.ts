@@ -67,7 +67,8 @@ const usable = ({ tree }: Source, faults: readonly Fault[]): Tree => {
 const disagreements = (config: Config, origins: LoadedConfig['origins'], unusable: Set<string>): Fault[] =>
   rules.flatMap(({ reads, fault }) => {
     const reason = !reads.some(path => unusable.has(path)) && fault(config)
-    const culprit = [...origins].findLast(([path]) => reads.includes(path))
+    const isRead = (path: string) => reads.some(read => path === read || path.startsWith(`${read}.`))
+    const culprit = [...origins].findLast(([path]) => isRead(path))
     return reason && culprit ? [{ at: culprit[1], path: culprit[0].split('.'), reason }] : []
   })
 

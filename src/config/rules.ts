@@ -3,6 +3,7 @@
 
 import { BlockList, isIP } from 'node:net'
 import { hourMs } from '../common/calendar.ts'
+import { longestBurstSeconds } from '../stores/token-bucket.ts'
 import type { Config } from './schema.ts'
 import { printDuration } from './units.ts'
 import { upstreamNamesIn } from './upstreams.ts'
@@ -71,6 +72,24 @@ const differentPorts = (later: Exclude<Listener, 'server'>, earlier: Listener): 
   },
 })
 
+/** What is wrong with the limits of a tier; the first fault of any. */
+const ratesOfTiers: Rule = {
+  reads: ['quota.rates', 'quota.tiers'],
+  fault: ({ quota: { rates, tiers } }) => {
+    for (const [tier, { perSecond, burst }] of Object.entries(rates)) {
+      const path = `quota.rates.${tier}`
+      if (!Object.hasOwn(tiers, tier))
+        return `${path} is set, but there is no tier ${tier}; allowed: ${Object.keys(tiers).join(', ')}`
+      if (burst === null) continue
+      if (perSecond === null)
+        return `${path}.burst is set, but ${path}.perSecond is not: set both of them or no burst`
+      if (burst > perSecond * longestBurstSeconds)
+        return `${path}.burst is ${burst}, but must be at most ${longestBurstSeconds} times ${path}.perSecond, which is ${perSecond}`
+    }
+    return false
+  },
+}
+
 /** A rule about Redis: it reads where Redis is, how it is run, and one setting more. */
 const redisRule = (
   setting: keyof Config['redis'],
@@ -116,6 +135,7 @@ export const rules: readonly Rule[] = [
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
   anyOriginAlone,
+  ratesOfTiers,
   differentUpstreams,
   differentPorts('ops', 'server'),
   differentPorts('health', 'server'),

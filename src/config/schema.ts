@@ -311,7 +311,10 @@ const usualTiers = { free: 100, starter: 1_000, business: 10_000, enterprise: 10
 const TIERS = 'a map of tier names to units per day, such as { free: 100 }'
 const TIER_NAME = 'a tier name: lower-case letters, digits and hyphens, with a letter first'
 
-const quota = section`How much a key may use per day.`({
+const rate = () => z.prefault(whole(1, 1_000_000, ', or null for no limit').nullable(), null)
+const RATES = 'a map of tier names to limits, such as { free: { perSecond: 10, perMinute: 300 } }'
+
+const quota = section`How much a key may use: by the day, and by the second and minute if need be.`({
   timeZone: setting(timeZone(), 'Asia/Dhaka')`
     Time zone, by its name in the IANA database, whose midnight ends a day of quota and whose day starts a forecast. A
     change in the middle of a day cuts that day short or lengthens it.`,
@@ -329,6 +332,24 @@ const quota = section`How much a key may use per day.`({
   )`
     Requests per day by tier, whole numbers of at least 1. Add tiers of your own, beside these; a key whose tier is not
     listed at a start can't be used. The quota guards the gateway, not the provider: most requests are cached.`,
+  rates: live(
+    z.record(
+      text(TIER_NAME, /^[a-z][a-z0-9-]*$/),
+      z.strictObject(
+        {
+          perSecond: rate(),
+          burst: z.prefault(whole(1, 60_000_000, ', or null for perSecond').nullable(), null),
+          perMinute: rate(),
+        },
+        'a map of perSecond, burst, perMinute',
+      ),
+      RATES,
+    ),
+    {},
+  )`
+    Limits by the second and minute by tier, beside that of the day; a tier that is not listed has none. A key may send
+    burst requests at once (as many as perSecond where it is not given) and perSecond each second on; likewise
+    perMinute. A request beyond either is 429 and takes no unit of the day. A key's own limits replace these.`,
   testPerDay: live(whole(1, 999_999_999_999), 1_000)`
     Requests per day of a test key, 1 to 999999999999, unless it has a limit of its own. They cost the provider nothing,
     and the gateway more time each than a cached one.`,

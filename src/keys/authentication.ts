@@ -5,10 +5,11 @@ import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
-import type { FoundKey, KeyRecord } from '../stores/store.ts'
+import type { FoundKey, KeyRecord, RateLimits } from '../stores/store.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
 import type { Count } from './outage.ts'
+import type { KeyRate, RatesByTier } from './rates.ts'
 import { type BoundKey, boundBy } from './restrictions.ts'
 import { testTier } from './test-keys.ts'
 
@@ -28,6 +29,10 @@ export type Client = {
   readonly bound: BoundKey | undefined
   /** Whether it gets fixed weather, which costs the provider nothing. */
   readonly isTest: boolean
+  /** Its limits by the second and minute, the key's own or those of its tier; undefined for none, as nearly all have. */
+  readonly rates?: RateLimits | undefined
+  /** The buckets of those. */
+  rate?: KeyRate | undefined
   /** The meter's count of the running window, held here so that it is looked up once. */
   count?: Count | undefined
 }
@@ -39,6 +44,12 @@ export type Tiers = Readonly<Record<string, number>>
 export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
   Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
+/** The limits by the second and minute of a key, its own or those of its tier; undefined for none. */
+const ratesOf = ({ rates: own, tier }: KeyRecord, rates: RatesByTier): RateLimits | undefined => {
+  const limits = own ?? (Object.hasOwn(rates, tier) ? rates[tier] : undefined)
+  return limits && (limits.perSecond !== null || limits.perMinute !== null) ? limits : undefined
+}
+
 export const keyRefusals = [
   ...(['missing', 'wrong-prefix', 'malformed', 'unknown', 'replaced'] as const),
   ...(['key-revoked', 'subscriber-revoked', 'key-expired'] as const),
@@ -48,11 +59,14 @@ export type KeyRefusal = (typeof keyRefusals)[number]
 /** `keyId` is that of a refused key that is known. */
 export type Authentication = { client: Client } | { refusal: KeyRefusal; keyId?: string }
 
-/** A presented value: its hash, its copy, and what a copy of a good key was decided to be with the tiers of then. */
+/** The limits of the tiers. */
+type Plans = { readonly tiers: Tiers; readonly rates: RatesByTier }
+
+/** A presented value: its hash, its copy, and what a copy of a good key was decided to be with the plans of then. */
 type Presented = {
   readonly hash: KeyHash
   copy: KeyCopy | undefined
-  good: { readonly authentication: Authentication; readonly tiers: Tiers } | undefined
+  good: { readonly authentication: Authentication; readonly plans: Plans } | undefined
 }
 
 /** Memo per connection: the last presented key. */
@@ -74,15 +88,16 @@ export type Authenticate = (
 ) => Authentication | Promise<Authentication>
 
 /** Applies the limits of the tiers, which may change. */
-export type Authenticator = Authenticate & { applyTiers(tiers: Tiers): void }
+export type Authenticator = Authenticate & { applyTiers(tiers: Tiers, rates?: RatesByTier): void }
 
 /** The returned function throws StoreError when the look-up fails, and AbohawaError for a tier that is not configured. */
 export const createAuthenticate = (
   keys: Pick<KeyDirectory, 'copyOf' | 'find'>,
-  given: Tiers,
+  tiers: Tiers,
   clock: Clock,
+  rates: RatesByTier = {},
 ): Authenticator => {
-  let tiers = given
+  let plans: Plans = { tiers, rates }
   // Of the running minute and the one before: an LRU cache with times would touch four more places in memory for each request.
   let recent = new Map<string, Presented>()
   let former: typeof recent = new Map()
@@ -110,7 +125,7 @@ export const createAuthenticate = (
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked', keyId }
     if (hasPassed(found.key.expiresAt)) return { refusal: 'key-expired', keyId }
     if (hasPassed(found.validUntil)) return { refusal: 'replaced', keyId }
-    const limit = found.key.limit ?? limitOfTier(tiers, tier)
+    const limit = found.key.limit ?? limitOfTier(plans.tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
         'tier_not_configured',
@@ -126,6 +141,7 @@ export const createAuthenticate = (
         tier,
         limit,
         isTest: tier === testTier,
+        rates: ratesOf(found.key, plans.rates),
         record: found.key,
         endsAt,
         endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
@@ -139,10 +155,10 @@ export const createAuthenticate = (
   /** One client for all requests of a key, to which the meter ties its count. Of a copy, only time makes another decision. */
   const decideOnce = (presented: Presented, { found }: KeyCopy): Authentication => {
     const { good } = presented
-    if (good?.tiers === tiers && !hasPassed(found.key.expiresAt) && !hasPassed(found.validUntil))
+    if (good?.plans === plans && !hasPassed(found.key.expiresAt) && !hasPassed(found.validUntil))
       return good.authentication
     const authentication = decide(found)
-    if ('client' in authentication) presented.good = { authentication, tiers }
+    if ('client' in authentication) presented.good = { authentication, plans }
     return authentication
   }
 
@@ -171,8 +187,8 @@ export const createAuthenticate = (
     return found instanceof Promise ? found.then(decide) : decide(found)
   }
   return Object.assign(authenticate, {
-    applyTiers: (next: Tiers) => {
-      tiers = next
+    applyTiers: (tiers: Tiers, rates: RatesByTier = {}) => {
+      plans = { tiers, rates }
     },
   })
 }

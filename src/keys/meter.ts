@@ -315,9 +315,8 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     usageAt: async function* (instant) {
       let part: KnownUsage[] = []
       for (const count of tables.get(windows.at(instant).name)?.entries.values() ?? []) {
-        const { keyId, limit, admitted, lastKnown } = count
-        const used = lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
-        part.push({ keyId, used, limit })
+        const { keyId, limit } = count
+        part.push({ keyId, used: usedOf(count), limit })
         if (part.length < maxPerTurn) continue
         yield part
         part = []
@@ -332,6 +331,16 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     },
   }
 }
+
+/** The units left of the window of an instant as far as this instance knows, without asking the store: all of them at first. */
+export const unitsLeft = ({ limit, count }: Metered, instant: number): number =>
+  count && instant >= count.window.startsAt && instant < count.window.endsAt
+    ? Math.max(0, limit - usedOf(count))
+    : limit
+
+/** The units of a count over the fleet, as far as this instance knows. */
+const usedOf = ({ admitted, lastKnown }: Count): number =>
+  lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
 
 const maxPerBatch = 500
 const maxTries = 3

@@ -1,14 +1,17 @@
-// Connects the parts of quotas: the meter; the store's clock, so that instances whose clocks differ agree about midnight; and the
-// number of instances that share the quotas and the provider's budget. Probes the store and measures its clock on timers.
+// Connects the parts of quotas: the meter; the limits by the second and minute; the store's clock, so that instances whose clocks
+// differ agree about midnight; and the number of instances that share the quotas and the provider's budget. Probes the store and
+// measures its clock on timers.
 
 import { createCalendar } from '../common/calendar.ts'
 import { type Clock, clockAhead } from '../common/clock.ts'
 import type { Store, UsageStore } from '../stores/store.ts'
 import { createMeter, type Meter, type MeterObserver, type MeterParts, type Quota } from './meter.ts'
+import { createRates, type Rates } from './rates.ts'
 import { localDays } from './window.ts'
 
 export type Metering = {
   readonly quota: Quota
+  readonly rates: Rates
   readonly meter: Meter
   readonly storeClock: StoreClock
   /** A heartbeat of this instance counted this many. */
@@ -47,10 +50,18 @@ export const openMetering = (
     clock: storeClock,
     observer,
   })
+  const rates = createRates({
+    store,
+    isAlone: () => store.kind === 'embedded' && instances() === 1,
+    isStoreAway: () => meter.state() === 'away',
+    instances,
+    clock: storeClock,
+  })
   const timers: NodeJS.Timeout[] = []
 
   return {
     quota: { now: storeClock.now, resetAfter: meter.resetAfter, take: meter.take, giveBack: meter.giveBack },
+    rates,
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,
@@ -67,6 +78,7 @@ export const openMetering = (
     },
     close: async () => {
       for (const timer of timers) clearInterval(timer)
+      rates.close()
       await meter.close()
     },
   }

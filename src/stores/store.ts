@@ -1,10 +1,11 @@
 // The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
 // change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
-// test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts.
-// Longer than 300 lines, because it is one contract, read together with its records.
+// test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts,
+// token buckets are in token-bucket.ts. Longer than 300 lines, because it is one contract, read together with its records.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { SpendingStore } from './spending-store.ts'
+import type { TokenStore } from './token-bucket.ts'
 
 /** The holder of keys. Instants are ms since the epoch; `revokedAt` is null while active. */
 export type Subscriber = {
@@ -287,6 +288,7 @@ export interface Store
   extends KeyStore,
     UsageStore,
     UsageDetailStore,
+    TokenStore,
     ByteStore,
     LeaseStore,
     FleetStore,

@@ -35,6 +35,7 @@ export const testStatuses: readonly string[] = [200, 304, ...errors].map(String)
 
 export const decisions: readonly string[] = [
   'allowed',
+  'rate_limited',
   'exhausted',
   'unavailable',
   ...keyRefusals,

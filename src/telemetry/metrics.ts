@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
 import { version } from '../common/version.ts'
+import { ratePolicies } from '../keys/rates.ts'
 import { refusedAnswers } from '../provider/errors.ts'
 import { recordKinds } from '../stores/records.ts'
 import { countAndTime, createCounters } from './counters.ts'
@@ -178,9 +179,15 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
     ),
     admission: count(
       'abohawa_admissions_total',
-      'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',
+      'Decisions on keys and quotas: allowed, rate_limited (by the second or minute), exhausted (by the day), or why a key was refused.',
       'decision',
       known.decisions,
+    ),
+    rateLimited: count(
+      'abohawa_rate_limited_total',
+      'Requests that were refused by a limit of their key beside that of the day, by which one.',
+      'policy',
+      ratePolicies,
     ),
     connectionClosed: count(
       'abohawa_connections_closed_total',

@@ -136,6 +136,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
 
   const api = {
     admission: metrics.admission,
+    rateLimited: metrics.rateLimited,
     connectionClosed: (reason: string, client?: string): void => {
       metrics.connectionClosed(reason)
       if (reason !== 'address') return

@@ -17,7 +17,7 @@ const published = `
   places_too_long places_too_many point_out_of_bounds provider_broke_off provider_busy
   provider_circuit_open provider_cut_off provider_denied provider_failing provider_garbled provider_limited
   provider_not_sent provider_overloaded provider_refused provider_timeout provider_too_much
-  provider_unreachable quota_exhausted quota_insufficient reference_busy request_timeout search_too_long store_unavailable
+  provider_unreachable quota_exhausted quota_insufficient rate_limited reference_busy request_timeout search_too_long store_unavailable
   subscriber_revoked test_error_unknown tier_not_configured timeline_exhausted transfer_encoding_in_http_1_0
   transfer_encoding_not_supported type_invalid url_not_encoded waited_too_long
 `
@@ -53,3 +53,19 @@ t.test('docs/api.md has a row for each code, with its status', async t => {
     Object.entries(errors).map(([code, { status, counts, meaning }]) => [code, status, counts, meaning[0]]),
   )
 })
+
+t.test('a sentence about a parameter names it', async t => {
+  const named = Object.entries(sentences.parameter).map(([name, sentence]) => {
+    const { parameter } =
+      name === 'type' ? sentences.parameter.type('', []) : (sentence as Say)('days', '', '', '')
+    return [name, parameter]
+  })
+  for (const [name, parameter] of named) t.type(parameter, 'string', String(name))
+  const { key, path, http } = sentences
+  for (const sentence of [key.missing(undefined), key.unknown, key['subscriber-revoked']])
+    t.equal(sentence.parameter, 'x-api-key')
+  t.strictSame([path.longitudeMissing.parameter, path.place('union', '1').parameter], ['lng', 'id'])
+  for (const sentence of [http.hostMissing, sentences.unexpected, sentences.quotaExhausted(1)])
+    t.equal(sentence.parameter, undefined)
+})
+type Say = (...given: readonly string[]) => Sentence

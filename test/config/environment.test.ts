@@ -18,14 +18,15 @@ const textOf = (value: unknown): string =>
 // A setting with a name in its path is tested with one such name.
 const reachable = settings.map(({ path, schema, named }) =>
   named
-    ? { path: [...path, 'free'], schema: named.valueType, usual: 100 }
+    ? { path: [...path, 'free'], schema: named.valueType, usual: path.at(-1) === 'tiers' ? 100 : undefined }
     : { path, schema, usual: defaultOf(schema) },
 )
 
 for (const { path, schema, usual } of reachable) {
   const variable = variableOf(path)
   t.test(`${variable} sets ${printPath(path)}`, async t => {
-    t.strictSame(load({ [variable]: textOf(usual) }), load({}), 'its default as text is its default')
+    if (usual !== undefined)
+      t.strictSame(load({ [variable]: textOf(usual) }), load({}), 'its default as text is its default')
     // A blank is valid only for a list and for an optional number; an unclosed bracket is no valid list, and a word no
     // valid number.
     const core = coreOf(schema)
@@ -36,6 +37,11 @@ for (const { path, schema, usual } of reachable) {
     t.strictSame(others, [])
   })
 }
+
+t.test('limits of a tier are read from one variable, as a map', async t => {
+  const { quota } = load({ ABOHAWA_QUOTA__RATES__FREE: '{ perSecond: 5, burst: 20 }' })
+  t.strictSame(quota.rates, { free: { perSecond: 5, burst: 20, perMinute: null } })
+})
 
 t.test('each variable is named after its path in upper snake case', async t => {
   const names = settings.map(({ path }) => variableOf(path))

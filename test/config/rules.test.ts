@@ -25,6 +25,18 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'server: { cors: { origins: ["*", "https://a.example"] } }',
     '1:28: server.cors.origins has * beside other origins, but must have it alone or not at all',
   ],
+  [
+    'quota: { rates: { gold: { perSecond: 5 } } }',
+    '1:38: quota.rates.gold is set, but there is no tier gold; allowed: free, starter, business, enterprise',
+  ],
+  [
+    'quota: { rates: { free: { perMinute: 9, burst: 5 } } }',
+    '1:48: quota.rates.free.burst is set, but quota.rates.free.perSecond is not: set both of them or no burst',
+  ],
+  [
+    'quota: { rates: { free: { perSecond: 5, burst: 301 } } }',
+    '1:48: quota.rates.free.burst is 301, but must be at most 60 times quota.rates.free.perSecond, which is 5',
+  ],
   ['server: { port: 9090 }', `1:17: ops.port is 9090, ${SAME_PORT}`],
   ['ops: { port: 8080 }', `1:14: ops.port is 8080, ${SAME_PORT}`],
   ['ops: { port: 8080, host: localhost }', `1:26: ops.port is 8080, ${SAME_PORT}`],
@@ -104,6 +116,7 @@ const allowed = [
   'redis: { url: redis://a/2, mode: sentinel, nodes: [b:1], sentinelMaster: one, sentinelPassword: two }',
   'redis: { url: redis://a/0, mode: cluster, nodes: [b:1, "[::1]:7"] }',
   'cache: { freshFor: 24h, staleFor: 24h }',
+  'quota: { tiers: { gold: 5 }, rates: { gold: { perSecond: 5, burst: 300 }, free: {} } }',
 ]
 
 t.test('what agrees is allowed', async t => {

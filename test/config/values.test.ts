@@ -156,6 +156,10 @@ const table: Record<string, Row> = {
     ...row('a whole number of at least 1', '0', '1.5', 'many', 'null'),
     path: 'quota.tiers.gold',
   },
+  'quota.rates': {
+    ...row('a map of perSecond, burst, perMinute', '10', 'fast', '[1]'),
+    path: 'quota.rates.free',
+  },
   'quota.testPerDay': row('a whole number from 1 to 999999999999', '0', '1.5', 'many', 'null'),
   'quota.notModifiedCost': share(1, '1.1', '10%'),
   'quota.whenStoreIsDown': oneOf('share, refuse'),

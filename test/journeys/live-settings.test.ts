@@ -19,6 +19,8 @@ const elsewhere = [
   ...['server.tls.cert', 'server.tls.key'],
   // In session-tickets.test.ts.
   'server.tls.ticketKey',
+  // In failover-operators.test.ts.
+  'provider.fallbacks',
 ]
 const proved = new Set(elsewhere)
 
@@ -182,6 +184,22 @@ seen(
     [{ 'quota.tiers.free': '2' }, [200, '2']],
     [{}, [429, '2']],
     [{ 'quota.tiers.free': '4' }, [200, '4']],
+  ],
+)
+
+seen(
+  ['quota.rates'],
+  'a key has the limits of its tier from the next request on',
+  {},
+  async gateway => {
+    const { status, headers } = await asFree(gateway)
+    return [status, headers['ratelimit-policy']?.replace(/^"daily";q=100;w=86400/, '')]
+  },
+  [
+    [{}, [200, '']],
+    [{ 'quota.rates.free': '{ perMinute: 1 }' }, [200, ', "minute";q=1;w=60']],
+    [{}, [429, ', "minute";q=1;w=60']],
+    [{ 'quota.rates.free': '{ perSecond: 9 }' }, [200, ', "second";q=9;w=1']],
   ],
 )
 

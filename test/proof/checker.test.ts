@@ -15,6 +15,7 @@ import {
   midnight,
   named,
   noon,
+  paced,
   provider,
   refused,
   weather,
@@ -67,6 +68,11 @@ const sharedAt = (afterMs: number, wind: number): At =>
     gateway: 1,
     headers: { 'cache-status': 'abohawa; hit; ttl=9; detail=redis' },
   })
+
+const ofFallback = { ...said, upstream: 'fallback-1' } as At
+const weatherOf = (afterMs: number, upstream: string): At =>
+  withHeaders(afterMs, { 'cache-status': `abohawa; fwd=miss; stored; ttl=9; upstream=${upstream}` })
+const noRoom = '{"error":"e","code":"provider_limited"}'
 
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
@@ -198,13 +204,24 @@ const cases: readonly Case[] = [
     [said, renewed(1, 'name', 'Dhaka 2'), named(2, 'Dhaka 2')],
     [said, named(1, 'Dhaka 2'), renewed(2, 'name', 'Dhaka 3'), named(3, 'Dhaka 2')],
   ],
+  [
+    17,
+    [paced(1, 2), paced(2, 1), paced(3), paced(1_000, 0)],
+    [paced(1, 2), paced(2, 1), paced(3), paced(4, 0)],
+  ],
+  [18, [ofFallback, weatherOf(1, 'fallback-1')], [ofFallback, weatherOf(1, 'primary')]],
+  [
+    18,
+    [ofFallback, weatherOf(1, 'fallback-1')],
+    [counted(1, 2, { path: '/weather/district/3026', status: 500, body: noRoom })],
+  ],
   // Of a list each place takes a unit.
   [7, [said, listed(1, 1, 7), counted(2, 0)], [said, listed(1, 1, 7), counted(2, 1)]],
   [7, [counted(1, 2), counted(2, 1), listRefused(3, 1)], [said, counted(1, 2), listRefused(2, 2)]],
   [3, [said, listed(1, 1, 7)], [said, listed(1, 1, 8)]],
-  [17, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
-  [17, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
-  [17, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
+  [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
+  [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
+  [19, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
 ]
 
 t.strictSame(

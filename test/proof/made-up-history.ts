@@ -14,6 +14,7 @@ const schedule: Schedule = {
   protocol: 'http',
   store: 'redis',
   hasProcesses: false,
+  hasFallback: true,
   start: noon,
   skews: [0, 0],
   settings: {
@@ -135,6 +136,20 @@ export const exhausted = (afterMs: number, given: Given = {}): At =>
     body: '{"error":"e","code":"quota_exhausted","limit":3,"reset_at":"2031-06-01T18:00:00.000Z"}',
     ...given,
     headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
+  })
+
+/** An answer to the key whose limit is two a second; a refusal without what remains. */
+export const paced = (afterMs: number, remaining?: number, given: Given = {}): At =>
+  counted(afterMs, remaining ?? 1, {
+    ...(remaining === undefined && {
+      status: 429,
+      body: '{"error":"e","code":"rate_limited","limit":2,"reset_at":"2031-06-01T06:00:01.000Z"}',
+    }),
+    ...given,
+    headers: {
+      'ratelimit-policy': '"daily";q=3;w=86400, "second";q=2;w=1',
+      ...(remaining === undefined && { 'retry-after': '1' }),
+    },
   })
 
 export const refused = (afterMs: number): At =>

@@ -362,6 +362,27 @@ const listening = async (t: Test) => {
   return { prefix, refused, messages, publish, received }
 }
 
+t.test('token buckets that nobody can have written are full', async t => {
+  const { store, raw, prefix } = await open(t)
+  const key = `${prefix}tokens:{q0}:key_1`
+  const buckets = [{ name: 'second', capacity: 10, perMs: 1e-6, spent: 0 }]
+  const take = async () =>
+    (await store.takeTokens({ keyId: 'key_1', buckets, wanted: 99, ahead: 0, share: 0 })).granted
+  for (const held of ['x', '-5', 'nan', 'inf', '1e9', '0x10', '1.2.3', '', '9'.repeat(400), '99'])
+    for (const at of [String(Date.now() - 1), 'x', '', '9'.repeat(29)]) {
+      await raw.hset(key, { second: held, at })
+      t.equal(await take(), 10, `${held} at ${at}`)
+      t.equal(await take(), 0)
+    }
+  for (const [what, put] of Object.entries(otherTypes)) {
+    await raw.del(key)
+    await put(raw, key)
+    t.equal(await take(), 10, what)
+    t.equal(await take(), 0)
+    t.ok((await raw.pttl(key)) > 0, 'they expire')
+  }
+})
+
 t.test('messages that no gateway sends are reported and ignored', async t => {
   const { prefix, refused, messages, publish, received } = await listening(t)
   const longest = `${'k'.repeat(200)} 2126-11-21 ${'9'.repeat(15)}`

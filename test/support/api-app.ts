@@ -77,6 +77,7 @@ export const startApp = async (
           waiter(undefined, { allowed, remaining: left })
         },
       },
+      rates: { take: (_client, waiter) => waiter() },
       usage: { usedOn: async (_keyId, days) => days.map(() => 0) },
       grid: createGrid(0.1),
       timelines: {
@@ -93,6 +94,7 @@ export const startApp = async (
       writeReady: writeByWriteHead,
       observer: {
         admission: decision => log.decisions.push(decision),
+        rateLimited: () => {},
         responded: () => {},
         respondedToTest: () => {},
         used: () => {},

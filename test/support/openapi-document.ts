@@ -51,7 +51,12 @@ export const documentText = async (t: Teardown): Promise<string> => {
   const provider = await startProvider(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1', ABOHAWA_TEST_PROVIDER__RETRIES: '0' },
+    env: {
+      ABOHAWA_QUOTA__TIERS__TRIAL: '1',
+      ABOHAWA_QUOTA__TIERS__SLOW: '100',
+      ABOHAWA_QUOTA__RATES__SLOW: '{ perSecond: 1 }',
+      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
+    },
   })
   const good = gateway.keys.enterprise ?? ''
   // Unlike `gateway.get`, without holding the response against the document that is being renewed.
@@ -76,7 +81,8 @@ export const documentText = async (t: Teardown): Promise<string> => {
   await gateway.administration.revokeKey(revoked.id)
   const gone = await gateway.administration.createKey('Gone', 'free')
   await gateway.administration.revokeSubscriber('Gone')
-  const { trial = '' } = gateway.keys
+  const { trial = '', slow = '' } = gateway.keys
+  await get('/locations?type=division', { key: slow })
   const boundBy = async (restrictions: object) => {
     const { id, key } = await gateway.administration.createKey('Bound', 'free')
     await gateway.administration.setKey(id, { restrictions })
@@ -98,6 +104,7 @@ export const documentText = async (t: Teardown): Promise<string> => {
     ['/weather/district/3026', { key: revoked.key }],
     ['/weather/district/3026', { key: gone.key }],
     ['/weather/district/3026', { key: trial }],
+    ['/weather/district/3026', { key: slow }],
     ['/weather/district/3026', { method: 'POST' }],
     ['/weather/country/50'],
     ['/weather/coords/23.81'],

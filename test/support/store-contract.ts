@@ -14,6 +14,7 @@ import {
   type Subscriber,
   type UsageGrant,
 } from '../../src/stores/store.ts'
+import type { TokenRequest } from '../../src/stores/token-bucket.ts'
 import { heartbeatOf } from './heartbeat.ts'
 import { sampleKey } from './key-records.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn, usedOf } from './spending.ts'
@@ -238,6 +239,62 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.usedOn('key_1', [next, last, first, '2126-11-20']), [1, 2, 1, 0])
     t.strictSame(await store.usedOn('key_2', ['2126-11-21']), [1])
     t.strictSame(await store.usedOn('key_1', []), [])
+  })
+
+  const second = { name: 'second', capacity: 10, perMs: 1e-6, spent: 0 }
+  const minute = { name: 'minute', capacity: 6, perMs: 1e-6, spent: 0 }
+  const tokens = (given: Partial<TokenRequest>): TokenRequest => ({
+    ...{ keyId: 'key_1', buckets: [second], wanted: 1, ahead: 0, share: 0 },
+    ...given,
+  })
+  const takes = async (store: Store, given: Partial<TokenRequest>) => {
+    const { granted, left } = await store.takeTokens(tokens(given))
+    return [granted, ...left.map(Math.round)]
+  }
+
+  test('tokens are granted as far as every bucket has them, and by key', async (t, store) => {
+    t.strictSame(await takes(store, { wanted: 4 }), [4, 6])
+    t.strictSame(await takes(store, { wanted: 4, buckets: [second, minute] }), [4, 2, 2])
+    t.strictSame(await takes(store, { wanted: 4, buckets: [second, minute] }), [2, 0, 0])
+    t.strictSame(await takes(store, { wanted: 1 }), [0, 0])
+    t.strictSame(await takes(store, { keyId: 'key_2', wanted: 99 }), [10, 0])
+  })
+
+  test('tokens for requests to come are a share of what is left', async (t, store) => {
+    t.strictSame(await takes(store, { wanted: 2, ahead: 9, share: 0.5 }), [6, 4])
+    t.strictSame(await takes(store, { wanted: 1, ahead: 1, share: 0.5 }), [2, 2])
+    t.strictSame(
+      await takes(store, { wanted: 3, ahead: 1, share: 0.5 }),
+      [2, 0],
+      'none where it does not suffice',
+    )
+  })
+
+  test('what was spent without the store is missing, and what is given back is there', async (t, store) => {
+    t.strictSame(await takes(store, { buckets: [{ ...second, spent: 7 }] }), [1, 2])
+    t.strictSame(await takes(store, { wanted: 0, buckets: [{ ...second, spent: -5 }] }), [0, 7])
+    t.strictSame(await takes(store, { wanted: 0, buckets: [{ ...second, spent: -50 }] }), [0, 10])
+    t.strictSame(await takes(store, { buckets: [{ ...second, spent: 50 }] }), [0, 0])
+    t.strictSame(await takes(store, { wanted: 0, buckets: [{ ...second, spent: -2, capacity: 1 }] }), [0, 1])
+  })
+
+  test('a bucket refills by the clock of the store', async (t, store) => {
+    const startedAt = await store.time()
+    t.strictSame(await takes(store, { wanted: 10 }), [10, 0])
+    const quick = { ...second, perMs: 0.1 }
+    await until(
+      'a token is there',
+      async () => (await store.takeTokens(tokens({ buckets: [quick] }))).granted === 1,
+    )
+    t.ok((await store.time()) - startedAt >= 9, 'not before its time')
+  })
+
+  test('many who take at once get together what there is', async (t, store) => {
+    const all = await Promise.all(Array.from({ length: 30 }, () => store.takeTokens(tokens({}))))
+    t.equal(
+      all.reduce((sum, { granted }) => sum + granted, 0),
+      10,
+    )
   })
 
   test('what instances take together is exactly the limit', async (t, store) => {

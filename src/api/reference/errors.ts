@@ -127,6 +127,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'Less of the quota is left than the request for a list of places costs; nothing was taken. Ask for fewer, or wait for retry-after.',
     'স্থানের তালিকার অনুরোধের খরচের চেয়ে কোটা কম বাকি; কিছু নেওয়া হয়নি। কম স্থান চান, বা retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
+  rate_limited: of(429, false)(
+    'The key sends faster than its limit by the second or minute, which `policy` names: wait for retry-after, then send more slowly.',
+    'কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে, `policy` তার নাম: retry-after পর্যন্ত অপেক্ষা করুন, তারপর ধীরে পাঠান।',
+  ),
   reference_busy: of(429, false)(
     'Too many requests for what needs no key (`/docs`, `/api/v1/openapi.json`, `/status`) came from one address, never of an endpoint: wait for retry-after.',
     'এক ঠিকানা থেকে কী ছাড়া পাতায় (`/docs`, `/api/v1/openapi.json`, `/status`) বেশি অনুরোধ এসেছে, কোনো এন্ডপয়েন্টে নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
@@ -197,7 +201,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   ),
   search_too_long: invalid('q is too long: send at most 100 characters.', 'q খুব দীর্ঘ: সর্বোচ্চ ১০০ অক্ষর পাঠান।'),
   test_error_unknown: invalid(
-    'The test key asks for an error that there is not: send a code of this table in x-test-error.',
+    'The test key asks for an error that there is not: send a code of this table in `x-test-error`.',
     'পরীক্ষার কী এমন ত্রুটি চেয়েছে যা নেই: `x-test-error`-এ এই তালিকার একটি `code` পাঠান।',
   ),
   internal_error: noWeather(

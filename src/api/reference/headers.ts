@@ -47,13 +47,13 @@ export const headers = {
   ),
   'ratelimit-policy': header(
     '"daily";q=1000;w=86400',
-    'The quota in the form of the IETF draft.',
-    'IETF খসড়ার রূপে কোটা।',
+    'The quota in the form of the IETF draft, and behind it the limits by the second and minute of a key that has them: `"second";q=10;w=1`.',
+    'IETF খসড়ার রূপে কোটা, আর তার পরে কী-র থাকলে সেকেন্ড ও মিনিটের সীমা: `"second";q=10;w=1`।',
   ),
   ratelimit: header(
     '"daily";r=999;t=42900',
-    'What is left of it, and for how many seconds.',
-    'তার কত বাকি, আর কত সেকেন্ড পর্যন্ত।',
+    'What is left of each, and in how many seconds all of it is there again.',
+    'প্রতিটির কত বাকি, আর কত সেকেন্ড পরে আবার পুরোটা।',
   ),
   'x-key-expires': header(
     '2026-11-28T18:00:00.000Z',

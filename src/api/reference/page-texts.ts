@@ -62,7 +62,7 @@ const en = {
   no: 'no',
   always: 'always',
   retry:
-    'After 429 and 500 wait for `retry-after`. After 429 it ends at midnight, so give up where it is longer than you can wait.',
+    'After 429 and 500 wait for `retry-after`. With `rate_limited` that is a second or a few, and sending more slowly avoids it; with `quota_exhausted` it ends at midnight, so give up where it is longer than you can wait.',
   encoding: 'Percent-encode what you put into a URL, such as Bengali names: the programs below do.',
   noScript: 'Sending requests from this page needs JavaScript.',
 }
@@ -126,7 +126,7 @@ const bn: Readonly<Record<Word, string>> = {
   no: 'না',
   always: 'সর্বদা',
   retry:
-    '429 ও 500-এর পরে `retry-after` পর্যন্ত অপেক্ষা করুন। 429-এর পরে তা মধ্যরাতে শেষ হয়, তাই অপেক্ষা বেশি দীর্ঘ হলে থেমে যান।',
+    '429 ও 500-এর পরে `retry-after` পর্যন্ত অপেক্ষা করুন। `rate_limited` হলে তা এক বা কয়েক সেকেন্ড, ধীরে পাঠালে এড়ানো যায়; `quota_exhausted` হলে তা মধ্যরাতে শেষ হয়, তাই অপেক্ষা বেশি দীর্ঘ হলে থেমে যান।',
   encoding: 'URL-এ যা দেন তা শতকরা-এনকোড করুন, যেমন বাংলা নাম: নিচের প্রোগ্রামগুলো তা করে।',
   noScript: 'এই পাতা থেকে অনুরোধ পাঠাতে জাভাস্ক্রিপ্ট লাগে।',
 }

@@ -5,6 +5,7 @@
 import * as z from 'zod'
 import { locationTypes } from '../../catalogue/location-schema.ts'
 import type { AnswerName } from '../../common/endpoints.ts'
+import { ratePolicies } from '../../keys/rates.ts'
 import { instant, keySchema } from './key-schema.ts'
 import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
@@ -175,8 +176,8 @@ const code = field(
 
 const parameter = field(
   z.string(),
-  'The parameter at fault, of path, query or `x-api-key`; left out where it is not one alone.',
-  'যে প্যারামিটারে ভুল, পথ, কোয়েরি বা `x-api-key`; একটিই না হলে থাকে না।',
+  'The parameter at fault, of path or query, or `x-api-key` or `x-test-error`; left out where it is not one alone.',
+  'যে প্যারামিটারে ভুল, পথ বা কোয়েরির, বা `x-api-key` বা `x-test-error`; একটিই না হলে থাকে না।',
 ).optional()
 const docUrl = field(
   z.string().regex(/\/docs#error-[a-z0-9_]+$/),
@@ -243,14 +244,31 @@ export const bodies = {
 
 component(
   'QuotaExhausted',
-  "The day's quota is used up, or less is left than the request costs.",
-  'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি।',
+  "The day's quota is used up, less is left than the request costs, or the key sends too fast.",
+  'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি, বা কী-টি খুব দ্রুত পাঠাচ্ছে।',
   z.strictObject({
     error,
-    code: z.enum(['quota_exhausted', 'quota_insufficient']).meta(described('Stable.', 'স্থায়ী।')),
+    code: z
+      .enum(['quota_exhausted', 'quota_insufficient', 'rate_limited'])
+      .meta(described('Stable.', 'স্থায়ী।')),
     doc_url: docUrl,
-    limit: field(z.int(), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
-    reset_at: field(instant, 'The next local midnight, in UTC.', 'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।', 'iso8601'),
+    policy: field(
+      z.enum(ratePolicies),
+      'With `rate_limited`: the limit by the second or by the minute.',
+      '`rate_limited` হলে: সেকেন্ডের না মিনিটের সীমা।',
+    ).optional(),
+    limit: field(
+      z.int(),
+      'The daily quota, or the requests a second or minute.',
+      'দৈনিক কোটা, বা সেকেন্ডে বা মিনিটে অনুরোধ।',
+      'requests',
+    ),
+    reset_at: field(
+      instant,
+      'The next local midnight, or the instant at which the next request has room, in UTC.',
+      'পরবর্তী স্থানীয় মধ্যরাত, বা যখন পরের অনুরোধ নেওয়া হবে, UTC-তে।',
+      'iso8601',
+    ),
     remaining: field(
       z.int().min(0),
       'What is left of the quota, where the request is for a list of places.',

@@ -161,7 +161,7 @@ export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string
     ],
     [
       limited * 10 > totals.answered,
-      `${counted(limited)} answers were 429: the keys have used up their day; \`keys create --limit\` gives more.`,
+      `${counted(limited)} answers were 429: the keys have used up their day (\`keys create --limit\` gives more), or the target limits them by the second or minute (\`keys set --per-second\`).`,
     ],
     [
       totals.dropped > 0,

@@ -52,6 +52,9 @@ export const redisKeyNames = (prefix: string) => {
     /** The responses to the keys of a partition on a day, by endpoint and status class. */
     usageDetail: (partition: number, day: string) => named('usage-detail', tagOf(partition), day),
 
+    /** The token buckets of a key. */
+    tokens: (partition: number, keyId: string) => named('tokens', tagOf(partition), keyId),
+
     /** A cache entry, and the lease of the load that writes it. */
     bytes: (name: string) => named('bytes', `{${name}}`),
     lease: (name: string) => named('flight', `{${name}}`),

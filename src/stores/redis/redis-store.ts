@@ -26,6 +26,7 @@ import { isWrongType } from './records.ts'
 import { redisReason } from './server.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
+import { redisTokens } from './tokens.ts'
 import { redisUsage } from './usage.ts'
 import { redisUsageDetail } from './usage-detail.ts'
 
@@ -128,6 +129,7 @@ export const openRedisStore = async (
     ...redisKeys(parts),
     ...usage,
     ...redisUsageDetail(parts),
+    ...redisTokens(parts),
     ...redisBytes(parts),
     ...redisFleet(parts),
     ...redisSpending(parts),

@@ -14,6 +14,7 @@ import { embeddedFleet } from './fleet.ts'
 import { embeddedKeys, formatOf } from './keys.ts'
 import { embeddedSpending } from './spending.ts'
 import { prepareStoreFile } from './store-file.ts'
+import { embeddedTokens } from './tokens.ts'
 import { embeddedUsage } from './usage.ts'
 import { embeddedUsageDetail } from './usage-detail.ts'
 
@@ -58,6 +59,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ...embeddedKeys(parts),
     ...usage,
     ...embeddedUsageDetail(parts),
+    ...embeddedTokens(parts),
     ...embeddedBytes(parts),
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),

@@ -1,0 +1,194 @@
+// Limits by the second and minute for a consumer: what a refusal says, what it costs, the headers, a change of the configuration,
+// a key's own limits, and two gateways on one Redis. The buckets themselves are in keys/rates.test.ts.
+
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/common/clock.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { startRedisFor } from '../support/redis-server.ts'
+import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProviderHere(t)
+const list = '/locations?type=division'
+const reset = '1795284000'
+
+const gatewayWith = async (t: Test, rates: Record<string, string>, env: Record<string, string> = {}) => {
+  const clock = manualClock()
+  const limits = Object.entries(rates).map(([tier, text]) => [
+    `ABOHAWA_QUOTA__RATES__${tier.toUpperCase()}`,
+    text,
+  ])
+  const gateway = await startGateway(t, {
+    ...{ providerUrl: provider.url, clock },
+    env: { ...Object.fromEntries(limits), ...env },
+  })
+  return { ...gateway, clock }
+}
+const usedBy = async ({ administration, keyIds }: TestGateway, tier: string) =>
+  (await administration.usage(keyIds[tier] ?? '', 1)).days[0]?.used
+const ratelimit = ({ headers }: Answer) => [headers['ratelimit-policy'], headers.ratelimit]
+
+t.test(
+  'a key that sends too fast is 429 with its limit, takes no unit, and goes on when it slows down',
+  async t => {
+    const gateway = await gatewayWith(t, { free: '{ perSecond: 2, perMinute: 3 }' })
+    const key = gateway.keys.free ?? ''
+    const first = await gateway.get(list, { key })
+    t.equal(first.status, 200)
+    t.strictSame(ratelimit(first), [
+      '"daily";q=100;w=86400, "second";q=2;w=1, "minute";q=3;w=60',
+      '"daily";r=99;t=43200, "second";r=1;t=1, "minute";r=2;t=20',
+    ])
+    await gateway.get(list, { key })
+    const refused = await gateway.get('/nothing', { key })
+    t.equal(refused.status, 429)
+    t.match(refused.body, {
+      error: 'this key sends too fast; allowed: 2 requests a second',
+      code: 'rate_limited',
+      ...{ policy: 'second', limit: 2, reset_at: '2026-11-21T06:00:00.500Z' },
+    })
+    t.match(refused.headers, {
+      'retry-after': '1',
+      'x-ratelimit-limit': '100',
+      'x-ratelimit-remaining': '98',
+      'x-ratelimit-reset': reset,
+      'cache-control': 'no-store',
+      ratelimit: '"daily";r=98;t=43200, "second";r=0;t=1, "minute";r=1;t=40',
+    })
+    gateway.clock.advance(500)
+    t.equal((await gateway.get(list, { key })).status, 200)
+    gateway.clock.advance(1_000)
+    const byMinute = await gateway.get(list, { key })
+    t.match(byMinute, { status: 429, headers: { 'retry-after': '19' }, body: { policy: 'minute', limit: 3 } })
+    t.equal(await usedBy(gateway, 'free'), 3)
+    t.equal(await gateway.metric('abohawa_rate_limited_total{policy="second"}'), 1)
+    t.equal(await gateway.metric('abohawa_rate_limited_total{policy="minute"}'), 1)
+    t.equal(await gateway.metric('abohawa_admissions_total{decision="rate_limited"}'), 2)
+    t.strictSame(
+      gateway.logged.filter(({ status }) => status === 429).map(({ reason }) => reason),
+      ['rate_limited', 'rate_limited'],
+    )
+  },
+)
+
+t.test('a key without such limits has the headers of its day alone', async t => {
+  const gateway = await gatewayWith(t, { free: '{ perSecond: 2 }' })
+  for (let i = 0; i < 5; i++) {
+    const answer = await gateway.get(list, { key: gateway.keys.starter ?? '' })
+    t.equal(answer.status, 200)
+    t.strictSame(ratelimit(answer), ['"daily";q=1000;w=86400', `"daily";r=${999 - i};t=43200`])
+  }
+})
+
+t.test('a refused request comes before the day, the method and the path, and behind the key', async t => {
+  const gateway = await gatewayWith(t, { tiny: '{ perSecond: 1 }' }, { ABOHAWA_QUOTA__TIERS__TINY: '1' })
+  const key = gateway.keys.tiny ?? ''
+  await gateway.get(list, { key })
+  t.match(await gateway.get('/nothing', { key, method: 'POST' }), {
+    status: 429,
+    body: { code: 'rate_limited' },
+  })
+  gateway.clock.advance(1_000)
+  t.match(await gateway.get('/nothing', { key }), { status: 429, body: { code: 'quota_exhausted' } })
+  t.match(await gateway.get(list, { key }), { status: 429, body: { code: 'rate_limited' } })
+})
+
+t.test('a request that is not even HTTP is refused alike', async t => {
+  const gateway = await gatewayWith(t, { free: '{ perSecond: 1 }' })
+  const key = gateway.keys.free ?? ''
+  await gateway.get(list, { key })
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send(`GET /api/v1/weather/ঢাকা HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`)
+  const answer = await raw.answer()
+  t.equal(answer.status, 429)
+  t.match(answer.headers.get('ratelimit'), /"daily";r=99;t=43200, "second";r=0;t=1$/)
+  t.match(JSON.parse(answer.body), { code: 'rate_limited', limit: 1 })
+  t.equal(await usedBy(gateway, 'free'), 1)
+})
+
+t.test('a burst, and a change of the limits while the gateway runs', async t => {
+  const gateway = await gatewayWith(t, { free: '{ perSecond: 1, burst: 4 }' })
+  const get = async () => (await gateway.get(list, { key: gateway.keys.free ?? '' })).status
+  const statuses = async (times: number) => {
+    const all = []
+    for (let i = 0; i < times; i++) all.push(await get())
+    return all
+  }
+  t.strictSame(await statuses(5), [200, 200, 200, 200, 429])
+  t.equal(await gateway.set({ 'quota.rates.free': '{ perSecond: 2 }' }), 'applied')
+  gateway.clock.advance(1_000)
+  t.strictSame(await statuses(3), [200, 200, 429])
+  t.equal(await gateway.set({ 'quota.rates.free': '{ perMinute: null }' }), 'applied')
+  t.strictSame(await statuses(5), [200, 200, 200, 200, 200])
+  t.equal(await gateway.set({ 'quota.rates.free': '{ burst: 5 }' }), 'refused')
+  t.match(
+    gateway.logged.at(-1)?.reason,
+    'quota.rates.free.burst is set, but quota.rates.free.perSecond is not',
+  )
+})
+
+t.test("a key's own limits replace those of its tier", async t => {
+  const gateway = await gatewayWith(
+    t,
+    { free: '{ perSecond: 1 }' },
+    { ABOHAWA_STORE__PATH: `${t.testdir()}/s.db` },
+  )
+  const store = await openStore(gateway.config, gateway.clock, { redisAway: () => {}, redisBack: () => {} })
+  t.teardown(() => store.close())
+  await store.changeKey(gateway.keyIds.free ?? '', { rates: { perSecond: 3, burst: null, perMinute: null } })
+  await store.changeKey(gateway.keyIds.starter ?? '', {
+    rates: { perSecond: null, burst: null, perMinute: 1 },
+  })
+  const policy = async (tier: string) =>
+    (await gateway.get(list, { key: gateway.keys[tier] ?? '' })).headers['ratelimit-policy']
+  t.equal(await policy('free'), '"daily";q=100;w=86400, "second";q=3;w=1')
+  t.equal(await policy('starter'), '"daily";q=1000;w=86400, "minute";q=1;w=60')
+})
+
+/** Gateways on one Redis, by the machine's clock, with one key. */
+const twoOnRedis = async (t: Test, rates: string) => {
+  const { url, raw } = await startRedisFor(t)
+  const env = {
+    ...{ ABOHAWA_REDIS__URL: url, ABOHAWA_QUOTA__TIERS__FAST: '1000000', ABOHAWA_LOG__ACCESS: 'false' },
+    ABOHAWA_QUOTA__RATES__FAST: rates,
+  }
+  const gateways = await Promise.all(
+    [1, 2].map(() => startGateway(t, { providerUrl: provider.url, clock: systemClock, env })),
+  )
+  const key = gateways[0]?.keys.fast ?? ''
+  /** Sends to a gateway from so many clients for a while; returns when requests were admitted, by performance.now(). */
+  const flood = async (which: number, ms: number, clients = 4): Promise<number[]> => {
+    const at: number[] = []
+    const end = performance.now() + ms
+    const client = async () => {
+      while (performance.now() < end)
+        if ((await gateways[which]?.get(list, { key }))?.status === 200) at.push(performance.now())
+    }
+    await Promise.all(Array.from({ length: clients }, client))
+    return at
+  }
+  return { gateways, key, flood, raw }
+}
+const mostInASecond = (at: readonly number[]) =>
+  Math.max(...at.map(from => at.filter(each => each >= from && each - from < 1_000).length))
+
+t.test('two gateways on one Redis together admit what one may, and one alone gets all', async t => {
+  const { flood, raw, gateways, key } = await twoOnRedis(t, '{ perSecond: 40, burst: 20 }')
+  // A machine that is busy may send too little: then it tries again, and no try may admit too much.
+  let admitted = 0
+  const run = async (ms: number, gateways: readonly number[]): Promise<number> => {
+    const at = (await Promise.all(gateways.map(which => flood(which, ms)))).flat().sort((a, b) => a - b)
+    admitted += at.length
+    t.ok(mostInASecond(at) <= 20 + 1.1 * 40, `${mostInASecond(at)} in a second`)
+    return at.length
+  }
+  await until('two use nearly all of it', async () => (await run(1_500, [0, 1])) >= 0.9 * 60)
+  await until('one alone uses nearly all of it', async () => (await run(1_000, [1])) >= 0.9 * 40)
+  t.strictSame(await raw.keys('abohawa:tokens:*'), [`abohawa:tokens:{q0}:${gateways[0]?.keyIds.fast}`])
+  const [used = 0] = await Promise.all([usedBy(gateways[0] as TestGateway, 'fast')])
+  t.equal(used, admitted, 'refused requests take no unit')
+  t.match((await gateways[0]?.get(list, { key }))?.headers['ratelimit-policy'], '"second";q=40;w=1')
+})
