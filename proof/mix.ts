@@ -21,6 +21,14 @@ const wrong = [
 
 const issuedKeys = ['plenty', 'plenty', 'many', 'many', 'some', 'some', 'some', 'few', 'few'] as const
 
+/** Places and points, now and then one of them twice. */
+const listOf = (random: Random): string => {
+  const some = Array.from({ length: random.between(1, 5) }, () => random.pick(places))
+  if (random.chance(0.3)) return `/forecast?places=${some}&days=3`
+  const near = Array.from({ length: random.between(0, 4) }, () => `coords/${random.pick(points)}`)
+  return `/weather?places=${[...some, ...near]}&lang=en`
+}
+
 const pathOf = (random: Random): string => {
   const kind = random.fraction()
   const language = random.pick(['', '?lang=en', '?lang=bn'])
@@ -29,7 +37,8 @@ const pathOf = (random: Random): string => {
   if (kind < 0.83) return `/forecast/${random.pick(places)}${random.pick(['', '?days=1', '?days=3'])}`
   if (kind < 0.88)
     return `/locations?type=${random.pick(['division', 'district'])}&limit=3${random.pick(['', '&offset=2'])}`
-  if (kind < 0.94) return `/locations/${random.pick(places)}`
+  if (kind < 0.92) return `/locations/${random.pick(places)}`
+  if (kind < 0.97) return listOf(random)
   return random.pick(wrong)
 }
 

@@ -8,7 +8,7 @@ export const promises = {
   4: 'Weather is for the quarter-hour, the hour and the day of the request, and no answer says that it stays right for longer.',
   5: 'A tag names one body, and 304 comes only for a tag of the same path.',
   6: 'No key is admitted more often than its limit, but by what an instance could not report.',
-  7: 'While Redis serves, each admitted request takes one unit: no unit is granted twice, and 429 comes at the limit only.',
+  7: 'While Redis serves, each admitted request takes its units once: no unit is granted twice, and 429 comes at the limit only.',
   8: 'After an outage every gateway has the same count, equal to what was admitted.',
   9: 'The quota ends at the next midnight in the time zone of the keys, by the clock of the store.',
   10: 'A key that is revoked, expired or replaced is refused within three seconds, or of the end of an outage of Redis.',
@@ -20,6 +20,7 @@ export const promises = {
   16: 'A changed catalogue and a renewed certificate are in force at every gateway once it has read them.',
   17: 'A key with a limit by the second is admitted as often as its bucket holds and refills, and a tenth of the rate more.',
   18: 'With a fallback, an answer names the upstream that said its weather, and no fault or limit of the first one refuses weather.',
+  19: 'A request for several places takes a unit for each of them or none, and says how many.',
 } as const
 
 export type PromiseNumber = keyof typeof promises
@@ -44,6 +45,7 @@ export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   16: ['catalogue/live-catalogue', 'journeys/transport'],
   17: ['keys/rates', 'journeys/rates'],
   18: ['journeys/failover', 'journeys/failover-day', 'provider/failover'],
+  19: ['journeys/weather-of-places', 'keys/meter'],
 }
 
 export const promiseNumbers = Object.keys(promises).map(Number) as PromiseNumber[]

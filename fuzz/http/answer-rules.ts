@@ -19,11 +19,11 @@ const mayEcho: ReadonlySet<string> = new Set(['x-request-id', 'link'])
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** The body as JSON; undefined when it is empty or not JSON. */
+/** The body as JSON, of many places a list; undefined when it is empty or not JSON. */
 export const jsonOf = (answer: Answer): Body | undefined => {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(decoded(answer)))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Body) : undefined
+    return typeof value === 'object' && value !== null ? (value as Body) : undefined
   } catch {
     return undefined
   }
@@ -99,7 +99,8 @@ const checkHeaders = ({ status, headers, headBytes }: Answer): void => {
 
 const checkBody = (answer: Answer): void => {
   const body = jsonOf(answer)
-  demand(body, 'a body that is not one JSON object', answer.body.toString('latin1'))
+  const isWhole = body !== undefined && (answer.status === 200 || !Array.isArray(body))
+  demand(isWhole, 'a body that is not one JSON object', answer.body.toString('latin1'))
   if (answer.status === 200) return
   const { error, code, doc_url: docUrl } = body
   demand(typeof error === 'string' && error !== '', 'a failure without error', JSON.stringify(body))

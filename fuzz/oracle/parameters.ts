@@ -12,6 +12,7 @@ export type Wanted = Readonly<
   | { kind: 'forecast'; place: Place; days: number; hasWords: boolean }
   | { kind: 'detail'; place: Place }
   | ({ kind: 'list' } & ListWanted)
+  | { kind: 'many'; items: readonly (Wanted | undefined)[]; days: number | undefined }
 >
 
 const bad: Decision = { statuses: [400] }
@@ -34,6 +35,7 @@ export const decide = (target: string): Decision => {
 const decideEndpoint = (segments: readonly string[], query: string): Decision => {
   const [name, first = '', second = '', third = ''] = segments
   if (name === 'locations' && segments.length === 1) return decideList(query)
+  if ((name === 'weather' || name === 'forecast') && segments.length === 1) return decideMany(name, query)
   if (segments.length < 3 || segments.slice(1).some(segment => segment === '')) return absent
   if (name === 'weather' && segments.length === 4 && first === 'coords')
     return decidePoint(second, third, query)
@@ -71,6 +73,34 @@ const decidePoint = (lat: string, lng: string, query: string): Decision => {
     return bad
   const [hasWords, hasPlace] = [included.includes('text'), included.includes('place')]
   return { statuses: [200], wanted: { kind: 'point', latitude, longitude, lang, hasWords, hasPlace } }
+}
+
+const [longestList, mostPlaces] = [5_000, 100]
+
+/** Undefined for a place that has an error in its position. */
+const decideMany = (name: 'weather' | 'forecast', query: string): Decision => {
+  const list = parametersOf(query, ['places'])
+  if (list && !list.has('places')) return absent
+  const given = parametersOf(query, ['places', name === 'weather' ? 'lang' : 'days'])
+  const [lang, days] = [languageOf(given), numberOf(given?.get('days'), 1, 7, 7)]
+  const text = given?.get('places') ?? ''
+  if (lang === undefined || days === undefined || text === '' || text.length > longestList) return bad
+  const places = [...new Set(text.split(','))]
+  if (places.length > mostPlaces) return bad
+  const isWeather = name === 'weather'
+  const own = isWeather ? `lang=${lang}` : `days=${days}`
+  const wantedOf = (item: string): Wanted | undefined => {
+    const [type = '', first = '', second, ...more] = item.split('/')
+    if (type === 'coords')
+      return second === undefined || more.length > 0
+        ? undefined
+        : decidePoint(first, second, `lang=${lang}`).wanted
+    return first === '' || second !== undefined
+      ? undefined
+      : decidePlace(type, first, own, [isWeather ? 'lang' : 'days']).wanted
+  }
+  const items = places.map(wantedOf)
+  return { statuses: [200], wanted: { kind: 'many', items, days: isWeather ? undefined : days } }
 }
 
 const parents: Readonly<Record<string, string>> = {

@@ -28,6 +28,10 @@ const checkBody = (body: Listed, wanted: Wanted, when: Interval): void => {
     checkList(body, wanted)
     return
   }
+  if (wanted.kind === 'many') {
+    checkMany(body as unknown as readonly Listed[], wanted, when)
+    return
+  }
   if (wanted.kind === 'point') {
     const { latitude, longitude } = wanted
     const name = `${latitude.toFixed(3)}, ${longitude.toFixed(3)}`
@@ -49,6 +53,22 @@ const checkBody = (body: Listed, wanted: Wanted, when: Interval): void => {
   const name = wanted.lang === 'en' ? place.name_en || place.name_bn : place.name_bn || place.name_en
   has(location.name === name, `name in ${wanted.lang}`)
   checkWeather(body as WeatherBody, when)
+}
+
+/** Each place has the body of its own endpoint, or its error. */
+const checkMany = (
+  bodies: readonly Listed[],
+  { items, days }: Wanted & { kind: 'many' },
+  when: Interval,
+): void => {
+  demand(bodies.length === items.length, 'another number of places', `${bodies.length} of ${items.length}`)
+  for (const [i, wanted] of items.entries()) {
+    const body = bodies[i] ?? {}
+    const isError = typeof body.error === 'string' && typeof body.code === 'string'
+    demand(isError === !wanted, 'a place with an error, or without', JSON.stringify(body).slice(0, 200))
+    if (wanted?.kind === 'point' && days !== undefined) checkForecast(body as WeatherBody, when, days)
+    else if (wanted) checkBody(body, wanted, when)
+  }
 }
 
 /** Each block has as many words and icons as codes, or none. */

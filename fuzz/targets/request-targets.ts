@@ -122,6 +122,7 @@ const valuesOf: readonly (readonly [name: Text | string, value: Text])[] = [
   ['lang', fc.oneof(pick('', ...words('bn en EN fr %65n en%00')), word)],
   ['include', included],
   ['days', number(1, 7)],
+  ['places', place],
   ['limit', number(1, 100)],
   ['offset', fc.oneof(number(0, 600), fc.nat(5_000).map(String))],
   ['type', type],
@@ -173,10 +174,30 @@ const longValues = ['x', '%20', "'", '%F0%9F%91%8D'].map(each =>
   repeated(each, 30, Math.floor(10_000 / each.length)),
 )
 
+const point = joined('coords/', degrees(20, 27), '/', degrees(87.5, 93))
+/** Up to some more than may be in a list. */
+const manyPlaces = weighted(
+  [6, several(fc.oneof(place, place, point, word), 1, 8).map(all => all.join())],
+  [
+    1,
+    fc.nat(140).map(count =>
+      places
+        .slice(0, count)
+        .map(({ type, id }) => `${type}/${id}`)
+        .join(),
+    ),
+  ],
+)
+
 const endpoints: Readonly<Record<string, Text>> = {
   weather: joined('/api/v1/weather/', place, query(lang, addition)),
   coords: joined('/api/v1/weather/coords/', degrees(20, 27), '/', degrees(87.5, 93), query(lang, addition)),
   list: joined('/api/v1/locations', query(...listed)),
+  'many places': joined(
+    '/api/v1/',
+    pick('weather', 'forecast'),
+    query(joined('places=', manyPlaces), lang, perhaps('days=', number(1, 7))),
+  ),
   'list with links': joined(
     ...[
       '/api/v1/locations?type=',

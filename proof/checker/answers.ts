@@ -3,7 +3,7 @@
 
 import type { Answer } from '../history.ts'
 import { partsOf, shapeFault } from './contract.ts'
-import { type Facts, headerOf, second } from './facts.ts'
+import { type Facts, headerOf, isListed, second, singlePathsOf } from './facts.ts'
 import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
@@ -60,6 +60,7 @@ const bodyFault = (answer: Answer): string | undefined => {
   } catch {
     return 'its body is no JSON'
   }
+  if (status === 200 && isListed(answer)) return listFault(body, singlePathsOf(answer))
   if (status === 200) return right === 200 ? shapeFault(body, path) : 'a wrong request has 200'
   if (typeof body.error !== 'string' || typeof body.code !== 'string') return 'an error without error or code'
   if (body.code === 'internal_error') return 'an unforeseen failure'
@@ -68,6 +69,19 @@ const bodyFault = (answer: Answer): string | undefined => {
   if ((status === 400 || status === 404 || status === 405) && right !== status)
     return `${right} is right here: ${body.code}`
   if (status === 500 && right !== 200 && !/store_unavailable/.test(body.code)) return `500 for ${path}`
+  return undefined
+}
+
+/** Each place has the body of its own endpoint, or the error of a failure. */
+const listFault = (body: unknown, paths: readonly string[]): string | undefined => {
+  if (!Array.isArray(body)) return 'no list'
+  for (const [i, one] of body.entries()) {
+    const { error, code } = one as { error?: unknown; code?: unknown }
+    if (code === 'internal_error') return 'an unforeseen failure'
+    const fault =
+      typeof error === 'string' && typeof code === 'string' ? undefined : shapeFault(one, paths[i] ?? '')
+    if (fault) return `${paths[i]}: ${fault}`
+  }
   return undefined
 }
 
@@ -126,6 +140,7 @@ const isInstant = (text: unknown): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.
 
 /** What a request with a good key and enough quota gets, if its weather can be had. */
 const rightFor = (path: string): 200 | 400 | 404 => {
+  if (isListed({ path })) return 200
   const { endpoint, type, id, more, query } = partsOf(path)
   if (endpoint === 'locations' && type === '') return types.has(query.get('type') ?? '') ? 200 : 400
   if (endpoint !== 'weather' && endpoint !== 'forecast' && endpoint !== 'locations') return 404

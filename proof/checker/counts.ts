@@ -4,6 +4,7 @@
 import type { Answer } from '../history.ts'
 import {
   backAfterRealMs,
+  costOf,
   day,
   type Facts,
   headerOf,
@@ -14,6 +15,7 @@ import {
   last,
   second,
   type Trouble,
+  unitsOf,
   zoneMs,
 } from './facts.ts'
 import { isPaced } from './pace.ts'
@@ -37,9 +39,9 @@ const daysOf = ({ answers }: Facts): KeyDay[] => {
   })
 }
 
-/** Requests without an answer, of which nobody knows the day. */
+/** Units of requests without an answer, of which nobody knows the day. */
 const unansweredOf = ({ answers }: Facts, key: string): number =>
-  answers.filter(answer => answer.key === key && answer.status === 0).length
+  unitsOf(answers.filter(answer => answer.key === key && answer.status === 0))
 
 /** Every limit that a key ever had. */
 const limitsOf = ({ schedule, configured, keyEvents }: Facts, key: string): number[] => {
@@ -53,12 +55,12 @@ const limitsOf = ({ schedule, configured, keyEvents }: Facts, key: string): numb
 const emptiesOf = ({ steps }: Facts) => steps.filter(({ step }) => step.do === 'empty')
 
 /**
- * Of admitted requests, those whose count Redis lost and may lack for a while: their gateway was cut off from it before it need have
+ * The units of admitted requests whose count Redis lost and may lack for a while: their gateway was cut off from it before it need have
  * reported them again, or others need not wait for that any more.
  */
 const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const empties = new Set(emptiesOf(facts).map(({ seq }) => seq))
-  return admitted.filter(answer => {
+  const missing = admitted.filter(answer => {
     const troubles = facts.troubles(answer.gateway)
     const isElsewhere = ({ gateway }: Answer): boolean => gateway !== answer.gateway
     return troubles.some(emptied => {
@@ -70,26 +72,28 @@ const missingOf = (facts: Facts, admitted: readonly Answer[]): number => {
         admitted.some(other => isElsewhere(other) && other.seq > from.seq)
       return troubles.some(isCutOff) || isOutrun(facts, answer, emptied, isElsewhere)
     })
-  }).length
+  })
+  return unitsOf(missing)
 }
 
-/** Of admitted requests, those whose count may be gone for good. */
+/** The units of admitted requests whose count may be gone for good. */
 const lostOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const ends = facts.lives.filter(({ what }) => what === 'killed' || what === 'stopped')
   const empties = emptiesOf(facts)
-  return admitted.filter(answer => {
+  const lost = admitted.filter(answer => {
     const ended = ends.find(({ gateway, run }) => gateway === answer.gateway && run === answer.run)
     if (!ended) return false
     return facts.isUnsettled(answer.gateway, ended) || empties.some(({ seq }) => ended.seq < seq)
-  }).length
+  })
+  return unitsOf(lost)
 }
 
 /**
  * Units that may be granted twice: a gateway admitted by itself while others had Redis, or it began and counted in a Redis to which
  * others had yet to report, or its way back to Redis took it longer than the others waited for it.
  */
-const apartOf = (facts: Facts, admitted: readonly Answer[]): number =>
-  admitted.filter(answer => {
+const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
+  const apart = admitted.filter(answer => {
     const { gateway, run, sent, seq } = answer
     const isOwnAway = facts.isUnsettled(gateway, sent, answer)
     const start = facts.lives.find(
@@ -115,7 +119,9 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number =>
           facts.troubles(gateway).length !== facts.troubles(other).length)
       )
     })
-  }).length
+  })
+  return unitsOf(apart)
+}
 
 /**
  * Whether another gateway admitted again when it need not wait any more for the one that admitted this, while that may still have been
@@ -145,10 +151,11 @@ export const withinLimit: Rule = (facts, report) => {
     if (admitted.length === 0 || limit === 0) continue
     if (answers.some(answer => answer.status === 429 && !isPaced(answer))) report.saw()
     const allowed = limit + lostOf(facts, admitted) + missingOf(facts, admitted) + apartOf(facts, admitted)
-    if (admitted.length > allowed)
+    const taken = unitsOf(admitted)
+    if (taken > allowed)
       report.broken(
         { seq: admitted.at(-1)?.seq ?? 0 },
-        `${key} was admitted ${admitted.length} times until ${isoOf(reset * second)}; its limit is ${limit}, and ${allowed} were allowed`,
+        `${key} was admitted with ${taken} units until ${isoOf(reset * second)}; its limit is ${limit}, and ${allowed} were allowed`,
       )
   }
 }
@@ -163,24 +170,26 @@ export const exactWhileServing: Rule = (facts, report) => {
   for (const { key, answers } of daysOf(facts)) {
     const quiet = answers.filter(({ seq, sent }) => seq < until && sent.seq < Math.min(until, firstChange))
     const admitted = quiet.filter(isAdmitted)
-    const unsure = unansweredOf(facts, key) + quiet.filter(isUnsure).length
+    const unsure = unansweredOf(facts, key) + unitsOf(quiet.filter(isUnsure))
     if (admitted.length > 1) report.saw()
     const counts = new Map<number, Answer>()
     for (const answer of admitted) {
       const used = headerOf(answer, 'limit') - headerOf(answer, 'remaining')
-      const twin = counts.get(used)
-      if (twin) report.broken(answer, `unit ${used} was given to #${twin.seq} too`)
-      counts.set(used, answer)
+      for (let unit = used - costOf(answer) + 1; unit <= used; unit++) {
+        const twin = counts.get(unit)
+        if (twin) report.broken(answer, `unit ${unit} was given to #${twin.seq} too`)
+        counts.set(unit, answer)
+      }
     }
     const most = Math.max(0, ...counts.keys())
-    if (most > admitted.length + unsure)
+    if (most > unitsOf(admitted) + unsure)
       report.broken(
         { seq: counts.get(most)?.seq ?? 0 },
-        `${key}: ${most} units are taken for ${admitted.length} admitted requests`,
+        `${key}: ${most} units are taken for the ${unitsOf(admitted)} of admitted requests`,
       )
     for (const answer of quiet.filter(each => each.status === 429 && !isPaced(each))) {
-      const before = answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq).length
-      if (before + unsure < headerOf(answer, 'limit'))
+      const before = unitsOf(answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq))
+      if (before + unsure + costOf(answer) <= headerOf(answer, 'limit'))
         report.broken(answer, `it comes after ${before} of ${headerOf(answer, 'limit')}`)
     }
   }
@@ -199,8 +208,8 @@ export const exactAfterwards: Rule = (facts, report) => {
     report.saw()
     const before = answers.filter(answer => answer.sent.seq < first.sent.seq)
     const admitted = before.filter(isAdmitted)
-    const most = admitted.length + before.filter(isUnsure).length + unansweredOf(facts, key)
-    const least = admitted.length - lostOf(facts, admitted)
+    const most = unitsOf(admitted) + unitsOf(before.filter(isUnsure)) + unansweredOf(facts, key)
+    const least = unitsOf(admitted) - lostOf(facts, admitted)
     const limit = headerOf(first, 'limit')
     let used = limit - headerOf(first, 'remaining') - (first.status === 200 ? 1 : 0)
     if (used > most || (used < least && used < limit))

@@ -110,6 +110,26 @@ const unchecked = /"code":"(?:store_unavailable|tier_not_configured)"/
 /** May have been counted, although nobody saw it: no answer, or none from the store. */
 export const isUnsure = (answer: Answer): boolean => answer.status === 0 || isUnchecked(answer)
 
+/** Whether a request is for a list of places. */
+export const isListed = ({ path, method }: Pick<Answer, 'path' | 'method'>): boolean =>
+  method !== 'POST' && /^\/(?:weather|forecast)\?(?:.*&)?places=/.test(path)
+
+/** The requests for one place that a list stands for, in its order; of another path that path alone. */
+export const singlePathsOf = ({ path, method }: Pick<Answer, 'path' | 'method'>): string[] => {
+  if (!isListed({ path, ...(method && { method }) })) return [path]
+  const [endpoint = '', query = ''] = path.split('?', 2)
+  const parameters = new URLSearchParams(query)
+  const places = new Set(parameters.get('places')?.split(','))
+  parameters.delete('places')
+  return [...places].map(place => `${endpoint}/${place}${parameters.size > 0 ? `?${parameters}` : ''}`)
+}
+
+/** The units that a request takes. */
+export const costOf = (answer: Pick<Answer, 'path' | 'method'>): number => singlePathsOf(answer).length
+
+export const unitsOf = (answers: readonly Answer[]): number =>
+  answers.reduce((sum, answer) => sum + costOf(answer), 0)
+
 export const headerOf = ({ headers }: Answer, name: 'limit' | 'remaining' | 'reset'): number =>
   Number(headers[`x-ratelimit-${name}`])
 

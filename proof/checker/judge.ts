@@ -14,6 +14,7 @@ import { withinBudget } from './budget.ts'
 import { exactAfterwards, exactWhileServing, resetAtMidnight, withinLimit } from './counts.ts'
 import { describe, factsOf } from './facts.ts'
 import { changesInForce, revokedRefused } from './keys.ts'
+import { allOrNone } from './lists.ts'
 import { withinPace } from './pace.ts'
 import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
@@ -41,6 +42,7 @@ const rules: Readonly<Record<PromiseNumber, Rule>> = {
   16: renewedInForce,
   17: withinPace,
   18: upstreamNamed,
+  19: allOrNone,
 }
 
 const mostOfOne = 5

@@ -2,7 +2,18 @@
 // and says no longer than it is; never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
 
 import type { Answer, SaidByProvider } from '../history.ts'
-import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
+import {
+  durationOf,
+  type Facts,
+  hour,
+  isListed,
+  isoOf,
+  last,
+  minute,
+  second,
+  ttlOf,
+  zoneMs,
+} from './facts.ts'
 import { bodiesFor, hasSame, type WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
 
@@ -18,27 +29,33 @@ type Sourced = Served & { readonly said: SaidByProvider }
 const known = new WeakMap<Facts, Served[]>()
 
 const servedIn = (facts: Facts): Served[] => {
-  const served = known.get(facts) ?? facts.answers.flatMap(answer => servedBy(facts, answer) ?? [])
+  const served = known.get(facts) ?? facts.answers.flatMap(answer => servedBy(facts, answer))
   known.set(facts, served)
   return served
 }
 const sourcedIn = (facts: Facts): Sourced[] =>
   servedIn(facts).filter((served): served is Sourced => served.said !== undefined)
 
-const servedBy = (facts: Facts, answer: Answer): Served | undefined => {
-  if (answer.status !== 200 || answer.method === 'HEAD' || !/^\/(?:weather|forecast)\//.test(answer.path))
-    return undefined
-  let body: WeatherBody & { location: { latitude: number; longitude: number } }
+type Located = WeatherBody & { location: { latitude: number; longitude: number } }
+
+/** What an answer says: of a list the weather of each of its places. */
+const servedBy = (facts: Facts, answer: Answer): Served[] => {
+  const isWeather = isListed(answer) || /^\/(?:weather|forecast)\//.test(answer.path)
+  if (answer.status !== 200 || answer.method === 'HEAD' || !isWeather) return []
+  let bodies: (Located | { error: string })[]
   try {
-    body = JSON.parse(answer.body)
+    bodies = [JSON.parse(answer.body)].flat()
   } catch {
     // Promise 2.
-    return undefined
+    return []
   }
-  const { latitude, longitude } = body.location
-  const before = bodiesFor(facts.said, latitude, longitude).filter(({ said }) => said.seq < answer.seq)
-  const source = before.findLast(element => hasSame(body, element))
-  return { answer, body, cell: `${latitude} ${longitude}`, said: source?.said }
+  return bodies.flatMap(body => {
+    if ('error' in body) return []
+    const { latitude, longitude } = body.location
+    const before = bodiesFor(facts.said, latitude, longitude).filter(({ said }) => said.seq < answer.seq)
+    const source = before.findLast(element => hasSame(body, element))
+    return { answer, body, cell: `${latitude} ${longitude}`, said: source?.said }
+  })
 }
 
 /** The longest time after it was said that weather may be served, by the settings in force. */
@@ -115,7 +132,8 @@ const beginsOf = ({ current, hourly, daily }: WeatherBody): (readonly [string, n
 ]
 
 const harmsRedis = /^(?:link|store|empty|restart-store|fail-over)$/
-const isInRedis = /fwd=miss|; detail=redis/
+// Of a list it is not known which place came from where.
+const isInRedis = /fwd=miss(?!.*detail=")|; detail=redis/
 
 /** Hands on each answer with those before it at the same place. */
 const inOrder = (

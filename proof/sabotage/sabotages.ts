@@ -141,6 +141,15 @@ a wrong method is not told which are right [2] src/api/refusals.ts
 errors may be kept by caches [2] src/api/problem.ts
   - cache-control: no-store
   + cache-control: private, max-age=60
+a list of places takes the units that are left [7 8] src/stores/redis/usage-scripts.ts
+  - granted = granted + units < 0 and 0 or -units
+  + granted = math.min(granted, -units)
+a list of places costs a place less [7 8 19] src/api/place-list.ts
+  - return listQueries[name](query).places.length
+  + return Math.max(1, listQueries[name](query).places.length - 1)
+a list of places has the first one twice [2 19] src/api/joined-weather.ts
+  - const items = all.map(found => itemOf(found, readAt, days))
+  + const items = [...all.slice(0, 1), ...all.slice(0, -1)].map(found => itemOf(found, readAt, days))
 names are English whatever is asked for [2] src/api/response-bodies.ts
   - (lang === 'en' ? name_en : name_bn)
   + (lang === 'en' ? name_en : name_en)

@@ -95,7 +95,8 @@ export const createAdmission = (
     state.keyId = client.keyId
     state.tier = client.tier
     state.isTest = client.isTest
-    if (state.readCost) state.cost = state.readCost()
+    // What the key may not ask for costs one unit, however long its list.
+    if (state.readCost && refusalOf(request, state) === undefined) state.cost = state.readCost()
     if (client.rates === undefined) takeUnit(request, state, client, connections, next)
     else
       rates.take(client, refusal =>
@@ -137,9 +138,7 @@ export const createAdmission = (
     connections: Counting,
     next: Next,
   ): void => {
-    // A key that asks about itself only reads its count.
-    const units = state.endpoint === 'key' ? 0 : (state.cost ?? 1)
-    quota.take(client, state.arrivedAt, units, (error, decision) => {
+    quota.take(client, state.arrivedAt, unitsOf(state), (error, decision) => {
       try {
         if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         const problem = decision ? enforce(request, state, decision) : error
@@ -151,6 +150,9 @@ export const createAdmission = (
       }
     })
   }
+  /** Why the key is bound to others than this request; undefined where it is not. */
+  const refusalOf = (request: IncomingMessage, { client, endpoint }: RequestState) =>
+    client?.bound?.refusal({ origin: request.headers.origin, endpoint }, () => addressOf(request))
   /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
@@ -163,7 +165,7 @@ export const createAdmission = (
     const bound = state.client?.bound
     if (allowed && bound !== undefined) {
       const given = { origin: request.headers.origin, endpoint: state.endpoint }
-      const refusal = bound.refusal(given, () => addressOf(request))
+      const refusal = refusalOf(request, state)
       if (refusal !== undefined) {
         state.reason = refusal
         observer.admission(refusal)
@@ -178,8 +180,8 @@ export const createAdmission = (
 
   return {
     /**
-     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or in the turn in
-     * which the store has counted. @throws Problem of the transport
+     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or
+     * in the turn in which the store has counted. @throws Problem of the transport
      */
     decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
       checkTransport(request)
@@ -218,6 +220,10 @@ export const createAdmission = (
     },
   }
 }
+
+/** The units that a request takes. A key that asks about itself only reads its count. */
+export const unitsOf = ({ endpoint, cost = 1 }: Pick<RequestState, 'endpoint' | 'cost'>): number =>
+  endpoint === 'key' ? 0 : cost
 
 const rateLimited = 'rate_limited'
 

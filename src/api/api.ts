@@ -10,7 +10,7 @@ import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
-import { type AdmissionParts, createAdmission } from './admission.ts'
+import { type AdmissionParts, createAdmission, unitsOf } from './admission.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
@@ -221,10 +221,10 @@ const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] 
   notModifiedCost === 1
     ? undefined
     : state => {
-        const { client, arrivedAt, cost = 1 } = state
+        const { client, arrivedAt } = state
         // Open pages have no key.
         if (!client) return
-        const units = quota.giveBack(client, arrivedAt, cost * (1 - notModifiedCost))
+        const units = quota.giveBack(client, arrivedAt, unitsOf(state) * (1 - notModifiedCost))
         state.remaining += units
         if (state.cost !== undefined) state.cost -= units
       }

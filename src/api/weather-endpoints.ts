@@ -1,6 +1,6 @@
-// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its parameters, finds the cell and the
-// part of the body that says whose weather it is, and joins it with the weather of the cell (rendered-weather.ts). Apart from
-// api.ts, so that tools can call them without a listener.
+// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its
+// parameters, finds the cell and the part of the body that says whose weather it is, and joins it with the weather of the cell
+// (rendered-weather.ts). Apart from api.ts, so that tools can call them without a listener.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'

@@ -32,6 +32,16 @@ const start = async (t: Test, env: Record<string, string> = {}) => {
   return { gateway, keyWith, get }
 }
 
+t.test('a list that a key may not ask for takes one unit, and one that it may ask for all', async t => {
+  const { keyWith, get } = await start(t)
+  const { key } = await keyWith({ restrictions: { origins: [page] } })
+  const list = '/weather?places=district/3026,division/30,upazila/302672'
+  const refused = await get(key, {}, list)
+  t.match([refused.status, refused.headers['x-ratelimit-remaining']], [403, '99'])
+  const good = await get(key, { origin: page }, list)
+  t.match([good.status, good.headers['x-ratelimit-remaining']], [200, '96'])
+})
+
 t.test('a key of web pages is refused without their origin, which the page can read', async t => {
   const { gateway, keyWith, get } = await start(t)
   const { id, key } = await keyWith({ restrictions: { origins: [page, 'https://*.shop.example'] } })

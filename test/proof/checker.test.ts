@@ -10,6 +10,8 @@ import {
   exhausted,
   historyOf,
   life,
+  listed,
+  listRefused,
   midnight,
   named,
   noon,
@@ -213,6 +215,13 @@ const cases: readonly Case[] = [
     [ofFallback, weatherOf(1, 'fallback-1')],
     [counted(1, 2, { path: '/weather/district/3026', status: 500, body: noRoom })],
   ],
+  // Of a list each place takes a unit.
+  [7, [said, listed(1, 1, 7), counted(2, 0)], [said, listed(1, 1, 7), counted(2, 1)]],
+  [7, [counted(1, 2), counted(2, 1), listRefused(3, 1)], [said, counted(1, 2), listRefused(2, 2)]],
+  [3, [said, listed(1, 1, 7)], [said, listed(1, 1, 8)]],
+  [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
+  [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
+  [19, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
 ]
 
 t.strictSame(

@@ -195,6 +195,41 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
   })
 }
 
+const list = '/weather?places=district/3026,division/30'
+
+/** The same for two places. */
+export const listed = (
+  afterMs: number,
+  remaining: number,
+  wind: number,
+  headers: Record<string, string> = {},
+): At => {
+  const one = weather(afterMs, remaining, wind) as At & Answer
+  const first = JSON.parse(one.body)
+  const { parent: _, ...place } = first.location
+  const location = { ...place, type: 'division', id: '30', parent_en: null, parent_bn: null }
+  return {
+    ...one,
+    path: list,
+    body: JSON.stringify([first, { ...first, location }]),
+    headers: { ...one.headers, etag: `W/"two ${wind}"`, 'x-ratelimit-cost': '2', ...headers },
+  }
+}
+
+/** The refusal of such a request, with so many units left. */
+export const listRefused = (afterMs: number, left: number): At =>
+  exhausted(afterMs, {
+    path: list,
+    body: JSON.stringify({
+      ...{ error: 'e', code: 'quota_insufficient', limit: 3, reset_at: '2031-06-01T18:00:00.000Z' },
+      ...{ remaining: left, cost: 2 },
+    }),
+    headers: {
+      'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)),
+      ...{ 'x-ratelimit-remaining': String(left), 'x-ratelimit-cost': '2' },
+    },
+  })
+
 /** The detail of a place by this name. */
 export const named = (afterMs: number, name: string): At =>
   counted(afterMs, 2, {
