@@ -37,6 +37,8 @@ export type Answer = Moment & {
 
 export type SaidByProvider = Moment & {
   readonly kind: 'provider'
+  /** Its name among upstreams, where there are several. */
+  readonly upstream?: string
   /** When the request came; its own moment is when it was answered. */
   readonly arrivedAt: number
   readonly points: readonly (readonly [latitude: number, longitude: number])[]

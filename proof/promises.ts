@@ -19,6 +19,7 @@ export const promises = {
   15: 'After a hard purge no weather from before it is served.',
   16: 'A changed catalogue and a renewed certificate are in force at every gateway once it has read them.',
   17: 'A key with a limit by the second is admitted as often as its bucket holds and refills, and a tenth of the rate more.',
+  18: 'With a fallback, an answer names the upstream that said its weather, and no fault or limit of the first one refuses weather.',
 } as const
 
 export type PromiseNumber = keyof typeof promises
@@ -42,6 +43,7 @@ export const shownBy: Readonly<Record<PromiseNumber, readonly string[]>> = {
   15: ['cache/purges', 'journeys/cache-admin'],
   16: ['catalogue/live-catalogue', 'journeys/transport'],
   17: ['keys/rates', 'journeys/rates'],
+  18: ['journeys/failover', 'journeys/failover-day', 'provider/failover'],
 }
 
 export const promiseNumbers = Object.keys(promises).map(Number) as PromiseNumber[]

@@ -63,6 +63,7 @@ export const scheduleOf = (seed: number): Schedule => {
     protocol,
     store,
     hasProcesses,
+    hasFallback: Math.floor(seed / openings.length) % 4 === 1,
     start,
     skews: Array.from({ length: gateways }, skewOf),
     settings,

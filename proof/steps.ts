@@ -111,6 +111,8 @@ export type Schedule = {
   readonly store: StoreKind
   /** Each gateway is a process of its own, which can be really killed and suspended. */
   readonly hasProcesses: boolean
+  /** Behind the provider there is a second one, without limits and faults. */
+  readonly hasFallback?: boolean
   /** The first instant, ms since the epoch. */
   readonly start: number
   /** Of each gateway: its clock less the true one. */

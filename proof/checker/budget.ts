@@ -33,7 +33,9 @@ export const withinBudget: Rule = (facts, report) => {
   const until = Math.min(last, ...losses.map(({ seq }) => seq))
   for (const [name, ms] of Object.entries(windows)) {
     const used = new Map<number, { weight: number; seq: number }>()
-    for (const { arrivedAt, weight, seq } of said) {
+    for (const { arrivedAt, weight, seq, upstream } of said) {
+      // A fallback has no limit here.
+      if (upstream === 'fallback-1') continue
       const begin = Math.floor(arrivedAt / ms) * ms
       if (seq > until || arrivedAt - begin < chargedBeforeMs) continue
       used.set(begin, { weight: (used.get(begin)?.weight ?? 0) + weight, seq })

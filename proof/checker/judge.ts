@@ -19,6 +19,7 @@ import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
 import type { Rule } from './rule.ts'
 import { tagsNameBodies } from './tags.ts'
+import { upstreamNamed } from './upstreams.ts'
 import { neverBack, ofNow, purgedIsGone, saidByProvider } from './weather.ts'
 
 const rules: Readonly<Record<PromiseNumber, Rule>> = {
@@ -39,6 +40,7 @@ const rules: Readonly<Record<PromiseNumber, Rule>> = {
   15: purgedIsGone,
   16: renewedInForce,
   17: withinPace,
+  18: upstreamNamed,
 }
 
 const mostOfOne = 5

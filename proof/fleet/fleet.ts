@@ -44,12 +44,15 @@ const zoneMs = 21_600_000
 const unknownKey = 'svc_live_0000000000000000000000000000000000000000'
 
 export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): Promise<Fleet> => {
-  const { provider } = lane
+  const { provider, fallback } = lane
   const redis = await lane.redis(schedule.store)
   const { server } = redis
   await redis.clear()
   lane.disk?.free()
-  await provider.begin(clock.now, call => recorder.add({ kind: 'provider', ...call }))
+  await provider.begin(clock.now, call =>
+    recorder.add({ kind: 'provider', ...(schedule.hasFallback && { upstream: 'primary' }), ...call }),
+  )
+  await fallback.begin(clock.now, call => recorder.add({ kind: 'provider', upstream: 'fallback-1', ...call }))
   const isEmbedded = schedule.store === 'embedded'
   let settings: Settings = schedule.settings
   const folder = lane.newFolder()
@@ -59,6 +62,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     protocol: schedule.protocol,
     store: isEmbedded ? { path: lane.newStorePath() } : redis,
     providerUrl: provider.url,
+    fallbackUrl: schedule.hasFallback ? fallback.url : undefined,
     processes: schedule.hasProcesses ? { folder, sabotage: lane.sabotage } : undefined,
     constants: schedule.constants ?? {},
     settings: () => ({ ...files.settings, ...settings }),

@@ -15,6 +15,8 @@ export type Lane = {
   /** The Redis of a kind of store, started when the first history needs it; with the embedded store none is used. */
   redis(kind: StoreKind): Promise<LaneRedis>
   readonly provider: LaneProvider
+  /** Behind that one, where a schedule has it. */
+  readonly fallback: LaneProvider
   /** The name of the fault that is planted in its gateways. */
   readonly sabotage: string | undefined
   /** A file that no history had before, on a disk of its own where that can be mounted. */
@@ -27,6 +29,9 @@ export type Lane = {
 }
 
 const diskBytes = 16_000_000
+
+// Where the numbers of its bodies begin, so that its weather is not that of the first.
+const fallbackBodies = 500
 
 export const openLane = async (sabotage?: string): Promise<Lane> => {
   const opened = new AsyncDisposableStack()
@@ -45,6 +50,8 @@ export const openLane = async (sabotage?: string): Promise<Lane> => {
   await redis('redis')
   const provider = await openLaneProvider()
   opened.defer(provider.stop)
+  const fallback = await openLaneProvider(fallbackBodies)
+  opened.defer(fallback.stop)
   const disk = withoutMounts ? undefined : await smallDisk(scope, diskBytes)
   const stores = join(disk?.folder ?? folder, 'stores')
   const files = join(folder, 'files')
@@ -52,6 +59,7 @@ export const openLane = async (sabotage?: string): Promise<Lane> => {
   return {
     redis,
     provider,
+    fallback,
     sabotage,
     disk,
     newStorePath: () => {

@@ -18,6 +18,8 @@ export type Place = {
   /** A Redis, or the file of the embedded store. */
   readonly store: Pick<LaneRedis, 'settings' | 'server'> | { readonly path: string }
   readonly providerUrl: string
+  /** Of a second provider behind it. */
+  readonly fallbackUrl: string | undefined
   /** Where gateways have processes of their own: a folder for their files, and the fault that is planted in them. */
   readonly processes: { readonly folder: string; readonly sabotage: string | undefined } | undefined
   readonly constants: Settings
@@ -53,6 +55,9 @@ type Env = Readonly<Record<string, string>>
 const environmentOf = (settings: Settings): Env =>
   Object.fromEntries(Object.entries(settings).map(([path, value]) => [variableOf(path.split('.')), value]))
 
+const fallbacksOf = (baseUrl: string): string =>
+  JSON.stringify([{ baseUrl, budget: { perMinute: null, perHour: null, perDay: null } }])
+
 /** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
 export const settingsAt = (place: Place, redisPort: number | undefined): Env => ({
   ...fleetConstants,
@@ -60,6 +65,7 @@ export const settingsAt = (place: Place, redisPort: number | undefined): Env => 
   ...environmentOf({
     ...fleetSettings,
     'provider.baseUrl': place.providerUrl,
+    ...(place.fallbackUrl !== undefined && { 'provider.fallbacks': fallbacksOf(place.fallbackUrl) }),
     ...('path' in place.store ? { 'store.path': place.store.path } : place.store.settings),
     ...(redisPort !== undefined && { 'redis.url': `redis://127.0.0.1:${redisPort}` }),
     ...place.settings(),

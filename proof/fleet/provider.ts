@@ -37,11 +37,12 @@ const weightOfPoint = 3
 const weightOfError = 1
 const runEveryS = 6 * 3_600
 
-export const openLaneProvider = async (): Promise<LaneProvider> => {
+/** @param firstBody the number before that of its first body in a history, from which the weather of a body follows */
+export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => {
   let now = (): number => 0
   let record: (call: ProviderCall) => void = () => {}
   let run: 'late' | 'withdrawn' | 'none' = 'none'
-  let said = 0
+  let said = firstBody
   const simulator = await startSimulator({ clock: { now: () => now() }, runs: 'ecmwf' })
 
   const recorder = createServer({ maxHeaderSize: 256 * 1024 }, async (incoming, response) => {
@@ -107,7 +108,7 @@ export const openLaneProvider = async (): Promise<LaneProvider> => {
       now = clock
       record = recordCall
       run = 'none'
-      said = 0
+      said = firstBody
       link.set(undefined)
       link.reset()
       await control({ fault: 'none', latencyMs: 0, hold: false, reset: true })

@@ -13,6 +13,12 @@ export type Sabotage = {
 }
 
 const table = `
+a fallback is never asked [18] src/provider/failover.ts
+  - failed.push({ name: upstream.name, error })
+  + if (failed.push({ name: upstream.name, error }) > 0) break
+entries are said to be those of the first upstream [18] src/cache/upstream.ts
+  - return entryOf(key, timeline, metadata, hourlyHours, name)
+  + return entryOf(key, timeline, metadata, hourlyHours, accounts.all[0]?.name)
 a hard purge is lost [15] src/cache/purges.ts
   - purges.add(purge)
   + if (purge.kind === 'soft') purges.add(purge)

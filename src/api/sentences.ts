@@ -1,6 +1,6 @@
 // Every error for consumers, in one table: a stable code, and a sentence that says what the thing is, what was given and
 // what is allowed. A code is never renamed or given another meaning; a sentence may become clearer. Where one parameter of the
-// path, the query or the header of the key is at fault, its name stands beside them. No sentence quotes the provider, its address
+// path, the query or the headers that the API defines is at fault, its name stands beside them. No sentence quotes the provider, its address
 // or a key; what a client sent is quoted and cut. Statuses are for those who throw.
 
 import { quoted } from '../common/outside-text.ts'
@@ -111,6 +111,7 @@ export const sentences = {
     say(
       'test_error_unknown',
       `x-test-error is ${quoted(given)}; allowed: a code of the errors that /docs lists, such as quota_exhausted`,
+      'x-test-error',
     ),
   path: {
     missing: (url: string) =>
@@ -172,15 +173,17 @@ export const sentences = {
         `${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`,
         name,
       ),
-    noPlaces: (max: number) => say('places_empty', `places is empty; allowed: 1 to ${max} ${ofList}`),
+    noPlaces: (max: number) =>
+      say('places_empty', `places is empty; allowed: 1 to ${max} ${ofList}`, 'places'),
     longPlaces: (length: number, longest: number) =>
-      say('places_too_long', `places has ${length} characters; allowed: at most ${longest}`),
+      say('places_too_long', `places has ${length} characters; allowed: at most ${longest}`, 'places'),
     manyPlaces: (count: number, max: number) =>
-      say('places_too_many', `places names ${count} places; allowed: 1 to ${max} ${ofList}`),
+      say('places_too_many', `places names ${count} places; allowed: 1 to ${max} ${ofList}`, 'places'),
     place: (given: string) =>
       say(
         'place_invalid',
         `a place is ${quoted(given)}; allowed: a type and an id such as district/3026, or a point such as coords/23.81/90.41`,
+        'places',
       ),
     longSearch: (given: string, length: number, longest: number) =>
       say(

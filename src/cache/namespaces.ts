@@ -2,8 +2,7 @@
 // loses none: a read looks into all namespaces and takes the newest entry, a write goes to the one of its upstream. Leases are those
 // of the first namespace, whatever upstream a load ends at.
 
-import type { LeaseStore } from '../stores/store.ts'
-import type { Entry, Freshness } from './freshness.ts'
+import type { Entry, EntryMetadata, Freshness } from './freshness.ts'
 import type { SharedTier } from './tiers.ts'
 
 /** The entries of one upstream. */
@@ -13,17 +12,13 @@ export type UpstreamTier<Value> = {
   readonly tier: SharedTier<Value>
 }
 
-type SharedParts = {
-  readonly store: Pick<LeaseStore, 'renewLease'>
-  readonly leaseForMs: number
-  /** The state of an entry that memory does not hold. @param key of the cell, without a namespace */
-  readonly stateOf: (key: string, entry: Entry<unknown>) => Freshness
-}
-
-/** The tier of one upstream as it is; of several the one that joins them. Keys are those of the first namespace. */
+/**
+ * The tier of one upstream as it is; of several the one that joins them. Keys are those of the first namespace.
+ * @param stateOf the state of an entry that memory does not hold, by the id of its cell
+ */
 export const joinTiers = <Value>(
   tiers: readonly [UpstreamTier<Value>, ...UpstreamTier<Value>[]],
-  { store, leaseForMs, stateOf }: SharedParts,
+  stateOf: (id: string, entry: Entry<unknown>) => Freshness,
 ): Pick<SharedTier<Value>, 'name' | 'get' | 'set'> => {
   const [first] = tiers
   if (tiers.length === 1) return first.tier
@@ -41,17 +36,21 @@ export const joinTiers = <Value>(
       const isExpired = (entry: Entry<Value>): boolean => stateOf(cellOf(key), entry) === 'expired'
       const [best] = found
         .flatMap(entry => (entry ? [{ entry, last: Number(isExpired(entry)) }] : []))
-        .sort((one, other) => one.last - other.last || other.entry.fetchedAt - one.entry.fetchedAt)
+        .sort((one, other) => one.last - other.last || compareAges(other.entry, one.entry))
       return best && (!isWanted || isWanted(best.entry)) ? best.entry : undefined
     },
     set: async (key, entry, holder) => {
       const { namespace, tier } = tiers.find(({ upstream }) => upstream === entry.upstream) ?? first
       if (namespace === first.namespace) return tier.set(key, entry, holder)
-      // The lease is not that of the key that is written, so it is checked before and not with the write: an entry that comes
-      // between the two is older by less than a round trip.
-      const isHeld =
-        holder === undefined || (await store.renewLease(key, holder, leaseForMs).catch(() => true))
-      return isHeld && tier.set(keyIn(namespace, key), entry)
+      // The lease is not that of the key that is written. Who has lost it may have asked the next upstream after that, and brings
+      // what is newer than others loaded meanwhile.
+      const own = keyIn(namespace, key)
+      const newer = await tier.get(own, written => compareAges(written, entry) > 0)
+      return newer === undefined && tier.set(own, entry)
     },
   }
 }
+
+/** Above 0 where the first was loaded later: clocks of gateways differ, the numbers of purges do not. */
+const compareAges = (one: EntryMetadata, other: EntryMetadata): number =>
+  one.generation - other.generation || one.fetchedAt - other.fetchedAt

@@ -230,11 +230,9 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     }
   }
   const [firstTier, ...otherTiers] = accounts.all.map(tierOf) as [UpstreamTier<Timeline>]
-  const shared = joinTiers([firstTier, ...otherTiers], {
-    store,
-    leaseForMs: options.leaseForMs,
-    stateOf: (id, entry) => freshnessOf(entry, policy, clock.now(), purges.of(id, entry)),
-  })
+  const shared = joinTiers([firstTier, ...otherTiers], (id, entry) =>
+    freshnessOf(entry, policy, clock.now(), purges.of(id, entry)),
+  )
   const cache = createReadThrough<Cell, Timeline>({
     keyOf,
     load: (cell, purpose, consumer) =>

@@ -53,3 +53,19 @@ t.test('docs/api.md has a row for each code, with its status', async t => {
     Object.entries(errors).map(([code, { status, counts, meaning }]) => [code, status, counts, meaning[0]]),
   )
 })
+
+t.test('a sentence about a parameter names it', async t => {
+  const named = Object.entries(sentences.parameter).map(([name, sentence]) => {
+    const { parameter } =
+      name === 'type' ? sentences.parameter.type('', []) : (sentence as Say)('days', '', '', '')
+    return [name, parameter]
+  })
+  for (const [name, parameter] of named) t.type(parameter, 'string', String(name))
+  const { key, path, http } = sentences
+  for (const sentence of [key.missing(undefined), key.unknown, key['subscriber-revoked']])
+    t.equal(sentence.parameter, 'x-api-key')
+  t.strictSame([path.longitudeMissing.parameter, path.place('union', '1').parameter], ['lng', 'id'])
+  for (const sentence of [http.hostMissing, sentences.unexpected, sentences.quotaExhausted(1)])
+    t.equal(sentence.parameter, undefined)
+})
+type Say = (...given: readonly string[]) => Sentence

@@ -44,7 +44,8 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   t.equal(await get('/weather/district/3026', `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`), 401)
   await run('keys', 'revoke', id)
   await until('it is refused', async () => (await get('/locations?type=division')) === 401)
-  await until('the lines are written', () => gateway.lines.some(line => line.includes('key-revoked')))
+  const isLogged = (word: string) => gateway.lines.some(line => line.includes(word))
+  await until('the lines are written', () => isLogged('key-revoked') && isLogged('quota of a key'))
   writeFileSync(log, gateway.lines.map(line => `${line}\n`).join(''))
 
   const { stdout, stderr, code } = await run('keys', 'why', id, '--at', minute.slice(11), '--log', log)
@@ -73,7 +74,7 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   )
   t.match(lines, / 404 +1 +free +there is no such place or path: \/api\/v1\/weather\/district\/9$/m)
   t.match(lines, /^ {2}1 request without a known key: 401 malformed$/m)
-  t.match(lines, /^ {2}.*quota of a key is exhausted$/m)
+  t.match(lines, /^ {2}.*quota of a key (?:runs low|is exhausted)$/m)
   t.match(rest, /^Not kept:\n {2}former tiers, limits and rates, and a revocation that was lifted\n$/)
   t.notOk(stdout.includes(key))
 

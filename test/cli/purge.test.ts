@@ -70,14 +70,17 @@ t.test('a dry run tells the price of an area, and purges nothing', async t => {
 
 t.test('a terminal asks before a purge that costs more than the budget leaves', { skip }, async t => {
   const onTerminal = (answer: string, args = '') => {
+    let isAnswered = false
     const command = `${product} cache purge district/3026 --area ${args}`
     const { child, said, exited } = spawnCommand(t, ['-qec', command, '/dev/null'], {
       env,
       program: 'script',
     })
-    void until('it asks', () => said.stdout.includes('[y/N]'))
-      .then(() => child.stdin.write(answer))
-      .catch(() => {})
+    child.stdout.on('data', () => {
+      if (isAnswered || !said.stdout.includes('[y/N]')) return
+      isAnswered = true
+      child.stdin.write(answer)
+    })
     return { said, exited }
   }
   for (const answer of ['n\r', '\r', '\u0004']) {

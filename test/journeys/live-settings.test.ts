@@ -19,6 +19,8 @@ const elsewhere = [
   ...['server.tls.cert', 'server.tls.key'],
   // In session-tickets.test.ts.
   'server.tls.ticketKey',
+  // In failover-operators.test.ts.
+  'provider.fallbacks',
 ]
 const proved = new Set(elsewhere)
 

@@ -67,6 +67,11 @@ const sharedAt = (afterMs: number, wind: number): At =>
     headers: { 'cache-status': 'abohawa; hit; ttl=9; detail=redis' },
   })
 
+const ofFallback = { ...said, upstream: 'fallback-1' } as At
+const weatherOf = (afterMs: number, upstream: string): At =>
+  withHeaders(afterMs, { 'cache-status': `abohawa; fwd=miss; stored; ttl=9; upstream=${upstream}` })
+const noRoom = '{"error":"e","code":"provider_limited"}'
+
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
@@ -201,6 +206,12 @@ const cases: readonly Case[] = [
     17,
     [paced(1, 2), paced(2, 1), paced(3), paced(1_000, 0)],
     [paced(1, 2), paced(2, 1), paced(3), paced(4, 0)],
+  ],
+  [18, [ofFallback, weatherOf(1, 'fallback-1')], [ofFallback, weatherOf(1, 'primary')]],
+  [
+    18,
+    [ofFallback, weatherOf(1, 'fallback-1')],
+    [counted(1, 2, { path: '/weather/district/3026', status: 500, body: noRoom })],
   ],
 ]
 

@@ -14,6 +14,7 @@ const schedule: Schedule = {
   protocol: 'http',
   store: 'redis',
   hasProcesses: false,
+  hasFallback: true,
   start: noon,
   skews: [0, 0],
   settings: {

@@ -176,8 +176,8 @@ const code = field(
 
 const parameter = field(
   z.string(),
-  'The parameter at fault, of path, query or `x-api-key`; left out where it is not one alone.',
-  'যে প্যারামিটারে ভুল, পথ, কোয়েরি বা `x-api-key`; একটিই না হলে থাকে না।',
+  'The parameter at fault, of path or query, or `x-api-key` or `x-test-error`; left out where it is not one alone.',
+  'যে প্যারামিটারে ভুল, পথ বা কোয়েরির, বা `x-api-key` বা `x-test-error`; একটিই না হলে থাকে না।',
 ).optional()
 const docUrl = field(
   z.string().regex(/\/docs#error-[a-z0-9_]+$/),
