@@ -8,6 +8,7 @@ import { quoted } from '../common/outside-text.ts'
 import { isWebOrigin } from '../common/web-origin.ts'
 import { longestRestrictions, maxRate, maxRestricted } from '../stores/records.ts'
 import type { KeyRecord, RateLimits, Restrictions } from '../stores/store.ts'
+import { longestBurstSeconds } from '../stores/token-bucket.ts'
 
 /** The terms of a key. */
 export type Terms = Pick<KeyRecord, 'restrictions' | 'rates'>
@@ -82,6 +83,10 @@ const ratesOf = (given: RateLimits): RateLimits | null => {
   const { perSecond, burst, perMinute } = given
   if (burst !== null && perSecond === null)
     throw new InputError(`burst is ${burst} and per-second is none; allowed: burst with per-second`)
+  if (burst !== null && perSecond !== null && burst > perSecond * longestBurstSeconds)
+    throw new InputError(
+      `burst is ${burst} and per-second is ${perSecond}; allowed: at most ${longestBurstSeconds} times as much`,
+    )
   return perSecond === null && perMinute === null ? null : { perSecond, burst, perMinute }
 }
 

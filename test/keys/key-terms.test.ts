@@ -72,6 +72,7 @@ const wrong: [texts: TermTexts, sentence: RegExp][] = [
   [{ perSecond: '0' }, /^per-second is "0"; allowed: a whole number from 1 to 1000000, or none$/],
   [{ perSecond: '5', burst: '1.5' }, /^burst is "1\.5"; allowed/],
   [{ perMinute: '1000001' }, /^per-minute is "1000001"; allowed/],
+  [{ perSecond: '5', burst: '301' }, /^burst is 301 and per-second is 5; allowed: at most 60 times as much$/],
   [{ burst: '5' }, /^burst is 5 and per-second is none; allowed: burst with per-second$/],
   [
     {
