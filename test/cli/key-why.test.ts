@@ -48,6 +48,9 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   await until('the lines are written', () => isLogged('key-revoked') && isLogged('quota of a key'))
   writeFileSync(log, gateway.lines.map(line => `${line}\n`).join(''))
 
+  await until('the responses are counted', async () =>
+    (await run('keys', 'why', id, '--at', minute)).stdout.includes(' weather 2xx\n'),
+  )
   const { stdout, stderr, code } = await run('keys', 'why', id, '--at', minute.slice(11), '--log', log)
   t.equal(code, 0)
   t.match(stderr, /^Store: .*store\.db\n$/)
@@ -130,6 +133,12 @@ t.test('without a log it tells what the store has, and where the rest is', async
       verdict,
     })
   }
+  const test = await json('keys', 'create', '--subscriber', 'Padma', '--test')
+  t.match(
+    (await run('keys', 'why', test.id, '--at', at)).stdout,
+    /^ {2}tier now +test_key, 1,000 a day$/m,
+    'the tier of test keys is no tier of the configuration',
+  )
   await run('keys', 'revoke', limited.id)
   const revoked = await json('keys', 'why', limited.id, '--at', new Date().toISOString())
   t.match(revoked, {
