@@ -69,6 +69,7 @@ const known = async (
   ])
   return {
     at: isoOf(moment.at),
+    end: isoOf(moment.end),
     from: isoOf(moment.from),
     until: isoOf(moment.until),
     /** As it is now. */
