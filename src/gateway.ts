@@ -164,10 +164,18 @@ export const startGateway = async (
   const forecast = createForecast()
   const recordSpending = () => forecast.record(budget.state().windows, clock.now())
   const history = opened(createHistory(metrics.totals, clock, recordSpending))
+  // While a fallback loads, an outage of the first upstream is none to consumers.
+  const met = {
+    open: () =>
+      outages
+        .open()
+        .filter(({ outage }) => outage !== 'provider' || upstream.inUse() === upstream.accounts.all[0]),
+  }
   const self = createSelfReport({
     phase: () => readiness.phase,
     reload,
     outages,
+    met,
     circuit: () => upstream.account.breaker.state().state,
     history,
     clock,
@@ -209,13 +217,13 @@ export const startGateway = async (
     ? createServiceStatus({
         timelines,
         runs,
-        outages: createFleetOutages(store, timelines.instance, outages, clock),
+        outages: createFleetOutages(store, timelines.instance, met, clock),
         days: opened(
           openServiceDays({
             store,
             instance: timelines.instance,
             answered: metrics.answered,
-            outages: () => recentOutages(outages, clock),
+            outages: () => recentOutages(met, clock),
             calendar,
             clock,
           }),

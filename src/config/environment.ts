@@ -11,8 +11,10 @@ import { secrets } from './kinds.ts'
 import {
   allowsNull,
   coreOf,
+  itemOf,
   nearestOf,
   type Path,
+  partsOf,
   printPath,
   type Setting,
   schemaAt,
@@ -97,7 +99,8 @@ const asList = (text: string): unknown =>
 
 const meaningOf = (text: string, schema: z.core.$ZodType): unknown => {
   const core = coreOf(schema)
-  if (core instanceof z.ZodArray) return asList(text)
+  const item = itemOf(schema)
+  if (item) return text !== '' && partsOf(item) ? asYaml(text) : asList(text)
   if (text === '') return allowsNull(schema) ? null : text
   const isParsed = [z.ZodNumber, z.ZodBoolean, z.ZodObject].some(kind => core instanceof kind)
   return isParsed ? asYaml(text) : text

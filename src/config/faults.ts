@@ -6,7 +6,7 @@ import { quoted, safeText } from '../common/outside-text.ts'
 import { redactedUrls } from '../common/redacted-url.ts'
 import { secrets } from './kinds.ts'
 import { configSchema } from './schema.ts'
-import { coreOf, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
+import { coreOf, itemOf, nearestPath, type Path, partsOf, printPath, schemaAt } from './tree.ts'
 
 /** Where a setting is given: a file, with line and column from 1 where they are known, or a variable. */
 export type Place =
@@ -37,6 +37,9 @@ const shown = (value: unknown, path: Path): string => {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'a map'
   const schema = schemaAt(path)
+  // Text in place of a list of sections, or of one of them, has their keys in it.
+  const section = schema && (itemOf(schema) ?? (typeof path.at(-1) === 'number' ? schema : undefined))
+  if (section && partsOf(section) && typeof value === 'string') return quoted('***')
   // Redacted before it is cut, because the password in a cut URL can't be recognised.
   const text = (schema && secrets.get(coreOf(schema))?.redact(String(value))) ?? redactedUrls(String(value))
   return typeof value === 'string' ? quoted(text, LONGEST) : safeText(text, LONGEST)

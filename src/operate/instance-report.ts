@@ -33,7 +33,7 @@ export type InstanceReport = {
   readonly providerOutage: string | null
   /** Of the circuit breaker of the provider. */
   readonly circuit: BreakerState | null
-  /** The outages that the instance sees, by their first failure; null for one of a version that does not report them. */
+  /** The outages that consumers of the instance meet, by their first failure; null for one of a version that does not report them. */
   readonly outages: readonly ReportedOutage[] | null
   /** Answers with 5xx in the last minutes, as `recentErrors` of the history counts them. */
   readonly recentErrors: number | null
@@ -106,6 +106,7 @@ export const createSelfReport = ({
   phase,
   reload,
   outages,
+  met,
   circuit,
   history,
   clock,
@@ -113,6 +114,8 @@ export const createSelfReport = ({
   readonly phase: () => Phase
   readonly reload: Pick<Reload, 'hash'>
   readonly outages: Pick<Outages, 'open'>
+  /** Those that consumers meet: none of the provider while another upstream loads. */
+  readonly met: Pick<Outages, 'open'>
   readonly circuit: () => BreakerState
   readonly history: History
   readonly clock: Clock
@@ -120,7 +123,7 @@ export const createSelfReport = ({
   const startedAt = clock.now()
   const host = hostname()
   return () => {
-    const open = recentOutages(outages, clock)
+    const ofProvider = recentOutages(outages, clock).find(({ outage }) => outage === 'provider')
     return {
       host,
       pid: process.pid,
@@ -131,9 +134,9 @@ export const createSelfReport = ({
       requestsPerSecond: history.newest().requestsPerSecond,
       hitShare: history.recentHitShare(),
       memoryBytes: process.memoryUsage.rss(),
-      providerOutage: open.find(({ outage }) => outage === 'provider')?.code ?? null,
+      providerOutage: ofProvider?.code ?? null,
       circuit: circuit(),
-      outages: open.map(({ outage, since }) => ({ outage, since })),
+      outages: recentOutages(met, clock).map(({ outage, since }) => ({ outage, since })),
       recentErrors: history.recentErrors(),
       seenAt: clock.now(),
     }

@@ -1,5 +1,5 @@
-// The metrics of several upstreams, by their names, and none of them where there is one: the series of the provider are those of
-// the first upstream in either case.
+// The metrics of several upstreams, by their names. Where there is one, all but the one in use, which is 0, are without series: the
+// series of the provider are those of the first upstream in either case.
 
 import type { OpenUpstream } from '../provider/accounts.ts'
 import type { Counters } from './counters.ts'

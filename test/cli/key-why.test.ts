@@ -48,6 +48,9 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   await until('the lines are written', () => isLogged('key-revoked') && isLogged('quota of a key'))
   writeFileSync(log, gateway.lines.map(line => `${line}\n`).join(''))
 
+  await until('the responses are counted', async () =>
+    (await run('keys', 'why', id, '--at', minute)).stdout.includes(' weather 2xx\n'),
+  )
   const { stdout, stderr, code } = await run('keys', 'why', id, '--at', minute.slice(11), '--log', log)
   t.equal(code, 0)
   t.match(stderr, /^Store: .*store\.db\n$/)
@@ -75,7 +78,10 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   t.match(lines, / 404 +1 +free +there is no such place or path: \/api\/v1\/weather\/district\/9$/m)
   t.match(lines, /^ {2}1 request without a known key: 401 malformed$/m)
   t.match(lines, /^ {2}.*quota of a key (?:runs low|is exhausted)$/m)
-  t.match(rest, /^Not kept:\n {2}former tiers, limits and rates, and a revocation that was lifted\n$/)
+  t.match(
+    rest,
+    /^Not kept:\n {2}former tiers, limits, rates, restrictions and expiries, and a revocation that was lifted\n$/,
+  )
   t.notOk(stdout.includes(key))
 
   gateway.child.kill('SIGTERM')
@@ -115,21 +121,28 @@ t.test('without a log it tells what the store has, and where the rest is', async
   })
   // Logs of a gateway without its requests, with all, and with a share of them, around that minute.
   const now = Date.now()
-  const around = (fields: object) =>
-    [now - 60_000, now + 60_000]
+  const around = (fields: object, endsAt = now + 60_000) =>
+    [now - 60_000, endsAt]
       .map(time => JSON.stringify({ level: 'info', time: new Date(time).toISOString(), ...fields }))
       .join('\n')
-  for (const [fields, verdict] of [
+  for (const [fields, verdict, endsAt] of [
     [{ msg: 'listening' }, /^Nothing that is kept says that it was refused; /],
+    [{ msg: 'answered' }, /^Nothing that is kept says that it was refused; /, now + 900],
     [{ msg: 'answered' }, /^No request with this key came to these gateways in these minutes\.$/],
     [{ share: 0.5, msg: 'answered' }, /in these minutes, of the share that the log holds\.$/],
   ] as const) {
     const other = join(folder, 'other.log')
-    writeFileSync(other, around(fields))
+    writeFileSync(other, around(fields, endsAt))
     t.match(await json('keys', 'why', limited.id, '--at', new Date(now).toISOString(), '--log', other), {
       verdict,
     })
   }
+  const test = await json('keys', 'create', '--subscriber', 'Padma', '--test')
+  t.match(
+    (await run('keys', 'why', test.id, '--at', at)).stdout,
+    /^ {2}tier now +test_key, 1,000 a day$/m,
+    'the tier of test keys is no tier of the configuration',
+  )
   await run('keys', 'revoke', limited.id)
   const revoked = await json('keys', 'why', limited.id, '--at', new Date().toISOString())
   t.match(revoked, {

@@ -124,13 +124,32 @@ const faults: Record<string, [text: string, fault: string]> = {
   ],
   'text in place of a map': [
     '[http://b]',
-    'one.yaml:1:25: provider.fallbacks[0] is "http://b", but must be a map of baseUrl, apiKey, timeout, maxConcurrent, maxPointsPerRequest, budget, name, apiKeyFile',
+    'one.yaml:1:25: provider.fallbacks[0] is "***", but must be a map of baseUrl, apiKey, timeout, maxConcurrent, maxPointsPerRequest, budget, name, apiKeyFile',
   ],
 }
 for (const [what, [text, fault]] of Object.entries(faults))
   t.test(`${what} is one sentence with its place`, async t => {
     t.strictSame(faultsOfTexts(t, { files: [`provider: { fallbacks: ${text} }`] }), [fault])
   })
+
+t.test('text in place of the list, or of a part of it, is not shown: a key may stand in it', async t => {
+  const isNoList =
+    'but must be a list of up to 8 upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]'
+  for (const [text, given] of [
+    ['{ baseUrl: "http://b", apiKey: "hunter2" }', 'a map'],
+    ['[{ baseUrl: "http://b", apiKey: "hunter2" ', '"***"'],
+    ['{ baseUrl: "http://b" }, { baseUrl: "http://c", apiKey: "hunter2" }', '"***"'],
+    ['http://b hunter2', '"***"'],
+  ] as const)
+    t.strictSame(faultsOfTexts(t, { env: { ABOHAWA_PROVIDER__FALLBACKS: text } }), [
+      `ABOHAWA_PROVIDER__FALLBACKS: provider.fallbacks is ${given}, ${isNoList}`,
+    ])
+  t.match(
+    faultsOfTexts(t, { files: ['provider: { fallbacks: [hunter2] }', 'provider: { fallbacks: hunter2 }'] }),
+    [/fallbacks\[0\] is "\*{3}", /, /fallbacks is "\*{3}", /],
+  )
+  t.strictSame(loadTexts(t, { env: { ABOHAWA_PROVIDER__FALLBACKS: '' } }).provider.fallbacks, [])
+})
 
 t.test('budgets of fallbacks are live, and everything else of them needs a restart', async t => {
   const started = loadTexts(t, { files: [list] })

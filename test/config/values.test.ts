@@ -137,7 +137,7 @@ const table: Record<string, Row> = {
     'up to 32 lower-case letters, digits and hyphens, with a letter first',
     ...['""', 'Own', '"a b"', '1a', 'null'],
   ),
-  'provider.fallbacks': row(UPSTREAMS, ...['null', '{}', 'https://a']),
+  'provider.fallbacks': row(UPSTREAMS, 'null', '{}', hidden('https://a')),
   'catalogue.path': file,
   'cache.cellDegrees': row(CELL, '0', '-1', '0.3', '2', '0.009', '"0.1"', '.nan'),
   'cache.freshness': oneOf('age, run'),

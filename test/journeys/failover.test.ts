@@ -80,6 +80,25 @@ t.test('while the first is away the second answers; then the first does again', 
   t.equal(await ask('24.9/91.9'), 'fallback-1', 'what the second gave stays until it is due')
 })
 
+t.test('the status page of consumers knows an outage when no upstream loads', async t => {
+  const clock = manualClock()
+  const { gateway, ask } = await setUp(t, { clock, env: { ABOHAWA_SERVER__STATUS_PAGE: 'true' } })
+  const outages = async () => {
+    clock.advance(6_000)
+    return (await sendRequest(`${gateway.apiUrl}/status.json`)).body.outages
+  }
+  await first.steer({ fault: 'reset' })
+  for (const place of places.slice(0, 3)) t.equal(await ask(place), 'fallback-1')
+  t.strictSame(await outages(), [])
+  t.match((await sendRequest(`${gateway.opsUrl}/status`)).body, {
+    outages: [{ outage: 'provider' }],
+    instances: [{ providerOutage: 'provider_broke_off', outages: [] }],
+  })
+  await second.steer({ fault: 'reset' })
+  for (const place of places.slice(3)) t.equal((await gateway.get(pathOf(place))).status, 500)
+  t.match(await outages(), [{ of: 'weather' }])
+})
+
 for (const fault of [
   'wrong-offset',
   'all-null',

@@ -101,6 +101,7 @@ t.test('an instance whose loads stopped does not report an outage for ever', asy
     } as never,
     circuit: () => 'closed',
     outages,
+    met: outages,
     clock,
   })
   t.equal(self().providerOutage, null)

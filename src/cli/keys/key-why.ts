@@ -5,6 +5,7 @@ import { createCalendar, isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import { type Administration, createAdministration } from '../../keys/administration.ts'
+import { tiersOf } from '../../keys/test-keys.ts'
 import { cellsLoaded } from '../../keys/usage-detail.ts'
 import { fieldsOf } from '../../load/traffic/access-log-line.ts'
 import { nameOfFile, openBytes, UnpackingError } from '../../load/traffic/file-bytes.ts'
@@ -37,7 +38,7 @@ export const whyOf = async (terminal: Terminal, given: string, options: WhyOptio
   const moment = asUsage(() => momentIn(at, calendar, terminal.clock.now()))
   const where = storeName(config)
   await using store = await openCommandStore(config, terminal.clock, openUsedStore)
-  const { tiers } = config.quota
+  const tiers = tiersOf(config.quota)
   const { showKey } = createAdministration({ store, tiers, calendar, clock: terminal.clock })
   const ofStore = await known(store, showKey, given, moment, config).catch((cause: unknown) => {
     throw cause instanceof InputError
@@ -68,6 +69,7 @@ const known = async (
   ])
   return {
     at: isoOf(moment.at),
+    end: isoOf(moment.end),
     from: isoOf(moment.from),
     until: isoOf(moment.until),
     /** As it is now. */

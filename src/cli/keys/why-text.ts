@@ -72,11 +72,9 @@ const verdictOf = (why: KeyWhy, calendar: Calendar): string => {
     return `Not refused by these gateways: ${numbered(answered, 'request was', 'requests were')} answered in these minutes${sampled}.`
   if (keyThen.state === 'not created') return 'The key did not exist yet.'
   if (keyThen.state !== 'valid') return `Every request had 401 then: ${stateText(why, calendar)}.`
-  const covering = logs.filter(
-    ({ hasRequests, firstAt, lastAt }) =>
-      hasRequests && firstAt && lastAt && firstAt <= why.at && lastAt >= why.at,
-  )
-  if (logs.length > 0 && covering.length === logs.length)
+  const isCovering = ({ hasRequests, firstAt, lastAt }: (typeof logs)[number]): boolean =>
+    hasRequests && firstAt !== null && lastAt !== null && firstAt <= why.at && lastAt >= why.end
+  if (logs.length > 0 && logs.every(isCovering))
     return `No request with this key came to these gateways in these minutes${sampled}.`
   if (gateway && gateway.outages.length > 0)
     return `Perhaps with 500: an outage of the ${gateway.outages.map(({ outage }) => outage).join(' and the ')} is on since before.`
@@ -188,5 +186,5 @@ const notKept = ({ logs, day, gateway }: KeyWhy): string =>
       : []),
     ...(logs.length === 0 || gateway === null ? ['  outages that are over: they are in the logs alone'] : []),
     ...(day.responses.length === 0 ? ['  responses by endpoint and status, beyond two days'] : []),
-    '  former tiers, limits and rates, and a revocation that was lifted',
+    '  former tiers, limits, rates, restrictions and expiries, and a revocation that was lifted',
   ].join('\n')
