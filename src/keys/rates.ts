@@ -292,18 +292,3 @@ const emptyMs = ({ buckets }: KeyRate): number => {
   }
   return ms
 }
-
-/** A limit as the headers show it: how many requests may come at once, and in how many ms the bucket is full. */
-export type RateFigures = {
-  readonly policy: RatePolicy
-  readonly limit: number
-  readonly left: number
-  readonly fullInMs: number
-}
-
-export const rateFigures = ({ buckets, held }: KeyRate, at: number): RateFigures[] =>
-  buckets.map(bucket => {
-    const { policy, limit, capacity, perMs } = bucket
-    const tokens = Math.min(capacity, refilled(bucket, bucket.tokens, at - bucket.at) + held)
-    return { policy, limit, left: Math.max(0, Math.floor(tokens)), fullInMs: (capacity - tokens) / perMs }
-  })

@@ -2,7 +2,8 @@
 // parts while the store is away, and what a changed limit keeps. With sockets: journeys/rates.test.ts.
 
 import t, { type Test } from 'tap'
-import { createRates, type RateRefusal, type RatesParts, rateFigures } from '../../src/keys/rates.ts'
+import { rateFigures } from '../../src/api/rate-lines.ts'
+import { createRates, type RateRefusal, type RatesParts } from '../../src/keys/rates.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type RateLimits, StoreError } from '../../src/stores/store.ts'
 import type { TokenRequest, TokenStore } from '../../src/stores/token-bucket.ts'
