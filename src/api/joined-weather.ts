@@ -26,8 +26,8 @@ export type PlaceList = {
 }
 
 type ReadPlace = { readonly place: PlacePart; readonly result: CellResult }
-/** The error of a place as JSON. */
-type Refused = { readonly body: Buffer; readonly code: string; readonly isFailure: boolean }
+/** The error of a place as JSON, and itself where the place is not at fault. */
+type Refused = { readonly body: Buffer; readonly code: string; readonly failure: Failed['error'] | undefined }
 type Item = WeatherPart | Refused
 
 const [open, comma, close] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
@@ -85,10 +85,9 @@ export const createJoinedWeather = (
     let readAt = Number.NEGATIVE_INFINITY
     for (const found of all) if ('result' in found) readAt = Math.max(readAt, found.result.readAt)
     const items = all.map(found => itemOf(found, readAt, days))
-    const [first] = all
+    const failures = items.flatMap(item => ('body' in item && item.failure ? [item.failure] : []))
     // The gateway or the provider fails, and not a place: that is no answer.
-    if (first && 'error' in first && items.every(item => 'isFailure' in item && item.isFailure))
-      throw first.error
+    if (failures.length === items.length) throw failures[0]
     const { fresh, cache } = freshnessOf(items)
     return {
       tag: tagOf(Buffer.from(items.map(tagIn).join())),
@@ -151,7 +150,7 @@ const refusedOf = ({ error }: Failed, docUrl: DocUrl): Refused => {
   return {
     body: problemResponse(problem, docUrl).body,
     code: problem.code,
-    isFailure: problem.status >= 500,
+    failure: problem.status >= 500 ? error : undefined,
   }
 }
 
@@ -176,7 +175,7 @@ const freshnessOf = (items: readonly Item[]): { fresh: string; cache: string } =
   let forwarded = ''
   for (const item of items) {
     if ('body' in item) {
-      maxAge = Math.min(maxAge, item.isFailure ? 0 : refusedForSeconds)
+      maxAge = Math.min(maxAge, item.failure ? 0 : refusedForSeconds)
       codes.set(item.code, (codes.get(item.code) ?? 0) + 1)
       continue
     }

@@ -56,8 +56,8 @@ export const queryOf = <Name extends string>(
   if (query === '') return found
   for (const pair of query.split('&')) {
     const equals = pair.indexOf('=')
-    const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
-    if (name === undefined || !isIn(wanted, name)) continue
+    const name = nameIn(equals === -1 ? pair : pair.slice(0, equals))
+    if (!isIn(wanted, name)) continue
     const given = equals === -1 ? '' : pair.slice(equals + 1)
     const value = decoded(given)
     if (value === undefined) throw badRequest(sentences.parameter.notEncoded(name, given))
@@ -66,6 +66,14 @@ export const queryOf = <Name extends string>(
   }
   return found
 }
+
+// Names that are wanted are ASCII. An error for each name that can't be decoded would take as long as all else of many requests.
+const nameIn = (part: string): string =>
+  part.includes('%')
+    ? part.replace(/%([0-7][0-9a-f])/gi, (_, digits: string) =>
+        String.fromCharCode(Number.parseInt(digits, 16)),
+      )
+    : part
 
 // Undefined for what is not percent-encoded UTF-8.
 const decoded = (part: string): string | undefined => {

@@ -3,7 +3,8 @@
 
 import { isoOf } from '../common/calendar.ts'
 import { flatText } from '../common/flat-text.ts'
-import { type KeyRate, type RatePolicy, rateFigures } from '../keys/rates.ts'
+import type { KeyRate, RatePolicy } from '../keys/rates.ts'
+import { refilled } from '../stores/token-bucket.ts'
 import type { RequestState } from './request-state.ts'
 
 /** The figures of a request; zeros before its key is known. Instants in ms since the epoch. */
@@ -91,3 +92,18 @@ const ratesLeft = (rate: KeyRate, now: number): string =>
       ({ policy, left, fullInMs }) => `, "${policy}";r=${left};t=${Math.max(1, Math.ceil(fullInMs / 1000))}`,
     )
     .join('')
+
+/** A limit as the headers show it: how many requests may come at once, and in how many ms the bucket is full. */
+type RateFigures = {
+  readonly policy: RatePolicy
+  readonly limit: number
+  readonly left: number
+  readonly fullInMs: number
+}
+
+export const rateFigures = ({ buckets, held }: KeyRate, at: number): RateFigures[] =>
+  buckets.map(bucket => {
+    const { policy, limit, capacity, perMs } = bucket
+    const tokens = Math.min(capacity, refilled(bucket, bucket.tokens, at - bucket.at) + held)
+    return { policy, limit, left: Math.max(0, Math.floor(tokens)), fullInMs: (capacity - tokens) / perMs }
+  })

@@ -69,11 +69,16 @@ export const weatherEndpointsOf = (
     const { cell, part } = findPlace(type, id)
     return { cell, place: part(form) }
   }
-  // As long as place-list.ts remembers the query.
-  const lists = new WeakMap<readonly string[], PlaceList & { readonly from: Catalogue }>()
+  // As long as place-list.ts remembers the query. Those of a former catalogue would keep all of it in memory.
+  let lists = new WeakMap<readonly string[], PlaceList>()
+  let listsOf = catalogue.current
   const listOf = (texts: readonly string[], form: PartForm): PlaceList => {
+    if (listsOf !== catalogue.current) {
+      listsOf = catalogue.current
+      lists = new WeakMap()
+    }
     const known = lists.get(texts)
-    if (known?.from === catalogue.current) return known
+    if (known) return known
     const places = texts.map(text => {
       try {
         return readListed(text, form)
@@ -81,7 +86,7 @@ export const weatherEndpointsOf = (
         return expectedError(error)
       }
     })
-    const list = { places, wasZipped: false, zipped: undefined, from: catalogue.current }
+    const list = { places, wasZipped: false, zipped: undefined }
     lists.set(texts, list)
     return list
   }

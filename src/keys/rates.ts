@@ -106,7 +106,8 @@ export const createRates = (
       rate = former.get(keyId) ?? newRate(keyId, limits, clock.now())
       recent.set(keyId, rate)
     }
-    if (rate.limits !== limits) {
+    // A key that is being replaced has a client for each of its values, and those have equal limits.
+    if (!isSame(rate.limits, limits)) {
       rate.buckets = bucketsOf(limits, clock.now(), rate.buckets)
       rate.limits = limits
       rate.emptyUntil = Number.NEGATIVE_INFINITY
@@ -139,6 +140,8 @@ export const createRates = (
     const size = instances() ?? 1
     const instant = clock.now()
     const givenBack = at - rate.takenAt < returnableForMs ? rate.held : 0
+    // Others may have them from now on.
+    rate.held = 0
     const buckets = rate.buckets.map(({ policy: name, capacity, perMs, tokens, at }) => {
       const missing = capacity - refilled({ capacity, perMs }, tokens, instant - at)
       const spent = Math.min(rate.admittedLocally, missing / rate.localParts) - givenBack
@@ -172,9 +175,12 @@ export const createRates = (
     // Requests of one turn of the event loop share a step.
     await nextTurn()
     while (rate.waiting.length > 0) {
-      const { waiting, buckets } = rate
+      const { waiting: came, buckets } = rate
       rate.waiting = []
       const takenAt = now()
+      // What the step before took ahead is for those that came while it ran.
+      const waiting = came.filter(waiter => !usesHeld(rate, takenAt, waiter))
+      if (waiting.length === 0) continue
       // They came while the store said so.
       if (takenAt < rate.emptyUntil) {
         const refusal = refusalOf(rate, clock.now())
@@ -209,11 +215,7 @@ export const createRates = (
       const rate = rateOf(client, client.rates)
       if (isAlone()) return waiter(admitLocally(rate, 1))
       const at = now()
-      if (rate.held > 0 && at - rate.takenAt < usableForMs) {
-        rate.held -= 1
-        rate.used += 1
-        return waiter()
-      }
+      if (usesHeld(rate, at, waiter)) return
       if (at < rate.emptyUntil) return waiter(refusalOf(rate, clock.now()))
       rate.waiting.push(waiter)
       if (!rate.isTaking) void takeChunks(rate)
@@ -221,6 +223,19 @@ export const createRates = (
     close: end,
   }
 }
+
+/** Whether a request goes on with a token that was taken ahead. */
+const usesHeld = (rate: KeyRate, at: number, waiter: RateWaiter): boolean => {
+  if (rate.held <= 0 || at - rate.takenAt >= usableForMs) return false
+  rate.held -= 1
+  rate.used += 1
+  waiter()
+  return true
+}
+
+const isSame = (one: RateLimits, other: RateLimits): boolean =>
+  one === other ||
+  (one.perSecond === other.perSecond && one.burst === other.burst && one.perMinute === other.perMinute)
 
 const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate => ({
   keyId,
@@ -277,18 +292,3 @@ const emptyMs = ({ buckets }: KeyRate): number => {
   }
   return ms
 }
-
-/** A limit as the headers show it: how many requests may come at once, and in how many ms the bucket is full. */
-export type RateFigures = {
-  readonly policy: RatePolicy
-  readonly limit: number
-  readonly left: number
-  readonly fullInMs: number
-}
-
-export const rateFigures = ({ buckets, held }: KeyRate, at: number): RateFigures[] =>
-  buckets.map(bucket => {
-    const { policy, limit, capacity, perMs } = bucket
-    const tokens = Math.min(capacity, refilled(bucket, bucket.tokens, at - bucket.at) + held)
-    return { policy, limit, left: Math.max(0, Math.floor(tokens)), fullInMs: (capacity - tokens) / perMs }
-  })

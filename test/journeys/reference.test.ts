@@ -2,9 +2,13 @@
 // responses that differ from it are found, and its programs run.
 
 import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Sample } from '../../src/api/reference/samples.ts'
 import { deviations } from '../support/conforming.ts'
@@ -200,6 +204,26 @@ t.test(
     t.equal(printed, lines.join(''))
     const left = (await gateway.get('/locations/division/30')).headers['x-ratelimit-remaining']
     t.equal(left, String(limit - 501))
+  },
+)
+
+t.test(
+  'the program for many places asks once a minute while an answer is stale',
+  { skip: !languages.python },
+  async t => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { 'cache-control': 'private, max-age=0', etag: 'W/"a"' }).end('[{}]')
+    }).listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+    const [, source = ''] = /^```python\n(.*?)^while /ms.exec(readFileSync('docs/api.md', 'utf8')) ?? []
+    const cwd = mkdtempSync(join(folder, 'stale-'))
+    writeFileSync(join(cwd, 'places.txt'), 'district/3026')
+    const last = 'refresh(lists[0])\nprint(round(lists[0]["due"] - time.time()))'
+    const { port } = server.address() as AddressInfo
+    const own = { ...env, PATH: process.env.PATH, ABOHAWA_URL: `http://127.0.0.1:${port}` }
+    const child = spawn('python3', ['-c', `${source}${last}`], { cwd, env: own })
+    t.equal((await text(child.stdout)).split('\n').at(-2), '60')
   },
 )
 

@@ -2,7 +2,8 @@
 // parts while the store is away, and what a changed limit keeps. With sockets: journeys/rates.test.ts.
 
 import t, { type Test } from 'tap'
-import { createRates, type RateRefusal, type RatesParts, rateFigures } from '../../src/keys/rates.ts'
+import { rateFigures } from '../../src/api/rate-lines.ts'
+import { createRates, type RateRefusal, type RatesParts } from '../../src/keys/rates.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type RateLimits, StoreError } from '../../src/stores/store.ts'
 import type { TokenRequest, TokenStore } from '../../src/stores/token-bucket.ts'
@@ -186,6 +187,48 @@ t.test('a greedy key gets nearly all of its rate on one gateway, and costs few s
   }
   t.ok(admitted >= 0.95 * 2_100 && admitted <= 2_100, `${admitted}`)
   t.ok(requests.length < 450, `${requests.length} steps`)
+})
+
+t.test('tokens that go back to the store with a step are used by nobody while it runs', async t => {
+  const clock = manualClock()
+  const buckets = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => buckets.close())
+  let steps: (() => void)[] = []
+  const store: TokenStore = {
+    takeTokens: async request => {
+      const grant = await buckets.takeTokens(request)
+      await new Promise<void>(resolve => {
+        steps.push(resolve)
+      })
+      return grant
+    },
+  }
+  const { clientOf, admitted } = gateway(t, { store, isAlone: () => false, instances: () => 2 }, clock)
+  const client = clientOf(limits({ perSecond: 100 }))
+  const asked: Promise<number>[] = []
+  for (let round = 0; round < 60; round++) {
+    asked.push(admitted(client, 4))
+    // A step of the store ends with every second one, while requests go on coming.
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+    if (round % 2 === 0) continue
+    for (const end of steps) end()
+    steps = []
+  }
+  for (let turn = 0; turn < 20; turn++) {
+    for (const end of steps) end()
+    await new Promise(setImmediate)
+  }
+  const sum = (await Promise.all(asked)).reduce((all, each) => all + each, 0)
+  t.equal(sum, 100, 'as many as the bucket holds, where nothing refills')
+})
+
+t.test('a key with two values, each with equal limits of its own, has one empty bucket', async t => {
+  const { gateways, requests } = fleet(t, 2)
+  const [one] = gateways as [Gateway]
+  const clients = [one.clientOf(limits({ perSecond: 10 })), one.clientOf(limits({ perSecond: 10 }))] as const
+  t.equal(await one.admitted(clients[0], 11), 10)
+  for (const client of [...clients, ...clients]) t.match(await one.send(client), [{ waitMs: 100 }])
+  t.equal(requests.length, 1, 'which is known')
 })
 
 t.test('in any second the gateways admit at most a tenth of the rate more than the bucket', async t => {

@@ -1,0 +1,36 @@
+// Weather of several places where memory has it and can't render it: with a request to the provider in between it is in
+// journeys/weather-of-places.test.ts.
+
+import t from 'tap'
+import type { CellResult } from '../../src/api/answer.ts'
+import { createJoinedWeather, type Failed, type ListedPlace } from '../../src/api/joined-weather.ts'
+import { pointPart } from '../../src/api/places.ts'
+import { createDocUrl, notFound } from '../../src/api/problem.ts'
+import type { RenderedWeather } from '../../src/api/rendered-weather.ts'
+import { sentences } from '../../src/api/sentences.ts'
+import { AbohawaError } from '../../src/common/errors.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+
+const exhausted = new AbohawaError('timeline_exhausted', 'the timeline does not reach so far')
+const rendered = {
+  part: () => {
+    throw exhausted
+  },
+} as unknown as RenderedWeather
+const read = () => ({ readAt: 0 }) as CellResult
+const join = createJoinedWeather(read, rendered, createDocUrl(null))
+const point: ListedPlace = { cell: createGrid(0.1).cellOf(23.7, 90.4), place: pointPart(23.7, 90.4) }
+const nowhere: Failed = { error: notFound(sentences.path.place('district', '9999')) }
+const joined = (places: readonly (ListedPlace | Failed)[]) =>
+  join({ places, wasZipped: false, zipped: undefined }, { consumer: undefined })
+
+t.test('weather that has ended for all places is a failure, as for one place', async t => {
+  t.throws(() => joined([point, point]), exhausted)
+})
+
+t.test('beside the error of a place it is an error in its position', async t => {
+  const { chunks, fresh } = await joined([nowhere, point])
+  const body = JSON.parse(Buffer.concat([...chunks]).toString())
+  t.match(body, [{ code: 'place_not_found' }, { code: 'timeline_exhausted' }])
+  t.match(fresh, 'max-age=0\r\n', 'it may be there at once')
+})
