@@ -134,6 +134,8 @@ t.test('a client that no proxy names can claim no address', async t => {
 t.test('a key of endpoints reaches these, and a change takes effect at once on what runs', async t => {
   const { gateway, keyWith, get } = await start(t)
   const { id, key } = await keyWith({ restrictions: { endpoints: ['weather', 'locations'] } })
+  // More than the waits below ask for.
+  await gateway.administration.setKey(id, { limit: 100_000 })
   const statusOf = async (given: string) => (await get(key, {}, given)).status
   for (const given of [path, '/locations?type=division']) t.equal(await statusOf(given), 200, given)
   for (const given of ['/forecast/district/3026', '/weather/coords/23.8/90.4', '/locations/division/30'])
