@@ -173,8 +173,13 @@ export const createAdmission = (
       }
     }
     observer.admission(allowed ? 'allowed' : 'exhausted')
-    if (!allowed)
-      return quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), state.cost, remaining)
+    if (!allowed) {
+      const { cost } = state
+      const problem = quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), cost, remaining)
+      // The day is not used up: who reads the log must not think so.
+      if (problem.code === insufficient) state.reason = insufficient
+      return problem
+    }
     return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
@@ -226,6 +231,7 @@ export const unitsOf = ({ endpoint, cost = 1 }: Pick<RequestState, 'endpoint' | 
   endpoint === 'key' ? 0 : cost
 
 const rateLimited = 'rate_limited'
+const insufficient = 'quota_insufficient'
 
 /** A fault of the program, which must not keep the other requests of a batch from their answers. */
 const throwLater = (fault: unknown): void =>

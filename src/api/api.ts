@@ -244,7 +244,7 @@ const nothingAt = (
 /** The paths of endpoints as people write them. */
 const pathsOf = (names: readonly EndpointName[]): string => {
   const [first = '', ...others] = names.map(name => templateOf(name) + (isList(name) ? '?places=' : ''))
-  const all = [apiPrefix + first, ...others]
+  const all = [apiPrefix + first, ...others, keyPath]
   return `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`
 }
 

@@ -20,6 +20,7 @@ const exposed = [
   'cache-status',
   'link',
   'x-key-expires',
+  'x-test-data',
   'content-location',
   'date',
 ].join(', ')

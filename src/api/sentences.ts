@@ -4,7 +4,7 @@
 // or a key; what a client sent is quoted and cut. Statuses are for those who throw.
 
 import { quoted } from '../common/outside-text.ts'
-import { keyPrefix } from '../keys/key-form.ts'
+import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
 
 /** An error as a consumer reads it. */
 export type Sentence<Code extends string = string> = {
@@ -65,7 +65,10 @@ export const sentences = {
         'key_missing',
         `missing: ${elsewhere === undefined ? '' : `${elsewhere} is not read; `}send it in the header x-api-key`,
       ),
-    'wrong-prefix': sayOfKey('key_wrong_prefix', `invalid: a key begins with ${keyPrefix}`),
+    'wrong-prefix': sayOfKey(
+      'key_wrong_prefix',
+      `invalid: a key begins with ${keyPrefix}, one for tests with ${testKeyPrefix}`,
+    ),
     malformed: sayOfKey('key_malformed', 'invalid: it is mistyped or cut off'),
     unknown: sayOfKey('key_unknown', 'invalid: it is not known'),
     replaced: sayOfKey('key_replaced', 'invalid: it was replaced by a newer one'),
@@ -96,11 +99,14 @@ export const sentences = {
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
   rateLimited: (policy: string, limit: number) =>
-    say('rate_limited', `this key sends too fast; allowed: ${limit} requests a ${policy}`),
+    say(
+      'rate_limited',
+      `this key sends too fast; allowed: ${limit === 1 ? '1 request' : `${limit} requests`} a ${policy}`,
+    ),
   quotaInsufficient: (limit: number, cost: number, remaining: number) =>
     say(
       'quota_insufficient',
-      `the request costs ${cost} of the daily quota of ${limit} requests of this key; ${remaining} are left`,
+      `the request costs ${cost} of the daily quota of ${limit} requests of this key; ${remaining} ${remaining === 1 ? 'is' : 'are'} left`,
     ),
   referenceBusy: (perMinute: number, page = 'the reference') =>
     say(

@@ -30,6 +30,8 @@ const FILE = '__FILE'
 // No setting: where settings are read from.
 const CONFIG_FILES = 'ABOHAWA_CONFIG_FILE'
 const longestFile = 300
+// Those of the programs in docs/api.md and /docs: who tries the API in the shell of the gateway has them.
+const ofConsumers: ReadonlySet<string> = new Set(['ABOHAWA_KEY', 'ABOHAWA_URL'])
 
 // Kubernetes sets these in every container of a namespace that has a service called abohawa or abohawa-…
 const ofKubernetes: readonly RegExp[] = [
@@ -134,8 +136,8 @@ export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
   Object.entries(env).flatMap(([variable, file]) => (file && secretOf(variable) ? [file] : []))
 
 /**
- * Reads the variables that start with ABOHAWA_, except ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_ and those of
- * Kubernetes.
+ * Reads the variables that start with ABOHAWA_, except ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_, those of the
+ * programs of consumers and those of Kubernetes.
  */
 export const readEnvironment = (env: NodeJS.ProcessEnv): Source => {
   const faults: Fault[] = []
@@ -144,7 +146,7 @@ export const readEnvironment = (env: NodeJS.ProcessEnv): Source => {
   for (const [variable, text] of Object.entries(env)) {
     // More than are named cost time and help nobody.
     if (faults.length > maxFaults || text === undefined || !variable.startsWith(PREFIX)) continue
-    if (variable.startsWith(IGNORED) || variable === CONFIG_FILES) continue
+    if (variable.startsWith(IGNORED) || variable === CONFIG_FILES || ofConsumers.has(variable)) continue
     const secret = secretOf(variable)
     const path = secret?.path ?? pathOf(variable)
     const schema = path && schemaAt(path)

@@ -35,6 +35,10 @@ const originOf = (place: Place | undefined): string => {
     : printPlace(place)
 }
 
+/** A map of an operator's own name is given field by field: the place of the last one given. */
+const placeIn = (origins: LoadedConfig['origins'], path: string): Place | undefined =>
+  origins.get(path) ?? [...origins].findLast(([given]) => given.startsWith(`${path}.`))?.[1]
+
 /** Every value of a configuration, in the order of the sections. */
 export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetting[] => {
   const usual = new Map(valuesOf(loadConfig({ files: [], env: {} })).map(({ path, shown }) => [path, shown]))
@@ -45,7 +49,7 @@ export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetti
       path,
       value: shown,
       default: usual.get(path),
-      origin: originOf(origins.get(path)),
+      origin: originOf(placeIn(origins, path)),
       effect: effectOf(setting),
       except: exceptionOf(setting),
       variable: variableOf(keys) + (secrets.has(coreOf(setting.schema)) ? '[__FILE]' : ''),

@@ -60,7 +60,7 @@ t.test('everything else is 404, encoded or not, and lists the endpoints', async 
       t.equal(status, 404, form)
       t.equal(
         body.error,
-        `there is nothing at "${form}"; the endpoints are /api/v1/weather/{type}/{id}, /weather/coords/{lat}/{lng}, /forecast/{type}/{id}, /weather?places=, /forecast?places=, /locations and /locations/{type}/{id}`,
+        `there is nothing at "${form}"; the endpoints are /api/v1/weather/{type}/{id}, /weather/coords/{lat}/{lng}, /forecast/{type}/{id}, /weather?places=, /forecast?places=, /locations, /locations/{type}/{id} and /key`,
       )
       t.equal(app.answered.at(-1)?.endpoint, 'other')
     }

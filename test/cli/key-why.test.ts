@@ -35,10 +35,11 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   t.strictSame(
     [
       await get('/weather/district/3026'),
+      await get('/weather?places=district/3026,district/3015,district/3033'),
       await get('/weather/district/9'),
       await get('/locations?type=division'),
     ],
-    [200, 404, 200],
+    [200, 429, 404, 200],
   )
   t.strictSame([await get('/weather/district/3026'), await get('/weather/district/3026')], [429, 429])
   t.equal(await get('/weather/district/3026', `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`), 401)
@@ -57,6 +58,7 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   const [verdict = '', facts = '', lines = '', rest = ''] = stdout.split('\n\n')
   for (const sentence of [
     /^Refused with 404, 1 request at \d\d:\d\d:\d\d: there is no such place or path\.$/m,
+    /^Refused with 429 \(quota_insufficient\), 1 request at \d\d:\d\d:\d\d: less was left of its daily quota than the list of places costs\.$/m,
     /^Refused with 429, \d+ requests (?:at|from) .*: the daily quota of 3 requests of this key is exhausted\.$/m,
     /^Refused with 401 \(key-revoked\), \d+ requests? .*: the API key is invalid: it was revoked\.$/m,
   ])

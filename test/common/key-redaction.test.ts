@@ -61,7 +61,10 @@ t.test('text without a key is the same text', async t => {
     ...['', '/api/v1/weather/district/3026?lang=en'],
     '/api/v1/locations?type=district&q=%E0%A6%A2%E0%A6%BE%E0%A6%95%E0%A6%BE&division_id=30',
     '/api/v1/locations?type=union&q=a%20b%2Cc%2Fd+e%25&amp;&#65;&lowbar;\\u0041\\x41',
-    ...['the API key is invalid: a key begins with svc_live_', 'a key begins with svc_live_.'],
+    ...[
+      'the API key is invalid: a key begins with svc_live_, one for tests with svc_test_',
+      'a key begins with svc_live_.',
+    ],
     ...['svc_live_…', 'svc_live_<API_KEY_SUFFIX>', 'svc%5flive%5f', 'svc_next_abcdef live_abcdef'],
     ...['svc_test_…', 'svc%5ftest%5f', 'svc_best_abcdef test_abcdef', '{"code":"provider_timeout"}'],
     ...['আবহাওয়া ক্‌ষ', 'a key begins with svc_live_ and 38 letters', 'svc\u200b_live\u200b_'],

@@ -144,6 +144,8 @@ t.test('a variable with a name that steers a terminal is repeated without that',
 t.test('what other programs, tests and Kubernetes name for themselves is left alone', async t => {
   const env = {
     ...{ PATH: '/bin', PORT: '1', ABOHAWA_TEST_REDIS: 'x', abohawa_server__port: '2' },
+    // As docs/api.md has them for whoever tries the API.
+    ...{ ABOHAWA_KEY: 'svc_live_…', ABOHAWA_URL: 'http://127.0.0.1:8080' },
     // Injected for a service of our name.
     ...{ ABOHAWA_SERVICE_HOST: '10.96.12.7', ABOHAWA_SERVICE_PORT: '80', ABOHAWA_SERVICE_PORT_HTTP: '80' },
     ...{ ABOHAWA_PORT: 'tcp://10.96.12.7:80', ABOHAWA_PORT_80_TCP: 'tcp://10.96.12.7:80' },

@@ -34,7 +34,11 @@ t.test('without a valid key it is 401 with a reason and its challenge, zeros, an
     [null, elsewhere('the header authorization'), 'key_missing', '', { authorization: `Bearer ${good}` }],
     [null, elsewhere('the header authorization'), 'key_missing', '', { authorization: basic }],
     [null, elsewhere('the URL'), 'key_missing', `x-api-key=${good}`],
-    ['sk_live_abc', 'the API key is invalid: a key begins with svc_live_', 'key_wrong_prefix'],
+    [
+      'sk_live_abc',
+      'the API key is invalid: a key begins with svc_live_, one for tests with svc_test_',
+      'key_wrong_prefix',
+    ],
     ['svc_live_', mistyped, 'key_malformed'],
     [lastChanged, mistyped, 'key_malformed'],
     [createKey(), 'the API key is invalid: it is not known', 'key_unknown'],

@@ -269,6 +269,11 @@ t.test('units are taken for all places or for none, and the 429 says how many ar
     },
   })
   t.equal((await provider.steer({})).requests.length, before, 'nothing was loaded for it')
+  t.match(
+    gateway.logged.findLast(({ status }) => status === 429),
+    { reason: 'quota_insufficient' },
+    'the log does not call the day used up',
+  )
   t.match((await get(`/weather?places=${three}`, options)).headers, { 'x-ratelimit-remaining': '0' })
   const exhausted = await get(`/weather?places=${two}`, options)
   t.match([exhausted.status, exhausted.body], [429, { code: 'quota_exhausted', remaining: 0, cost: 2 }])

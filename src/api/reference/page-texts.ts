@@ -19,7 +19,7 @@ const en = {
   headers: 'Headers',
   errors: 'Errors',
   errorsIntro:
-    'Every error has this body: `error` is a sentence for people, `code` is for programs and never renamed, `parameter` names the parameter at fault where it is one alone, and `doc_url` leads to the row of the code in this table. 429 also has `limit` and `reset_at`.',
+    'Every error has this body: `error` is a sentence for people, `code` is for programs and never renamed, `parameter` names the parameter at fault where it is one alone, and `doc_url` leads to the row of the code in this table. A 429 of a key also has `limit` and `reset_at`, with `rate_limited` `policy` too, and for a list of places `remaining` and `cost`.',
   request: 'Parameters',
   noParameters: 'It has no parameters.',
   name: 'Name',
@@ -62,7 +62,7 @@ const en = {
   no: 'no',
   always: 'always',
   retry:
-    'After 429 and 500 wait for `retry-after`. With `rate_limited` that is a second or a few, and sending more slowly avoids it; with `quota_exhausted` it ends at midnight, so give up where it is longer than you can wait.',
+    'After 429 and 500 wait for `retry-after`. With `rate_limited` that is a second or a few, and sending more slowly avoids it; with `quota_exhausted` and `quota_insufficient` it ends at midnight, so give up where it is longer than you can wait, or ask for fewer places with the latter.',
   encoding: 'Percent-encode what you put into a URL, such as Bengali names: the programs below do.',
   noScript: 'Sending requests from this page needs JavaScript.',
 }
@@ -83,7 +83,7 @@ const bn: Readonly<Record<Word, string>> = {
   headers: 'হেডার',
   errors: 'ত্রুটি',
   errorsIntro:
-    'প্রতিটি ত্রুটির বডি এমন: `error` মানুষের জন্য একটি বাক্য, `code` প্রোগ্রামের জন্য এবং কখনো বদলায় না, একটিই প্যারামিটারে ভুল থাকলে `parameter` তার নাম, আর `doc_url` এই সারণিতে কোডের সারিতে নিয়ে যায়। 429-এ `limit` ও `reset_at`-ও থাকে।',
+    'প্রতিটি ত্রুটির বডি এমন: `error` মানুষের জন্য একটি বাক্য, `code` প্রোগ্রামের জন্য এবং কখনো বদলায় না, একটিই প্যারামিটারে ভুল থাকলে `parameter` তার নাম, আর `doc_url` এই সারণিতে কোডের সারিতে নিয়ে যায়। কী-র 429-এ `limit` ও `reset_at`-ও থাকে, `rate_limited` হলে `policy`, আর স্থানের তালিকায় `remaining` ও `cost`।',
   request: 'প্যারামিটার',
   noParameters: 'কোনো প্যারামিটার নেই।',
   name: 'নাম',
@@ -126,7 +126,7 @@ const bn: Readonly<Record<Word, string>> = {
   no: 'না',
   always: 'সর্বদা',
   retry:
-    '429 ও 500-এর পরে `retry-after` পর্যন্ত অপেক্ষা করুন। `rate_limited` হলে তা এক বা কয়েক সেকেন্ড, ধীরে পাঠালে এড়ানো যায়; `quota_exhausted` হলে তা মধ্যরাতে শেষ হয়, তাই অপেক্ষা বেশি দীর্ঘ হলে থেমে যান।',
+    '429 ও 500-এর পরে `retry-after` পর্যন্ত অপেক্ষা করুন। `rate_limited` হলে তা এক বা কয়েক সেকেন্ড, ধীরে পাঠালে এড়ানো যায়; `quota_exhausted` ও `quota_insufficient` হলে তা মধ্যরাতে শেষ হয়, তাই অপেক্ষা বেশি দীর্ঘ হলে থেমে যান, বা দ্বিতীয়টিতে কম স্থান চান।',
   encoding: 'URL-এ যা দেন তা শতকরা-এনকোড করুন, যেমন বাংলা নাম: নিচের প্রোগ্রামগুলো তা করে।',
   noScript: 'এই পাতা থেকে অনুরোধ পাঠাতে জাভাস্ক্রিপ্ট লাগে।',
 }

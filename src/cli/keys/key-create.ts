@@ -44,12 +44,16 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv`,
     setUp: command =>
       addCreateStoreOption(
-        addTermOptions(command)
-          .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
-          .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
-          .addOption(new Option('--test', 'a test key, for a test suite of the subscriber').conflicts('tier'))
-          .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
-          .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d')
+        addTermOptions(
+          command
+            .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
+            .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
+            .addOption(
+              new Option('--test', 'a test key, for a test suite of the subscriber').conflicts('tier'),
+            )
+            .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
+            .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d'),
+        )
           .option('--external-id <id>', 'the id that another program has for it, unique in the store')
           .option('--count <number>', `create so many, up to ${counted(maxKeys)}`, numberIn(1, maxKeys))
           .addOption(

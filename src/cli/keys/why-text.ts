@@ -24,6 +24,7 @@ const more: Readonly<Record<string, string>> = {
   '400': 'the request itself was wrong',
   '404': 'there is no such place or path',
   '405': 'its method was not GET or HEAD',
+  '429 quota_insufficient': 'less was left of its daily quota than the list of places costs',
   '429 rate_limited': 'it sent too fast: its limit by the second or the minute',
   '403 origin-not-allowed': 'the key is restricted to other origins',
   '403 address-not-allowed': 'the key is restricted to other addresses',

@@ -127,13 +127,6 @@ export const showParts = (
           [text('lastSuccess'), instant(provider.lastSuccessAt)],
           [text('firstErrorAt'), sooner(provider.firstErrorAt)],
           [text('lastFailure'), failure ? instant(failure.at) : text('none')],
-          ...upstreams.map(
-            ({ name, inUse, circuit }) =>
-              /** @type {const} */ ([
-                text('upstreamNamed', name),
-                text(inUse ? 'inUse' : (circuit ?? 'closed')),
-              ]),
-          ),
         ]),
         ...(failure
           ? wholeRow(
@@ -144,6 +137,15 @@ export const showParts = (
               ownSentence(failure.message),
             )
           : []),
+        ...factRows(
+          upstreams.map(
+            ({ name, inUse, circuit }) =>
+              /** @type {const} */ ([
+                text('upstreamNamed', name),
+                text(inUse ? 'inUse' : (circuit ?? 'closed')),
+              ]),
+          ),
+        ),
       ],
     ],
     [
