@@ -146,6 +146,9 @@ export const createAuthenticate = (
         endsAt,
         endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
         bound: restrictions === null ? undefined : boundBy(restrictions),
+        // Here from the start: what is added later lies elsewhere in memory, a step further for each request.
+        count: undefined,
+        rate: undefined,
       },
     }
   }
