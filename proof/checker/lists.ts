@@ -25,10 +25,10 @@ export const allOrNone: Rule = ({ answers }, report) => {
       if (found.length !== cost) report.broken(answer, `it has ${found.length} of ${cost} places`)
     }
     if (status === 429 && !isPaced(answer)) {
-      const { remaining, cost: told } = JSON.parse(body) as { remaining?: number; cost?: number }
+      const { remaining, cost: stated } = JSON.parse(body) as { remaining?: number; cost?: number }
       const left = headerOf(answer, 'remaining')
-      if (told !== cost || remaining !== left || !(left < cost))
-        report.broken(answer, `it is refused with ${left} left, and says ${remaining} of ${told}`)
+      if (stated !== cost || remaining !== left || !(left < cost))
+        report.broken(answer, `it is refused with ${left} left, and says ${remaining} of ${stated}`)
     }
   }
 }

@@ -159,8 +159,12 @@ export const createAdmission = (
     })
   }
   /** Why the key is bound to others than this request; undefined where it is not. */
-  const refusalOf = (request: IncomingMessage, { client, endpoint }: RequestState) =>
-    client?.bound?.refusal({ origin: request.headers.origin, endpoint }, () => addressOf(request))
+  const refusalOf = (request: IncomingMessage, state: RequestState) =>
+    state.client?.bound?.refusal(givenIn(request, state), () => addressOf(request))
+  const givenIn = ({ headers }: IncomingMessage, { endpoint }: RequestState) => ({
+    origin: headers.origin,
+    endpoint,
+  })
   /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
@@ -172,12 +176,12 @@ export const createAdmission = (
     state.remaining = remaining
     const bound = state.client?.bound
     if (allowed && bound !== undefined) {
-      const given = { origin: request.headers.origin, endpoint: state.endpoint }
       const refusal = refusalOf(request, state)
       if (refusal !== undefined) {
         state.reason = refusal
         observer.admission(refusal)
-        return restrictionProblem(refusal, bound.restrictions, { ...given, address: addressOf(request) })
+        const given = { ...givenIn(request, state), address: addressOf(request) }
+        return restrictionProblem(refusal, bound.restrictions, given)
       }
     }
     observer.admission(allowed ? 'allowed' : 'exhausted')

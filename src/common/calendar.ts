@@ -121,3 +121,5 @@ export const daysUpTo = (last: LocalDay, count: number): LocalDay[] =>
 
 /** @param instant ms since the epoch @returns ISO 8601 in UTC, with milliseconds */
 export const isoOf = (instant: number): string => new Date(instant).toISOString()
+
+export const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -4,6 +4,7 @@
 import { closestMatch } from 'leven'
 import { usualSpelling } from '../catalogue/bengali-spelling.ts'
 import type { Calendar } from '../common/calendar.ts'
+import { isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import { holdsKey } from '../common/key-redaction.ts'
@@ -14,7 +15,7 @@ import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
 import { type GivenTerms, termsIn } from './key-terms.ts'
-import { isoOrNull, listedKey } from './listed-key.ts'
+import { listedKey } from './listed-key.ts'
 import { prefixOf } from './test-keys.ts'
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }

@@ -1,7 +1,7 @@
 // A key as lists show it: its record joined with its subscriber, without a hash; and a subscriber.
 
 import type { LocalDay } from '../common/calendar.ts'
-import { isoOf } from '../common/calendar.ts'
+import { isoOf, isoOrNull } from '../common/calendar.ts'
 import type { KeyRecord, RateLimits, Restrictions, Subscriber } from '../stores/store.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
 import { testTier } from './test-keys.ts'
@@ -83,5 +83,3 @@ export const listedSubscriber = (subscriber: Subscriber): ListedSubscriber => ({
   createdAt: isoOf(subscriber.createdAt),
   revokedAt: isoOrNull(subscriber.revokedAt),
 })
-
-export const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -8,7 +8,7 @@ import type { CellExplanation, Timelines } from '../cache/upstream.ts'
 import { cacheNamespacesIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'
-import { createCalendar, dayOfNumber, hourMs, isoOf, quarterHourMs } from '../common/calendar.ts'
+import { createCalendar, dayOfNumber, hourMs, isoOf, isoOrNull, quarterHourMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
@@ -282,5 +282,3 @@ const namesOf = ({ type, id, name_en, name_bn }: Location) => ({ type, id, name_
 
 const widestFirst = (one: Location, other: Location): number =>
   locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type)
-
-const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

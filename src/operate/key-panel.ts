@@ -2,10 +2,9 @@
 // it has used is of the store; what it did by hour, and why it was refused, is of this gateway.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Calendar, isoOf } from '../common/calendar.ts'
+import { type Calendar, isoOf, isoOrNull } from '../common/calendar.ts'
 import { limitOfTier, type Tiers } from '../keys/authentication.ts'
 import type { KeyActivities } from '../keys/key-activity.ts'
-import { isoOrNull } from '../keys/listed-key.ts'
 import type { KeyRecord, Store } from '../stores/store.ts'
 import type { DayUsage } from './day-usage.ts'
 import type { KeyPanelReport, PanelKey } from './listener/key-panel-report.ts'

@@ -6,7 +6,7 @@ import type { DemandExpiry } from '../cache/demand-expiry.ts'
 import { aliveForMs } from '../cache/heartbeat.ts'
 import type { Upstream } from '../cache/upstream.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
-import { isoOf } from '../common/calendar.ts'
+import { isoOf, isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
 import { version } from '../common/version.ts'
@@ -262,4 +262,3 @@ const historyOf = (history: History): GatewayStatus['history'] => {
     errorsPerSecond: series(point => point.errorsPerSecond),
   }
 }
-const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

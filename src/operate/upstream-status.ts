@@ -1,7 +1,7 @@
 // The state of each of several upstreams, for /status and the CLI; nothing where there is one, whose state is that of the provider.
 
 import type { Upstream } from '../cache/upstream.ts'
-import { isoOf } from '../common/calendar.ts'
+import { isoOf, isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { upstreamsIn } from '../config/upstreams.ts'
@@ -11,8 +11,6 @@ import type { SpendingStore } from '../stores/spending-store.ts'
 import type { StatusReport } from './listener/status-report.ts'
 
 type UpstreamStatus = StatusReport['upstreams'][number]
-
-const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))
 
 export const upstreamStatuses = ({
   accounts,

@@ -55,24 +55,30 @@ const keyNearLimit = z.object({
   limit: z.number(),
 })
 
+/** What an upstream answered last. */
+const lastRequests = {
+  lastSuccessAt: instant.nullable(),
+  lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
+}
+const circuit = z.enum(['closed', 'open', 'half-open'])
+const closure = z.object({ until: instant, reason: z.string().nullable() }).nullable()
+const budgetWindow = {
+  name: z.enum(['minute', 'hour', 'day']),
+  limit: z.number(),
+  used: z.number(),
+  resetsAt: instant,
+}
+
 /** One of several upstreams, in their order. */
 const upstream = z.object({
   name: z.string(),
   /** Whether it loads what is asked for now; null where only a gateway knows. */
   inUse: z.boolean().nullable(),
-  circuit: z.enum(['closed', 'open', 'half-open']).nullable(),
+  circuit: circuit.nullable(),
   retryAt: instant.nullable(),
-  lastSuccessAt: instant.nullable(),
-  lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
-  closure: z.object({ until: instant, reason: z.string().nullable() }).nullable(),
-  windows: z.array(
-    z.object({
-      name: z.enum(['minute', 'hour', 'day']),
-      limit: z.number(),
-      used: z.number(),
-      resetsAt: instant,
-    }),
-  ),
+  ...lastRequests,
+  closure,
+  windows: z.array(z.object(budgetWindow)),
 })
 
 export const statusReport = z.object({
@@ -82,10 +88,9 @@ export const statusReport = z.object({
   instances: z.array(instance),
   provider: z
     .object({
-      circuit: z.enum(['closed', 'open', 'half-open']),
+      circuit: circuit,
       retryAt: instant.nullable(),
-      lastSuccessAt: instant.nullable(),
-      lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
+      ...lastRequests,
       /** When the first cell in demand can't be served any more if the provider stays away; now where one can't be already. */
       firstErrorAt: instant.nullable(),
     })
@@ -94,14 +99,11 @@ export const statusReport = z.object({
     /** Whether it is counted over the fleet at present. */
     shared: z.boolean(),
     /** While the provider has said that a limit is reached and no gateway of the account sends a request; else null. */
-    closure: z.object({ until: instant, reason: z.string().nullable() }).nullable().default(null),
+    closure: closure.default(null),
     /** In the provider's weight; a window without a limit is absent. */
     windows: z.array(
       z.object({
-        name: z.enum(['minute', 'hour', 'day']),
-        limit: z.number(),
-        used: z.number(),
-        resetsAt: instant,
+        ...budgetWindow,
         /** When it is used up at the present rate; null if it is not before it resets. */
         exhaustedAt: instant.nullable(),
       }),
