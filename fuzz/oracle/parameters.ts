@@ -85,7 +85,7 @@ const decideMany = (name: 'weather' | 'forecast', query: string): Decision => {
   const [lang, days] = [languageOf(given), numberOf(given?.get('days'), 1, 7, 7)]
   const text = given?.get('places') ?? ''
   if (lang === undefined || days === undefined || text === '' || text.length > longestList) return bad
-  const places = [...new Set(text.split(','))]
+  const places = [...new Set(itemsOf(text))]
   if (places.length > mostPlaces) return bad
   const isWeather = name === 'weather'
   const own = isWeather ? `lang=${lang}` : `days=${days}`
@@ -128,12 +128,18 @@ const decideList = (query: string): Decision => {
   }
 }
 
-/** The parameters of these names; undefined when one is given twice or is not percent-encoded UTF-8. */
+const itemsOf = (list: string): string[] => list.split(',').map(item => item.trim())
+const lists = ['places', 'include']
+
+/** The parameters of these names; undefined when one is given twice, is not percent-encoded UTF-8, or is a list with brackets. */
 const parametersOf = (query: string, names: readonly string[]): Map<string, string> | undefined => {
   const found = new Map<string, string>()
   for (const pair of query.split('&')) {
     const [rawName = '', ...values] = pair.split('=')
     const name = decoded(rawName.replaceAll('+', ' '))
+    const [rawList = '', ...brackets] = rawName.split(/\[|%5b/i)
+    const list = decoded(rawList) ?? ''
+    if (brackets.length > 0 && lists.includes(list) && names.includes(list)) return undefined
     if (name === undefined || !names.includes(name)) continue
     const value = decoded(values.join('=').replaceAll('+', ' '))
     if (value === undefined || found.has(name)) return undefined
@@ -153,7 +159,7 @@ const additionsOf = (
   known: readonly string[],
 ): readonly string[] | undefined => {
   const text = given?.get('include') ?? ''
-  const named = text === '' ? [] : text.split(',')
+  const named = text === '' ? [] : itemsOf(text)
   return named.every(name => known.includes(name)) ? named : undefined
 }
 

@@ -134,7 +134,7 @@ const valuesOf: readonly (readonly [name: Text | string, value: Text])[] = [
   [word, word],
   [marker, repeated(marker, 1, 900)],
 ]
-const sign = pick('=', '=', '=', '', '%3D')
+const sign = pick('=', '=', '=', '', '%3D', '[]=', '%5B0%5D=')
 const parameter: Text = fc.oneof(
   ...valuesOf.map(([of, value]) => weighted([5, joined(of, sign, value)], [1, joined(of)])),
 )

@@ -15,6 +15,8 @@ export type Parameter<Value> = {
   readonly schema: z.ZodType<Value>
   /** Its value, or its default where none is given. @throws Problem 400 */
   read(given: string | undefined): Value
+  /** Of a list with commas between its values: one as an example. */
+  readonly list?: string
 }
 
 /** By name. */
@@ -47,7 +49,10 @@ const numberIn =
 
 export type Query<Name extends string> = Partial<Record<Name, string>>
 
-/** The parameters of a query that are wanted. Others are ignored; one of these given twice is refused. */
+/**
+ * The parameters of a query that are wanted. Others are ignored; one of these given twice is refused, and so is a list whose name
+ * has brackets: many clients write `places[]=` or `places[0]=` unless told otherwise.
+ */
 export const queryOf = <Name extends string>(
   query: string,
   wanted: Readonly<Record<Name, Parameter<unknown>>>,
@@ -57,14 +62,23 @@ export const queryOf = <Name extends string>(
   for (const pair of query.split('&')) {
     const equals = pair.indexOf('=')
     const name = nameIn(equals === -1 ? pair : pair.slice(0, equals))
-    if (!isIn(wanted, name)) continue
+    if (!isIn(wanted, name)) {
+      if (name.includes('[')) refuseBrackets(wanted, name)
+      continue
+    }
     const given = equals === -1 ? '' : pair.slice(equals + 1)
     const value = decoded(given)
     if (value === undefined) throw badRequest(sentences.parameter.notEncoded(name, given))
-    if (found[name] !== undefined) throw badRequest(sentences.parameter.twice(name))
+    if (found[name] !== undefined) throw badRequest(sentences.parameter.twice(name, wanted[name].list))
     found[name] = value
   }
   return found
+}
+
+const refuseBrackets = (wanted: Parameters, given: string): void => {
+  const name = given.slice(0, given.indexOf('['))
+  const list = Object.hasOwn(wanted, name) ? wanted[name]?.list : undefined
+  if (list !== undefined) throw badRequest(sentences.parameter.brackets(name, given, list))
 }
 
 // Names that are wanted are ASCII. An error for each name that can't be decoded would take as long as all else of many requests.
@@ -97,16 +111,21 @@ export const language = parameter(z.enum(languages).default('bn'), sentences.par
 /** The names of additions to a body, with commas between; undefined where none is wanted. */
 const additions = <const Name extends string>(
   ...names: readonly [Name, ...Name[]]
-): Parameter<readonly Name[] | undefined> =>
-  parameter(
+): Parameter<readonly Name[] | undefined> => ({
+  ...parameter(
     z.array(z.enum(names)).optional(),
     given =>
       sentences.parameter.include(
         given,
         names.join(', ') + (names.length > 1 ? ', also with a comma between' : ''),
       ),
-    given => (given === '' ? undefined : given.split(',')),
-  )
+    given => (given === '' ? undefined : valuesIn(given)),
+  ),
+  list: names.join(','),
+})
+
+/** The values of a list; people write a blank after a comma. */
+const valuesIn = (list: string): string[] => list.split(',').map(value => value.trim())
 
 export const locationType = parameter(z.enum(locationTypes), given =>
   sentences.parameter.type(given, locationTypes),
@@ -164,18 +183,21 @@ const maxPlaces = 100
 const longestList = 5_000
 
 /** Places and points of a list, `type/id` or `coords/lat/lng`: the distinct ones, in the order of the first of each. */
-export const listOfPlaces: Parameter<readonly string[]> = parameter(
-  z.array(z.string()).min(1).max(maxPlaces),
-  (given = '') =>
-    given === ''
-      ? sentences.parameter.noPlaces(maxPlaces)
-      : given.length > longestList
-        ? sentences.parameter.longPlaces(given.length, longestList)
-        : sentences.parameter.manyPlaces(distinctIn(given).length, maxPlaces),
-  // Not read any further where it is too long.
-  given => (given === '' || given.length > longestList ? given : distinctIn(given)),
-)
-const distinctIn = (list: string): string[] => [...new Set(list.split(','))]
+export const listOfPlaces: Parameter<readonly string[]> = {
+  ...parameter(
+    z.array(z.string()).min(1).max(maxPlaces),
+    (given = '') =>
+      given === ''
+        ? sentences.parameter.noPlaces(maxPlaces)
+        : given.length > longestList
+          ? sentences.parameter.longPlaces(given.length, longestList)
+          : sentences.parameter.manyPlaces(distinctIn(given).length, maxPlaces),
+    // Not read any further where it is too long.
+    given => (given === '' || given.length > longestList ? given : distinctIn(given)),
+  ),
+  list: 'district/3026,coords/23.81/90.41',
+}
+const distinctIn = (list: string): string[] => [...new Set(valuesIn(list))]
 
 const place = { type: locationType, id: identifier } as const
 

@@ -24,6 +24,8 @@ const sayOfKey = <const Code extends string>(code: Code, text: string): Sentence
 
 const noWeather = 'no weather can be given for this place right now'
 const ofList = 'places or points, such as district/3026,coords/23.81/90.41'
+const withCommas = (name: string, list: string): string =>
+  `with commas between its values, as in ${name}=${list}`
 
 // Each may have 400 characters.
 const maxListed = 5
@@ -150,8 +152,21 @@ export const sentences = {
   parameter: {
     notEncoded: (name: string, given: string) =>
       say('parameter_not_encoded', `${name} is ${quoted(given)}; allowed: percent-encoded UTF-8`, name),
-    twice: (name: string) =>
-      say('parameter_repeated', `${name} is given more than once; allowed: at most once`, name),
+    /** @param list of a list, values with commas between */
+    twice: (name: string, list?: string) =>
+      say(
+        'parameter_repeated',
+        list === undefined
+          ? `${name} is given more than once; allowed: at most once`
+          : `${name} is given more than once; send it once, ${withCommas(name, list)}`,
+        name,
+      ),
+    brackets: (name: string, given: string, list: string) =>
+      say(
+        'parameter_brackets',
+        `${name} is given as ${quoted(given)}; send it without brackets, ${withCommas(name, list)}`,
+        name,
+      ),
     type: (given: string | undefined, allowed: readonly string[]) =>
       say(
         'type_invalid',

@@ -12,7 +12,7 @@ const published = `
   https_required include_invalid internal_error key_address_not_allowed key_endpoint_not_allowed
   key_expired key_malformed key_missing key_origin_not_allowed key_replaced key_revoked
   key_share_used_up key_unknown key_wrong_prefix lang_invalid longitude_missing method_not_allowed
-  number_invalid origin_not_allowed parameter_not_encoded parameter_repeated path_missing path_not_encoded
+  number_invalid origin_not_allowed parameter_brackets parameter_not_encoded parameter_repeated path_missing path_not_encoded
   path_not_found place_ambiguous place_code_changed place_invalid place_not_found places_empty
   places_too_long places_too_many point_out_of_bounds provider_broke_off provider_busy
   provider_circuit_open provider_cut_off provider_denied provider_failing provider_garbled provider_limited

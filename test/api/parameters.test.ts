@@ -63,7 +63,8 @@ t.test('additions are known names with commas between; none and an empty text ad
   for (const given of [undefined, '']) t.equal(read(given), undefined)
   for (const given of ['text', 'place,text', 'text,place', 'text,text'])
     t.strictSame(read(given), given.split(','))
-  for (const given of ['Text', 'text,', ',', 'text, place', 'place;text', 'toString'])
+  t.strictSame(read(' text, place'), ['text', 'place'])
+  for (const given of ['Text', 'text,', ',', 'place text', 'place;text', 'toString'])
     refused(
       t,
       () => read(given),

@@ -160,6 +160,33 @@ t.test('another word is 400, which names those that the endpoint has', async t =
   }
 })
 
+t.test('brackets and a second time are 400, which says to send commas', async t => {
+  const as = 'with commas between its values, as in include'
+  for (const [path, code, error] of [
+    [
+      '/weather/district/3026?include[]=text',
+      'parameter_brackets',
+      `"include[]"; send it without brackets, ${as}=text`,
+    ],
+    [
+      '/forecast/district/3026?include%5B0%5D=text',
+      'parameter_brackets',
+      `"include[0]"; send it without brackets, ${as}=text`,
+    ],
+    [
+      '/weather/coords/23.8/90.4?include=text&include=place',
+      'parameter_repeated',
+      `more than once; send it once, ${as}=place,text`,
+    ],
+  ] as const) {
+    const { status, body } = await gateway.get(path)
+    t.match({ status, ...body }, { status: 400, code, parameter: 'include' })
+    t.ok(body.error.endsWith(error), body.error)
+  }
+  const { status } = await gateway.get('/forecast/district/3026?places[]=1&lang[]=en&include=text')
+  t.equal(status, 200, 'of what is no list of the endpoint they are as unknown as any name')
+})
+
 t.test('a slug keeps what it includes in the path that it stands for', async t => {
   for (const [path, location] of [
     ['/weather/district/dhaka?include=text&lang=en&x=1', '3026?lang=en&include=text'],

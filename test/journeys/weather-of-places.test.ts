@@ -51,6 +51,16 @@ t.test('the bodies are those of the endpoints of one place, in the requested ord
   t.match([location.type, location.latitude, daily.time.length], ['coords', 23.81, 2])
 })
 
+t.test('a blank after a comma is none of a place', async t => {
+  const { get } = await setUp(t)
+  const [blanks, none] = [
+    await get(`/weather?places=${two.replace(',', ',%20')}+`),
+    await get(`/weather?places=${two}`),
+  ]
+  t.equal(blanks.text, none.text)
+  t.equal((await get('/weather?places=district/3026,+district/3026')).headers['x-ratelimit-cost'], '1')
+})
+
 t.test('a place that is named twice counts and is answered once', async t => {
   const { get } = await setUp(t)
   const { body, headers } = await get('/weather?places=district/3026,division/30,district/3026')
@@ -218,8 +228,14 @@ t.test('a list that can not be read is refused as a whole, and takes one unit', 
     [
       '/weather?places=district/3026&places=district/1',
       'parameter_repeated',
-      /^places is given more than once/,
+      /^places is given more than once; send it once, with commas between its values, as in places=district\/3026,/,
     ],
+    [
+      '/forecast?places[]=district/3026&days=3',
+      'parameter_brackets',
+      /^places is given as "places\[\]"; send it without brackets, with commas .* as in places=district\/3026,/,
+    ],
+    ['/weather?places%5B0%5D=district/3026', 'parameter_brackets', /^places is given as "places\[0\]"/],
     [`/weather?places=${two}&lang=fr`, 'lang_invalid', /^lang is "fr"/],
     [`/forecast?places=${two}&days=9`, 'number_invalid', /^days is "9"/],
   ] as const) {

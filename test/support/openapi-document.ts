@@ -111,6 +111,7 @@ export const documentText = async (t: Teardown): Promise<string> => {
     ['/weather/district/3026?lang=fr'],
     ['/weather/district/3026?lang=bn&lang=en'],
     ['/weather/coords/23.81/90.41?include=places'],
+    ['/weather?places[]=district/3026'],
     ['/weather/coords/23,81/90.41'],
     ['/weather/coords/19.9/90.41'],
     ['/forecast/district/3026?days=8'],

@@ -165,8 +165,12 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'মানটি শতকরা-এনকোড করা UTF-8 নয়: সেভাবে এনকোড করুন।',
   ),
   parameter_repeated: invalid(
-    'The parameter came more than once: send it once.',
-    'প্যারামিটারটি একাধিকবার এসেছে: একবার পাঠান।',
+    'The parameter came more than once: send it once, a list with commas between its values.',
+    'প্যারামিটারটি একাধিকবার এসেছে: একবার পাঠান, তালিকা হলে মানের মাঝে কমা দিয়ে।',
+  ),
+  parameter_brackets: invalid(
+    'The name of a list came with brackets, as in `places[]`: send it without, with commas between its values.',
+    'তালিকার নাম বন্ধনীসহ এসেছে, যেমন `places[]`: বন্ধনী ছাড়া পাঠান, মানের মাঝে কমা দিয়ে।',
   ),
   type_invalid: invalid(
     'There is no such type: send division, district, upazila or union.',

@@ -34,7 +34,8 @@ const read = (path: string): Parts => {
   const params = endpointPath.exec(pathname)?.groups ?? {}
   const endpoint = endpointNames.find(name => params[name] === '') ?? 'other'
   const parts = { pathname, query: query < 0 ? '' : path.slice(query + 1), params }
-  const isNothing = endpoint !== 'other' && isList(endpoint) && !/(?:^|&)places=/.test(parts.query)
+  const isNothing =
+    endpoint !== 'other' && isList(endpoint) && !/(?:^|&)places(?:=|\[|%5b)/i.test(parts.query)
   return { ...parts, endpoint: isNothing ? 'other' : endpoint }
 }
 

@@ -28,6 +28,7 @@ t.test('endpoints and places are read of paths', async t => {
     ['/api/v1/weather', 'other'],
     ['/api/v1/weather?places=district/3026,division/30&lang=en', 'weather_places', '/api/v1/weather'],
     ['/api/v1/forecast?days=2&places=district/3026', 'forecast_places', '/api/v1/forecast'],
+    ['/api/v1/forecast?places%5B%5D=district/3026', 'forecast_places', '/api/v1/forecast'],
     ['/api/v1/forecast?days=2', 'other', '/api/v1/forecast'],
     ['/api/v1/weather/coords/23.81', 'weather', 'coords/23.81'],
     ['/api/v1/forecast/district/3026/now', 'other'],
