@@ -69,11 +69,7 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
 
 /** Resolves when every server that holds keys answers. @throws Error with the reason of the first that does not */
 export const ping = async (redis: RedisClient): Promise<void> => {
-  try {
-    await redis.ping()
-  } catch (cause) {
-    throw reasonsAway.has(redis) ? new Error(reasonsAway.get(redis), { cause }) : cause
-  }
+  await redis.ping()
   const fault = redis instanceof FailFastCluster && (await redis.fault())
   if (fault) throw new Error(fault)
 }
@@ -145,8 +141,10 @@ const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): P
   }
 }
 
-// The reason of an outage, for `ping`: a command's own error only says that it can't be sent.
 const reasonsAway = new WeakMap<RedisClient, string>()
+
+/** Why commands can't be sent, which their own errors do not say; undefined while they can, and on a cluster. */
+export const reasonAway = (redis: RedisClient): string | undefined => reasonsAway.get(redis)
 
 const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObserver): void => {
   const reasonOf = (thrown: unknown): string => redisReason(thrown, commandTimeoutMs)
@@ -154,7 +152,8 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
   let last: Error | undefined
   const note = (error: Error): void => {
     last = error
-    if (outage.isOn()) reasonsAway.set(redis, reasonOf(error))
+    // Before the connection closes: commands that come meanwhile can't be sent either.
+    reasonsAway.set(redis, reasonOf(error))
   }
   leaveReplicas(redis, note)
   redis.on('error', error => {

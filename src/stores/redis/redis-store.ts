@@ -17,13 +17,14 @@ import {
   type RedisClient,
   type RedisObserver,
   type RedisOutcome,
+  reasonAway,
 } from './connection.ts'
 import { redisFleet } from './fleet.ts'
 import { type RedisKeyNames, redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
 import type { RedisOptions } from './place.ts'
 import { isWrongType } from './records.ts'
-import { redisReason } from './server.ts'
+import { noConnection, redisReason } from './server.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
 import { redisTokens } from './tokens.ts'
@@ -104,7 +105,9 @@ export const openRedisStore = async (
     } catch (cause) {
       failed = cause
       if (cause instanceof AbohawaError) throw cause
-      throw new StoreError(`Redis failed: ${redisReason(cause, options.commandTimeoutMs)}`, { cause })
+      const reason = redisReason(cause, options.commandTimeoutMs)
+      const why = reason === noConnection ? (reasonAway(redis) ?? reason) : reason
+      throw new StoreError(`Redis failed: ${why}`, { cause })
     } finally {
       observer.redisRequest?.(outcomeOf(failed), performance.now() - startedAt)
     }

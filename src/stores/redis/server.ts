@@ -40,6 +40,8 @@ export const withOneWrite = (redis: Redis): Redis => {
   return redis
 }
 
+export const noConnection = 'there is no connection to it'
+
 /**
  * The client library's reasons name its own options and timers.
  * @param commandTimeoutMs how long a command waits for its reply
@@ -52,8 +54,7 @@ export const redisReason = (thrown: unknown, commandTimeoutMs: number): string =
   const [, silentMs] =
     /^Socket timeout\. Expecting data, but didn't receive any in (\d+)ms\.$/.exec(reason) ?? []
   if (silentMs !== undefined) return `it did not answer within ${silentMs} ms`
-  if (reason.startsWith("Stream isn't writeable") || reason === 'Connection is closed.')
-    return 'there is no connection to it'
+  if (reason.startsWith("Stream isn't writeable") || reason === 'Connection is closed.') return noConnection
   return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
 }
 
