@@ -125,7 +125,8 @@ export const createFreshness = (
         options.spreadOverMs * jitter
       : fetchedAt + options.freshForMs * spread
     const factor = stretch()
-    const stretched = factor > 1 ? (run?.intervalMs ?? options.freshForMs) * factor * spread : 0
+    // The stretch is a factor on the usual period of who loads next, whoever gave the entry.
+    const stretched = factor > 1 ? (recent()[0]?.intervalMs ?? options.freshForMs) * factor * spread : 0
     return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + maxFresh * spread)
   }
   // An entry from the future was loaded before the clock was set back: nobody knows its age.

@@ -48,6 +48,8 @@ export type CacheObserver = {
   onRead(outcome: Outcome, source: Source, ageMs: number): void
   /** A read shared a load that another request had started, here or in another instance. */
   onCollapsed(): void
+  /** Nothing was loaded, because a consumer's share of the source is used up. */
+  onShareUsedUp(purpose: Urgency): void
   /** A load failed. What is cached stays. */
   onLoadFailure(failure: LoadFailure): void
 }
@@ -198,7 +200,10 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
       const failure = failures.backoff(id)
       if (failure?.cold) throw new BackoffError(failure)
       const held = heldBack(consumer, purpose)
-      if (held) throw held
+      if (held) {
+        observer.onShareUsedUp(purpose)
+        throw held
+      }
     }
     try {
       const { result: entry, joined } = await fleet.run(keyOf(subject), {
@@ -215,7 +220,10 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
       return { entry, source: 'provider', joined }
     } catch (error) {
       // The error says nothing of the subject.
-      if (consumerOf(error) !== undefined) throw error
+      if (consumerOf(error) !== undefined) {
+        observer.onShareUsedUp(purpose)
+        throw error
+      }
       throw new BackoffError(recordFailure(id, purpose, error))
     }
   }
@@ -311,7 +319,9 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
-    if (outcome === 'stale' && !failures.backoff(subject.id) && !heldBack(consumer, 'refresh')) {
+    const isRetried = outcome === 'stale' && !failures.backoff(subject.id)
+    if (isRetried && heldBack(consumer, 'refresh')) observer.onShareUsedUp('refresh')
+    else if (isRetried) {
       const want = refreshWant(subject, 'refresh', consumer)
       forwarded = true
       collapsed = !hasBegun && joinable(subject.id, want) !== undefined

@@ -34,8 +34,6 @@ export type ProviderOptions = RetryOptions & {
 export type ProviderObserver = BatchObserver & {
   /** Called for every cell that is loaded or refreshed for a consumer. */
   loaded(consumer: string): void
-  /** Called for every cell that is not, because its consumer's share of the budget is used up. */
-  shareUsedUp(urgency: Urgency): void
 }
 
 export type ProviderParts = {
@@ -97,10 +95,6 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     const cold = urgency === 'cold' ? until : heldUntil(consumer, 'cold')
     held.set(consumer, { cold, others: until, since: clock.now() })
   }
-  const reject = ({ urgency, reject: fails }: Waiting, error: ProviderError): void => {
-    if (error instanceof ShareUsedUpError) observer.shareUsedUp(urgency)
-    fails(error)
-  }
   // Cells that the budget has no room for: cold ones are requeued if there is some soon, the others are rejected.
   const requeueOrReject = (refused: readonly RefusedCell[]): void => {
     const requeued: Waiting[] = []
@@ -111,7 +105,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
         requeued.push(waiting)
         if (error instanceof OutOfBudgetError) isFull = true
         wakeAt(retryAt)
-      } else reject(waiting, error)
+      } else waiting.reject(error)
     }
     queue.putBack(requeued)
   }
@@ -122,7 +116,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     const now = clock.now()
     const rejectBefore = (instant: number, consumer: string, urgency: Urgency, until: number): void => {
       for (const waiting of queue.takeBefore(instant, consumer, urgency))
-        reject(waiting, new ShareUsedUpError(consumer, until))
+        waiting.reject(new ShareUsedUpError(consumer, until))
     }
     for (const [consumer, each] of held) {
       if (isOver(each, now)) {
@@ -294,7 +288,6 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
       const until = heldUntil(consumer, urgency)
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
-      if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
       return new ShareUsedUpError(consumer, until)
     },
     /** How many cells are queued. */

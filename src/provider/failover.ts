@@ -30,6 +30,7 @@ export type FailoverOptions = {
 
 // What nobody waits for is loaded when the minute is over: another upstream would answer for the rest of an hour or a run.
 const soonMs = 65_000
+const leastWaitMs = 20
 const maxRefused = 10_000
 
 const ofBudget: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited', 'key_share_used_up'])
@@ -62,8 +63,15 @@ export const createFailover = <Upstream extends FailoverUpstream>(
     if (usable.length === 0) return upstreams
     return urgency === 'cold' ? [...usable, ...upstreams.filter(each => !usable.includes(each))] : usable
   }
-  const isSoon = ({ code, retryAt }: ProviderError): boolean =>
-    ofBudget.has(code) && retryAt !== undefined && retryAt - clock.now() <= soonMs
+  /** How long until there is room in a budget again; infinite for an error that is of something else. */
+  const untilRoom = ({ code, retryAt = Number.POSITIVE_INFINITY }: ProviderError): number =>
+    ofBudget.has(code) ? Math.max(leastWaitMs, retryAt - clock.now()) : Number.POSITIVE_INFINITY
+  /** Whether a load ends at this upstream, and asks no other one. */
+  const endsAt = (error: ProviderError, urgency: Urgency): boolean =>
+    urgency !== 'cold' && untilRoom(error) <= soonMs
+  /** Whether a load waits where none of them has room. */
+  const mayWait = (error: ProviderError, urgency: Urgency, mostMs: number): boolean =>
+    urgency === 'cold' && untilRoom(error) <= mostMs
 
   const tryAll = async <Result>(
     cell: Cell,
@@ -79,7 +87,7 @@ export const createFailover = <Upstream extends FailoverUpstream>(
         if (!(error instanceof ProviderError)) throw error
         failed.push({ name: upstream.name, error })
         if (error.code === 'provider_refused') recordRefusal(upstream, cell)
-        if (urgency !== 'cold' && isSoon(error)) break
+        if (endsAt(error, urgency)) break
       }
     return { error: together(failed) }
   }
@@ -97,9 +105,8 @@ export const createFailover = <Upstream extends FailoverUpstream>(
       for (let leftMs = queueForMs; ; ) {
         const outcome = await tryAll(cell, urgency, ask)
         if ('result' in outcome) return outcome.result
-        const { code, retryAt } = outcome.error
-        const waitMs = Math.max(20, (retryAt ?? Number.POSITIVE_INFINITY) - clock.now())
-        if (urgency !== 'cold' || !ofBudget.has(code) || waitMs > leftMs) throw outcome.error
+        if (!mayWait(outcome.error, urgency, leftMs)) throw outcome.error
+        const waitMs = untilRoom(outcome.error)
         leftMs -= waitMs
         await new Promise<void>(resolve => after(clock, waitMs, resolve))
       }
@@ -108,16 +115,17 @@ export const createFailover = <Upstream extends FailoverUpstream>(
     expedite: (cell: Cell, consumer: string | undefined): void => {
       for (const { account } of upstreams) account.provider.expedite(cell, consumer)
     },
-    /** Why nothing is loaded for a consumer now; undefined while an upstream would load. */
+    /** Why nothing is loaded for a consumer now; undefined while `load` would get it or wait for it. */
     heldBack: (consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined => {
       const closed = upstreams.filter(isClosed)
       let soonest: ShareUsedUpError | undefined
       for (const { account } of closed.length > 0 ? closed : upstreams) {
         const held = account.provider.heldBack(consumer, urgency)
         if (!held) return undefined
+        if (endsAt(held, urgency)) return held
         if (!soonest || (held.retryAt ?? 0) < (soonest.retryAt ?? 0)) soonest = held
       }
-      return soonest
+      return soonest && mayWait(soonest, urgency, queueForMs) ? undefined : soonest
     },
     /**
      * The upstream that loads what is asked for now: the first whose circuit is closed, and whose budget is open and lasts

@@ -13,7 +13,6 @@ export const createFallbackObserver =
   (upstream: string): Omit<AccountObserver, 'loaded'> => ({
     request: outcome => metrics.request(upstream, outcome),
     refused: nothing,
-    shareUsedUp: nothing,
     newRun: ({ initialisedAt, availableAt }) =>
       log.info(
         { upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) },

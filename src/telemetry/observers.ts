@@ -204,7 +204,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
     },
     refused: metrics.providerAnswerRefused,
-    shareUsedUp: metrics.keyShareUsedUp,
+    onShareUsedUp: metrics.keyShareUsedUp,
     newRun: ({ initialisedAt, availableAt }) =>
       log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
     runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),

@@ -92,6 +92,7 @@ export const partsOn = (
     observer: {
       onRead: () => {},
       onCollapsed: () => {},
+      onShareUsedUp: () => {},
       onLoadFailure: ({ error, purpose }) => purpose !== 'cold' && failed.push(error),
     },
     ...given,

@@ -25,6 +25,7 @@ const setUp = (t: Test) => {
   const loads: (string | undefined)[] = []
   const loadFailures: unknown[] = []
   const held = new Set<string>()
+  const usedUp: string[] = []
   /** Whose share a load is for after all, and is used up. */
   const movedTo: string[] = []
   const gate = Promise.withResolvers<void>()
@@ -45,6 +46,7 @@ const setUp = (t: Test) => {
       observer: {
         onRead: () => {},
         onCollapsed: () => {},
+        onShareUsedUp: purpose => usedUp.push(purpose),
         onLoadFailure: failure => loadFailures.push(failure),
       },
     },
@@ -52,7 +54,7 @@ const setUp = (t: Test) => {
   )
   const { failures } = parts
   const instance = () => createReadThrough({ ...parts, ...ofProcess(), failures })
-  return { clock, loads, loadFailures, failed, failures, held, expedited, movedTo, gate, instance }
+  return { clock, loads, usedUp, loadFailures, failed, failures, held, expedited, movedTo, gate, instance }
 }
 
 for (const where of ['the same instance', 'another instance'])
@@ -70,7 +72,7 @@ for (const where of ['the same instance', 'another instance'])
   })
 
 t.test('who is held back loads nothing, and gets what is there', async t => {
-  const { clock, loads, held, gate, instance } = setUp(t)
+  const { clock, loads, usedUp, held, gate, instance } = setUp(t)
   const cache = instance()
   gate.resolve()
   held.add('other')
@@ -80,6 +82,7 @@ t.test('who is held back loads nothing, and gets what is there', async t => {
   clock.advance(2_000)
   t.match(await cache.read(subject, 'other'), { value: 'for third', outcome: 'stale', forwarded: false })
   t.strictSame(loads, ['third'])
+  t.strictSame(usedUp, ['cold', 'refresh'], 'each counts once')
   t.match(await cache.read(subject, 'third'), { outcome: 'stale', forwarded: true })
   await until('it is refreshed', async () => (await cache.read(subject, 'other')).outcome === 'hit')
   t.strictSame(loads, ['third', 'third'])

@@ -160,6 +160,17 @@ t.test('by run: by age while no run is known, and stretched a run is skipped', a
   t.strictSame([1, 1.5, 9].map(dueAt), [100 * hour + 600_000, 108 * hour, 111 * hour], 'up to the most')
 })
 
+t.test('a stretch is of the period of the upstream in use, whoever gave the entry', async t => {
+  const recent = (upstream = 'by age') => (upstream === 'by age' ? [] : [run(100 * hour)])
+  const options = { ...runs, freshForMs: hour, freshForAtMostMs: 24 * hour, freshSpread: 0 }
+  const dueAt = (stretch: number) => {
+    const policy = createFreshness(options, () => stretch, recent)
+    return policy.dueAt({ ...entry(0, 101 * hour), upstream: 'by run' }, 101 * hour)
+  }
+  const ofItsRun = 106 * hour + 600_000
+  t.strictSame([1, 3, 8].map(dueAt), [ofItsRun, ofItsRun, 109 * hour])
+})
+
 t.test('an entry from the future is stale and due, and not served beyond its end', async t => {
   const now = 50_000_000
   for (const recent of [[], [run(now - hour)]]) {

@@ -239,6 +239,29 @@ t.test('a limit that the first reported closes its budget, and it is asked no mo
   t.ok(((await gateway.metric('abohawa_provider_limited_until_timestamp_seconds')) ?? 0) > 0)
 })
 
+t.test(
+  'a key whose share of the first’s minute is used up: the second serves what is cold alone',
+  async t => {
+    const env = { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '60', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s' }
+    const { gateway } = await setUp(t, { clock: manualClock(), env })
+    const get = (n: number, tier = 'enterprise') =>
+      gateway.get(`/weather/coords/23.${n}/90`, { key: gateway.keys[tier] ?? '' })
+    const usedUp = (urgency: string) =>
+      gateway.metric(`abohawa_provider_key_share_used_up_total{urgency="${urgency}"}`)
+    await get(9, 'business')
+    const cold = await Promise.all(Array.from({ length: 9 }, (_, n) => get(n)))
+    t.ok(new Set(cold.map(upstreamOf)).has('fallback-1'))
+    t.equal(await usedUp('cold'), 0, 'what another upstream serves was not refused')
+    await orderPurge(gateway.opsUrl, 'all')
+    const calls = (await second.state()).calls
+    await get(0)
+    await until('the share is known to be used up', async () => (await usedUp('refresh')) === 1)
+    for (let n = 0; n < 9; n++) t.notMatch((await get(n)).headers['cache-status'], /fwd/, 'nothing is loaded')
+    t.equal(await usedUp('refresh'), 10)
+    t.equal((await second.state()).calls, calls)
+  },
+)
+
 t.test('one load over the fleet is under way for a cell, also where it ends at the second', async t => {
   const fleet = await startFleet(t, 3)
   await first.steer({ fault: 'reset' })

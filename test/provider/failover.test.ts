@@ -162,13 +162,41 @@ t.test('failures together: when the first of them can be tried again, or a backo
 t.test('a key is held back where no upstream that can be asked has room for it', async t => {
   const { clock, held, of, failover } = setUp(['a', 'b'])
   const until = (name: string, ms: number) => held.set(name, new ShareUsedUpError('key_a', clock.now() + ms))
-  until('a', 9_000)
+  until('a', 90_000)
   t.equal(failover.heldBack('key_a', 'refresh'), undefined)
-  until('b', 5_000)
-  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 5_000)
+  until('b', 70_000)
+  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 70_000)
   held.delete('b')
   of('b').circuit = 'open'
-  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 9_000, 'the other can’t be asked')
+  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 90_000, 'the other can’t be asked')
+})
+
+t.test('a key is held back exactly where a load for it ends without weather', async t => {
+  const { clock, held, errors, failover, load } = setUp(['a', 'b'])
+  for (const urgency of ['cold', 'refresh', 'refresh_ahead'] as const)
+    for (const a of [100, 40_000, 90_000])
+      for (const b of [0, 150, 40_000, 90_000]) {
+        // The one that waits gets weather then.
+        const begun = clock.now()
+        for (const [name, ms] of Object.entries({ a, b })) {
+          const error = new ShareUsedUpError('key_a', begun + ms)
+          if (ms === 0) {
+            held.delete(name)
+            errors.delete(name)
+            continue
+          }
+          held.set(name, error)
+          let tries = 0
+          errors.set(name, () => {
+            tries += 1
+            if (ms <= 200 && tries === 1) errors.delete(name)
+            return error
+          })
+        }
+        const heldBack = failover.heldBack('key_a', urgency)
+        const { outcome } = await load(urgency)
+        t.equal(heldBack === undefined, typeof outcome === 'string', `${urgency}, ${a} ms and ${b} ms`)
+      }
 })
 
 t.test('in use is the first that can load what is in demand, or the first', async t => {

@@ -76,7 +76,6 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
         request: (outcome, points) => requests.push([outcome, points]),
         refused: why => refused.push(why),
         loaded: () => {},
-        shareUsedUp: () => {},
       },
     },
   )

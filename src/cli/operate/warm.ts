@@ -121,7 +121,7 @@ const ownWarmer = async (
       request: nothing,
       refused: nothing,
       loaded: nothing,
-      shareUsedUp: nothing,
+      onShareUsedUp: nothing,
       newRun: nothing,
       runsUnknown: reason => remark(`Model runs are not known: ${reason}.`),
       storeAway: reason => remark(`The budget is counted here alone: ${reason}.`),

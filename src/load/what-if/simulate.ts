@@ -79,7 +79,7 @@ export const simulate = async (
     request: nothing,
     refused: nothing,
     loaded: nothing,
-    shareUsedUp: nothing,
+    onShareUsedUp: nothing,
     newRun: nothing,
     runsUnknown: unforeseen,
     storeAway: unforeseen,
