@@ -3,11 +3,14 @@
 // no key and no text of a consumer.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout } from 'node:timers/promises'
 import type { Attributes, Span, SpanKind } from '@opentelemetry/api'
-import type { Sampler } from '@opentelemetry/sdk-trace'
+import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace'
+import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
 import type { AnsweredRequest } from './access-log.ts'
 import type { Log } from './log.ts'
+import { createThrottle } from './throttle.ts'
 
 /** The span of a caller, as `traceparent` has it. */
 type ParentSpan = { readonly traceId: string; readonly spanId: string; readonly isSampled: boolean }
@@ -23,14 +26,17 @@ export type Tracing = {
   store<Of extends object & { readonly kind: string }>(store: Of): Of
   /** A call of the provider with spans. @param origin of the provider */
   call<Of extends Bytes>(call: Of, origin: string): Of
-  /** Exports what is left. */
-  close(): Promise<void>
+  /** Exports what is left, for a second at most. @returns whether nothing is under way any more */
+  close(): Promise<boolean>
 }
+
+// A collector that hangs must not hold up a stop, for which a process manager allows a few seconds.
+const longestCloseMs = 1000
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Undefined unless the environment switches it on, and when it can't be. */
-export const openTracing = async (env: Environment, log: Log): Promise<Tracing | undefined> => {
+export const openTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tracing | undefined> => {
   if (!isOn(env)) return undefined
   const wrong = faultOf(env)
   if (wrong !== undefined) {
@@ -38,7 +44,7 @@ export const openTracing = async (env: Environment, log: Log): Promise<Tracing |
     return undefined
   }
   try {
-    return await loadTracing(env)
+    return await loadTracing(env, log, clock)
   } catch (error) {
     // A variable for the whole cluster must not keep the gateway from starting.
     log.warn(
@@ -66,7 +72,25 @@ const faultOf = (env: Environment): string | undefined => {
     : `OTEL_EXPORTER_OTLP_PROTOCOL is ${protocol}; allowed: http/json`
 }
 
-const loadTracing = async (env: Environment): Promise<Tracing> => {
+/** Logs failed exports, a line a minute: the exporter itself reports them to nobody. */
+const withFailuresLogged = (exporter: SpanExporter, log: Log, clock: Clock): SpanExporter => {
+  const throttle = createThrottle(clock)
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, result => {
+        const { error } = result
+        if (error)
+          throttle('export', left =>
+            log.warn({ reason: messageOf(error), spans: spans.length, ...left }, 'traces not exported'),
+          )
+        done(result)
+      }),
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  }
+}
+
+const loadTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tracing> => {
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } = await import('@opentelemetry/api')
   const sdk = await import('@opentelemetry/sdk-trace')
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
@@ -80,7 +104,7 @@ const loadTracing = async (env: Environment): Promise<Tracing> => {
     sampler: samplerOf(env, sdk),
     spanProcessors: [
       new sdk.BatchSpanProcessor({
-        exporter: new OTLPTraceExporter(),
+        exporter: withFailuresLogged(new OTLPTraceExporter(), log, clock),
         ...numbersOf(env, {
           scheduledDelayMillis: 'OTEL_BSP_SCHEDULE_DELAY',
           exportTimeoutMillis: 'OTEL_BSP_EXPORT_TIMEOUT',
@@ -187,9 +211,12 @@ const loadTracing = async (env: Environment): Promise<Tracing> => {
       }
       return { ...call, bytes: traced }
     },
-    close: async () => {
-      // A collector that is away must not hold up the end.
-      await provider.shutdown().catch(() => {})
+    close: () => {
+      const exported = provider.shutdown().then(
+        () => true,
+        () => true,
+      )
+      return Promise.race([exported, setTimeout(longestCloseMs, false, { ref: false })])
     },
   }
 }

@@ -5,10 +5,11 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { registerHooks } from 'node:module'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../src/common/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
@@ -171,7 +172,7 @@ t.test('without the variables nothing of it is loaded, nor where they switch it 
   ] as const) {
     const lines: string[] = []
     const log = createLog('info', { write: line => void lines.push(line) })
-    t.equal(await openTracing(env, log), undefined, JSON.stringify(env))
+    t.equal(await openTracing(env, log, systemClock), undefined, JSON.stringify(env))
     t.equal(lines.length, reason === undefined ? 0 : 1)
     if (reason) t.match(lines[0], reason)
   }
@@ -179,13 +180,37 @@ t.test('without the variables nothing of it is loaded, nor where they switch it 
   t.notMatch(loaded.join(), '@opentelemetry')
 })
 
-t.test('a collector that is away costs nothing but its spans', async t => {
+t.test('a collector that is away costs its spans and a line of the log', async t => {
   const gateway = await serve(t, {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
-    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '200',
     OTEL_BSP_SCHEDULE_DELAY: '20',
   })
-  for (let i = 0; i < 20; i++) t.equal((await gateway.get('/weather/district/3026')).status, 200)
+  const requests = async () => {
+    for (let i = 0; i < 20; i++) t.equal((await gateway.get('/weather/district/3026')).status, 200)
+  }
+  await requests()
+  await until('the line of the log', () => gateway.lines.join('\n').includes('"msg":"traces not exported"'))
+  await requests()
   gateway.child.kill('SIGTERM')
   t.equal(await gateway.exited, 0)
+  const lines = gateway.lines.join('\n').split('traces not exported').length - 1
+  t.ok(lines <= 2, `${lines} lines, one a minute`)
+})
+
+t.test('a collector that hangs holds up no stop', async t => {
+  // It takes connections and answers nothing.
+  const collector = createNetServer().listen(0, '127.0.0.1')
+  await once(collector, 'listening')
+  t.teardown(() => void collector.close())
+  const gateway = await serve(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    // Whoever waits for it does not end within the limit of a test.
+    OTEL_EXPORTER_OTLP_TIMEOUT: '3600000',
+    OTEL_BSP_EXPORT_TIMEOUT: '3600000',
+  })
+  t.equal((await gateway.get('/weather/district/3026')).status, 200)
+  gateway.child.kill('SIGTERM')
+  t.equal(await gateway.exited, 0)
+  t.match(gateway.lines.join('\n'), /"msg":"stopped"/)
 })

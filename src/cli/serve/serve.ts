@@ -46,6 +46,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../../telemetry/log.ts')
       const opened = openLog(config.log.level, config.log.file, processes > 1, number)
+      let isExporting = false
       try {
         if (isAbove) {
           const { supervise } = await import('./supervisor.ts')
@@ -64,7 +65,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const { startGateway } = await import('../../gateway.ts')
         const { openTracing } = await import('../../telemetry/tracing.ts')
         const { log } = opened
-        const tracing = await openTracing(terminal.env, log)
+        const tracing = await openTracing(terminal.env, log, clock)
         const source = { read, files: filesOf(terminal.sources) }
         const gateway = await startGateway(config, { ...opened, clock, source, tracing, processes })
         tuneCollector()
@@ -73,13 +74,15 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const signal = await stopped
         log.info({ signal }, 'stopping')
         await gateway.close()
-        await tracing?.close()
+        isExporting = (await tracing?.close()) === false
         log.info('stopped')
         return 0
       } finally {
         await opened.flush()
         // The channel would keep this process. With its end this process ends at once, whatever the log has still to write.
         if (movedClock !== undefined) process.disconnect?.()
+        // Retries of an export would keep it too, and the exporter has no way to end them.
+        if (isExporting) process.exit(0)
       }
     },
   })
