@@ -60,8 +60,8 @@ units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
   +       waiter(undefined, { allowed: true, remaining: left - units })
   + 
 remaining is that of before the request [7 8] src/keys/meter.ts
-  - limit - (used - granted) - taken)
-  + limit - (used - granted) - taken + unitsEach)
+  - waiter(undefined, { allowed: true, remaining: left })
+  + waiter(undefined, { allowed: true, remaining: left + unitsEach })
 every tag is taken for the present one [5] src/api/representation.ts
   - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
   + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
@@ -142,8 +142,8 @@ errors may be kept by caches [2] src/api/problem.ts
   - cache-control: no-store
   + cache-control: private, max-age=60
 a list of places takes the units that are left [7 8] src/stores/redis/usage-scripts.ts
-  - granted = granted + units < 0 and 0 or -units
-  + granted = math.min(granted, -units)
+  - if fitting > 0 then granted = granted + fitting * unitsEach end
+  + granted = math.min(left, granted + requests * unitsEach)
 a list of places costs a place less [7 8 19] src/api/place-list.ts
   - return listQueries[name](query).places.length
   + return Math.max(1, listQueries[name](query).places.length - 1)

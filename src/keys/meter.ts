@@ -11,6 +11,7 @@ import {
   StoreError,
   type UsageEntry,
   type UsageGrant,
+  type UsageRun,
   type UsageStore,
 } from '../stores/store.ts'
 import type { Client } from './authentication.ts'
@@ -417,18 +418,22 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     }
   }
 
-  const answer = (
-    { count, unitsEach, units, limit, waiters }: Pending,
-    { granted, used }: UsageGrant,
-  ): void => {
-    waiters.forEach((waiter, i) => {
-      const taken = (i + 1) * unitsEach
-      if (taken <= granted)
-        waiter(undefined, { allowed: true, remaining: Math.max(0, limit - (used - granted) - taken) })
-      else if (taken <= units || used > limit - unitsEach)
-        waiter(undefined, { allowed: false, remaining: Math.max(0, limit - used) })
-      else outage.refuse(count, unitsEach, waiter)
-    })
+  /** Deals out what the store granted, as the store did: in order, and each request has all its units or none. */
+  const answer = (first: Pending, { granted, used }: UsageGrant): void => {
+    let left = Math.max(0, first.limit - (used - granted))
+    for (let run: Pending | undefined = first; run; run = run.next) {
+      const { count, unitsEach, requested } = run
+      let asked = 0
+      for (const waiter of run.waiters) {
+        asked += 1
+        if (unitsEach > left) waiter(undefined, { allowed: false, remaining: left })
+        else if (asked > requested) outage.refuse(count, unitsEach, waiter)
+        else {
+          left -= unitsEach
+          waiter(undefined, { allowed: true, remaining: left })
+        }
+      }
+    }
   }
 
   // With `refuse` no allowance bounds what is taken from a store that may have lost what others counted: requests wait until all
@@ -455,9 +460,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     arrived = 0
     const { part, rest } = isHeld() ? { part: [], rest: waiting } : nextOf(waiting)
     waiting = rest
-    for (const { count, next } of part)
-      if (next) waiting.push(next)
-      else count.pending = undefined
+    for (const { count } of part) count.pending = undefined
     inFlight = part
     let grants: UsageGrant[] | undefined
     try {
@@ -465,7 +468,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
       if (status.state === 'reconciling') await outage.readUnknown(part)
       for (const each of part) {
         each.limit = each.count.limit
-        each.units = unitsOf(each, status.state === 'counting' ? undefined : outage.allowanceLeft(each.count))
+        request(each, status.state === 'counting' ? undefined : outage.allowanceLeft(each.count))
       }
       grants = await commitWithRetry(part)
     } catch (error) {
@@ -473,10 +476,11 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
     }
     // The requests go on in this turn, outside the step that may fail for the store.
     part.forEach((each, i) => {
-      const { count, unitsEach, waiters } = each
+      const { count } = each
       const grant = grants?.[i]
       if (!grant) {
-        for (const waiter of waiters) outage.admitLocally(count, unitsEach, waiter)
+        for (let run: Pending | undefined = each; run; run = run.next)
+          for (const waiter of run.waiters) outage.admitLocally(count, run.unitsEach, waiter)
         return
       }
       if (status.state === 'counting') count.lastKnown = { used: grant.used, admitted: count.admitted }
@@ -490,7 +494,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
 
   const enqueue = (count: Count, unitsEach: number, waiters: Waiter[]): void => {
     const { pending, limit } = count
-    count.pending = { count, unitsEach, waiters, units: 0, limit, next: undefined }
+    count.pending = { count, unitsEach, waiters, requested: 0, limit, next: undefined }
     if (pending) pending.next = count.pending
     else waiting.push(count.pending)
   }
@@ -510,7 +514,7 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
         return
       }
       arrived += 1
-      if (count.pending?.unitsEach === units && units <= 1) count.pending.waiters.push(waiter)
+      if (count.pending?.unitsEach === units) count.pending.waiters.push(waiter)
       else enqueue(count, units, [waiter])
       flushSoon()
     },
@@ -544,24 +548,31 @@ const nextOf = (all: readonly Pending[]): { part: Pending[]; rest: Pending[] } =
   return { part, rest }
 }
 
-/** The units to request of the store: all that its requests take, or as many of these as an allowance lets it take. */
-const unitsOf = ({ unitsEach, waiters }: Pending, allowance = Number.POSITIVE_INFINITY): number => {
-  const all = unitsEach * waiters.length
-  if (all <= allowance) return all
-  return unitsEach > 1 ? 0 : allowance
+/** Requests units for all that wait, or for as many as an allowance lets it. */
+const request = (first: Pending, allowance = Number.POSITIVE_INFINITY): void => {
+  let left = allowance
+  for (let run: Pending | undefined = first; run; run = run.next) {
+    const { unitsEach, waiters } = run
+    run.requested = unitsEach === 0 ? waiters.length : Math.min(waiters.length, Math.floor(left / unitsEach))
+    left -= unitsEach * run.requested
+  }
 }
 
-const usageEntryOf = ({
-  count: { keyId, admitted, confirmed, step },
-  unitsEach,
-  units,
-  limit,
-}: BatchEntry): UsageEntry => ({
-  keyId,
-  units,
-  isWhole: unitsEach > 1,
-  limit,
-  admitted,
-  confirmed,
-  step,
-})
+const usageEntryOf = (first: BatchEntry): UsageEntry => {
+  const { count, unitsEach, requested, limit, next } = first
+  const { keyId, admitted, confirmed, step } = count
+  const runs = next || unitsEach > 1 ? runsOf(first) : undefined
+  return { keyId, units: unitsEach * requested, runs, limit, admitted, confirmed, step }
+}
+
+/** Undefined where no units are requested. Requests that only read divide no run. */
+const runsOf = (first: BatchEntry): UsageRun[] | undefined => {
+  const runs: { unitsEach: number; requests: number }[] = []
+  for (let run: BatchEntry | undefined = first; run; run = run.next) {
+    const { unitsEach, requested } = run
+    const last = runs.at(-1)
+    if (last?.unitsEach === unitsEach) last.requests += requested
+    else if (unitsEach * requested > 0) runs.push({ unitsEach, requests: requested })
+  }
+  return runs.length > 0 ? runs : undefined
+}

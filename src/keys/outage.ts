@@ -29,25 +29,23 @@ export type Count = {
 }
 
 /**
- * The waiting requests of a count that share an entry of a batch, the units that it requests, and its limit: that of the count may
- * change meanwhile. Requests of one unit, or of none, share an entry. One of more units has its own, which is granted whole.
+ * Waiting requests of a count that came one after the other and cost the same, and the limit of their batch: that of the count may
+ * change meanwhile.
  */
 export type Pending = {
   readonly count: Count
   readonly unitsEach: number
   readonly waiters: Waiter[]
-  units: number
+  /** How many of them the batch requests units for. */
+  requested: number
   limit: number
-  /** Of the same count. It joins the batch after this one's, so that units are granted in order of arrival. */
+  /** Those that came behind, at another cost. They share the entry in the batch. */
   next: Pending | undefined
 }
 
 type LastKnown = { used: number; admitted: number }
 
-export type BatchEntry = Pick<Pending, 'count' | 'unitsEach'> & {
-  readonly units: number
-  readonly limit: number
-}
+export type BatchEntry = Readonly<Omit<Pending, 'waiters'>>
 
 /** Goes on with a request that waited for its units; with an error in place of a decision where nobody can decide. Never throws. */
 export type Waiter = (error: unknown, decision?: QuotaDecision) => void
@@ -340,7 +338,9 @@ export const createOutage = (
 export const isUnconfirmed = ({ admitted, confirmed }: Count): boolean => admitted !== confirmed
 
 /** An entry that requests no units. */
-const reportOf = (count: Count): BatchEntry => ({ count, unitsEach: 0, units: 0, limit: count.limit })
+const reportOf = (count: Count): BatchEntry => ({
+  ...{ count, unitsEach: 0, requested: 0, limit: count.limit, next: undefined },
+})
 
 // Each count is published at 64 steps of its limit.
 const stepsPerLimit = 64

@@ -107,13 +107,16 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
+/** Requests in a row that cost the same number of units, at least one. */
+export type UsageRun = { readonly unitsEach: number; readonly requests: number }
+
 /** One instance's report and reservation for one key's count. */
 export type UsageEntry = {
   readonly keyId: string
-  /** Units to reserve; 0 only reports and reads. */
+  /** Units to reserve, as many as are left; 0 only reports and reads. */
   readonly units: number
-  /** Grants all units or none; otherwise as many as are left. */
-  readonly isWhole: boolean
+  /** Reserved instead of `units`, in this order: each request gets all its units, or none where fewer are left. */
+  readonly runs?: readonly UsageRun[] | undefined
   readonly limit: number
   /** All units of this count that the instance has admitted so far. The store corrects its own figure to this first. */
   readonly admitted: number
@@ -146,8 +149,7 @@ export interface UsageStore {
   /** The partition of a key: a small number. A batch counts keys of one partition in one atomic step. */
   partitionOf(keyId: string): number
   /**
-   * Grants each entry up to `units` of the rest of its day's limit, or all or none where it is whole, in one atomic step over all
-   * instances. Granted units survive the death of this process. A batch with unknown outcome does no harm: the next one reports
+   * Grants each entry what it requests of the rest of its day's limit, in one atomic step over all instances. Granted units survive the death of this process. A batch with unknown outcome does no harm: the next one reports
    * the units that were really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
   commit(batch: UsageBatch): Promise<UsageGrant[]>

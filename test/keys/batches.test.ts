@@ -62,3 +62,27 @@ for (const [title, lost, usedOn, sent, state] of [
     else await t.rejects(admit(), { name: 'StoreError' })
     t.strictSame([batches, partition.state()], [sent, state])
   })
+
+for (const [title, costs] of [
+  ['of a list each', Array<number>(100).fill(2)],
+  ['that take a unit or none in turn', Array.from({ length: 100 }, (_, i) => i % 2)],
+  ['of any costs', Array.from({ length: 100 }, (_, i) => (i * 7) % 5)],
+] as const)
+  t.test(`requests of one key that wait share a batch: a hundred ${title}`, async t => {
+    let batches = 0
+    const { admit } = oneCount(async ({ entries }) => {
+      batches += 1
+      const wanted = entries.map(({ units, runs }) =>
+        (runs ?? []).reduce((sum, { unitsEach, requests }) => sum + unitsEach * requests, runs ? 0 : units),
+      )
+      return wanted.map(granted => ({ granted, before: 0, used: granted }))
+    })
+    const decisions = await Promise.all(costs.map(units => admit(units)))
+    let left = 1_000
+    const inOrder = costs.map(units => {
+      left -= units
+      return { allowed: true, remaining: left }
+    })
+    t.strictSame(decisions, inOrder, 'in order, each at its own cost')
+    t.equal(batches, 1)
+  })

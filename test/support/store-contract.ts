@@ -216,19 +216,40 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('units that are requested whole are granted all or none', async (t, store) => {
     const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
-    const whole = { isWhole: true, limit: 10 }
+    const whole = (unitsEach: number, requests = 1, limit = 10) => ({
+      ...{ limit, units: 0, runs: [{ unitsEach, requests }] },
+    })
     const [first = '', second = ''] = keysOfOnePartition(store, 2)
-    t.strictSame(await one({ ...whole, keyId: first, units: 11 }), [grant(0, 0, 0)])
+    t.strictSame(await one({ ...whole(11), keyId: first }), [grant(0, 0, 0)])
     t.strictSame(
-      await one({ ...whole, keyId: first, units: 7 }, { keyId: second, limit: 10, units: 11 }),
+      await one({ ...whole(7), keyId: first }, { keyId: second, limit: 10, units: 11 }),
       [grant(7, 7, 0), grant(10, 10, 0)],
       'beside those of another key that are granted in part',
     )
-    t.strictSame(await two({ ...whole, keyId: first, units: 4 }), [grant(0, 7, 7)])
-    t.strictSame(await two({ ...whole, keyId: first, units: 3 }), [grant(3, 10, 7)])
-    t.strictSame(await one({ ...whole, keyId: first, units: 2 }), [grant(0, 10, 10)])
-    t.strictSame(await one({ ...whole, keyId: first, units: 2, limit: 5 }), [grant(0, 10, 10)])
+    t.strictSame(await two({ ...whole(4), keyId: first }), [grant(0, 7, 7)])
+    t.strictSame(await two({ ...whole(3), keyId: first }), [grant(3, 10, 7)])
+    t.strictSame(await one({ ...whole(2), keyId: first }), [grant(0, 10, 10)])
+    t.strictSame(await one({ ...whole(2, 1, 5), keyId: first }), [grant(0, 10, 10)])
     t.strictSame(await store.usedOn(first, ['2126-11-21']), [10])
+  })
+
+  test('requests of different costs are granted in their order, each all of its units or none', async (t, store) => {
+    const commit = instanceOn(store, 'one')
+    const [first = '', second = '', third = ''] = keysOfOnePartition(store, 3)
+    const runsOf = (...runs: (readonly [unitsEach: number, requests: number])[]) => ({
+      units: 0,
+      runs: runs.map(([unitsEach, requests]) => ({ unitsEach, requests })),
+    })
+    t.strictSame(
+      await commit(
+        { keyId: first, limit: 40, ...runsOf([1, 3], [10, 2], [30, 5], [1, 2], [7, 9], [1, 4]) },
+        { keyId: second, limit: 10, units: 11 },
+        { keyId: third, limit: 10, ...runsOf([4, 3], [1, 1]) },
+      ),
+      // 3, 20, none of 30, 2, two of 7, and one of 1.
+      [grant(40, 40, 0), grant(10, 10, 0), grant(9, 9, 0)],
+    )
+    t.strictSame(await commit({ keyId: first, limit: 20, ...runsOf([2, 1], [1, 1]) }), [grant(0, 40, 40)])
   })
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {

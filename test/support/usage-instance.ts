@@ -11,7 +11,7 @@ type DayEntry = UsageEntry & Pick<UsageBatch, 'day' | 'endsAt' | 'keepUntil'>
 
 /** One unit of three, of a day that is half over. The day is far ahead: Redis drops the counts of a past one at once. */
 export const anEntry: DayEntry = {
-  ...{ keyId: 'key_1', day: '2126-11-21', units: 1, isWhole: false, limit: 3 },
+  ...{ keyId: 'key_1', day: '2126-11-21', units: 1, limit: 3 },
   ...{ admitted: 0, confirmed: 0, step: 1 },
   endsAt: now + 43_200_000,
   keepUntil: now + 86_400_000,

@@ -10,6 +10,7 @@ import { namesLua, recordsLua } from './records.ts'
 
 // A format of Lua's struct: it reads a batch in a quarter of the time that JSON takes.
 const packedEntry = '<dddddI2c0'
+const packedRun = '<dd'
 
 // Some 600 instances of a key and day. Of a longer value only the sum is read.
 const longestCount = 16_384
@@ -96,7 +97,8 @@ end
 /**
  * Commits one batch. KEYS: the counts of its day and the sums of its month. ARGV: instance, sequence, channel, the day, the
  * expiries of both hashes, the number of entries, and the entries packed one after the other: each is a `packedEntry` with
- * units (negative: all or none), limit, admitted, confirmed, step and the id of the key. A refused entry creates no count. Returns `granted used before`
+ * units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. Behind them comes each
+ * `packedRun` of the entries in their order: the units of a request, and how many requests. A refused entry creates no count. Returns `granted used before`
  * of all entries in one string, which is cheaper than a list of numbers. Where something was damaged it returns a second string
  * too: the numbers of the entries whose count was, and `day` or `month` for the whole hash. An overtaken batch counts nothing.
  */
@@ -157,7 +159,15 @@ for i = 1, size do
   if used < 0 then used = 0 end
   local granted = limit - used
   if units < 0 then
-    granted = granted + units < 0 and 0 or -units
+    local left = granted
+    granted = 0
+    for _ = 1, -units do
+      local unitsEach, requests
+      unitsEach, requests, at = struct.unpack('${packedRun}', packed, at)
+      local fitting = floor((left - granted) / unitsEach)
+      if fitting > requests then fitting = requests end
+      if fitting > 0 then granted = granted + fitting * unitsEach end
+    end
   elseif granted > units then
     granted = units
   end

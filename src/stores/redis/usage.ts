@@ -149,20 +149,25 @@ export const redisUsage = (
 }
 
 const entryBytes = 5 * 8 + 2
+const runBytes = 2 * 8
 // Of UTF-8.
 const maxBytesPerCharacter = 3
 
-/** The entries in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
+/**
+ * The entries in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. Behind all of them
+ * come the runs of those that have any.
+ */
 const packed = (entries: readonly UsageEntry[]): Buffer => {
   let most = 0
-  for (const { keyId } of entries) most += entryBytes + maxBytesPerCharacter * keyId.length
+  for (const { keyId, runs } of entries)
+    most += entryBytes + maxBytesPerCharacter * keyId.length + (runs ? runBytes * runs.length : 0)
   const bytes = Buffer.allocUnsafe(most)
   let at = 0
   const write = (number: number): void => {
     at = bytes.writeDoubleLE(number, at)
   }
-  for (const { keyId, units, isWhole, limit, admitted, confirmed, step } of entries) {
-    write(isWhole ? -units : units)
+  for (const { keyId, units, runs, limit, admitted, confirmed, step } of entries) {
+    write(runs ? -runs.length : units)
     write(limit)
     write(admitted)
     write(confirmed)
@@ -171,6 +176,11 @@ const packed = (entries: readonly UsageEntry[]): Buffer => {
     bytes.writeUInt16LE(length, at)
     at += 2 + length
   }
+  for (const { runs } of entries)
+    for (const { unitsEach, requests } of runs ?? []) {
+      write(unitsEach)
+      write(requests)
+    }
   return bytes.subarray(0, at)
 }
 

@@ -6,7 +6,7 @@ import { readSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../../common/errors.ts'
 import { maxCounted, shown } from '../records.ts'
-import { OvertakenError, type UsageBatch, type UsageGrant, type UsageStore } from '../store.ts'
+import { OvertakenError, type UsageBatch, type UsageGrant, type UsageRun, type UsageStore } from '../store.ts'
 import { type EmbeddedParts, isLocked, isUnwritten, rollBack, underLock, wholeSql } from './attempt.ts'
 import { openReserve, type Reserve, type ReservedCount } from './reserve.ts'
 
@@ -218,7 +218,7 @@ export const embeddedUsage = ({
     let damaged: string[] = []
     const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
       damaged = []
-      return entries.map(({ keyId, units, isWhole, limit, admitted, confirmed }) => {
+      return entries.map(({ keyId, units, runs, limit, admitted, confirmed }) => {
         const found = isInFile ? readInFile(keyId, day) : countOf(keyId, day)
         const before = found ?? admittedByAll(keyId, day)
         if (found === undefined) damaged.push(keyId)
@@ -226,7 +226,7 @@ export const embeddedUsage = ({
         const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
         const corrected = Math.max(0, before + admitted - mine)
         const left = Math.max(0, limit - corrected)
-        const granted = left >= units ? units : isWhole ? 0 : left
+        const granted = runs ? grantedOf(runs, left) : Math.min(left, units)
         const used = corrected + granted
         if (used !== found) put({ keyId, day, used, keepUntil })
         return { granted, used, before }
@@ -297,4 +297,12 @@ export const embeddedUsage = ({
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
       }),
   }
+}
+
+/** The units that runs of requests get of those that are left. The Lua of redis/usage-scripts.ts says the same. */
+const grantedOf = (runs: readonly UsageRun[], left: number): number => {
+  let granted = 0
+  for (const { unitsEach, requests } of runs)
+    granted += unitsEach * Math.min(requests, Math.floor((left - granted) / unitsEach))
+  return granted
 }
