@@ -122,7 +122,7 @@ const providerLink: Event = state =>
 const providerModes = [
   ...['internal-error', 'bad-gateway', 'overloaded', 'reset', 'hang', 'stall', 'empty', 'cut-off'],
   ...['streaming-error', 'header-only', 'wrong-count', 'wrong-offset', 'missing-section', 'missing-variable'],
-  ...['short-array', 'irregular-times', 'all-null', 'gaps'],
+  ...['short-array', 'irregular-times', 'all-null', 'gaps', 'odd-values'],
   ...['concurrent-limit', 'minutely-limit', 'hourly-limit'],
 ]
 

@@ -79,6 +79,14 @@ const inEvery =
     elements: document.elements.map(({ fields, sections }) => ({ fields, sections: sections.map(change) })),
   })
 
+/** What the provider was seen to give: rounded beyond a bound, and impossible. */
+const oddValues: Readonly<Record<string, string>> = {
+  relative_humidity_2m: '101',
+  precipitation: '-0.1',
+  cloud_cover: '140',
+  weather_code: '4',
+}
+
 const any = (): boolean => true
 const hasArrays = ({ interval, times }: Section): boolean => interval === undefined && times.length > 1
 
@@ -158,6 +166,16 @@ const faults = {
       columns: section.columns.map(column => ({
         ...column,
         values: column.values.map((value, i) => (i % 5 === 0 ? 'null' : value)),
+      })),
+    })),
+  },
+  // Every twentieth step of some columns, the first step among them.
+  'odd-values': {
+    document: inEvery(section => ({
+      ...section,
+      columns: section.columns.map(column => ({
+        ...column,
+        values: column.values.map((value, i) => (i % 20 === 0 ? (oddValues[column.name] ?? value) : value)),
       })),
     })),
   },

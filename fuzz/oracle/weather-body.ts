@@ -1,5 +1,5 @@
 // The rules for the weather in a response, whatever the provider sends: the right times for now, as many values as times, and
-// values that occur on Earth. Bounds lie beyond every record, so that no real weather is outside.
+// values that occur on Earth. Bounds lie beyond every record, so that no real weather is outside; what is, is null.
 
 import { currentVariables, dailyVariables, hourlyVariables } from '../../test/support/weather-contract.ts'
 import { demand } from '../fault.ts'
@@ -15,7 +15,7 @@ const localDay = (instant: number): string => localMinute(instant).slice(0, 10)
 
 const temperature = [-100, 70]
 const percent = [0, 100]
-const depth = [0, 2_000]
+const rain = [0, 500]
 const wind = [0, 600]
 const physical: Readonly<Record<string, readonly number[]>> = {
   temperature_2m: temperature,
@@ -24,10 +24,10 @@ const physical: Readonly<Record<string, readonly number[]>> = {
   apparent_temperature: [-200, 120],
   relative_humidity_2m: percent,
   is_day: [0, 1],
-  precipitation: depth,
-  rain: depth,
-  showers: depth,
-  snowfall: depth,
+  precipitation: rain,
+  rain,
+  showers: rain,
+  snowfall: [0, 350],
   weather_code: [0, 99],
   cloud_cover: percent,
   pressure_msl: [800, 1_150],
@@ -38,13 +38,30 @@ const physical: Readonly<Record<string, readonly number[]>> = {
   precipitation_probability: percent,
   precipitation_probability_max: percent,
 }
-const whole = ['is_day', 'weather_code']
+const weatherCodes = [
+  ...[
+    0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96,
+    99,
+  ],
+]
+const whole = /^(?:is_day|weather_code|wind_direction_10m|.*(?:humidity|probability|cloud_cover).*)$/
 
 export const isPhysical = (name: string, value: unknown): boolean => {
   if (value === null) return true
   const [least = 0, most = -1] = physical[name] ?? []
   if (typeof value !== 'number' || !(value >= least && value <= most)) return false
-  return !whole.includes(name) || Number.isInteger(value)
+  if (name === 'weather_code') return weatherCodes.includes(value)
+  return !whole.test(name) || Number.isInteger(value)
+}
+
+/** What an answer says where the provider said this: the bound for what rounding carried beyond it, null for what can't be. */
+export const meantBy = (name: string, value: unknown): unknown => {
+  if (isPhysical(name, value)) return value
+  if (typeof value !== 'number') return null
+  const bounds = physical[name]
+  if (bounds === percent && value > 100 && value <= 101) return 100
+  const isAmount = bounds === rain || name === 'snowfall'
+  return isAmount && value < 0 && value >= -0.1 ? 0 : null
 }
 
 export type Section = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 // Reads what the provider said for a point by the times in it, and compares it with an answer of the API: every value of every
-// section must stand under the same time.
+// section must stand under the same time, or null where no weather has it.
 
 import type { SaidByProvider } from '../history.ts'
 
@@ -72,9 +72,24 @@ const agree = (served: Section, said: unknown): boolean => {
       Array.isArray(column) &&
       Array.isArray(list) &&
       list.length === at.length &&
-      list.every((value, i) => isNear(value, column[at[i] ?? -1]))
+      list.every((value, i) => isNear(value, meantBy(name, column[at[i] ?? -1])))
     )
   })
+}
+
+const codes = new Set([
+  ...[
+    0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96,
+    99,
+  ],
+])
+/** What an answer has where the provider gives this value: null for what no weather has, the bound for what was rounded. */
+const meantBy = (name: string, said: unknown): unknown => {
+  if (typeof said !== 'number') return said
+  if (name === 'weather_code') return codes.has(said) ? said : null
+  if (/humidity|cloud|probability/.test(name) && said > 100) return said > 101 ? null : 100
+  if (/^(?:precipitation|rain|showers|snowfall)$/.test(name) && said < 0) return said < -0.1 ? null : 0
+  return said
 }
 
 // The provider has its values as numbers of 32 bits, with three decimals at most.

@@ -13,7 +13,7 @@ import {
   requestOutcomeOf,
   ShareUsedUpError,
 } from './errors.ts'
-import type { ProviderProtocol } from './protocol.ts'
+import type { OddValues, ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import type { Waiting } from './queue.ts'
 
@@ -25,6 +25,8 @@ export type BatchObserver = {
   request(outcome: string, points: number, ms: number, reason?: string): void
   /** Called for every response, or element of one, that was refused. */
   refused(why: RefusedAnswer): void
+  /** Called for every variable of a cell with values that were left out. */
+  odd(values: OddValues): void
 }
 
 /** A cell that gets no budget, and why. */
@@ -135,7 +137,8 @@ export const createBatchRequest =
     let closed: Promise<void> | undefined
     try {
       const request = protocol.requestFor(cells)
-      const results = await request.decode(call.bytes(request, reservation.isValid), requestedAt, clock)
+      const body = call.bytes(request, reservation.isValid)
+      const results = await request.decode(body, requestedAt, clock, observer.odd)
       void reservation.settle('answered')
       faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'

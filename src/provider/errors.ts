@@ -49,7 +49,7 @@ const codes = {
   provider_busy: { outcome: 'limited', retryable: true },
   /** It answered 200 with an incomplete body. */
   provider_cut_off: { outcome: 'unknown', retryable: true, opensCircuit: true },
-  /** It answered with a complete body that does not match the request. */
+  /** Its answer does not match the request. A complete one does not open the circuit: a provider that answers is there. */
   provider_garbled: { outcome: 'unknown', opensCircuit: true },
   /** The circuit breaker is open: nothing is sent for a while. */
   provider_circuit_open: { outcome: 'unsent' },
@@ -79,7 +79,7 @@ export const refusedAnswers = [
   'wrong_place',
   'wrong_time',
   'wrong_unit',
-  /** A number outside the range of its variable. */
+  /** Of one variable too many values that it can't have. */
   'out_of_range',
   /** A section without values. */
   'no_value',
@@ -110,12 +110,12 @@ export class ProviderError extends AbohawaError {
   constructor(
     code: ProviderErrorCode,
     message: string,
-    options: ErrorOptions & { retryAt?: number; refused?: RefusedAnswer } = {},
+    options: ErrorOptions & { retryAt?: number; refused?: RefusedAnswer; isComplete?: boolean } = {},
   ) {
     super(code, safeText(message, longestMessage), options)
     const { retryable = false, opensCircuit = false }: Handling = codes[code]
     this.retryable = retryable
-    this.opensCircuit = opensCircuit
+    this.opensCircuit = opensCircuit && !options.isComplete
     this.retryAt = options.retryAt
     this.refused = options.refused
   }
@@ -125,9 +125,13 @@ export class ProviderError extends AbohawaError {
 export const requestOutcomeOf = (error: unknown): RequestOutcome =>
   error instanceof ProviderError ? codes[error.code].outcome : 'unknown'
 
-/** A response that does not match the request. @param sentence says what was given and what is allowed */
-export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>
-  new ProviderError('provider_garbled', sentence, { refused })
+/**
+ * A response that does not match the request.
+ * @param sentence says what was given and what is allowed
+ * @param isComplete whether the whole body was read
+ */
+export const garbled = (refused: RefusedAnswer, sentence: string, isComplete = false): ProviderError =>
+  new ProviderError('provider_garbled', sentence, { refused, isComplete })
 
 /** Nothing was sent, for a reason of this gateway. */
 export const notSent = (reason: string): ProviderError =>

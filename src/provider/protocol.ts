@@ -15,18 +15,31 @@ export type ProviderRequest = {
   readonly maxBytes: number
 }
 
+/** Values of one variable that the provider can't mean, and that are left out. */
+export type OddValues = {
+  readonly variable: string
+  /** Its section in the body. */
+  readonly section: string
+  readonly count: number
+  /** The first of them, cut, and what is allowed. */
+  readonly value: string
+  readonly allowed: string
+}
+
 /** A request for cells, with the decoder of its body: what is requested may change while it is under way. */
 type CellsRequest = ProviderRequest & {
   /**
    * The timeline of each cell in the order of the request, or the error of its part of the body.
    * @param body the unzipped bytes, in chunks of any size
    * @param requestedAt when the request was sent, ms since the epoch
+   * @param onOdd called for each variable of a cell with values that are left out
    * @throws ProviderError when the whole body is unusable; it is read no further then
    */
   decode(
     body: AsyncIterable<Uint8Array>,
     requestedAt: number,
     clock: Clock,
+    onOdd: (odd: OddValues) => void,
   ): Promise<readonly (Timeline | ProviderError)[]>
 }
 

@@ -4,15 +4,17 @@
 import { isoOf } from '../common/calendar.ts'
 import type { AccountObserver } from '../provider/account.ts'
 import type { Log } from './log.ts'
+import type { createOddValues } from './odd-values.ts'
 import type { UpstreamMetrics } from './upstream-metrics.ts'
 
 const nothing = (): void => {}
 
 export const createFallbackObserver =
-  (metrics: Pick<UpstreamMetrics, 'request'>, log: Log) =>
+  (metrics: Pick<UpstreamMetrics, 'request'>, log: Log, oddValues: ReturnType<typeof createOddValues>) =>
   (upstream: string): Omit<AccountObserver, 'loaded'> => ({
     request: outcome => metrics.request(upstream, outcome),
     refused: nothing,
+    odd: oddValues(upstream),
     newRun: ({ initialisedAt, availableAt }) =>
       log.info(
         { upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) },

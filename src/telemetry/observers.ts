@@ -15,6 +15,7 @@ import { countCells } from '../weather/cell-set.ts'
 import { createFallbackObserver } from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { createOddValues } from './odd-values.ts'
 import type { Outages } from './outages.ts'
 import { createThrottle } from './throttle.ts'
 
@@ -37,6 +38,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
   const often = createThrottle(clock, linesOfKeysPerMinute)
   const warnSeldom = (subject: string, fields: object, sentence: string): void =>
     seldom(subject, left => log.warn({ ...fields, ...left }, sentence))
+  const oddValues = createOddValues(metrics.upstreams, log)
   let storeFaults: StoreFaults = { write: null, messages: null }
 
   const store: StoreObserver & RecordObserver = {
@@ -204,6 +206,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
     },
     refused: metrics.providerAnswerRefused,
+    odd: oddValues(),
     onShareUsedUp: metrics.keyShareUsedUp,
     newRun: ({ initialisedAt, availableAt }) =>
       log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
@@ -227,7 +230,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       const level = name === metrics.upstreams.names[0] ? 'info' : 'warn'
       log[level]({ upstream: name }, 'what is asked for is loaded from another upstream now')
     },
-    ofFallback: createFallbackObserver(metrics.upstreams, log),
+    ofFallback: createFallbackObserver(metrics.upstreams, log, oddValues),
   }
 
   return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }

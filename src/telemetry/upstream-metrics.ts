@@ -1,7 +1,8 @@
-// The metrics of several upstreams, by their names. Where there is one, all but the one in use, which is 0, are without series: the
-// series of the provider are those of the first upstream in either case.
+// The metrics of several upstreams, by their names, and what is counted over all of them. Where there is one, those by name are
+// without series but the one in use, which is 0: the series of the provider are those of the first upstream in either case.
 
 import type { OpenUpstream } from '../provider/accounts.ts'
+import { ranges } from '../weather/ranges.ts'
 import type { Counters } from './counters.ts'
 import { pairs, providerFailures } from './label-values.ts'
 
@@ -40,6 +41,12 @@ export const createUpstreamMetrics = (
     ['upstream'],
     names.map(name => [name]),
   )
+  const oddValue = countBy(
+    'abohawa_provider_odd_values_total',
+    'Values of any upstream that are null in answers, because their variable can not have them.',
+    ['variable'],
+    Object.keys(ranges).map(variable => [variable]),
+  )
   gauge(
     'abohawa_upstream_in_use',
     'Which upstream loads what is asked for now: 0 for the first, 1 for the first fallback and so on.',
@@ -70,6 +77,7 @@ export const createUpstreamMetrics = (
     names,
     request,
     loaded,
+    oddValue,
     watch: (upstreams: WatchedUpstreams): void => {
       watched = upstreams
     },

@@ -1,4 +1,4 @@
-// The range of each variable: a number outside of it is refused from any source. The ranges are wider than any record on
+// The range of each variable: a number outside of it is taken from no source. The ranges are wider than any record on
 // Earth, so that they never refuse a storm. Units are in weather-variables.ts.
 
 import type { Timeline } from './timeline.ts'
@@ -12,10 +12,14 @@ export type Range = {
   readonly whole: boolean
   /** The allowed numbers by value: 1 for each of them. */
   readonly codes: Uint8Array | undefined
+  /** How far rounding at the provider may carry a value beyond either end: up to there it counts as the end. */
+  readonly roundedBelow: number
+  readonly roundedAbove: number
 }
 
-const decimals = (least: number, most: number): Range => ({ least, most, whole: false, codes: undefined })
-const wholes = (least: number, most: number): Range => ({ least, most, whole: true, codes: undefined })
+const exact = { codes: undefined, roundedBelow: 0, roundedAbove: 0 }
+const decimals = (least: number, most: number): Range => ({ least, most, whole: false, ...exact })
+const wholes = (least: number, most: number): Range => ({ least, most, whole: true, ...exact })
 
 // The codes of WMO table 4677 that the provider uses.
 const weatherCodes = [
@@ -33,11 +37,14 @@ const codes: Range = {
 const temperature = decimals(-100, 70)
 // Wind lowers and moisture raises the felt temperature by some degrees; the record is 81 °C (Dhahran, 2003).
 const apparent = decimals(-200, 120)
-const percent = wholes(0, 100)
+// The provider rounds to whole per cent: 101 is a saturated cell.
+const percent: Range = { ...wholes(0, 100), roundedAbove: 1 }
 // Records: 401 mm in an hour (Shangdi, 1947), 198 mm in a quarter of one (Plumb Point, 1916).
-const rain = decimals(0, 500)
+// Sums that are interpolated fall below 0 by a tenth at most.
+const amount = (most: number): Range => ({ ...decimals(0, most), roundedBelow: 0.1 })
+const rain = amount(500)
 // The provider makes 0.7 cm of snow of each mm of water.
-const snow = decimals(0, 350)
+const snow = amount(350)
 // Records: 870 hPa (Typhoon Tip, 1979) and 1,084.8 hPa (Tosontsengel, 2001).
 const seaPressure = decimals(800, 1150)
 // From the top of Everest, some 310 hPa, to the shore of the Dead Sea.
@@ -45,7 +52,7 @@ const surfacePressure = decimals(250, 1150)
 // Records: 408 km/h in a gust (Barrow Island, 1996), some 500 km/h in a tornado.
 const wind = decimals(0, 600)
 
-type Variable = keyof typeof currentUnits | keyof typeof hourlyUnits | keyof typeof dailyUnits
+export type Variable = keyof typeof currentUnits | keyof typeof hourlyUnits | keyof typeof dailyUnits
 
 /** The range of every variable, the same in each section that has it. */
 export const ranges: Readonly<Record<Variable, Range>> = {
@@ -79,6 +86,16 @@ export const allowedIn = ({ least, most, whole, codes }: Range): string =>
 /** Whether a number is in the range. */
 export const isWithin = ({ least, most, whole, codes }: Range, value: number): boolean =>
   value >= least && value <= most && (!whole || Number.isInteger(value)) && (!codes || codes[value] === 1)
+
+/** The value of a variable that a provider means by this one: within the range, or NaN if it can't be one. */
+export const valueWithin = (range: Range, value: unknown): number => {
+  if (typeof value !== 'number') return Number.NaN
+  // "+ 0" turns the provider's -0 into 0.
+  if (isWithin(range, value)) return value + 0
+  const { least, most, roundedBelow, roundedAbove } = range
+  if (value > most && value <= most + roundedAbove) return most
+  return value < least && value >= least - roundedBelow ? least : Number.NaN
+}
 
 const rangesOf = (units: Partial<Record<Variable, string>>): readonly Range[] =>
   Object.keys(units).map(name => ranges[name as Variable])

@@ -25,7 +25,7 @@ const [dhaka, khulna] = [grid.cellOf(23.71, 90.41), grid.cellOf(22.8, 89.5)]
 const silent = Object.fromEntries(
   [
     ...['onRead', 'onCollapsed', 'onLoadFailure', 'onSharedTierFailure', 'onEntryRefused', 'onHeartbeat'],
-    ...['request', 'refused', 'loaded', 'onShareUsedUp', 'newRun', 'runsUnknown', 'breaker'],
+    ...['request', 'refused', 'odd', 'loaded', 'onShareUsedUp', 'newRun', 'runsUnknown', 'breaker'],
     ...['storeAway', 'storeBack', 'reopened'],
   ].map(name => [name, () => {}]),
 ) as unknown as UpstreamObserver

@@ -4,7 +4,7 @@
 import t from 'tap'
 import { decide } from '../../fuzz/oracle/parameters.ts'
 import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../../fuzz/oracle/provider-body.ts'
-import { checkForecast, checkWeather, isPhysical } from '../../fuzz/oracle/weather-body.ts'
+import { checkForecast, checkWeather, isPhysical, meantBy } from '../../fuzz/oracle/weather-body.ts'
 import { words } from '../../fuzz/target.ts'
 import { writeDocument } from '../../simulator/document.ts'
 import { forecast } from '../../simulator/forecast.ts'
@@ -73,6 +73,16 @@ t.test('weather is for now, whole and possible', async t => {
   const impossible = { is_day: 0.5, temperature_2m: '20', relative_humidity_2m: 101, pressure_msl: 0 }
   for (const [name, value] of Object.entries(impossible)) t.equal(isPhysical(name, value), false, name)
   t.equal(isPhysical('temperature_2m', null), true)
+  const said: [string, unknown, unknown][] = [
+    ['relative_humidity_2m', 101, 100],
+    ['relative_humidity_2m', 102, null],
+    ['rain', -0.1, 0],
+    ['rain', -0.2, null],
+    ['weather_code', 4, null],
+    ['temperature_2m', 20.5, 20.5],
+    ['temperature_2m', '20.5', null],
+  ]
+  for (const [name, given, meant] of said) t.equal(meantBy(name, given), meant, `${name} ${given}`)
 })
 
 t.test('what a body of the provider says is read by its times', async t => {

@@ -134,11 +134,52 @@ const put =
   answer =>
     answer.replaceAll(pattern, by)
 const damages: [what: string, damage: Damage, reason: string, sentence: string][] = [
-  ['a temperature of 8191.9', put(/("temperature_2m":\[)[^,]+/g, '$18191.9'), 'out_of_range', unusable],
+  [
+    'temperatures of 8191.9',
+    answer =>
+      answer.replaceAll(/"temperature_2m":\[[^\]]+/g, of => of.replaceAll(/(?<=[[,])[^,]+/g, '8191.9')),
+    'out_of_range',
+    unusable,
+  ],
   ['weather of another place', put(/"latitude":[^,]+/g, '"latitude":51.5'), 'wrong_place', unusable],
   ['more bytes than requested', () => Buffer.alloc(2_000_000, ' '), 'too_large', unusable],
   ['zipped bytes that are not said to be', answer => gzipSync(answer), 'damaged', cutOff],
 ]
+
+t.test('one odd value is null and costs no place its weather; it is counted and said once', async t => {
+  clock.set(at)
+  await provider.steer({ now: at, fault: 'odd-values' })
+  const { get, metric, logged } = await startGateway(t, { providerUrl: provider.url, clock })
+  for (const place of ['21/90', '22/90', '23/90', '24/90']) {
+    const { status, body } = await get(`/weather/coords/${place}`)
+    t.equal(status, 200)
+    // Every twentieth hour from yesterday's first on: here 16:00, four hours from now.
+    const { cloud_cover, weather_code, relative_humidity_2m, precipitation } = body.hourly
+    t.strictSame(
+      [cloud_cover[4], weather_code[4], relative_humidity_2m[4], precipitation[4]],
+      [null, null, 100, 0],
+      'the last two were rounded beyond their bounds',
+    )
+    t.notOk([...cloud_cover.slice(0, 4), ...weather_code.slice(0, 4)].includes(null))
+  }
+  const countOf = (variable: string) => metric(`abohawa_provider_odd_values_total{variable="${variable}"}`)
+  t.ok(((await countOf('weather_code')) ?? 0) >= 12)
+  t.equal(await countOf('precipitation'), 0)
+  t.match(
+    logged.filter(({ msg }) => msg === 'odd values left out'),
+    [
+      {
+        level: 'warn',
+        variable: 'weather_code',
+        section: 'minutely_15',
+        value: '4',
+        allowed: /^the WMO codes 0/,
+      },
+      { level: 'warn', variable: 'cloud_cover', value: '140' },
+    ],
+  )
+  await provider.steer({ fault: 'none' })
+})
 
 t.test('nobody gets an answer that lies; it is counted, and the older weather is served on', async t => {
   let damage: Damage = answer => answer

@@ -72,10 +72,11 @@ const localFrom = (steps: number, stepMs: number, length: number): string[] =>
   )
 const hourMs = 3_600_000
 
-/** Every variable has the wind of the body. */
+/** Wind and temperature are the wind of the body, all else is missing. */
+const valueFor = (name: string, wind: number): number | null => (/wind|temp/.test(name) ? wind : null)
 const listsOf = (wind: number, of: readonly string[], time: readonly string[]) => ({
   time,
-  ...Object.fromEntries(of.map(name => [name, time.map(() => wind)])),
+  ...Object.fromEntries(of.map(name => [name, time.map(() => valueFor(name, wind))])),
 })
 
 /** The body that the provider says at noon; its wind is that of the body alone. */
@@ -164,7 +165,7 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
   const { minutely_15, hourly, daily } = said(wind)
   const at = noon + afterMs
   const quarter = minutely_15.time[afterMs < 900_000 ? 0 : 1]
-  const now = Object.fromEntries(names.current.map(name => [name, wind]))
+  const now = Object.fromEntries(names.current.map(name => [name, valueFor(name, wind)]))
   const { population: _, area_sq_km: __, ...summary } = division
   const body = {
     location: {

@@ -89,6 +89,17 @@ t.test('an empty answer is the fault of no point: nothing is halved, and the cir
   await t.rejects(provider.load(cell), { code: 'provider_circuit_open' })
 })
 
+t.test('complete answers never open the circuit, however often their weather is refused', async t => {
+  const { provider, loadAll } = setUp(t, {}, { guard: { after: 3, halfOpenAfterMs: 60_000 } })
+  for (const fault of ['all-null', 'wrong-offset', 'wrong-count', 'missing-section']) {
+    await simulator.steer({ fault })
+    for (let i = 0; i < 4; i++)
+      t.strictSame(await loadAll(cells(2)), ['provider_garbled', 'provider_garbled'], fault)
+  }
+  await simulator.steer({ fault: 'none' })
+  await provider.load(cell)
+})
+
 t.test('a request for too much data is halved until it succeeds', async t => {
   const { loadAll, requests } = setUp(t)
   await simulator.steer({ fault: 'too-much-data', times: 3 })

@@ -76,6 +76,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
         request: (outcome, points) => requests.push([outcome, points]),
         refused: why => refused.push(why),
         loaded: () => {},
+        odd: () => {},
       },
     },
   )

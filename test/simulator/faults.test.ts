@@ -119,6 +119,12 @@ fault('gaps', 'some values are null, those of the first step among them', (t, { 
   t.ok(single.body.hourly.is_day.includes(null) && single.body.hourly.is_day.includes(1))
   t.match(single.body.hourly_units, { rain: 'mm' })
 })
+fault('odd-values', 'some values are impossible, those of the first step among them', (t, { list }) => {
+  for (const { daily, hourly } of list.body) {
+    t.equal(daily.weather_code[0], 4)
+    t.strictSame(hourly.is_day.slice(0, 2), [0, 0], 'others are not')
+  }
+})
 fault('trickle', 'slow, but whole', (t, { single, good }) => {
   t.equal(withoutTimings(single.text), withoutTimings(good.single.text))
 })

@@ -59,7 +59,7 @@ const simulated = async (): Promise<Timeline[]> => {
     grid.cellOf(20.7 + i * 0.24, 88.1 + ((i * 7) % 25) * 0.18),
   )
   const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
-  const expected = { cells, horizon, calendar, clock, requestedAt: now }
+  const expected = { cells, horizon, calendar, clock, requestedAt: now, onOdd: () => {} }
   return (await decodeTimelines([body], expected)) as Timeline[]
 }
 const weather = await simulated()

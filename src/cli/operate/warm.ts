@@ -120,6 +120,7 @@ const ownWarmer = async (
       onPurgesMissed: nothing,
       request: nothing,
       refused: nothing,
+      odd: nothing,
       loaded: nothing,
       onShareUsedUp: nothing,
       newRun: nothing,

@@ -78,6 +78,7 @@ export const simulate = async (
     onPurgesMissed: nothing,
     request: nothing,
     refused: nothing,
+    odd: nothing,
     loaded: nothing,
     onShareUsedUp: nothing,
     newRun: nothing,

@@ -106,7 +106,7 @@ const loadOnePoint = async (config: Config, clock: Clock, budget: Pick<Budget, '
       budget,
       recentConsumers: () => [],
       clock,
-      observer: { request: nobody, refused: nobody, loaded: nobody },
+      observer: { request: nobody, refused: nobody, odd: nobody, loaded: nobody },
     },
   )
   const cell = createGrid(config.cache.cellDegrees).cellOf(

@@ -1,14 +1,15 @@
 // Decodes one element of the provider's body into the timeline of its point, or throws a ProviderError. Checks every section,
-// variable, time and value; nothing that fails a check is stored. Does not compare values with each other: they may come
-// from different models, and any may be missing.
+// variable, time and value; nothing that fails a check is stored. A few odd values are left out, many cost the element. Does
+// not compare values with each other: they may come from different models, and any may be missing.
 
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../common/calendar.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Cell } from '../../weather/cell.ts'
 import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
-import { allowedIn, isWithin, type Range, ranges } from '../../weather/ranges.ts'
+import { allowedIn, type Range, ranges, valueWithin } from '../../weather/ranges.ts'
 import { layOut, type Span, type Timeline } from '../../weather/timeline.ts'
 import { excerptOf, garbled, type RefusedAnswer } from '../errors.ts'
+import type { OddValues } from '../protocol.ts'
 import { sections } from './request.ts'
 
 export type Expected = {
@@ -17,6 +18,8 @@ export type Expected = {
   readonly clock: Clock
   /** When the request was sent, ms since the epoch. */
   readonly requestedAt: number
+  /** Called for each variable of an element with values that are left out. */
+  readonly onOdd: (odd: OddValues) => void
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -36,7 +39,7 @@ const localMinute = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
 const localDay = /^\d{4}-\d\d-\d\d$/
 
 /** Reads the elements of one body. @throws ProviderError */
-export const createElementReader = ({ horizon, calendar, clock, requestedAt }: Expected) => {
+export const createElementReader = ({ horizon, calendar, clock, requestedAt, onOdd }: Expected) => {
   const lengths = stepsWithin(horizon)
 
   return (raw: unknown, cell: Cell): Timeline => {
@@ -68,9 +71,9 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
     for (const now of [requestedAt, answeredAt])
       if (!covers(timeline, now))
         throw wrongTime(`its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`)
-    fill(timeline.values, timeline.quarterHours.offset, minutely, quarterHourColumns)
-    fill(timeline.values, timeline.hours.offset, hourly, hourColumns)
-    fill(timeline.values, timeline.days.offset, daily, dayColumns)
+    fill(timeline.values, timeline.quarterHours.offset, minutely, quarterHourColumns, onOdd)
+    fill(timeline.values, timeline.hours.offset, hourly, hourColumns, onOdd)
+    fill(timeline.values, timeline.days.offset, daily, dayColumns, onOdd)
     return timeline
   }
 
@@ -82,9 +85,9 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt }: E
   }
 }
 
-/** The error of an element, or of a whole body. */
+/** The error of an element, or of a whole body, that is complete JSON. */
 export const mismatch = (refused: RefusedAnswer, what: string) =>
-  garbled(refused, `the provider's body does not match the request: ${what}`)
+  garbled(refused, `the provider's body does not match the request: ${what}`, true)
 
 const wrongTime = (what: string) => mismatch('wrong_time', what)
 const wrongPlace = (what: string) => mismatch('wrong_place', what)
@@ -176,12 +179,16 @@ const spanOf = (
 // The provider's unit of a variable that its models lack; all its values are null then.
 const noUnit = 'undefined'
 
+// Of one variable's values at most this share, and one in any case, may be odd.
+const oddShare = 0.1
+
 // Writes a section's columns into the timeline's values, from its offset on.
 const fill = (
   values: Float32Array,
   offset: number,
   { name, time, columns, units }: Section,
   wanted: readonly Column[],
+  onOdd: Expected['onOdd'],
 ): void => {
   let at = offset
   let presentInAll = 0
@@ -196,33 +203,50 @@ const fill = (
     if (givenUnit !== unit && givenUnit !== noUnit)
       throw mismatch('wrong_unit', `${name}.${variable} is in "${excerptOf(givenUnit)}", expected "${unit}"`)
     const present = fillColumn(values, at, given, range)
-    if (present < 0) throw wrongValue(`${name}.${variable}`, given[-1 - present], range)
-    if (present > 0 && givenUnit === noUnit && unit !== noUnit)
+    if (present < 0) presentInAll += leaveOut({ section: name, variable }, given, range, onOdd)
+    else presentInAll += present
+    if (present !== 0 && givenUnit === noUnit && unit !== noUnit)
       throw mismatch('wrong_unit', `${name}.${variable} has values in no unit, expected "${unit}"`)
-    presentInAll += present
     at += given.length
   }
   if (presentInAll === 0) throw mismatch('no_value', `${name} has no value at all`)
 }
 
-/** How many of a column's values are there, each written into `values`; -1 - i where value i is none of the range. */
+/** How many of a column's values are there, each written into `values`; -1 where some are odd and therefore left out. */
 const fillColumn = (values: Float32Array, at: number, column: readonly unknown[], range: Range): number => {
   let present = 0
+  let isOdd = false
   for (let i = 0; i < column.length; i++) {
     const value = column[i]
     if (value === null) {
       values[at + i] = Number.NaN
       continue
     }
-    if (typeof value !== 'number' || !isWithin(range, value)) return -1 - i
-    // "+ 0" turns the provider's -0 into 0.
-    values[at + i] = value + 0
-    present += 1
+    const within = valueWithin(range, value)
+    values[at + i] = within
+    if (Number.isNaN(within)) isOdd = true
+    else present += 1
   }
-  return present
+  return isOdd ? -1 : present
 }
 
-const wrongValue = (name: string, value: unknown, range: Range) =>
-  typeof value === 'number'
-    ? mismatch('out_of_range', `${name} holds ${value}, expected ${allowedIn(range)}`)
-    : mismatch('wrong_shape', `${name} holds ${excerptOf(JSON.stringify(value))}, expected numbers and nulls`)
+/** How many values are there besides the odd ones. @throws ProviderError where too many are odd */
+const leaveOut = (
+  { section, variable }: Pick<OddValues, 'section' | 'variable'>,
+  column: readonly unknown[],
+  range: Range,
+  onOdd: Expected['onOdd'],
+): number => {
+  const given = column.filter(value => value !== null)
+  const odd = given.filter(value => Number.isNaN(valueWithin(range, value)))
+  const count = odd.length
+  const value = excerptOf(JSON.stringify(odd[0]))
+  const allowed = allowedIn(range)
+  if (count > 1 && count > column.length * oddShare)
+    throw mismatch(
+      typeof odd[0] === 'number' ? 'out_of_range' : 'wrong_shape',
+      `${section}.${variable} holds ${count} odd values of ${column.length}, such as ${value}, expected ${allowed}`,
+    )
+  onOdd({ section, variable, count, value, allowed })
+  return given.length - count
+}

@@ -34,8 +34,8 @@ export const createOpenMeteo = ({
   requestFor: cells => ({
     path: pathFor(cells, horizon, calendar.zone),
     maxBytes: boundsFor(cells.length, horizon).bytes,
-    decode: (body, requestedAt, clock) =>
-      decodeTimelines(body, { cells, requestedAt, clock, horizon, calendar }),
+    decode: (body, requestedAt, clock, onOdd) =>
+      decodeTimelines(body, { cells, requestedAt, clock, onOdd, horizon, calendar }),
   }),
   runs: modelRuns,
   passthrough,

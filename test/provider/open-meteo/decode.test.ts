@@ -1,4 +1,4 @@
-// Bodies of the real protocol, whole and with wrong content: impossible values, weather for other places, times and units, and
+// Bodies of the real protocol, whole and with wrong content: odd values, weather for other places, times and units, and
 // deceptive JSON. A wrong element does not affect the others.
 
 import fc from 'fast-check'
@@ -8,6 +8,7 @@ import { createCalendar } from '../../../src/common/calendar.ts'
 import { ProviderError } from '../../../src/provider/errors.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../../src/provider/open-meteo/request.ts'
+import type { OddValues } from '../../../src/provider/protocol.ts'
 import { type Cell, createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 import { ranges } from '../../../src/weather/ranges.ts'
@@ -30,10 +31,11 @@ const fetchBody = async (of: readonly Cell[], within = horizon) =>
 const text = await fetchBody(cells)
 
 type Expected = Partial<Parameters<typeof decodeTimelines>[1]>
+const onOdd = (): void => {}
 /** @param body its text, or what JSON makes one of */
 const decode = (body: unknown, expected: Expected = {}) =>
   decodeTimelines([Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))], {
-    ...{ cells, horizon, calendar, clock, requestedAt: clock.now() },
+    ...{ cells, horizon, calendar, clock, requestedAt: clock.now(), onOdd },
     ...expected,
   })
 const isRefused = (result: unknown): boolean => result instanceof ProviderError
@@ -41,10 +43,10 @@ const isRefused = (result: unknown): boolean => result instanceof ProviderError
 // biome-ignore lint/suspicious/noExplicitAny: bodies are spoilt in places of every shape
 type Element = any
 /** The results of a body with one element that was changed. */
-const decodeWith = (index: number, change: (element: Element) => void) => {
+const decodeWith = (index: number, change: (element: Element) => void, expected: Expected = {}) => {
   const body = JSON.parse(text)
   change(body[index])
-  return decode(body)
+  return decode(body, expected)
 }
 
 t.test('every number of the body lies where its variable and step are looked for, -0 as 0', async t => {
@@ -63,22 +65,50 @@ t.test('every number of the body lies where its variable and step are looked for
   t.strictSame(Array.from(values.subarray(days.offset)), columns.map(Math.fround))
 })
 
-t.test('every variable has its range in every section, ends included', async t => {
-  const sections = { minutely_15: currentUnits, hourly: hourlyUnits, daily: dailyUnits }
-  for (const [section, units] of Object.entries(sections))
-    for (const variable of Object.keys(units) as (keyof typeof ranges)[]) {
-      const { least, most, whole, codes } = ranges[variable]
+const sections = { minutely_15: currentUnits, hourly: hourlyUnits, daily: dailyUnits }
+const series = { minutely_15: 'quarterHours', hourly: 'hours', daily: 'days' } as const
+
+t.test('a value outside of the range of its variable is left out and counted, in every section', async t => {
+  for (const [section, units] of Object.entries(sections) as [keyof typeof sections, object][])
+    for (const [column, variable] of (Object.keys(units) as (keyof typeof ranges)[]).entries()) {
+      const range = ranges[variable]
+      const { least, most, whole, codes } = range
+      const odd: OddValues[] = []
+      const served = async (value: unknown): Promise<number | undefined> => {
+        const change = (element: Element) => (element[section][variable][3] = value)
+        const timeline = (await decodeWith(1, change, { onOdd: each => odd.push(each) }))[1] as Timeline
+        const { offset, length } = timeline[series[section]]
+        return timeline.values[offset + column * length + 3]
+      }
       const name = `${section}.${variable}`
-      const given = async (value: unknown) =>
-        (await decodeWith(1, element => (element[section][variable][3] = value)))[1]
-      for (const value of [least, most, null]) t.notOk(isRefused(await given(value)), `${name} ${value}`)
-      const beyond = [least - 1, most + 1, 1e308, -1e308, 8191.9]
-      for (const value of [...beyond, ...(whole ? [least + 0.5] : []), ...(codes ? [4] : [])])
-        t.match(await given(value), {
-          refused: 'out_of_range',
-          message: `${name} holds ${value}, expected `,
-        })
+      for (const value of [least, most]) t.equal(await served(value), value, `${name} ${value}`)
+      if (range.roundedAbove > 0) t.equal(await served(most + range.roundedAbove), most)
+      if (range.roundedBelow > 0) t.equal(await served(least - range.roundedBelow), least)
+      t.ok(Number.isNaN(await served(null)))
+      t.strictSame(odd, [], `${name}: neither missing values nor rounded ones`)
+      const beyond = [least - 1, most + 1.01, 1e308, -1e308, 8191.9, '1', true, [1], {}]
+      for (const value of [...beyond, ...(whole ? [least + 0.5] : []), ...(codes ? [4] : [])]) {
+        t.ok(Number.isNaN(await served(value)), `${name} ${value}`)
+        t.match(odd.pop(), { section, variable, count: 1, value: JSON.stringify(value) })
+      }
     }
+})
+
+t.test('only an element with more odd values of a variable than one and a tenth is refused', async t => {
+  const counts: Record<keyof typeof sections, number> = { minutely_15: 0, hourly: 0, daily: 0 }
+  for (const [section, units] of Object.entries(sections) as [keyof typeof sections, object][]) {
+    const fillOdd = (count: number) => (element: Element) => {
+      counts[section] = element[section].time.length
+      for (const variable of Object.keys(units)) element[section][variable].fill(999_999, 0, count)
+    }
+    await decodeWith(1, fillOdd(0))
+    const most = Math.max(1, Math.floor(counts[section] / 10))
+    t.notOk((await decodeWith(1, fillOdd(most))).some(isRefused), `${most} of ${counts[section]}`)
+    const [first, refused, last] = await decodeWith(1, fillOdd(most + 1))
+    t.match(refused, { refused: 'out_of_range', opensCircuit: false })
+    for (const good of [first, last]) t.notOk(isRefused(good))
+  }
+  t.ok(counts.daily <= 19 && counts.hourly > 100, 'both bounds were met')
 })
 
 t.test('odd but possible weather is accepted', async t => {
@@ -106,7 +136,7 @@ const moved = (times: readonly string[], ms: number): string[] =>
 const later = (section: string, ms: number) => (e: Element) => (e[section].time = moved(e[section].time, ms))
 const long = 'x'.repeat(50_000)
 const holding = (section: string, name: string, value: unknown) => (e: Element) =>
-  (e[section][name][0] = value)
+  e[section][name].fill(value)
 
 const beyond = 'out_of_range'
 const rain = (value: unknown) => holding('hourly', 'precipitation', value)
@@ -150,23 +180,23 @@ const lies: [(element: Element) => void, string, RegExp][] = [
   [
     holding('daily', 'weather_code', 0.5),
     beyond,
-    /holds 0\.5, expected the WMO codes 0, 1, 2, 3, 45, .*, 99$/,
+    /daily\.weather_code holds 10 odd values of 10, such as 0\.5, expected the WMO codes 0, 1, 2, 3, 45, .*, 99$/,
   ],
-  [holding('minutely_15', 'temperature_2m', 99), beyond, /holds 99, expected numbers from -100 to 70$/],
-  [holding('hourly', 'is_day', -3), beyond, /holds -3, expected whole numbers from 0 to 1$/],
-  [rain('1.5'), 'shape', /holds "1\.5", expected numbers and nulls$/],
-  [rain(long), 'shape', /holds "x{79}…, expected numbers and nulls$/],
-  [rain('\u001b[2J\n\u202e\u009b'), 'shape', /holds "[^\p{Cc}\p{Cf}]*", expected numbers/u],
-  [rain([[1]]), 'shape', /holds \[\[1\]\], expected numbers and nulls$/],
-  [rain({ toString: 1 }), 'shape', /holds \{"toString":1\}, expected numbers/],
-  [rain(true), 'shape', /holds true, expected numbers and nulls$/],
+  [holding('minutely_15', 'temperature_2m', 99), beyond, /such as 99, expected numbers from -100 to 70$/],
+  [holding('hourly', 'is_day', -3), beyond, /such as -3, expected whole numbers from 0 to 1$/],
+  [rain('1.5'), 'shape', /such as "1\.5", expected numbers from 0 to 500$/],
+  [rain('\u001b[2J\n\u202e\u009b'), 'shape', /such as "[^\p{Cc}\p{Cf}]*", expected numbers/u],
 ]
 
 t.test('an element that lies is refused in a sentence, and its neighbours are not', async t => {
   for (const [lie, why, message] of lies) {
     const [first, lying, last] = await decodeWith(1, lie)
     const refused = /_/.test(why) ? why : `wrong_${why}`
-    t.match(lying, { code: 'provider_garbled', refused, message, retryable: false }, String(message))
+    t.match(
+      lying,
+      { code: 'provider_garbled', refused, message, retryable: false, opensCircuit: false },
+      String(message),
+    )
     for (const good of [first, last]) t.ok(daysFrom(good as Timeline, now, calendar, 7))
   }
 })
@@ -264,7 +294,7 @@ t.test('a body that is not JSON to its end, or empty, is cut off, and a wrong co
       yield Buffer.from(',{}')
     }
   }
-  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, requestedAt: now }), {
+  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, requestedAt: now, onOdd }), {
     code: 'provider_garbled',
     refused: 'too_many_elements',
     message: /^the provider's body has more than 3 elements$/,

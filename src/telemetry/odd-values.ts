@@ -1,0 +1,20 @@
+// Counts the values that a provider gave and that are left out of answers. The log says each variable of an upstream once:
+// after that the metric has them.
+
+import type { OddValues } from '../provider/protocol.ts'
+import type { Log } from './log.ts'
+import type { UpstreamMetrics } from './upstream-metrics.ts'
+
+/** The observer of an upstream; of the only one, or the first, without a name. */
+export const createOddValues = (metrics: Pick<UpstreamMetrics, 'oddValue'>, log: Log) => {
+  const said = new Set<string>()
+  return (upstream?: string) =>
+    ({ count, ...first }: OddValues): void => {
+      for (let i = 0; i < count; i++) metrics.oddValue(first.variable)
+      const subject = `${upstream} ${first.variable}`
+      if (said.has(subject)) return
+      said.add(subject)
+      const next = 'abohawa_provider_odd_values_total counts those that follow'
+      log.warn({ ...(upstream !== undefined && { upstream }), ...first, next }, 'odd values left out')
+    }
+}
