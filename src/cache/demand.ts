@@ -99,7 +99,13 @@ export const createDemand = <Subject>() => {
       const record = records.get(key)
       return record ? record.score * 2 ** (Math.min(0, record.lastRequestedAt - now) / halfLifeMs) : 0
     },
-    latest: (): Demanded<Subject> | undefined => newest,
+    /** The subjects requested last, at most so many. */
+    latest: (most: number): Subject[] => {
+      const found: Subject[] = []
+      for (let record = newest; record && found.length < most; record = record.older)
+        found.push(record.subject)
+      return found
+    },
     /** The last consumers with a request at or after an instant: at most two. */
     recentConsumers: (instant: number): string[] =>
       [lastConsumer, otherConsumer].filter(({ at }) => at >= instant).map(({ name }) => name),

@@ -86,23 +86,24 @@ const againAfterMs = 1_000
 /** Sends a probe if one is due; called at short intervals. The breaker evaluates its outcome. */
 export const createProbe = <Of extends Subject>({
   isDue,
-  cell,
+  cells,
   load,
 }: {
   /** Whether the breaker would let a probe through and none has been sent. */
   readonly isDue: () => boolean
-  readonly cell: () => Of | undefined
+  /** What it may load, the most useful first. */
+  readonly cells: () => readonly Of[]
   /** Never rejects. */
-  readonly load: (cell: Of) => Promise<void>
+  readonly load: (cells: readonly [Of, ...Of[]]) => Promise<void>
 }): (() => void) => {
   let isOut = false
   let endedAt = Number.NEGATIVE_INFINITY
   return () => {
     if (isOut || !isDue() || performance.now() - endedAt < againAfterMs) return
-    const chosen = cell()
-    if (!chosen) return
+    const [first, ...others] = cells()
+    if (!first) return
     isOut = true
-    void load(chosen).finally(() => {
+    void load([first, ...others]).finally(() => {
       isOut = false
       endedAt = performance.now()
     })

@@ -17,6 +17,7 @@ import {
   protocolIn,
 } from '../provider/account.ts'
 import { type OpenUpstream, openAccounts } from '../provider/accounts.ts'
+import { maxProbePoints } from '../provider/client.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
@@ -293,17 +294,14 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const probes = accounts.all.map(({ account: { breaker, provider } }) =>
     createProbe<Cell>({
       isDue: breaker.isProbeDue,
-      // The cell requested last is the most useful one to load.
-      cell: () => demand.latest()?.subject ?? pinned()[0],
+      // The cells requested last are the most useful ones to load.
+      cells: () => {
+        const requested = demand.latest(maxProbePoints)
+        return requested.length > 0 ? requested : pinned().slice(0, 1)
+      },
       // With several upstreams the cache would load from one that is healthy. What such a probe brings is not kept: a failed one
-      // would be a failure of its cell, which another upstream serves.
-      load: hasSeveral
-        ? cell =>
-            provider.load(cell, 'refresh_ahead').then(
-              () => {},
-              () => {},
-            )
-        : cache.reload,
+      // would be a failure of its cells, which another upstream serves.
+      load: hasSeveral ? provider.probe : ([cell]) => cache.reload(cell),
     }),
   )
   const heartbeat = createHeartbeat({

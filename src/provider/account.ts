@@ -43,6 +43,8 @@ export type AccountParts = {
   readonly standIns: AccountStandIns | undefined
   /** How long a cold cell waits for the budget's next window, in ms; 0 where another upstream may have room now. */
   readonly queueForMs: number
+  /** Whether another upstream is behind this one. */
+  readonly isBacked?: boolean | undefined
   /** The longest time for a call for weather; undefined for that of the settings. */
   readonly longestCallMs?: number | undefined
 }
@@ -133,7 +135,11 @@ export const openAccount = (config: Config, parts: AccountParts) => {
       { protocol, clock },
     )
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
-  const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
+  const breaker = createBreaker(
+    { ...config.provider.breaker, isBacked: parts.isBacked },
+    clock,
+    observer.breaker,
+  )
   const budget = openBudget(config, { store, clock, instances, observer })
   const provider = createProvider(
     { ...config.provider, queueForMs },

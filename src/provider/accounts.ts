@@ -47,6 +47,7 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
       ...parts,
       observer,
       queueForMs: 0,
+      isBacked: !isLast,
       longestCallMs: isLast ? undefined : cache.waitForMs / callsWithinWait,
     })
     return { name, config: own, account }

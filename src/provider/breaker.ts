@@ -1,11 +1,11 @@
 // The circuit breaker of the provider: opens after a number of failures in a row, and lets one probe through after a wait
 // that doubles with each failed probe. Counts only failures of the provider as a whole, not those of single points. All waits
-// are of monotonic time: the machine's clock may be set back, and the cache's may be moved.
+// are of monotonic time: the machine's clock may be set back, and the cache's may be moved. Where another upstream is behind, the
+// first request after a probe is a trial: alone, and its failure opens the circuit again, for longer.
 
 import {
   type CircuitBreakerPolicy,
   CircuitState,
-  ConsecutiveBreaker,
   circuitBreaker,
   DelegateBackoff,
   handleWhen,
@@ -19,6 +19,8 @@ export type BreakerOptions = {
   /** The first wait of the open circuit and the longest; each failed probe doubles it. */
   readonly halfOpenAfterMs: number
   readonly halfOpenAfterAtMostMs: number
+  /** Whether another upstream is behind, which serves while this one is on trial. */
+  readonly isBacked?: boolean | undefined
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
@@ -35,13 +37,35 @@ export const createBreaker = (
   let halfOpenAt = 0
   let waitMs = 0
   let probe: Promise<unknown> | undefined
-  const { after, halfOpenAfterMs, halfOpenAfterAtMostMs } = options
+  let failures = 0
+  /** How often it opened in a row, failed probes included; and when it closed last, undefined since it opened. */
+  let openings = 0
+  let closedAt: number | undefined
+  /** A probe has closed it, and no request has succeeded since. */
+  let isUnproven = false
+  let isOnTrial = false
+  const { after, halfOpenAfterMs, halfOpenAfterAtMostMs, isBacked = false } = options
   const policy: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(error => error instanceof ProviderError && error.opensCircuit),
     {
-      breaker: new ConsecutiveBreaker(after),
-      halfOpenAfter: new DelegateBackoff(({ attempt }) => {
-        const wait = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
+      breaker: {
+        state: undefined,
+        success: () => {
+          failures = 0
+          isUnproven = false
+        },
+        failure: () => {
+          failures += 1
+          return isUnproven || failures >= after
+        },
+      },
+      halfOpenAfter: new DelegateBackoff(() => {
+        // Soon after a recovery it is a relapse.
+        const isRelapse = isBacked && performance.now() - (closedAt ?? 0) < halfOpenAfterAtMostMs
+        if (closedAt !== undefined && !isRelapse) openings = 0
+        closedAt = undefined
+        const wait = Math.min(halfOpenAfterMs * 2 ** openings, halfOpenAfterAtMostMs)
+        openings += 1
         // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
         waitMs = wait * (1 - Math.random() / 4)
         // The library would wait on the machine's clock. Less than no time by any clock: `run` alone waits.
@@ -49,15 +73,20 @@ export const createBreaker = (
       }),
     },
   )
-  const state = (): BreakerState =>
+  const policyState = (): BreakerState =>
     policy.state === CircuitState.Closed
       ? 'closed'
       : policy.state === CircuitState.HalfOpen
         ? 'half-open'
         : 'open'
+  const state = (): BreakerState => (isOnTrial ? 'half-open' : policyState())
   policy.onStateChange(() => {
-    if (state() === 'open') halfOpenAt = performance.now() + waitMs
-    onStateChange(state())
+    const changed = policyState()
+    const now = performance.now()
+    if (changed === 'open') halfOpenAt = now + waitMs
+    if (changed === 'closed') closedAt = now
+    isUnproven = isBacked && changed === 'closed'
+    onStateChange(changed)
   })
 
   /** The error that `run` would throw now; undefined when it would send the request. */
@@ -77,7 +106,13 @@ export const createBreaker = (
       const refusal = openError()
       if (refusal) throw refusal
       const sent = policy.execute(request)
-      if (state() === 'half-open') probe = sent.catch(() => {})
+      isOnTrial = isUnproven
+      if (state() === 'half-open')
+        probe = sent
+          .catch(() => {})
+          .finally(() => {
+            isOnTrial = false
+          })
       return sent
     },
     openError,

@@ -59,6 +59,16 @@ type Held = { readonly cold: number; readonly others: number; readonly since: nu
 const maxHeld = 10_000
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
+// What a probe asks for may be charged and is not kept.
+export const maxProbePoints = 10
+
+const unqueued = (cell: Cell): Waiting => ({
+  cell,
+  queuedAt: 0,
+  urgency: 'refresh_ahead',
+  consumer: undefined,
+  ...Promise.withResolvers<Timeline>(),
+})
 
 export const createProvider = (options: ProviderOptions, parts: ProviderParts) => {
   const { protocol, breaker, budget, recentConsumers, clock, observer } = parts
@@ -75,6 +85,8 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
   let isFull = false
+  /** The points of the largest request that failed for want of the provider, and that none has succeeded since. */
+  let failedPoints = 1
   const closing = new AbortController()
 
   const wakeAt = (at: number): void => {
@@ -168,6 +180,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
           void reservation.settle('unsent')
         }
       }, closing.signal)
+      if (batch.length >= failedPoints) failedPoints = 1
       await deliverInOrder(batch, results)
     } catch (error) {
       await fail(batch, error)
@@ -188,6 +201,8 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
+      if (error instanceof ProviderError && error.opensCircuit)
+        failedPoints = Math.max(failedPoints, batch.length)
       const reason = error instanceof ProviderError ? withRetryAt(error) : error
       for (const { reject: fails } of batch) fails(reason)
     }
@@ -200,6 +215,24 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     return retryAt === undefined || error.retryAt !== undefined
       ? error
       : new ProviderError(error.code, error.message, { cause: error, retryAt })
+  }
+
+  // One point first, so that an outage does not spend the budget; then as many as the request had that failed, because a provider
+  // that is overloaded answers small requests.
+  const probe = async (cells: readonly Cell[]): Promise<void> => {
+    const all = cells.slice(0, Math.min(failedPoints, maxProbePoints)).map(unqueued)
+    const batches = all.length > 1 ? [all.slice(0, 1), all] : [all]
+    const reserved: { batch: readonly Waiting[]; reservation: BatchReservation }[] = []
+    try {
+      for (const batch of batches) reserved.push({ batch, reservation: await reserve.again(batch) })
+      await breaker.run(async () => {
+        for (const { batch, reservation } of reserved) await request(batch, reservation)
+      })
+    } catch {
+      // The breaker counts what failed; without room in the budget there is no probe.
+    } finally {
+      for (const { reservation } of reserved) void reservation.settle('unsent')
+    }
   }
 
   const mostOf = (consumer: string | undefined, urgency: Urgency, most: number): number => {
@@ -303,6 +336,11 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     /** The budget has changed: consumers that are held back try again. */
     budgetChanged: (): void => held.clear(),
     inTurn,
+    /** Asks for some of these cells while the circuit is open, and keeps nothing. Never rejects. */
+    probe: (cells: readonly Cell[]): Promise<void> =>
+      inTurn(async () => {
+        if (!closing.signal.aborted) await probe(cells)
+      }),
     /** Sends and reserves nothing any more; cells that wait stay so. Resolves when what is under way has ended. */
     close: async (): Promise<void> => {
       closing.abort()

@@ -157,7 +157,7 @@ t.test('a probe is sent when it is due and there is a cell, and none while anoth
   let cell: Subject | undefined
   const probe = createProbe<Subject>({
     isDue: () => isDue,
-    cell: () => cell,
+    cells: () => (cell ? [cell] : []),
     load: () => {
       const load = Promise.withResolvers<void>()
       out.push(load)

@@ -6,6 +6,7 @@ import { orderPurge } from '../support/ops-requests.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import {
   type Answer,
   type GatewaySetting,
@@ -179,6 +180,30 @@ t.test('while a probe of the first is out, cells go to the second', async t => {
   await first.steer({ hold: false })
   await until('the circuit is closed', async () => (await circuitOf(gateway)) === 1)
   t.equal((await first.state()).calls, 1, 'nothing is loaded again because the first is back')
+})
+
+t.test('a first that answers one point and fails for more is not used before it answers as many', async t => {
+  let isOverloaded = true
+  const pointsIn = (target = ''): number =>
+    new URL(target, first.url).searchParams.get('latitude')?.split(',').length ?? 0
+  const crowded = await startScriptedProvider(t, async ({ url = '' }, response) => {
+    if (isOverloaded && pointsIn(url) > 1) return void response.writeHead(503).end('{}')
+    const answer = await fetch(`${first.url}${url}`)
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+  })
+  const { gateway, ask } = await setUp(t, { providerUrl: crowded.url })
+  const probes = () => crowded.requests.map(({ target }) => pointsIn(target))
+  const list = (...places: string[]) => places.map(place => `coords/${place}`).join()
+  for (const [one = '', other = ''] of [places.slice(0, 2), places.slice(2, 4)])
+    t.match((await gateway.get(`/weather?places=${list(one, other)}`)).status, 200)
+  t.strictSame(probes(), [2, 2])
+  await until('two probes failed', () => probes().length >= 6)
+  t.strictSame(probes().slice(2, 6), [1, 2, 1, 2])
+  t.equal(await circuitOf(gateway), 0)
+  t.equal(await ask('22.8/89.5'), 'fallback-1')
+  isOverloaded = false
+  await until('the circuit is closed', async () => (await circuitOf(gateway)) === 1)
+  t.equal(await ask('25.7/89.2'), 'primary')
 })
 
 t.test('a first that stays away is probed, and is not used in between', async t => {

@@ -7,12 +7,11 @@ import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
-const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs) => {
+const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs, isBacked = false) => {
   const changes: BreakerState[] = []
   const clock = manualClock()
-  const breaker = createBreaker({ after: 3, halfOpenAfterMs, halfOpenAfterAtMostMs }, clock, state =>
-    changes.push(state),
-  )
+  const options = { after: 3, halfOpenAfterMs, halfOpenAfterAtMostMs, isBacked }
+  const breaker = createBreaker(options, clock, state => changes.push(state))
   const requests: string[] = []
   const send = async (code?: ProviderErrorCode) => {
     try {
@@ -107,4 +106,43 @@ t.test('after a probe that was refused for its point, it takes as many failures 
   await send('provider_failing')
   await send('provider_failing')
   t.strictSame(changes, ['open', 'half-open', 'closed'])
+})
+
+t.test('with another upstream behind, one request after a probe is on trial', async t => {
+  const { breaker, send, open, waitForProbe, requests } = setUp(20, 60_000, true)
+  await open()
+  await waitForProbe()
+  t.equal(await send(), 'ok')
+  const trial = Promise.withResolvers<void>()
+  const sent = breaker.run(() => trial.promise)
+  t.match(breaker.state(), { state: 'half-open' }, 'so that nothing else goes there')
+  const behind = send()
+  t.equal(requests.length, 4)
+  trial.reject(new ProviderError('provider_timeout', 'failed'))
+  await t.rejects(sent, { code: 'provider_timeout' })
+  t.equal(await behind, 'provider_circuit_open', 'the first failure opens it again')
+  await waitForProbe()
+  t.equal(await send(), 'ok')
+  t.equal(await send(), 'ok')
+  await send('provider_failing')
+  t.equal(await send(), 'ok', 'after a good one it takes as many failures as at first')
+  t.match(breaker.state(), { state: 'closed' })
+})
+
+t.test('with another upstream behind, each relapse doubles the wait', async t => {
+  const { breaker, send, open, waitForProbe, clock } = setUp(20, 60_000, true)
+  const waits: number[] = []
+  await open()
+  for (let relapse = 0; relapse < 3; relapse++) {
+    await waitForProbe()
+    await send()
+    await send('provider_timeout')
+    waits.push((breaker.openError()?.retryAt ?? 0) - clock.now())
+  }
+  // Up to a quarter less by chance, and what has passed since.
+  t.ok(
+    waits.every((ms, i) => ms > 0 && ms <= 40 * 2 ** i),
+    waits.join(),
+  )
+  t.ok((waits[2] ?? 0) > 20, waits.join())
 })
