@@ -28,7 +28,7 @@ import { createCacheWarm } from './operate/cache-warm.ts'
 import { createCellSurvey } from './operate/cell-survey.ts'
 import { createDayUsage, readUsage } from './operate/day-usage.ts'
 import { createFleetOutages } from './operate/fleet-outages.ts'
-import { createSelfReport, recentOutages, reportText } from './operate/instance-report.ts'
+import { createSelfReport, reportText } from './operate/instance-report.ts'
 import { createKeyPanel } from './operate/key-panel.ts'
 import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
@@ -114,7 +114,8 @@ export const startGateway = async (
   const onProvider = (): void => {
     if (readiness.phase === 'ready') void timelines.sendHeartbeat()
   }
-  const outages = opened(openOutages(log, clock, metrics.staleReads, onProvider))
+  const room = () => upstream.accounts.next().room
+  const outages = opened(openOutages(log, clock, { staleReads: metrics.staleReads, room, onProvider }))
   const observers = createObservers(metrics, log, outages, clock)
   const reload = createReload({
     running: config,
@@ -164,18 +165,10 @@ export const startGateway = async (
   const forecast = createForecast()
   const recordSpending = () => forecast.record(budget.state().windows, clock.now())
   const history = opened(createHistory(metrics.totals, clock, recordSpending))
-  // While a fallback loads, an outage of the first upstream is none to consumers.
-  const met = {
-    open: () =>
-      outages
-        .open()
-        .filter(({ outage }) => outage !== 'provider' || upstream.inUse() === upstream.accounts.all[0]),
-  }
   const self = createSelfReport({
     phase: () => readiness.phase,
     reload,
     outages,
-    met,
     circuit: () => upstream.account.breaker.state().state,
     history,
     clock,
@@ -217,13 +210,13 @@ export const startGateway = async (
     ? createServiceStatus({
         timelines,
         runs,
-        outages: createFleetOutages(store, timelines.instance, met, clock),
+        outages: createFleetOutages(store, timelines.instance, outages),
         days: opened(
           openServiceDays({
             store,
             instance: timelines.instance,
             answered: metrics.answered,
-            outages: () => recentOutages(met, clock),
+            outages: outages.open,
             calendar,
             clock,
           }),

@@ -57,7 +57,7 @@ export const setUp = async () => {
   const weather = { grid: createGrid(0.1), timelines, calendar, hourlyHours: 144 }
   const detail = createUsageDetail(store, calendar, clock)
   const { log } = openLog('silent')
-  const outages = openOutages(log, clock, metrics.staleReads)
+  const outages = openOutages(log, clock, { staleReads: metrics.staleReads, room: () => 'any' })
   const observers = createObservers(metrics, log, outages, clock)
   const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(

@@ -52,6 +52,8 @@ export type CacheObserver = {
   onShareUsedUp(purpose: Urgency): void
   /** A load failed. What is cached stays. */
   onLoadFailure(failure: LoadFailure): void
+  /** A read failed, or had something stale that is not being refreshed, because of an earlier failure. */
+  onShortfall(met: 'failed' | 'stale', error: unknown): void
 }
 
 export type LoadFailure = {
@@ -319,13 +321,16 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
-    const isRetried = outcome === 'stale' && !failures.backoff(subject.id)
-    if (isRetried && heldBack(consumer, 'refresh')) observer.onShareUsedUp('refresh')
-    else if (isRetried) {
-      const want = refreshWant(subject, 'refresh', consumer)
-      forwarded = true
-      collapsed = !hasBegun && joinable(subject.id, want) !== undefined
-      void inBackground(subject, want)
+    if (outcome === 'stale') {
+      const failure = failures.backoff(subject.id)
+      if (failure) observer.onShortfall('stale', failure.error)
+      else if (heldBack(consumer, 'refresh')) observer.onShareUsedUp('refresh')
+      else {
+        const want = refreshWant(subject, 'refresh', consumer)
+        forwarded = true
+        collapsed = !hasBegun && joinable(subject.id, want) !== undefined
+        void inBackground(subject, want)
+      }
     }
     const freshUntil = policy.freshUntil(entry, now)
     observer.onRead(outcome, source, now - entry.fetchedAt)
@@ -372,9 +377,14 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
   }
   const readLater = async (subject: Of, consumer: string | undefined): Promise<CacheResult<Of, Value>> => {
     const enough = (found: EntryMetadata): boolean => stateOutside(subject.id, found) !== 'expired'
-    const found = await within(clock, waitForMs, obtain(subject, { purpose: 'cold', consumer, enough }))
-    const now = clock.now()
-    return resultOf(subject, found, stateOf(found.entry, now), now, consumer)
+    try {
+      const found = await within(clock, waitForMs, obtain(subject, { purpose: 'cold', consumer, enough }))
+      const now = clock.now()
+      return resultOf(subject, found, stateOf(found.entry, now), now, consumer)
+    } catch (error) {
+      observer.onShortfall('failed', error)
+      throw error
+    }
   }
 
   const read: ReadThrough<Of, Value>['read'] = (subject, consumer) => {

@@ -19,6 +19,7 @@ import {
 import { type OpenUpstream, openAccounts } from '../provider/accounts.ts'
 import { maxProbePoints } from '../provider/client.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
+import { type Next, soonMs } from '../provider/next-upstream.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
@@ -52,8 +53,8 @@ export type UpstreamObserver = AccountObserver &
     readonly ofFallback?: ((name: string) => Omit<AccountObserver, 'loaded'>) | undefined
     /** A cell was loaded. @param upstream its name; undefined where there is one */
     onLoaded?(upstream: string | undefined): void
-    /** From now on what is asked for is loaded from another upstream; not called for the first one at a start. */
-    onUpstreamInUse?(upstream: string): void
+    /** From now on another one of several upstreams loads, or none; not called for the first one at a start. */
+    onNextUpstream?(next: Next<Pick<OpenUpstream, 'name'>>): void
   }
 
 export type UpstreamParts = Pick<AccountParts, 'clock' | 'instances'> & {
@@ -191,10 +192,11 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   const demandPerDay = (): number => (fleet.wanted * protocol.weightPerCell * utcDayMs) / policy.periodMs()
+  /** The upstream whose stretch and runs are in effect: what nobody waits for leaves a full minute alone. */
   let inUse = accounts.all[0] as OpenUpstream
-  // The stretch in effect: that of the upstream in use. Freshness has a maximum.
+  // Freshness has a maximum.
   const computeStretch = (): number => {
-    inUse = accounts.inUse(demandPerDay())
+    inUse = accounts.next(soonMs).upstream ?? (accounts.all[0] as OpenUpstream)
     return Math.min(inUse.account.budget.stretch(demandPerDay()), policy.maxStretch())
   }
   const stretch = createStretch(computeStretch, clock)
@@ -335,14 +337,14 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, runs, pinned: pinnedNow }
   }
 
-  let reported = inUse
-  const reportUpstreamInUse = (): void => {
+  let reported: OpenUpstream | undefined = inUse
+  const reportNext = (): void => {
     if (!hasSeveral) return
     stretch.renew()
-    stretch.current()
-    if (inUse === reported) return
-    reported = inUse
-    observer.onUpstreamInUse?.(inUse.name ?? '')
+    const next = accounts.next(soonMs)
+    if (next.upstream === reported) return
+    reported = next.upstream
+    observer.onNextUpstream?.(next)
   }
 
   let isTicking = false
@@ -351,7 +353,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     await heartbeat.sendIfDue()
     refreshAheadIfDue()
     for (const probe of probes) probe()
-    reportUpstreamInUse()
+    reportNext()
   }
   const endTicks = every(clock, tickEveryMs, () => {
     if (isTicking) return
@@ -472,8 +474,6 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     account,
     /** All upstreams, in their order. */
     accounts,
-    /** The upstream that loads what is asked for now. */
-    inUse: (): OpenUpstream => accounts.inUse(demandPerDay()),
     /** The cells that were loaded for each key. */
     loads,
     /** Reads runs, budget, purges and cached timelines before the first request; bounded in time. */

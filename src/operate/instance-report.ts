@@ -4,7 +4,6 @@
 import { hostname } from 'node:os'
 import * as z from 'zod'
 import { stoppedReport } from '../cache/heartbeat.ts'
-import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
 import { version } from '../common/version.ts'
@@ -90,23 +89,12 @@ export const readReport = (written: string | undefined): InstanceReport | undefi
   }
 }
 
-const outageCountsForMs = 15 * minuteMs
-
-/** Those that are on. An instance without demand does not see the end of an outage of the provider: one without a failure of late is left out. */
-export const recentOutages = (outages: Pick<Outages, 'open'>, clock: Clock): ReturnType<Outages['open']> =>
-  outages
-    .open()
-    .filter(
-      ({ outage, failedAt }) => outage !== 'provider' || Math.abs(clock.now() - failedAt) < outageCountsForMs,
-    )
-
 export type SelfReport = () => InstanceReport
 
 export const createSelfReport = ({
   phase,
   reload,
   outages,
-  met,
   circuit,
   history,
   clock,
@@ -114,8 +102,6 @@ export const createSelfReport = ({
   readonly phase: () => Phase
   readonly reload: Pick<Reload, 'hash'>
   readonly outages: Pick<Outages, 'open'>
-  /** Those that consumers meet: none of the provider while another upstream loads. */
-  readonly met: Pick<Outages, 'open'>
   readonly circuit: () => BreakerState
   readonly history: History
   readonly clock: Clock
@@ -123,7 +109,7 @@ export const createSelfReport = ({
   const startedAt = clock.now()
   const host = hostname()
   return () => {
-    const ofProvider = recentOutages(outages, clock).find(({ outage }) => outage === 'provider')
+    const open = outages.open()
     return {
       host,
       pid: process.pid,
@@ -134,9 +120,9 @@ export const createSelfReport = ({
       requestsPerSecond: history.newest().requestsPerSecond,
       hitShare: history.recentHitShare(),
       memoryBytes: process.memoryUsage.rss(),
-      providerOutage: ofProvider?.code ?? null,
+      providerOutage: open.find(({ outage }) => outage === 'provider')?.code ?? null,
       circuit: circuit(),
-      outages: recentOutages(met, clock).map(({ outage, since }) => ({ outage, since })),
+      outages: open.map(({ outage, since }) => ({ outage, since })),
       recentErrors: history.recentErrors(),
       seenAt: clock.now(),
     }

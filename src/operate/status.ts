@@ -33,7 +33,7 @@ import type {
 import { upstreamStatuses } from './upstream-status.ts'
 
 export type StatusParts = {
-  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account' | 'accounts' | 'inUse'>
+  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account' | 'accounts'>
   readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
   readonly dayUsage: () => Promise<DayUsage>

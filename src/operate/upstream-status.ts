@@ -12,11 +12,9 @@ import type { StatusReport } from './listener/status-report.ts'
 
 type UpstreamStatus = StatusReport['upstreams'][number]
 
-export const upstreamStatuses = ({
-  accounts,
-  inUse,
-}: Pick<Upstream, 'accounts' | 'inUse'>): UpstreamStatus[] =>
-  accounts.all.flatMap(({ name, account: { breaker, budget, lastRequests } }) => {
+export const upstreamStatuses = ({ accounts }: Pick<Upstream, 'accounts'>): UpstreamStatus[] => {
+  const next = accounts.next().upstream
+  return accounts.all.flatMap(({ name, account: { breaker, budget, lastRequests } }) => {
     if (name === undefined) return []
     const { state, openUntil } = breaker.state()
     const { successAt, failure } = lastRequests
@@ -24,7 +22,7 @@ export const upstreamStatuses = ({
     return [
       {
         name,
-        inUse: inUse().name === name,
+        inUse: next?.name === name,
         circuit: state,
         retryAt: isoOrNull(openUntil ?? spending.closedUntil),
         lastSuccessAt: isoOrNull(successAt),
@@ -33,6 +31,7 @@ export const upstreamStatuses = ({
       },
     ]
   })
+}
 
 /** What the store knows of the upstreams of a configuration. @throws StoreError */
 export const upstreamStatusesOfStore = async (

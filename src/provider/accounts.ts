@@ -6,6 +6,7 @@ import { type UpstreamConfig, upstreamsIn } from '../config/upstreams.ts'
 import type { Cell } from '../weather/cell.ts'
 import { type Account, type AccountObserver, type AccountParts, openAccount } from './account.ts'
 import { createFailover } from './failover.ts'
+import { createNextUpstream } from './next-upstream.ts'
 import type { ModelRun } from './protocol.ts'
 import type { Urgency } from './queue.ts'
 
@@ -80,8 +81,8 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
       : <Result>(_: Cell, __: Urgency, ask: (upstream: OpenUpstream) => Promise<Result>) => ask(only),
     expedite: failover?.expedite ?? provider.expedite,
     heldBack: failover?.heldBack ?? provider.heldBack,
-    /** The upstream that loads what is asked for now. @param demandPerDay the weight of a day's demand */
-    inUse: (demandPerDay: number): OpenUpstream => failover?.inUse(demandPerDay) ?? only,
+    /** The upstream that would load what is asked for now, or why none would. */
+    next: createNextUpstream(all, clock),
     /** The model runs that decide on entries of an upstream. */
     runsOf: (name: string | undefined): readonly ModelRun[] =>
       (name === undefined ? first : byName.get(name))?.account.runs?.recent() ?? noRuns,

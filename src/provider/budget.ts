@@ -227,6 +227,14 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts) => {
       )
     },
     closedUntil,
+    /** When one more cell may have room, ms since the epoch, by the spending as last known; null where it has room now. */
+    roomAt: (purpose: Purpose): number | null => {
+      const now = clock.now()
+      const full = windowsAround(settings.limits, now, 0)
+        .map(window => boundedFor(purpose, window, settings, unit, now))
+        .filter(window => ledger.used(window) + unit > window.limit)
+      return full.length === 0 && closedUntil() === null ? null : retryAtFor(full, !ledger.shared())
+    },
     /**
      * Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget,
      * or the store is back.

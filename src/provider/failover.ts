@@ -1,14 +1,14 @@
 // Which upstream loads a cell: the first one that can. The next one is asked only after the one before has refused or failed, never
 // beside it. One whose circuit is not closed is left out, so that nothing but its probe is sent there, and so is one that refused
-// the cell a while ago. accounts.ts opens the upstreams.
+// the cell a while ago. accounts.ts opens the upstreams, next-upstream.ts says which one would load now.
 
 import { after, type Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Breaker } from './breaker.ts'
-import type { Budget } from './budget.ts'
 import type { Provider } from './client.ts'
 import { OutOfBudgetError, ProviderError, type ProviderErrorCode, ShareUsedUpError } from './errors.ts'
+import { soonMs } from './next-upstream.ts'
 import type { Urgency } from './queue.ts'
 
 /** An upstream as far as the choice needs it. */
@@ -17,7 +17,6 @@ export type FailoverUpstream = {
   readonly account: {
     readonly provider: Pick<Provider, 'expedite' | 'heldBack'>
     readonly breaker: Pick<Breaker, 'state'>
-    readonly budget: Pick<Budget, 'closedUntil' | 'stretch'>
   }
 }
 
@@ -28,8 +27,6 @@ export type FailoverOptions = {
   readonly refusedForMs: number
 }
 
-// What nobody waits for is loaded when the minute is over: another upstream would answer for the rest of an hour or a run.
-const soonMs = 65_000
 const leastWaitMs = 20
 const maxRefused = 10_000
 
@@ -127,17 +124,6 @@ export const createFailover = <Upstream extends FailoverUpstream>(
       }
       return soonest && mayWait(soonest, urgency, queueForMs) ? undefined : soonest
     },
-    /**
-     * The upstream that loads what is asked for now: the first whose circuit is closed, and whose budget is open and lasts
-     * for this demand of a day; the first one where none is.
-     */
-    inUse: (demandPerDay: number): Upstream =>
-      upstreams.find(
-        upstream =>
-          isClosed(upstream) &&
-          upstream.account.budget.closedUntil() === null &&
-          Number.isFinite(upstream.account.budget.stretch(Math.max(demandPerDay, 1))),
-      ) ?? upstreams[0],
   }
 }
 

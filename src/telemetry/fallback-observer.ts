@@ -1,36 +1,64 @@
-// What happens at a fallback, in metrics and log lines that have its name. An outage is one of the first upstream, or of all that
-// a cell was tried at; the counts of what is loaded for each key are those of all upstreams (gateway.ts).
+// What happens at one of several upstreams, in metrics and log lines that have its name. The counts of what is loaded for each key
+// are those of all upstreams (gateway.ts), and so are outages.
 
 import { isoOf } from '../common/calendar.ts'
 import type { AccountObserver } from '../provider/account.ts'
+import type { BreakerState } from '../provider/breaker.ts'
 import type { Log } from './log.ts'
 import type { createOddValues } from './odd-values.ts'
+import type { Outages } from './outages.ts'
 import type { UpstreamMetrics } from './upstream-metrics.ts'
 
 const nothing = (): void => {}
 
+/** A line when a circuit opens, with the last failure, and one when it is closed again; none for failed probes in between. */
+export const createCircuitLines = (log: Log, upstream: string | undefined) => {
+  let isClosed = true
+  let failure: { readonly code: string; readonly reason: string } | undefined
+  return {
+    failed: (code: string, reason: string): void => {
+      failure = { code, reason }
+    },
+    breaker: (state: BreakerState): void => {
+      if (isClosed === (state === 'closed')) return
+      isClosed = state === 'closed'
+      if (isClosed) log.info({ upstream }, 'circuit to an upstream closed')
+      else log.warn({ upstream, ...failure }, 'circuit to an upstream opened')
+    },
+  }
+}
+
 export const createFallbackObserver =
-  (metrics: Pick<UpstreamMetrics, 'request'>, log: Log, oddValues: ReturnType<typeof createOddValues>) =>
-  (upstream: string): Omit<AccountObserver, 'loaded'> => ({
-    request: outcome => metrics.request(upstream, outcome),
-    refused: nothing,
-    odd: oddValues(upstream),
-    newRun: ({ initialisedAt, availableAt }) =>
-      log.info(
-        { upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) },
-        'newer model run',
-      ),
-    runsUnknown: reason =>
-      log.warn({ upstream, reason }, 'model runs are not known, the usual interval is assumed'),
-    // The budget of the first upstream is counted in the same store.
-    storeAway: nothing,
-    storeBack: nothing,
-    reopened: closedUntil => {
-      if (closedUntil !== null)
-        log.warn({ upstream, closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
-    },
-    breaker: state => {
-      if (state === 'open') log.warn({ upstream }, 'circuit to a fallback opened')
-      else if (state === 'closed') log.info({ upstream }, 'circuit to a fallback closed')
-    },
-  })
+  (
+    metrics: Pick<UpstreamMetrics, 'request'>,
+    log: Log,
+    outages: Pick<Outages, 'requested'>,
+    oddValues: ReturnType<typeof createOddValues>,
+  ) =>
+  (upstream: string): Omit<AccountObserver, 'loaded'> => {
+    const circuit = createCircuitLines(log, upstream)
+    return {
+      request: (outcome, _points, _ms, reason) => {
+        metrics.request(upstream, outcome)
+        if (reason !== undefined) circuit.failed(outcome, reason)
+        outages.requested(reason === undefined ? undefined : { code: outcome, reason })
+      },
+      refused: nothing,
+      odd: oddValues(upstream),
+      newRun: ({ initialisedAt, availableAt }) =>
+        log.info(
+          { upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) },
+          'newer model run',
+        ),
+      runsUnknown: reason =>
+        log.warn({ upstream, reason }, 'model runs are not known, the usual interval is assumed'),
+      // The budget of the first upstream is counted in the same store.
+      storeAway: nothing,
+      storeBack: nothing,
+      reopened: closedUntil => {
+        if (closedUntil !== null)
+          log.warn({ upstream, closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
+      },
+      breaker: circuit.breaker,
+    }
+  }

@@ -3,7 +3,7 @@
 
 import type { UpstreamObserver } from '../cache/upstream.ts'
 import type { LiveCatalogueOptions } from '../catalogue/live-catalogue.ts'
-import { isoOf } from '../common/calendar.ts'
+import { isoOf, isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
 import { redactedUrls } from '../common/redacted-url.ts'
@@ -12,7 +12,7 @@ import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import { countCells } from '../weather/cell-set.ts'
-import { createFallbackObserver } from './fallback-observer.ts'
+import { createCircuitLines, createFallbackObserver } from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { createOddValues } from './odd-values.ts'
@@ -167,6 +167,8 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     },
   }
 
+  const [firstName] = metrics.upstreams.names
+  const circuit = createCircuitLines(log, firstName)
   const upstream: Omit<UpstreamObserver, 'loaded'> = {
     onRead: metrics.cacheRead,
     onCollapsed: metrics.cacheCollapsed,
@@ -181,6 +183,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       const fields = { code, reason: messageOf(error), cell, purpose }
       warnSeldom(`refresh ${code}`, fields, 'refresh failed; the older timeline stays in use')
     },
+    onShortfall: outages.shortfall,
     onSharedTierFailure: (step, error) => {
       metrics.sharedTierFailed(step)
       outages.sharedTierFailed(step)
@@ -202,6 +205,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),
     request: (outcome, points, ms, reason) => {
       metrics.providerRequest(outcome, points, ms)
+      if (reason !== undefined) circuit.failed(outcome, reason)
       // Requests of operators load no points for the cache.
       if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
     },
@@ -220,17 +224,23 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       log.warn({ closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
     },
     breaker: state => {
-      outages.breaker(state)
       log.debug({ state }, 'circuit to the provider')
+      // Where there is one upstream, the lines of the outage say it.
+      if (firstName !== undefined) circuit.breaker(state)
     },
     onLoaded: name => {
       if (name !== undefined) metrics.upstreams.loaded(name)
     },
-    onUpstreamInUse: name => {
-      const level = name === metrics.upstreams.names[0] ? 'info' : 'warn'
-      log[level]({ upstream: name }, 'what is asked for is loaded from another upstream now')
+    onNextUpstream: next => {
+      if (next.upstream) {
+        const { name } = next.upstream
+        const sentence = 'what is asked for is loaded from another upstream now'
+        return log[name === firstName ? 'info' : 'warn']({ upstream: name }, sentence)
+      }
+      const { code, until } = next
+      log.warn({ code, until: isoOrNull(until) }, 'no upstream loads what is asked for now')
     },
-    ofFallback: createFallbackObserver(metrics.upstreams, log, oddValues),
+    ofFallback: createFallbackObserver(metrics.upstreams, log, outages, oddValues),
   }
 
   return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }

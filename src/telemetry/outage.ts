@@ -43,12 +43,14 @@ export type Outage = {
   isOn(): boolean
   /** Undefined while it is not on. */
   state(): OutageState | undefined
-  /** Nothing while it is on. */
-  begin(cause: Cause): void
+  /** Nothing while it is on. @param since the first failure, ms since the epoch; now where absent */
+  begin(cause: Cause, since?: number): void
   /** Writes a cause that it did not have yet; nothing while it is not on. */
   further(cause: Cause): void
   /** Counts a failure by its code, and for its cell; nothing while it is not on. */
   failed(code: string, cell?: FailingCell): void
+  /** A consumer meets it now; nothing while it is not on. */
+  met(): void
   /** Nothing while it is not on. @param fields more of the last line */
   end(fields?: Fields): void
   /** Call at least once a second: writes the line of a minute that is over. */
@@ -111,21 +113,21 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
       const { cause, since, failedAt, whole } = running
       return { ...cause, since, failedAt, failures: whole.failures, ...noticedSince(whole.before) }
     },
-    begin: ({ code, reason }) => {
+    begin: ({ code, reason }, since = clock.now()) => {
       if (running) return
       const now = clock.now()
       const cause = { code, reason }
       running = {
         cause,
         reported: new Set([kindOf(cause)]),
-        since: now,
+        since,
         failedAt: now,
         reportedAt: now,
         whole: noCounts(),
         minute: noCounts(),
         cells: new Map(),
       }
-      write('begins', cause)
+      write('begins', { ...cause, ...(since < now && { since: isoOf(since) }) })
       changed?.()
     },
     further: cause => {
@@ -146,6 +148,9 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
       if (known) known.usableUntil = cell.usableUntil
       else if (cells.size < maxCells)
         cells.set(cell.cell, { failingSince: clock.now(), usableUntil: cell.usableUntil })
+    },
+    met: () => {
+      if (running) running.failedAt = clock.now()
     },
     end: (fields = {}) => {
       if (!running) return

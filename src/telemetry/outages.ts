@@ -1,11 +1,12 @@
 // When an outage of the provider or of the store begins and ends, and which failures belong to it and get no line of their
-// own. The provider's begins with an open circuit or with failed loads in a row; the store's with the first part that can't
-// reach it. outage.ts makes the lines.
+// own. The provider's is what consumers meet: it begins with the first answer that failed for want of weather, or was stale and
+// could not be refreshed, and ends when any upstream gives weather. The store's begins with the first part that can't reach it.
 
 import type { LoadFailure } from '../cache/read-through.ts'
+import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
-import type { BreakerState } from '../provider/breaker.ts'
+import type { Next } from '../provider/next-upstream.ts'
 import type { Log } from './log.ts'
 import { type Cause, createOutage, type Noticed, type Outage, type OutageState } from './outage.ts'
 
@@ -17,9 +18,10 @@ type OutageName = 'provider' | 'store'
 type OpenOutage = OutageState & { readonly outage: OutageName }
 
 export type Outages = {
-  /** A request for weather to the provider ended. @param cause why it brought none */
+  /** A request for weather to any upstream ended. @param cause why it brought none */
   requested(cause: Cause | undefined): void
-  breaker(state: BreakerState): void
+  /** A read failed, or had something stale that is not being refreshed, because of an earlier failure. */
+  shortfall(met: 'failed' | 'stale', error: unknown): void
   /** True when the failure belongs to an outage, which counts it. */
   loadFailed(failure: LoadFailure): boolean
   storeAway(part: StorePart, reason: string): void
@@ -45,24 +47,33 @@ const levels = {
   'is over': 'info',
 } as const
 
-// Of loads, without a success in between.
+// Of loads that consumers met, without a success in between.
 const failuresInARow = 3
 const tickEveryMs = 1_000
-// A limit that is used up is no outage: it ends at an instant that is known.
+// Failures that are further apart belong to different outages. Without demand nothing is loaded that could end one.
+const quietForMs = 15 * minuteMs
 const limited = 'provider_limited'
+const ofShare = 'key_share_used_up'
 const storeCode = 'store_unavailable'
+// They say something of one cell.
+const ofCell: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 // Failures of a request that waits for the provider, beside those with a code of the provider.
 const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
+const isOfWeather = (code: string): boolean => code.startsWith('provider_') || ofWaiting.has(code)
 
-/**
- * @param staleReads how many answers were stale since the start
- * @param onProvider called when an outage of the provider begins or ends
- */
+export type OutageParts = {
+  /** How many answers were stale since the start. */
+  readonly staleReads: () => number
+  /** What is left of the upstream that would load what is asked for now; `none` where none would. */
+  readonly room: () => Next<unknown>['room']
+  /** Called when an outage of the provider begins or ends. */
+  readonly onProvider?: () => void
+}
+
 export const openOutages = (
   log: Log,
   clock: Clock,
-  staleReads: () => number,
-  onProvider: () => void = () => {},
+  { staleReads, room, onProvider = () => {} }: OutageParts,
 ): Outages => {
   let errors = 0
   const noticed = (): Noticed => ({ stale: staleReads(), errors })
@@ -81,41 +92,68 @@ export const openOutages = (
     })
   const provider = outageOf('provider')
   const store = outageOf('store')
-  let circuit: BreakerState = 'closed'
   let inARow = 0
-  // Since the last success.
+  // Since the last success: the first request that failed, and what consumers met.
   let firstFailure: Cause | undefined
+  let shortfalls: { readonly cause: Cause; readonly firstAt: number; lastAt: number } | undefined
   const away = new Set<StorePart>()
   let ended: Readonly<Record<string, unknown>> = {}
+
+  // A used-up share is a matter of one key, unless what is left is a reserve.
+  const isWithoutRoom = (code: string): boolean =>
+    code === ofShare ? room() !== 'any' : !ofCell.has(code) && room() === 'none'
+  const isQuiet = (at: number): boolean => Math.abs(clock.now() - at) >= quietForMs
+  const noteShortfall = (cause: Cause): void => {
+    const now = clock.now()
+    if (!shortfalls || isQuiet(shortfalls.lastAt)) {
+      shortfalls = { cause, firstAt: now, lastAt: now }
+      inARow = 0
+    }
+    shortfalls.lastAt = now
+  }
+  const begin = (): void => {
+    if (shortfalls) provider.begin(firstFailure ?? shortfalls.cause, shortfalls.firstAt)
+  }
+  const endProvider = (): void => {
+    inARow = 0
+    firstFailure = undefined
+    shortfalls = undefined
+    provider.end()
+  }
+  // Nobody has met it for long, and it would be over for whoever asks.
+  const endIfQuiet = (): void => {
+    const on = provider.state()
+    if (on && isQuiet(on.failedAt) && room() !== 'none') endProvider()
+  }
   const ticking = setInterval(() => {
+    endIfQuiet()
     provider.tick()
     store.tick()
   }, tickEveryMs).unref()
 
   return {
     requested: cause => {
-      if (cause) {
-        if (cause.code === limited) return
-        firstFailure ??= cause
-        provider.further(cause)
-        return
-      }
-      inARow = 0
-      firstFailure = undefined
-      // A probe that succeeds closes the circuit right after this.
-      if (circuit === 'closed') provider.end()
+      if (!cause) return endProvider()
+      if (cause.code === limited) return
+      firstFailure ??= cause
+      provider.further(cause)
     },
-    breaker: state => {
-      circuit = state
-      if (state === 'open')
-        provider.begin(firstFailure ?? { code: 'provider_circuit_open', reason: 'the circuit was opened' })
-      if (state === 'closed') provider.end()
-    },
-    loadFailed: ({ id, error, usableUntil }) => {
+    shortfall: (met, error) => {
       const cause = causeOf(error)
-      if (!provider.isOn() && cause.code !== limited) {
+      if (!isOfWeather(cause.code) && cause.code !== ofShare) return
+      // A budget that is short of room keeps what is left for reads that fail without it.
+      if (met === 'stale' && cause.code === limited) return
+      if (provider.isOn()) return provider.met()
+      if (ofCell.has(cause.code)) return
+      noteShortfall(cause)
+      if (isWithoutRoom(cause.code)) begin()
+    },
+    loadFailed: ({ id, error, purpose, usableUntil }) => {
+      const cause = causeOf(error)
+      if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
+        noteShortfall(cause)
         inARow += 1
-        if (inARow >= failuresInARow) provider.begin(firstFailure ?? cause)
+        if (inARow >= failuresInARow || isWithoutRoom(cause.code)) begin()
       }
       provider.failed(cause.code, { cell: id, usableUntil })
       return provider.isOn()
@@ -141,15 +179,15 @@ export const openOutages = (
       if (!(error instanceof AbohawaError)) return false
       const { code } = error
       if (code === storeCode) store.failed(code)
-      return code === storeCode
-        ? store.isOn()
-        : provider.isOn() && (code.startsWith('provider_') || ofWaiting.has(code))
+      return code === storeCode ? store.isOn() : provider.isOn() && isOfWeather(code)
     },
-    open: () =>
-      Object.entries({ provider, store }).flatMap(([outage, { state }]) => {
+    open: () => {
+      endIfQuiet()
+      return Object.entries({ provider, store }).flatMap(([outage, { state }]) => {
         const on = state()
         return on ? [{ outage: outage as OutageName, ...on }] : []
-      }),
+      })
+    },
     close: () => clearInterval(ticking),
   }
 }

@@ -1,7 +1,8 @@
 // The metrics of several upstreams, by their names, and what is counted over all of them. Where there is one, those by name are
-// without series but the one in use, which is 0: the series of the provider are those of the first upstream in either case.
+// without series but the one in use: the series of the provider are those of the first upstream in either case.
 
 import type { OpenUpstream } from '../provider/accounts.ts'
+import type { Next } from '../provider/next-upstream.ts'
 import { ranges } from '../weather/ranges.ts'
 import type { Counters } from './counters.ts'
 import { pairs, providerFailures } from './label-values.ts'
@@ -15,8 +16,8 @@ export type WatchedUpstreams = {
       readonly name: string | undefined
       readonly account: Pick<OpenUpstream['account'], 'breaker' | 'budget'>
     }[]
+    next(): Next<Pick<OpenUpstream, 'name'>>
   }
-  inUse(): { readonly name: string | undefined }
 }
 
 /** @param names of the upstreams, the first one first; none where there is one */
@@ -49,8 +50,12 @@ export const createUpstreamMetrics = (
   )
   gauge(
     'abohawa_upstream_in_use',
-    'Which upstream loads what is asked for now: 0 for the first, 1 for the first fallback and so on.',
-    () => Math.max(0, names.indexOf(watched?.inUse().name ?? '')),
+    'Which upstream would load what is asked for now: 0 for the first, 1 for the first fallback and so on, -1 for none.',
+    () => {
+      const next = watched?.accounts.next()
+      if (next && !next.upstream) return -1
+      return Math.max(0, names.indexOf(next?.upstream?.name ?? ''))
+    },
   )
   gaugeBy(
     'upstream',

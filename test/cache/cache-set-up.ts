@@ -94,6 +94,7 @@ export const partsOn = (
       onCollapsed: () => {},
       onShareUsedUp: () => {},
       onLoadFailure: ({ error, purpose }) => purpose !== 'cold' && failed.push(error),
+      onShortfall: () => {},
     },
     ...given,
   }

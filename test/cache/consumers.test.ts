@@ -48,6 +48,7 @@ const setUp = (t: Test) => {
         onCollapsed: () => {},
         onShareUsedUp: purpose => usedUp.push(purpose),
         onLoadFailure: failure => loadFailures.push(failure),
+        onShortfall: () => {},
       },
     },
     10_000,

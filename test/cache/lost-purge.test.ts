@@ -24,7 +24,8 @@ const grid = createGrid(0.1)
 const [dhaka, khulna] = [grid.cellOf(23.71, 90.41), grid.cellOf(22.8, 89.5)]
 const silent = Object.fromEntries(
   [
-    ...['onRead', 'onCollapsed', 'onLoadFailure', 'onSharedTierFailure', 'onEntryRefused', 'onHeartbeat'],
+    ...['onRead', 'onCollapsed', 'onLoadFailure', 'onShortfall', 'onSharedTierFailure'],
+    ...['onEntryRefused', 'onHeartbeat'],
     ...['request', 'refused', 'odd', 'loaded', 'onShareUsedUp', 'newRun', 'runsUnknown', 'breaker'],
     ...['storeAway', 'storeBack', 'reopened'],
   ].map(name => [name, () => {}]),

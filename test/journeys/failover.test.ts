@@ -81,23 +81,101 @@ t.test('while the first is away the second answers; then the first does again', 
   t.equal(await ask('24.9/91.9'), 'fallback-1', 'what the second gave stays until it is due')
 })
 
-t.test('the status page of consumers knows an outage when no upstream loads', async t => {
+const outagesOn = (gateway: TestGateway, clock: ReturnType<typeof manualClock>) => async () => {
+  // The status is made anew after five seconds.
+  clock.advance(6_000)
+  return (await sendRequest(`${gateway.apiUrl}/status.json`)).body.outages
+}
+
+t.test('an outage begins when no upstream loads, and ends with weather of any', async t => {
   const clock = manualClock()
   const { gateway, ask } = await setUp(t, { clock, env: { ABOHAWA_SERVER__STATUS_PAGE: 'true' } })
-  const outages = async () => {
-    clock.advance(6_000)
-    return (await sendRequest(`${gateway.apiUrl}/status.json`)).body.outages
-  }
+  const outages = outagesOn(gateway, clock)
   await first.steer({ fault: 'reset' })
   for (const place of places.slice(0, 3)) t.equal(await ask(place), 'fallback-1')
   t.strictSame(await outages(), [])
-  t.match((await sendRequest(`${gateway.opsUrl}/status`)).body, {
-    outages: [{ outage: 'provider' }],
-    instances: [{ providerOutage: 'provider_broke_off', outages: [] }],
+  const ofOperators = async () => (await sendRequest(`${gateway.opsUrl}/status`)).body
+  t.match(await ofOperators(), {
+    outages: [],
+    instances: [{ circuit: /open/, providerOutage: null, outages: [] }],
   })
-  await second.steer({ fault: 'reset' })
-  for (const place of places.slice(3)) t.equal((await gateway.get(pathOf(place))).status, 500)
+  const { text } = await sendRequest(`${gateway.opsUrl}/readyz`)
+  t.match(text, /circuit (?:half-)?open.*, fallback-1 loads/)
+  t.match(
+    gateway.logged.filter(({ msg }) => msg === 'circuit to an upstream opened'),
+    [{ level: 'warn', upstream: 'primary', code: 'provider_broke_off' }],
+  )
+  clock.advance(5 * 3_600_000)
+  const since = new Date(clock.now() - (clock.now() % 60_000)).toISOString()
+  await second.steer({ fault: 'minutely-limit' })
+  t.equal((await gateway.get(pathOf(places[3] ?? ''))).status, 500)
+  t.strictSame(await outages(), [{ of: 'weather', since }], 'and not when the first went away')
+  t.match(await ofOperators(), {
+    outages: [{ outage: 'provider' }],
+    instances: [{ providerOutage: String, outages: [{ outage: 'provider' }] }],
+    upstreams: [{ inUse: false }, { inUse: false }],
+  })
+  t.equal(await gateway.metric('abohawa_upstream_in_use'), -1)
+  await second.steer({ fault: 'none' })
+  clock.advance(2 * 60_000)
+  t.equal(upstreamOf(await gateway.get(pathOf(places[4] ?? ''))), 'fallback-1')
+  t.strictSame(await outages(), [])
+  clock.advance(60_000)
+  const [today] = (await sendRequest(`${gateway.apiUrl}/status.json`)).body.days
+  t.ok(today.outage_minutes.weather <= 3, String(today.outage_minutes.weather))
+})
+
+t.test('a spent budget is an outage to those whose answers fail for want of it', async t => {
+  const clock = manualClock()
+  const { gateway, ask } = await setUp(t, {
+    clock,
+    env: {
+      ABOHAWA_SERVER__STATUS_PAGE: 'true',
+      ABOHAWA_PROVIDER__FALLBACKS: fallbacks({ budget: { perMinute: null, perHour: 9, perDay: null } }),
+    },
+  })
+  const outages = outagesOn(gateway, clock)
+  await first.steer({ fault: 'reset' })
+  t.equal(await ask(places[0] ?? ''), 'fallback-1')
+  const answers = []
+  for (const place of places.slice(1)) answers.push((await gateway.get(pathOf(place))).status)
+  t.equal(answers.at(-1), 500)
   t.match(await outages(), [{ of: 'weather' }])
+  clock.advance(3_600_000)
+  t.equal(upstreamOf(await gateway.get(pathOf(places[5] ?? ''))), 'fallback-1')
+  t.strictSame(await outages(), [])
+})
+
+t.test('while the first has no room in its hour, metric, status and log name the second', async t => {
+  const { gateway, ask } = await setUp(t, {
+    env: { ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '9', ABOHAWA_PROVIDER__BUDGET__RESERVE: '0' },
+  })
+  const found = []
+  for (const place of places) found.push(await ask(place))
+  t.strictSame([found[0], found.at(-1)], ['primary', 'fallback-1'])
+  t.equal(await gateway.metric('abohawa_upstream_in_use'), 1)
+  const { upstreams } = (await sendRequest(`${gateway.opsUrl}/status`)).body
+  t.match(upstreams, [{ inUse: false }, { inUse: true }])
+  await until('the log says so', () =>
+    gateway.logged.some(
+      ({ msg, upstream }) => /another upstream now/.test(String(msg)) && upstream === 'fallback-1',
+    ),
+  )
+})
+
+t.test('refusals of the second among good loads of it are no outage', async t => {
+  const clock = manualClock()
+  const { gateway, ask } = await setUp(t, { clock })
+  await first.steer({ fault: 'reset' })
+  for (const place of places.slice(0, 2)) t.equal(await ask(place), 'fallback-1')
+  for (const place of places.slice(2, 5)) {
+    await second.steer({ fault: 'bad-request' })
+    t.equal((await gateway.get(pathOf(place))).status, 500)
+    await second.steer({ fault: 'none' })
+    clock.advance(11 * 60_000)
+    t.equal((await gateway.get(pathOf(place))).status, 200)
+  }
+  t.strictSame((await sendRequest(`${gateway.opsUrl}/status`)).body.outages, [])
 })
 
 for (const fault of [

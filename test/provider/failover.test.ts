@@ -1,4 +1,4 @@
-// Which of several upstreams is asked for a cell, in which order, and what their failures are together.
+// Which of several upstreams is asked for a cell, in which order, what their failures are together, and which one would load next.
 
 import t from 'tap'
 import type { BreakerState } from '../../src/provider/breaker.ts'
@@ -9,6 +9,7 @@ import {
   ShareUsedUpError,
 } from '../../src/provider/errors.ts'
 import { createFailover } from '../../src/provider/failover.ts'
+import { createNextUpstream, soonMs } from '../../src/provider/next-upstream.ts'
 import type { Urgency } from '../../src/provider/queue.ts'
 import type { Cell, CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -16,15 +17,18 @@ import { manualClock } from '../support/manual-clock.ts'
 const dhaka: Cell = { id: '23.8,90.4' as CellId, latitude: 23.8, longitude: 90.4 }
 const sylhet: Cell = { id: '24.9,91.9' as CellId, latitude: 24.9, longitude: 91.9 }
 
+/** `roomAt` as of the budget. */
+type State = { circuit: BreakerState; roomAt: { cold: number | null; refresh: number | null } }
+
 const setUp = (names = ['a', 'b', 'c']) => {
   const clock = manualClock()
   const asked: string[] = []
   const errors = new Map<string, () => Error>()
-  const state = new Map<string, { circuit: BreakerState; closedUntil: number | null; stretch: number }>()
+  const state = new Map<string, State>()
   const held = new Map<string, ShareUsedUpError>()
   const expedited: string[] = []
   const upstreamOf = (name: string) => {
-    const own = { circuit: 'closed' as BreakerState, closedUntil: null, stretch: 1 }
+    const own: State = { circuit: 'closed', roomAt: { cold: null, refresh: null } }
     state.set(name, own)
     return {
       name,
@@ -34,17 +38,17 @@ const setUp = (names = ['a', 'b', 'c']) => {
           heldBack: () => held.get(name),
         },
         breaker: { state: () => ({ state: own.circuit, openUntil: null }) },
-        budget: { closedUntil: () => own.closedUntil, stretch: () => own.stretch },
+        budget: { roomAt: (purpose: 'cold' | 'refresh') => own.roomAt[purpose] },
       },
     }
   }
   const [first, ...others] = names.map(upstreamOf)
   if (!first) throw new Error('no upstream')
   const failover = createFailover([first, ...others], { queueForMs: 200, refusedForMs: 600_000 }, clock)
+  const next = createNextUpstream([first, ...others], clock)
   return {
-    ...{ clock, errors, held, expedited, failover },
-    of: (name: string) =>
-      state.get(name) as { circuit: BreakerState; closedUntil: number | null; stretch: number },
+    ...{ clock, errors, held, expedited, failover, next },
+    of: (name: string) => state.get(name) as State,
     /** Who was asked for a cell, in order, and what came of it. */
     load: async (urgency: Urgency = 'cold', cell = dhaka) => {
       asked.length = 0
@@ -199,19 +203,31 @@ t.test('a key is held back exactly where a load for it ends without weather', as
       }
 })
 
-t.test('in use is the first that can load what is in demand, or the first', async t => {
-  const { of, failover } = setUp()
-  const inUse = () => failover.inUse(1_000).name
-  t.equal(inUse(), 'a')
+t.test('the first upstream with a closed circuit and room beyond its reserve loads next', async t => {
+  const { clock, of, next } = setUp()
+  const named = (withinMs?: number) => next(withinMs).upstream?.name
+  t.equal(named(), 'a')
   of('a').circuit = 'half-open'
-  t.equal(inUse(), 'b')
-  of('b').closedUntil = 1
-  t.equal(inUse(), 'c')
-  of('c').stretch = Number.POSITIVE_INFINITY
-  t.equal(inUse(), 'a', 'where none can')
+  t.equal(named(), 'b')
+  const inAMinute = clock.now() + soonMs
+  of('b').roomAt = { cold: inAMinute, refresh: inAMinute }
+  t.equal(named(), 'c', 'for want of a minute too')
+  t.equal(named(soonMs), 'b', 'unless that is waited for')
+  of('c').roomAt = { cold: null, refresh: inAMinute + 1 }
+  t.match(next(), { upstream: { name: 'c' }, room: 'reserve' })
   of('a').circuit = 'closed'
-  of('a').stretch = 5
-  t.equal(inUse(), 'a', 'a budget that runs short lasts by stretch')
+  t.equal(named(), 'a', 'which goes behind what has room for all')
+})
+
+t.test('where no upstream would load, the obstacle that ends first says why', async t => {
+  const { clock, of, next } = setUp(['a', 'b'])
+  const until = clock.now() + 3_600_000
+  of('a').circuit = 'open'
+  of('b').roomAt = { cold: until, refresh: until }
+  t.strictSame(next(), { upstream: undefined, room: 'none', code: 'provider_circuit_open', until: null })
+  of('a').circuit = 'closed'
+  of('a').roomAt = { cold: until + 1, refresh: until + 1 }
+  t.strictSame(next(soonMs), { upstream: undefined, room: 'none', code: 'provider_limited', until })
 })
 
 t.test('a queued cell is expedited wherever it is queued', async t => {

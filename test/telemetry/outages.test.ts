@@ -3,7 +3,8 @@
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { createSelfReport } from '../../src/operate/instance-report.ts'
-import { ProviderError } from '../../src/provider/errors.ts'
+import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors.ts'
+import type { Urgency } from '../../src/provider/queue.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -12,28 +13,43 @@ const setUp = (t: { teardown(fn: () => unknown): void }) => {
   const clock = manualClock()
   const lines: { msg: string; outage: string; code?: string; causes?: object; reconciled?: number }[] = []
   const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })
-  const outages = openOutages(log, clock, () => 0)
+  const next: { room: 'any' | 'reserve' | 'none' } = { room: 'any' }
+  const outages = openOutages(log, clock, { staleReads: () => 0, room: () => next.room })
   t.teardown(outages.close)
   const told = () => lines.map(({ outage, msg }) => `${outage}: ${msg}`)
-  const fail = (code: ConstructorParameters<typeof ProviderError>[0], id = 'a') =>
-    outages.loadFailed({ id, purpose: 'refresh', error: new ProviderError(code, 'x'), usableUntil: null })
-  return { clock, lines, outages, told, fail }
+  const fail = (code: ProviderErrorCode, id = 'a', purpose: Urgency = 'refresh') =>
+    outages.loadFailed({ id, purpose, error: new ProviderError(code, 'x'), usableUntil: null })
+  const meet = (met: 'failed' | 'stale', code: ProviderErrorCode) =>
+    outages.shortfall(met, new ProviderError(code, 'x'))
+  return { clock, lines, next, outages, told, fail, meet }
 }
 const cause = { code: 'provider_timeout', reason: 'no answer' }
 
-t.test('an open circuit begins it with the first failure as cause, a closed one ends it', async t => {
-  const { lines, outages, told, fail } = setUp(t)
+t.test('it begins with the first answer that failed, and ends with weather of any upstream', async t => {
+  const { clock, lines, next, outages, told, meet } = setUp(t)
   outages.requested(cause)
   outages.requested({ code: 'provider_failing', reason: 'later' })
-  outages.breaker('open')
-  t.ok(fail('provider_circuit_open'))
-  outages.breaker('half-open')
+  const since = clock.now()
+  meet('failed', 'provider_timeout')
+  clock.advance(5_000)
+  t.strictSame(told(), [], 'an upstream would load the next one')
+  next.room = 'none'
+  meet('stale', 'provider_circuit_open')
+  t.match(outages.open(), [{ outage: 'provider', since, ...cause }])
+  clock.advance(5_000)
   outages.requested(undefined)
-  t.strictSame(told(), ['provider: outage begins'], 'until the circuit is closed')
-  outages.breaker('closed')
   t.strictSame(told(), ['provider: outage begins', 'provider: outage is over'])
-  t.match(lines[0], cause)
-  t.strictSame(lines[1]?.causes, { provider_circuit_open: 1 })
+  t.match(lines, [{ ...cause, since: new Date(since).toISOString() }, { seconds: 10 }])
+})
+
+t.test('an open circuit is no outage while consumers meet nothing of it', async t => {
+  const { next, outages, told, fail } = setUp(t)
+  next.room = 'none'
+  outages.requested(cause)
+  for (let i = 0; i < 5; i++) t.notOk(fail('provider_circuit_open', 'a', 'refresh_ahead'))
+  t.strictSame(told(), [])
+  t.ok(fail('provider_circuit_open', 'a', 'refresh'))
+  t.strictSame(told(), ['provider: outage begins'])
 })
 
 t.test('three failed loads in a row begin one, but not used-up limits', async t => {
@@ -49,6 +65,40 @@ t.test('three failed loads in a row begin one, but not used-up limits', async t 
   t.strictSame(told(), ['provider: outage begins'])
   outages.requested(undefined)
   t.strictSame(told().slice(1), ['provider: outage is over'])
+})
+
+t.test('limits that are used up are one where answers fail for want of them', async t => {
+  const { next, outages, told, meet } = setUp(t)
+  meet('failed', 'provider_limited')
+  next.room = 'none'
+  meet('stale', 'provider_limited')
+  t.strictSame(told(), [], 'what is stale leaves them what is left')
+  meet('failed', 'provider_limited')
+  t.match(outages.open(), [{ code: 'provider_limited' }])
+})
+
+t.test('a used-up share of a key is one where what is left is a reserve', async t => {
+  const { next, outages, meet } = setUp(t)
+  for (let i = 0; i < 9; i++) meet('failed', 'key_share_used_up')
+  t.strictSame(outages.open(), [])
+  next.room = 'reserve'
+  meet('failed', 'provider_timeout')
+  t.strictSame(outages.open(), [])
+  meet('failed', 'key_share_used_up')
+  t.match(outages.open(), [{ outage: 'provider' }])
+})
+
+t.test('failures hours apart are not one outage', async t => {
+  const { clock, next, outages, told, fail, meet } = setUp(t)
+  for (let i = 0; i < 5; i++) {
+    fail('provider_refused')
+    meet('failed', 'provider_refused')
+    clock.advance(3_600_000)
+  }
+  t.strictSame(told(), [])
+  next.room = 'none'
+  meet('failed', 'provider_failing')
+  t.match(outages.open(), [{ since: clock.now() }])
 })
 
 t.test('the store is away once, whoever can’t reach it, and back with the last', async t => {
@@ -72,7 +122,7 @@ t.test('the store is away once, whoever can’t reach it, and back with the last
 })
 
 t.test('a 500 belongs to the outage that caused it, and to no other', async t => {
-  const { lines, outages } = setUp(t)
+  const { lines, outages, fail } = setUp(t)
   const ofStore = new AbohawaError('store_unavailable', 'x')
   const ofProvider = new AbohawaError('provider_circuit_open', 'x')
   t.notOk(outages.answered500(ofStore))
@@ -80,17 +130,17 @@ t.test('a 500 belongs to the outage that caused it, and to no other', async t =>
   t.ok(outages.answered500(ofStore))
   t.notOk(outages.answered500(ofProvider))
   t.notOk(outages.answered500(new TypeError('x')))
-  outages.breaker('open')
+  for (let i = 0; i < 3; i++) fail('provider_failing')
   t.ok(outages.answered500(ofProvider))
   t.ok(outages.answered500(new AbohawaError('waited_too_long', 'x')))
   outages.storeBack('redis')
-  outages.breaker('closed')
+  outages.requested(undefined)
   t.match(lines.at(-2), { outage: 'store', errors: 5 })
   t.match(lines.at(-1), { outage: 'provider', errors: 2 })
 })
 
-t.test('an instance whose loads stopped does not report an outage for ever', async t => {
-  const { clock, outages, fail } = setUp(t)
+t.test('an outage that nobody meets any more is over once an upstream would load', async t => {
+  const { clock, next, outages, told, fail, meet } = setUp(t)
   const self = createSelfReport({
     reload: { hash: () => 'x' },
     phase: () => 'ready',
@@ -101,7 +151,6 @@ t.test('an instance whose loads stopped does not report an outage for ever', asy
     } as never,
     circuit: () => 'closed',
     outages,
-    met: outages,
     clock,
   })
   t.equal(self().providerOutage, null)
@@ -110,10 +159,16 @@ t.test('an instance whose loads stopped does not report an outage for ever', asy
   clock.advance(14 * 60_000)
   fail('provider_failing', 'd')
   clock.advance(14 * 60_000)
-  t.equal(self().providerOutage, 'provider_failing', 'as long as loads fail')
+  meet('failed', 'provider_failing')
+  clock.advance(14 * 60_000)
+  t.equal(self().providerOutage, 'provider_failing', 'as long as answers fail')
+  next.room = 'none'
   clock.advance(60_000)
-  t.equal(self().providerOutage, null)
-  t.equal(outages.open().length, 1, 'it is on all the same')
+  t.match(self(), { providerOutage: 'provider_failing', outages: [{ outage: 'provider' }] })
+  next.room = 'any'
+  t.match(self(), { providerOutage: null, outages: [] })
+  t.strictSame(outages.open(), [])
+  t.equal(told().at(-1), 'provider: outage is over')
 })
 
 t.test('a new reason during an outage is a line, and that there is no connection is none', async t => {
@@ -130,9 +185,10 @@ t.test('a new reason during an outage is a line, and that there is no connection
 })
 
 t.test('a provider that fails in another way during its outage is a line', async t => {
-  const { outages, told } = setUp(t)
+  const { next, outages, told, meet } = setUp(t)
   outages.requested(cause)
-  outages.breaker('open')
+  next.room = 'none'
+  meet('failed', 'provider_circuit_open')
   outages.requested({ code: 'provider_timeout', reason: 'no answer within 3 s' })
   outages.requested({ code: 'provider_limited', reason: 'used up' })
   outages.requested({ code: 'provider_refused', reason: 'HTTP 401' })

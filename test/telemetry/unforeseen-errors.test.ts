@@ -11,7 +11,7 @@ const lineOf = (error: unknown): string => {
   const lines: string[] = []
   const log = pino({ base: null }, { write: text => void lines.push(text) })
   const metrics = createMetrics({ clock: systemClock, store: 'embedded' })
-  const outages = openOutages(log, systemClock, () => 0)
+  const outages = openOutages(log, systemClock, { staleReads: () => 0, room: () => 'any' })
   createObservers(metrics, log, outages, systemClock).api.failed(error, 'id-1')
   return lines.join('')
 }

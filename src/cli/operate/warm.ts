@@ -111,6 +111,7 @@ const ownWarmer = async (
       onRead: nothing,
       onCollapsed: nothing,
       onLoadFailure: nothing,
+      onShortfall: nothing,
       onSharedTierFailure: nothing,
       onEntryRefused: nothing,
       onHeartbeat: fleet => {

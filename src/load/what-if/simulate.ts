@@ -71,6 +71,7 @@ export const simulate = async (
     onRead: tally.onRead,
     onCollapsed: nothing,
     onLoadFailure: nothing,
+    onShortfall: nothing,
     onSharedTierFailure: unforeseen,
     onEntryRefused: unforeseen,
     onHeartbeat: nothing,

@@ -23,7 +23,7 @@ type DetailedParts = {
   readonly catalogue: Pick<LiveCatalogue, 'current' | 'fault'>
   readonly reload: Pick<Reload, 'fault' | 'restartNeeded'>
   readonly fleetSettings: Pick<FleetSettings, 'variants'>
-  readonly upstream: Pick<Upstream, 'account' | 'timelines'>
+  readonly upstream: Pick<Upstream, 'account' | 'accounts' | 'timelines'>
   readonly self: SelfReport
   readonly certificate: Pick<CertificateWatch, 'detail'>
   readonly servesTls: boolean
@@ -53,11 +53,13 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
     const { state, openUntil } = breaker.state()
     const { windows, closedUntil, shared } = budget.state()
     const outage = parts.self().providerOutage
+    const next = upstream.accounts.next().upstream?.name
     const stretch = upstream.timelines.stretch()
     return listed(
       ', ',
       `circuit ${state}${openUntil === null ? '' : ` until ${isoOf(openUntil)}`}`,
       outage !== null && `outage (${outage})`,
+      next !== upstream.accounts.all[0]?.name && (next === undefined ? 'no upstream loads' : `${next} loads`),
       closedUntil !== null && `limited until ${isoOf(closedUntil)}`,
       ...windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`),
       stretch >= 1.05 && `weather stays fresh ${stretch.toFixed(1)} times longer`,
