@@ -46,7 +46,9 @@ const parseJson = (text: string): { file: unknown; faults: Fault[] } => {
   try {
     return { file: JSON.parse(text), faults: [] }
   } catch (thrown) {
-    const message = `not JSON: ${messageOf(thrown)}`
+    // The rest of the message quotes the file, which need not be a catalogue.
+    const [position = ''] = / at position \d+(?: \(line \d+ column \d+\))?/.exec(messageOf(thrown)) ?? []
+    const message = `not JSON${position && `: wrong${position}`}`
     return { file: undefined, faults: [{ row: 'file', column: 'the whole', message }] }
   }
 }

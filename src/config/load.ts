@@ -7,7 +7,7 @@ import { readEnvironment, readSecret, secretFilesIn } from './environment.ts'
 import { type Fault, faultsIn, maxFaults, type Place, printPlace, type Source, type Tree } from './faults.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
-import { namedIn, type Path, partsOf, printPath, schemaAt, settings } from './tree.ts'
+import { knownPath, namedIn, type Path, partsOf, printPath, schemaAt, settings } from './tree.ts'
 import { frozen, put, together } from './values.ts'
 import { yamlFiles } from './yaml.ts'
 
@@ -31,10 +31,15 @@ export type ConfigFault = {
   readonly sentence: string
 }
 
-/** The faults of a configuration; the message has a line for each. */
+/** The faults of a configuration; the message has a line for each, for the operator's own terminal. */
 export class ConfigError extends InputError {
   override name = 'ConfigError'
   readonly faults: readonly ConfigFault[]
+
+  /** The message without text of a file, which may be a secret in a wrong place: position and setting of each fault. */
+  get withoutText(): string {
+    return this.faults.map(faultWithoutText).join('\n')
+  }
 
   constructor(faults: readonly ConfigFault[]) {
     super(faults.map(({ sentence }) => sentence))
@@ -97,6 +102,21 @@ const printed = ({ at, path, reason }: Fault): ConfigFault => ({
   ...(path && path.length > 0 && { path: printPath(path) }),
   sentence: `${printPlace(at)}: ${reason}`,
 })
+
+const faultWithoutText = ({ file, line, column, variable, path, sentence }: ConfigFault): string => {
+  const place = file ?? variable
+  // Of the file as a whole: it can't be read, or is too large.
+  if (path === undefined && line === undefined) return sentence
+  const position = [place, line, column].filter(part => part !== undefined).join(':')
+  const known = path === undefined ? undefined : knownPath(path)
+  const what =
+    path === undefined
+      ? 'the file is no valid YAML'
+      : known === undefined
+        ? 'the file has an unknown setting'
+        : `${known} ${known === path ? 'is invalid' : 'has an invalid setting'}`
+  return place === undefined ? what : `${position}: ${what}`
+}
 
 const tooMany = (faults: readonly Fault[]): ConfigError => {
   const named = faults.slice(0, maxFaults)

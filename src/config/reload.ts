@@ -103,7 +103,8 @@ export const createReload = (options: ReloadOptions): Reload => {
     try {
       outcome = await reload()
     } catch (error) {
-      fault = messageOf(error)
+      // Logs and probes have other readers than the files.
+      fault = error instanceof ConfigError ? error.withoutText : messageOf(error)
       // What is new in a file is read and reported by itself.
       if (isAgain) return outcome
       observer.onRefused(fault)

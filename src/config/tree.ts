@@ -91,6 +91,14 @@ const pathsIn = (schema: z.core.$ZodType, path: Path): Path[] =>
     ...pathsIn(part, [...path, key]),
   ])
 
+/** The longest beginning of a printed path that the schema names; undefined for none. Other names are text of a file. */
+export const knownPath = (printed: string): string | undefined => {
+  const known = pathsIn(configSchema, []).map(printPath)
+  const isIn = (path: string) =>
+    printed === path || printed.startsWith(`${path}.`) || printed.startsWith(`${path}[`)
+  return known.findLast(isIn)
+}
+
 /**
  * The item nearest to what was written. A third of the letters may be wrong: beyond that another name was meant, and a suggestion
  * would mislead.

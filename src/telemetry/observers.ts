@@ -132,7 +132,11 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
           `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
         )
     },
-    onRefused: reason => log.error({ reason }, 'configuration refused, the former one stays in effect'),
+    onRefused: reason =>
+      log.error(
+        { reason, next: 'abohawa config check says what is wrong' },
+        'configuration refused, the former one stays in effect',
+      ),
     onOutcome: metrics.configReloaded,
   }
 

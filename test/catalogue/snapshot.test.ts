@@ -122,7 +122,7 @@ t.test('a file that is missing, a folder, cut off or not UTF-8 is named', async 
     ['none.json', /none\.json can't be read: ENOENT/],
     ['sub', /sub can't be read: it is a directory; allowed: a regular file$/],
     ['odd.json', /odd\.json is not valid; allowed: text in UTF-8/],
-    ['half.json', /half\.json: file, the whole: not JSON: /],
+    ['half.json', /half\.json: file, the whole: not JSON/],
   ] as const)
     await t.rejects(readSnapshot(join(folder, name)), { code: 'bad_input', message })
 })

@@ -72,8 +72,8 @@ t.test('a fault changes nothing, and is remembered until the configuration is ri
   t.equal(await reload.now(), 'refused')
   t.equal(applied, 0)
   t.equal(reload.running(), before)
-  t.match(told, [{ refused: /^ABOHAWA_SERVER__PORT: server\.port is "x"/ }, 'refused'])
-  t.match(reload.fault(), /server\.port is "x"/)
+  t.strictSame(told, [{ refused: 'ABOHAWA_SERVER__PORT: server.port is invalid' }, 'refused'])
+  t.equal(reload.fault(), 'ABOHAWA_SERVER__PORT: server.port is invalid')
   delete env.ABOHAWA_SERVER__PORT
   t.equal(await reload.now(), 'applied')
   t.equal(reload.fault(), undefined)
@@ -82,8 +82,8 @@ t.test('a fault changes nothing, and is remembered until the configuration is ri
 t.test('files that a configuration names are checked before anything is replaced', async t => {
   const { reload, told, env, folder } = setUp(t, { apply: () => t.fail('nothing is applied') })
   for (const [variable, value, sentence] of [
-    ['ABOHAWA_STORE__PATH', '/dev/null/a.db', /store\.path is \/dev\/null\/a\.db, which can't be written/],
-    ['ABOHAWA_CATALOGUE__PATH', `${folder}/none.json`, /catalogue\.path: .*none\.json/],
+    ['ABOHAWA_STORE__PATH', '/dev/null/a.db', 'ABOHAWA_STORE__PATH: store.path is invalid'],
+    ['ABOHAWA_CATALOGUE__PATH', `${folder}/none.json`, 'ABOHAWA_CATALOGUE__PATH: catalogue.path is invalid'],
   ] as const) {
     const former = env[variable]
     Object.assign(env, { ABOHAWA_CACHE__FRESH_FOR: '2h', [variable]: value })
