@@ -262,7 +262,9 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
   // Other files, which come after the configuration that names them; back to the certificate of before.
   write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
   // Not by the count of refusals: a certificate that is read while it is copied is refused too.
-  await eventually('they are missed', async () => /server\.tls\.cert is invalid/.test((await ready()).detail.configuration))
+  await eventually('they are missed', async () =>
+    /server\.tls\.cert is invalid/.test((await ready()).detail.configuration),
+  )
   t.not(await subjectOf(api), former)
   for (const end of ['crt', 'key']) copyFileSync(fixture(`localhost.${end}`), join(folder, `later.${end}`))
   await until('the former is shown', async () => (await subjectOf(api)) === former)
