@@ -79,24 +79,12 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines' | 'dropped'> & {
   readonly source?: { read(): LoadedConfig; readonly files: readonly string[] }
   /** How many gateways `serve --processes` runs on this store and port, this one included. */
   readonly processes?: number
-  /** The time between two events of the status for dashboards, in place of a second. */
-  readonly statusEveryMs?: number | undefined
 }
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  {
-    clock,
-    log,
-    lines,
-    dropped,
-    open = openStore,
-    source,
-    tracing,
-    processes = 1,
-    statusEveryMs,
-  }: GatewayParts,
+  { clock, log, lines, dropped, open = openStore, source, tracing, processes = 1 }: GatewayParts,
 ): Promise<Gateway> => {
   // The parts that are open so far: a failing start closes them, the last one first.
   await using opening = new AsyncDisposableStack()
@@ -309,12 +297,7 @@ export const startGateway = async (
         }),
         changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
       },
-      status: {
-        ...createStatus(parts),
-        ...survey,
-        isDraining: () => readiness.phase === 'draining',
-        statusEveryMs,
-      },
+      status: { ...createStatus(parts), ...survey },
       dashboard: { timeZone: calendar.zone },
       observer: observers.ops,
     },

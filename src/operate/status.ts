@@ -23,13 +23,7 @@ import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import { type DayUsage, maxKeysNear, topKeys } from './day-usage.ts'
 import { type InstanceReport, readReport, type SelfReport } from './instance-report.ts'
-import type {
-  GatewayStatus,
-  InstanceStatus,
-  KeyNearLimit,
-  LiveStatus,
-  StatusReport,
-} from './listener/status-report.ts'
+import type { GatewayStatus, InstanceStatus, KeyNearLimit, StatusReport } from './listener/status-report.ts'
 import { upstreamStatuses } from './upstream-status.ts'
 
 export type StatusParts = {
@@ -97,7 +91,7 @@ export const createStatus = (parts: StatusParts) => {
       })),
     )
 
-  const common = async (): Promise<Omit<GatewayStatus, 'history'>> => {
+  const collect = async (): Promise<GatewayStatus> => {
     const { near: fullest, top } = await parts.dayUsage()
     const [storeNow, fleet, near] = await Promise.all([
       parts.storeFacts(),
@@ -172,20 +166,19 @@ export const createStatus = (parts: StatusParts) => {
         places: survey.topPlaces(),
         keys: topKeys(top, loads.all()),
       },
+      history: historyOf(history),
     }
   }
-  // However many requests and streams need it at once, it is worked out once.
-  let working: ReturnType<typeof common> | undefined
-  const collected = () => {
-    working ??= common().finally(() => {
-      working = undefined
-    })
-    return working
-  }
+  let working: ReturnType<typeof collect> | undefined
 
   return {
-    report: async (): Promise<GatewayStatus> => ({ ...(await collected()), history: historyOf(history) }),
-    live: async (): Promise<LiveStatus> => ({ ...(await collected()), point: history.newest() }),
+    /** However many pages and commands ask at the same time, it is worked out once. */
+    report: (): Promise<GatewayStatus> => {
+      working ??= collect().finally(() => {
+        working = undefined
+      })
+      return working
+    },
   }
 }
 

@@ -60,7 +60,7 @@ export const providerFailures: readonly string[] = [
 /** Why the ops listener refused a request. */
 export const opsRefusals = [
   ...(['host', 'origin', 'fetch_site', 'browser', 'token_missing', 'token_wrong', 'token_unset'] as const),
-  ...(['method', 'path', 'query', 'body', 'budget', 'circuit', 'busy', 'draining', 'streams'] as const),
+  ...(['method', 'path', 'query', 'body', 'budget', 'circuit', 'busy'] as const),
   ...(['unparsable', 'timeout', 'connections', 'unread_body'] as const),
 ]
 export type RefusalReason = (typeof opsRefusals)[number]

@@ -20,6 +20,7 @@ if (withoutNginx) {
 }
 
 const path = '/api/v1/locations?type=division'
+const opsToken = '0123456789abcdef0123456789abcdef'
 const folder = t.testdir()
 const { cert, key: certKey } = makeCertificate(folder)
 const [https, http, ...ports] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
@@ -29,6 +30,8 @@ const env = processEnv('http://127.0.0.1:9', {
   ABOHAWA_REDIS__PREFIX: redis.prefix,
   ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1',
   ABOHAWA_SERVER__DRAIN_FOR: '500ms',
+  ABOHAWA_OPS__TOKEN: opsToken,
+  ABOHAWA_OPS__ALLOWED_HOSTS: 'ops.weather.example',
   ABOHAWA_LOG__LEVEL: 'info',
   ABOHAWA_LOG__ACCESS: 'true',
 })
@@ -45,6 +48,9 @@ const site = replaced(readFileSync('deploy/nginx/abohawa.conf', 'utf8'), {
   '/etc/nginx/tls/abohawa.crt': cert,
   '/etc/nginx/tls/abohawa.key': certKey,
   '/var/log/nginx/abohawa.log': join(folder, 'access.log'),
+  '/var/log/nginx/abohawa-ops.log': join(folder, 'ops.log'),
+  'allow 10.0.0.0/8;': 'allow 127.0.0.2;',
+  '127.0.0.1:9090': new URL(gateways[0]?.urls.ops ?? '').host,
   '127.0.0.1:8081': `127.0.0.1:${ports[0]}`,
   '127.0.0.1:8082': `127.0.0.1:${ports[1]}`,
 })
@@ -162,6 +168,24 @@ t.test('a request has one id in both logs and in the answer, and no query is log
     t.match(log(), /GET \/api\/v1\/locations 200 /)
     t.notMatch(log(), /\?|svc_live/)
   }
+})
+
+t.test("operators reach a gateway's dashboard under a name of its own, and nobody else does", async t => {
+  const ops = `ops.weather.example:${https}`
+  const page = { host: ops, origin: `https://${ops}`, authorization: `Bearer ${opsToken}` }
+  for (const path of ['/', '/operate/dashboard/page/main.js', '/status', '/cells'])
+    t.equal((await get(path, page)).status, 200, path)
+  t.equal((await get('/status', { ...page, authorization: '' })).status, 401)
+  t.equal((await get('/status', { ...page, origin: 'https://evil.example' })).status, 403)
+  t.match(JSON.parse((await get('/status', { authorization: page.authorization })).text), {
+    code: 'path_not_found',
+  })
+  // nginx's own address is none of the operators'.
+  const other = new Agent({ connect: { ca: readFileSync(cert), servername: 'weather.example' } })
+  t.teardown(() => other.destroy())
+  const { statusCode, body } = await request(`${origin}/status`, { dispatcher: other, headers: page })
+  await body.dump()
+  t.equal(statusCode, 403)
 })
 
 t.test('without any gateway the answer is JSON that says so, and when to try again', async t => {

@@ -1,13 +1,14 @@
 // The dashboard in trouble, in a real browser: a budget that is closed, errors with a sentence in both languages, a full disk, the
-// token, a connection that is lost, a stream too many. What it shows of a healthy gateway is in dashboard.test.ts.
+// token, a connection that is lost, a proxy in between, many tabs. What it shows of a healthy gateway is in dashboard.test.ts.
 
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { accessibilityFaults } from '../support/accessibility.ts'
-import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
+import { startBrowser, untilSeen, type WatchedPage, withoutBrowser } from '../support/browser.ts'
 import {
   faultsOf,
+  hasten,
   isDrawn,
   isLive,
   isShown,
@@ -15,10 +16,10 @@ import {
   largeDhaka,
   latinTexts,
   openCell,
-  statusEveryMs,
   visit,
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { startNginx, withoutNginx } from '../support/nginx.ts'
 import { startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -36,7 +37,7 @@ t.beforeEach(() => provider.steer({ fault: 'none', reset: true }))
 const start = async (t: Test, options: BrowserContextOptions = {}, more: Record<string, string> = {}) => {
   const clock = manualClock()
   const env = { ...largeCells, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000', ...more }
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   const page = await visit(t, open, gateway, options)
   return { clock, gateway, page }
 }
@@ -157,9 +158,10 @@ t.test("a store that can't be written needs attention", { skip: skip || withoutM
 t.test('the token is asked for once, kept in the tab alone, and never in an address', { skip }, async t => {
   if (!open) return
   const env = { ...largeCells, ABOHAWA_OPS__TOKEN: token }
-  const gateway = await startGateway(t, { providerUrl: provider.url, env, statusEveryMs })
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
 
   const page = await open({}, t)
+  await hasten(page)
   await page.goto(gateway.opsUrl)
   const dialog = page.locator('#token')
   await untilSeen('the token is asked for', () => dialog.isVisible())
@@ -198,7 +200,7 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
 t.test('a lost connection is told with its time, and comes back by itself', { skip }, async t => {
   const env = { ...largeCells, ABOHAWA_OPS__PORT: String(await freePort()) }
   const clock = manualClock()
-  const first = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  const first = await startGateway(t, { providerUrl: provider.url, clock, env })
   const page = await visit(t, open, first)
   await first.get('/weather/district/3026')
   await isShown(page, largeDhaka, 'fresh')
@@ -209,7 +211,7 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
   t.equal(await page.locator('#connection').innerText(), 'Connection lost')
   t.strictSame(await accessibilityFaults(page), [])
 
-  const second = await startGateway(t, { providerUrl: provider.url, clock, env, statusEveryMs })
+  const second = await startGateway(t, { providerUrl: provider.url, clock, env })
   await isLive(page)
   t.notOk(await lost.isVisible())
   t.equal(await page.locator('#announcement').innerText(), 'Connected again.')
@@ -221,24 +223,78 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
   t.strictSame(own, [])
 })
 
-t.test('where there are too many streams the figures of now are shown, and the reason', { skip }, async t => {
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: { ...largeCells, ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '16' },
-  })
-  const streams = new AbortController()
-  t.teardown(() => streams.abort())
-  const opened = await Promise.all(
-    Array.from({ length: 8 }, () => fetch(`${gateway.opsUrl}/events`, { signal: streams.signal })),
-  )
-  t.strictSame(new Set(opened.map(({ status }) => status)), new Set([200]))
+t.test('six tabs, as many as a browser has connections, are live and take orders', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  const { complaints, asked } = page
+  const others: WatchedPage[] = []
+  for (let more = 0; more < 5; more += 1) {
+    const tab = Object.assign(await page.context().newPage(), { complaints, asked })
+    others.push(tab)
+    await tab.goto(gateway.opsUrl)
+    await isLive(tab)
+  }
+  await openCell(page, largeDhaka)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  for (const tab of [page, ...others]) await isShown(tab, largeDhaka, 'fresh')
+})
+
+t.test('a hidden tab asks nothing, and shows what is now when it is seen again', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  const show = (isSeen: boolean) =>
+    page.evaluate(`(() => {
+      Object.defineProperty(document, 'hidden', { value: ${!isSeen}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    })()`)
+  const pass = (ms: number) => page.evaluate(`new Promise(resolve => setTimeout(resolve, ${ms}))`)
+  await show(false)
+  // What it began before.
+  await pass(2_000)
+  await gateway.get('/weather/district/3026')
+  const before = page.asked.length
+  await pass(8_000)
+  t.equal(page.asked.length, before, 'four polls later')
+  await show(true)
+  await isShown(page, largeDhaka, 'fresh')
+})
+
+t.test('where site data is blocked the token holds for as long as the page', { skip }, async t => {
   if (!open) return
+  const env = { ...largeCells, ABOHAWA_OPS__TOKEN: token }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
   const page = await open({}, t)
+  await page.addInitScript(`for (const name of ['sessionStorage', 'localStorage'])
+    Object.defineProperty(window, name, { get: () => { throw new DOMException('denied', 'SecurityError') } })`)
   await page.goto(gateway.opsUrl)
+  await page.getByRole('textbox', { name: 'Token' }).fill(token)
+  await page.keyboard.press('Enter')
   await isDrawn(page)
-  const lost = page.getByRole('alert').filter({ hasText: 'there are 8 streams already' })
-  await untilSeen('the reason is shown', () => lost.isVisible())
-  streams.abort()
   await isLive(page)
-  t.notOk(await lost.isVisible())
+  t.notOk(await page.locator('#token').isVisible())
+  await page.reload()
+  await untilSeen('the token is asked for again', () => page.locator('#token').isVisible())
+})
+
+t.test(
+  'behind a proxy with a host header of its own the page works',
+  { skip: skip || withoutNginx },
+  async t => {
+    const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells })
+    const port = await freePort()
+    const site = `server { listen 127.0.0.1:${port}; access_log off; location / { proxy_pass ${gateway.opsUrl}; } }`
+    await startNginx(t, t.testdir(), site, port)
+    const page = await visit(t, open, { opsUrl: `http://localhost:${port}` })
+    await openCell(page, largeDhaka)
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await isShown(page, largeDhaka, 'fresh')
+  },
+)
+
+t.test('a page whose scripts are refused says so', { skip }, async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells })
+  const page = await open?.({}, t)
+  if (!page) return
+  await page.route('**/main.js', route => route.fulfill({ status: 403 }))
+  await page.goto(gateway.opsUrl)
+  const told = page.getByText('The scripts of this page did not load.')
+  await untilSeen('it is told', () => told.isVisible())
 })

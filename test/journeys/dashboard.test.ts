@@ -21,7 +21,6 @@ import {
   openCell,
   statesHeld,
   statesShown,
-  statusEveryMs,
   visit,
 } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -39,7 +38,7 @@ const start = async (t: Test, options: BrowserContextOptions = {}, env: Record<s
   await provider.steer({ fault: 'none', reset: true })
   const clock = manualClock()
   const settings = { ...largeCells, ...env }
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: settings, statusEveryMs })
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: settings })
   const page = await visit(t, open, gateway, options)
   return { clock, gateway, page }
 }
@@ -196,6 +195,9 @@ t.test('a purge of all asks first', { skip }, async t => {
   const { gateway, page } = await start(t)
   await gateway.get('/weather/district/3026')
   await isShown(page, largeDhaka, 'fresh')
+  await untilSeen('the status has it', async () =>
+    /Timelines in memory\s+1\b/.test(await page.locator('[data-part=cache]').innerText()),
+  )
   const question = page.locator('#purge-question')
   await page.getByRole('button', { name: 'Purge all…' }).click()
   t.match(await question.innerText(), /Purge every cell\?\s+Timelines in memory here: 1\./)

@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { accessibilityFaults, colourRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
-import { faultsOf, isLive, largeCells, latinTexts, statusEveryMs } from '../support/dashboard-page.ts'
+import { faultsOf, isLive, largeCells, latinTexts } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -22,7 +22,6 @@ const start = (t: Test, env: Record<string, string> = {}, clock = manualClock())
     providerUrl: provider.url,
     clock,
     env: { ...largeCells, ABOHAWA_OPS__TOKEN: token, ABOHAWA_QUOTA__TIERS__TRIAL: '5', ...env },
-    statusEveryMs,
   })
 const panelOf = async ({ opsUrl }: TestGateway, q = '') =>
   (await sendRequest(`${opsUrl}/usage/keys?q=${encodeURIComponent(q)}`, { headers: authorization })).body
@@ -193,7 +192,7 @@ t.test(
   'without a token in the listener the panel says what it needs, and asks for nothing',
   { skip },
   async t => {
-    const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells, statusEveryMs })
+    const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells })
     const page = await open?.({}, t)
     if (!page) return
     await page.goto(gateway.opsUrl)

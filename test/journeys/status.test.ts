@@ -1,4 +1,4 @@
-// How a gateway is, as /status, /cells, /search and /events on the ops listener report it and as `abohawa status` shows the
+// How a gateway is, as /status, /cells and /search on the ops listener report it and as `abohawa status` shows the
 // report: figures that match what was sent, and which requests are refused.
 
 import { X509Certificate } from 'node:crypto'
@@ -13,7 +13,6 @@ import { orderPurge } from '../support/ops-requests.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
-import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProvider(t)
 const dhaka = '/weather/district/3026'
@@ -267,39 +266,4 @@ t.test('a search finds places of all levels, in both languages', async t => {
     ['q=a&limit=51', /^limit is "51"; allowed: a whole number from 1 to 50/],
   ] as const)
     t.match(await ops(`/search?${query}`), { status: 400, body: { error: sentence } }, query)
-})
-
-t.test('a stream tells the status every second, the cells that changed, and the end', async t => {
-  const { gateway, clock, status } = await start(t, {
-    ABOHAWA_SERVER__DRAIN_FOR: '3s',
-    ABOHAWA_CATALOGUE__PATH: wholeCatalogue,
-  })
-  let text = ''
-  const { body } = await fetch(`${gateway.opsUrl}/events`)
-  const write = (part: string) => {
-    text += part
-  }
-  const read = body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write }))
-  const events = (name: string) =>
-    [...text.matchAll(new RegExp(`^event: ${name}\\ndata: (.*)\\n\\n`, 'gm'))].map(([, data = '']) =>
-      JSON.parse(data),
-    )
-  await until('there are all cells', () => events('cells').length > 0)
-  const { at: _, history, ...report } = await status()
-  const [first] = events('status')
-  t.strictSame(Object.keys(first).sort(), [...Object.keys(report), 'at', 'point'].sort())
-  t.equal(first.point.requestsPerSecond, null)
-  t.ok(events('cells')[0].cells.length > 1_000)
-  await gateway.get(dhaka)
-  const changed = await until('the loaded cell is told', () => events('cells')[1])
-  t.match(changed.cells, [{ id: '23.7,90.4', state: 'fresh', demand: 1 }])
-  clock.advance(10_000)
-  await until('the next point is told', () => events('status').at(-1).point.requestsPerSecond === 0.1)
-
-  const closing = gateway.close()
-  await read
-  t.match(events('status').at(-1), { instances: [{ phase: 'draining' }] })
-  const late = await sendRequest(`${gateway.opsUrl}/events`)
-  t.match(late, { status: 503, body: { error: /^the gateway is stopping/ } })
-  await closing
 })

@@ -7,8 +7,12 @@ import { sendRequest, type TestGateway } from './start-gateway.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-/** Events of gateways come four times as often as usually, so that a page shows a change soon. */
-export const statusEveryMs = 250
+/** Lets the page's waits, and so the time between two of its polls, pass eight times as fast. */
+export const hasten = (page: WatchedPage) =>
+  page.addInitScript(`(() => {
+    const wait = setTimeout
+    window.setTimeout = (run, ms, ...given) => wait(run, ms / 8, ...given)
+  })()`)
 
 /** Of cells without anything cached, whose entries turn stale after an hour and by age alone. */
 export const coldCache = {
@@ -42,6 +46,7 @@ export const visit = async (
 ): Promise<WatchedPage> => {
   if (!open) throw new Error('no browser')
   const page = await open(options, t)
+  await hasten(page)
   await page.goto(gateway.opsUrl)
   await isDrawn(page)
   await isLive(page)

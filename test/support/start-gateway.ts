@@ -53,13 +53,11 @@ export type GatewaySetting = {
   env?: Record<string, string>
   /** Opens the gateway's store; the product's own where absent. */
   open?: typeof openStore
-  /** The time between two events for dashboards; a second where absent. */
-  statusEveryMs?: number
 }
 
 export const startGateway = async (
   t: Teardown,
-  { providerUrl, clock = manualClock(), env = {}, open = openStore, statusEveryMs }: GatewaySetting,
+  { providerUrl, clock = manualClock(), env = {}, open = openStore }: GatewaySetting,
 ): Promise<TestGateway> => {
   // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
@@ -103,7 +101,7 @@ export const startGateway = async (
   }
   const log = createLog('info', { write })
   const gateway = await start(config, {
-    ...{ clock, log, lines, dropped: () => 0, open, statusEveryMs, source: { read, files: [] } },
+    ...{ clock, log, lines, dropped: () => 0, open, source: { read, files: [] } },
   })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })

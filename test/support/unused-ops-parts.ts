@@ -12,8 +12,9 @@ export const unusedOpsParts = {
     ...{ planWarm: unused, startWarm: unused, warmState: fail, stopWarm: unused },
   },
   status: {
-    ...{ report: unused, live: unused, isDraining: () => false },
-    ...{ cells: () => ({ cells: [] }), search: () => ({ places: [] }) },
+    report: unused,
+    cells: () => ({ at: '', cellDegrees: 1, cells: [] }),
+    search: () => ({ places: [] }),
   },
   dashboard: { timeZone: 'UTC' },
 }

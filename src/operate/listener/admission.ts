@@ -87,11 +87,13 @@ const pageFault = ({ headersDistinct }: IncomingMessage, host: string): Refusal 
   const { origin: origins = [], 'sec-fetch-site': sites = [] } = headersDistinct
   const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
   const foreign = origins.find(origin => !own.includes(origin.toLowerCase()))
-  if (foreign !== undefined)
+  // A proxy may have replaced the host. The browser knows whether the page came from here, where it says so.
+  const isSaidOwn = sites.length === 1 && sites[0] === 'same-origin' && origins.length === 1
+  if (foreign !== undefined && !isSaidOwn)
     return new Refusal(
       403,
       'origin',
-      `the origin header is ${quoted(foreign)}; allowed: none, or that of this listener`,
+      `the origin header is ${quoted(foreign)}; allowed: none, or http://${host}, which is the host header: a proxy in between must pass that on unchanged, with the port`,
     )
   const other = sites.find(site => site !== 'same-origin' && site !== 'none')
   if (other !== undefined)

@@ -24,12 +24,9 @@ const answerWithinMs = 30_000
 
 export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
   const { passthrough, observer } = parts
-  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${passthrough.protocol.paths[0]}?…`
+  const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
-  const openRest = async () =>
-    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () =>
-      maxStreamsAmong(options.maxConnections),
-    )
+  const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
   const admit = createAdmit({ ...options, section: 'ops' }, opsRoutes, paths)
   const handle = answering(admit, probes, async (...pair) => {
     rest ??= openRest()
@@ -66,13 +63,8 @@ const answering =
     probes: Probes,
     passOn: (...pair: Parameters<FastifyInstance['routing']>) => Promise<void>,
   ): Handle =>
-  async (request, response, withoutDeadline) => {
-    const { probe, streams } = admit(request)
+  async (request, response) => {
+    const { probe } = admit(request)
     if (probe) return probes.answer(probe, response)
-    if (streams) withoutDeadline()
     await passOn(request, response)
   }
-
-// Each holds a connection for as long as its page is open, and probes need some too.
-const maxStreams = 8
-const maxStreamsAmong = (connections: number): number => Math.min(maxStreams, Math.floor(connections / 2))

@@ -24,11 +24,15 @@ export type OperatorParts = {
   readonly observer: RefusalObserver
 }
 
-/** An app that never listens itself: requests are handed to its `routing`. @param maxStreams of events at once */
-export const buildOperatorRoutes = async (
-  { passthrough, cache, keys, status, dashboard, observer }: OperatorParts,
-  maxStreams: () => number,
-): Promise<FastifyInstance> => {
+/** An app that never listens itself: requests are handed to its `routing`. */
+export const buildOperatorRoutes = async ({
+  passthrough,
+  cache,
+  keys,
+  status,
+  dashboard,
+  observer,
+}: OperatorParts): Promise<FastifyInstance> => {
   const fail = (error: Error, reply: FastifyReply): void => {
     reply.hijack()
     answerError(error, reply.raw, observer)
@@ -42,7 +46,7 @@ export const buildOperatorRoutes = async (
   takeJsonOnly(app)
   registerCache(app, cache)
   registerKeys(app, keys)
-  registerStatus(app, status, maxStreams)
+  registerStatus(app, status)
   registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
   app.setErrorHandler((error: Error, _request, reply) => fail(error, reply))

@@ -16,7 +16,6 @@ export type Route = {
   /** Reads or changes keys and subscribers: refused unless a token is configured. */
   readonly administers?: true
   readonly probe?: ProbePath
-  readonly streams?: true
 }
 
 /** By their paths, and by what their paths match. */
@@ -42,7 +41,6 @@ const opsPaths: Routes['fixed'] = new Map([
   ['/status', { methods: reads }],
   ['/cells', { methods: reads }],
   ['/search', { methods: reads }],
-  ['/events', { methods: ['GET'], streams: true }],
 ])
 
 const administers = true

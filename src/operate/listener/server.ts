@@ -24,15 +24,8 @@ export type BoundedServer = {
   close(): Promise<void>
 }
 
-/**
- * Answers a request, or throws: a Refusal is sent as it is, any other error as a 500.
- * @param withoutDeadline lifts the bound on the time of this answer, for one that never ends
- */
-export type Handle = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  withoutDeadline: () => void,
-) => Promise<void>
+/** Answers a request, or throws: a Refusal is sent as it is, any other error as a 500. */
+export type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** The most that a body may have: some hundred bytes are enough for each. */
 export const longestBodyBytes = 4_096
@@ -74,7 +67,7 @@ export const createBoundedServer = (
     }
     // A body that is too long is not asked for.
     if (waits && Number(request.headers['content-length'] ?? 0) <= longestBodyBytes) response.writeContinue()
-    handle(request, response, () => clearTimeout(late)).catch(error => answerError(error, response, observer))
+    handle(request, response).catch(error => answerError(error, response, observer))
   }
   const listen = (request: IncomingMessage, response: ServerResponse, waits = false): void => {
     const { socket } = request

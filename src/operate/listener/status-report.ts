@@ -1,4 +1,4 @@
-// The JSON of /status, /events, /cells and /search: how the gateway and its fleet are, for the dashboard and the CLI. Instants
+// The JSON of /status, /cells and /search: how the gateway and its fleet are, for the dashboard and the CLI. Instants
 // are ISO 8601 in UTC, shares 0 to 1, durations in seconds; null for what is not known. The CLI gives the same shape without a
 // gateway, with null for what only a running one knows. src/operate makes the reports.
 
@@ -220,9 +220,6 @@ export type TrafficPoint = LastOf<Omit<TrafficHistory, 'stepSeconds' | 'endsAt'>
 type LastOf<Series> = {
   readonly [Name in keyof Series]: Series[Name] extends (infer Value)[] ? Value : LastOf<Series[Name]>
 }
-
-/** As a stream sends it: without history, with its newest point. */
-export type LiveStatus = Omit<GatewayStatus, 'history'> & { readonly point: TrafficPoint }
 
 export type CellStatus = {
   readonly id: string

@@ -4,11 +4,10 @@
 import { unknown } from '../../../common/page/figures.js'
 import { colourOf } from '../../../common/page/preferences.js'
 import { byId, element, setChildren, setText } from './dom.js'
-import { extend, stacked } from './history.js'
+import { stacked } from './history.js'
 import uPlot from './uplot.js'
 
 /** @typedef {import('./contract.ts').History} History */
-/** @typedef {import('./contract.ts').Point} Point */
 /** @typedef {import('./texts.js').TextName} TextName */
 /** @typedef {(number | null)[]} Values */
 
@@ -256,12 +255,6 @@ export const createCharts = words => {
     /** @param {History} whole */
     set: whole => {
       history = whole
-      update()
-    },
-    /** @param {Point} point @param {string} at */
-    add: (point, at) => {
-      if (!history) return
-      extend(history, point, at)
       update()
     },
   }

@@ -1,7 +1,7 @@
 // The answers of the ops listener, by the names of this page. Types alone, for the type checker: the browser never gets this file.
 
 import type { CellReport, SlicesReport } from '../../listener/cell-report.ts'
-import type { CellStatus, GatewayStatus, LiveStatus, SearchReport } from '../../listener/status-report.ts'
+import type { CellStatus, GatewayStatus, SearchReport } from '../../listener/status-report.ts'
 import type { PurgePrice } from '../../purge-price.ts'
 
 export type {
@@ -19,9 +19,7 @@ export type {
 
 export type Price = PurgePrice
 export type CellState = CellStatus['state']
-/** Whole, or as a stream sends it. */
-export type Status = Omit<GatewayStatus, 'history'> &
-  Partial<Pick<GatewayStatus, 'history'> & Pick<LiveStatus, 'point'>>
+export type Status = GatewayStatus
 export type Place = NonNullable<CellReport['places']>[number]
 export type Found = SearchReport['places'][number]
 /** Instants of the provider's steps that a timeline holds, and how many. */

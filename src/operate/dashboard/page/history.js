@@ -1,4 +1,4 @@
-// The history that the charts draw: how a new point joins it, and how shares lie on one another. Pure; draws nothing.
+// The history that the charts draw: its newest point, and how shares lie on one another. Pure; draws nothing.
 
 /** @typedef {import('./contract.ts').History} History */
 /** @typedef {import('./contract.ts').Point} Point */
@@ -6,30 +6,6 @@
 
 const names = /** @type {const} */ (['requestsPerSecond', 'errorsPerSecond', 'p50', 'p90', 'p99'])
 const tiers = /** @type {const} */ (['memory', 'shared', 'provider'])
-
-/**
- * Appends a point to a history, or replaces the newest one while its step lasts.
- * @param {History} history
- * @param {Point} point
- * @param {string} at
- */
-export const extend = (history, point, at) => {
-  const stepMs = history.stepSeconds * 1000
-  const steps = Math.floor((Date.parse(at) - Date.parse(history.endsAt)) / stepMs)
-  if (steps < 0) return
-  /** @param {Values} values @param {number | null} value */
-  const push = (values, value) => {
-    if (steps === 0) values[values.length - 1] = value
-    else {
-      for (let i = 1; i < Math.min(steps, values.length); i += 1) values.push(null)
-      values.push(value)
-      values.splice(0, Math.min(steps, values.length - 1))
-    }
-  }
-  for (const name of names) push(history[name], point[name])
-  for (const tier of tiers) push(history.hitShare[tier], point.hitShare[tier])
-  if (steps > 0) history.endsAt = new Date(Date.parse(history.endsAt) + steps * stepMs).toISOString()
-}
 
 /** @param {readonly Values[]} lines @returns {Values[]} each with those before it */
 export const stacked = lines => {

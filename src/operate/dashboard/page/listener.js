@@ -2,6 +2,15 @@
 
 const keptAs = 'abohawa.token'
 
+/** Storage may be forbidden; then a token lasts as long as the page. @param {(storage: Storage) => string | null | void} use */
+const tryStorage = use => {
+  try {
+    return use(sessionStorage)
+  } catch {}
+}
+/** @type {string | null} */
+let held = tryStorage(storage => storage.getItem(keptAs)) ?? null
+
 /** The listener wants a token, or another one. */
 export class TokenNeeded extends Error {}
 
@@ -10,24 +19,20 @@ export class Refused extends Error {}
 
 export const token = {
   /** @returns {string | null} */
-  get: () => {
-    try {
-      return sessionStorage.getItem(keptAs)
-    } catch {
-      return null
-    }
-  },
+  get: () => held,
   /** @param {string} value for as long as this tab is open */
-  set: value => sessionStorage.setItem(keptAs, value),
+  set: value => {
+    held = value
+    tryStorage(storage => storage.setItem(keptAs, value))
+  },
   forget: () => {
-    try {
-      sessionStorage.removeItem(keptAs)
-    } catch {}
+    held = null
+    tryStorage(storage => storage.removeItem(keptAs))
   },
 }
 
 /** @param {string} path @param {RequestInit} [init] @returns {Promise<Response>} @throws {TokenNeeded | Refused | TypeError} */
-export const send = async (path, init = {}) => {
+const send = async (path, init = {}) => {
   const value = token.get()
   const headers = new Headers(init.headers)
   if (value !== null) headers.set('authorization', `Bearer ${value}`)

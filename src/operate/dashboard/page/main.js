@@ -17,10 +17,10 @@ import { newestOf } from './history.js'
 import { createKeyPanel } from './key-panel.js'
 import { Refused, TokenNeeded, token } from './listener.js'
 import { showLists } from './lists.js'
-import { follow } from './live.js'
 import { createMap, showLegend } from './map.js'
 import { showBudget, showParts, showTiles } from './panels.js'
 import { createPlaceSearch } from './place-search.js'
+import { follow } from './polling.js'
 import { createPurgeQuestion } from './purge-question.js'
 import { isTextName, textsIn } from './texts.js'
 
@@ -37,14 +37,14 @@ let status
 let point
 /** @type {Map<string, Cell & { at: string }>} each with the instant of its age */
 const cells = new Map()
-/** When the connection was lost, as the time of day of this machine in ms. @type {number | undefined} */
+/** When the connection was lost, by the gateway's time in ms. @type {number | undefined} */
 let lostAt
 /** The listener's own sentence, where it gave one. */
 let lostBecause = ''
 let isConnected = false
 
 const words = () => ({ text, figures, timeZone })
-// The gateway's time, which goes on between two messages.
+// The gateway's time, which goes on between two answers.
 let heardAt = 0
 const now = () =>
   status
@@ -236,16 +236,15 @@ byId('forget').addEventListener('click', () => {
   location.reload()
 })
 
-// Events of the listener.
+// What the listener answers.
 
+byId('unloaded').remove()
 showAll()
 setInterval(() => {
+  if (document.hidden) return
   showConnection()
   drawer.follow()
 }, 1_000)
-setInterval(() => {
-  if (isConnected) showCells()
-}, 10_000)
 
 void follow({
   onConnected: () => {
@@ -258,36 +257,24 @@ void follow({
   onLost: error => {
     isConnected = false
     lostBecause = error instanceof Refused ? error.message : ''
-    lostAt ??= Date.now()
+    lostAt ??= Date.parse(now())
     showConnection()
   },
   onTokenNeeded: askForToken,
   onStatus: next => {
     status = next
     heardAt = performance.now()
-    if (next.history) {
-      charts.set(next.history)
-      point = newestOf(next.history)
-    }
-    if (next.point) {
-      point = next.point
-      charts.add(next.point, next.at)
-    }
+    charts.set(next.history)
+    point = newestOf(next.history)
     showStatus()
     showConnection()
   },
-  onCells: (changed, isAll) => {
-    if (isAll) {
-      cells.clear()
-      map.setAll(changed)
-    }
-    const isKnown = changed.cells.every(({ id }) => cells.has(id))
-    for (const cell of changed.cells) cells.set(cell.id, { ...cell, at: changed.at })
-    if (!isAll) {
-      if (isKnown) for (const cell of changed.cells) map.set(cell)
-      else map.setAll({ ...changed, cells: [...cells.values()] })
-    }
+  onCells: report => {
+    const isAsMany = report.cells.length === cells.size
+    cells.clear()
+    for (const cell of report.cells) cells.set(cell.id, { ...cell, at: report.at })
+    map.setAll(report)
     showCells()
-    if (isAll) table.write()
+    if (!isAsMany) table.write()
   },
 })

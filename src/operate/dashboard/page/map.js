@@ -259,14 +259,6 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
         if (mark) mark.cell = cell
       }
     },
-    /** @param {Cell} cell */
-    set: cell => {
-      const mark = marks.get(cell.id)
-      if (!mark) return
-      mark.cell = cell
-      paint(mark)
-      if (mark === chosen) setText(line, describe(cell))
-    },
     /** Paints every cell again: ages change although nothing happens. */
     paint: () => {
       for (const mark of marks.values()) paint(mark)
