@@ -45,7 +45,7 @@ t.test('what was replayed is printed and written', async t => {
   t.match(text?.stderr, /no more than 40 requests, which were sent in \d+ms of 1m; --loop begins again after/)
   t.notMatch(inJson?.stderr, '--loop')
   t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
-  t.match(text?.stdout, /answered, for 0\.\d+ s\n/)
+  t.match(text?.stdout, /as recorded, for 0\.\d+ s; \d+\/s answered/)
   t.match(text?.stdout, /errors<0\.1% +0 % +passed/)
   t.match(text?.stdout, /weather +hit +40/)
   const result = replayResult.parse(JSON.parse(readFileSync(json, 'utf8')))
@@ -86,6 +86,24 @@ t.test('a threshold that fails is exit code 99, after the report', async t => {
   t.match(failed?.stdout, /status\.401<1% +100 % +FAILED/)
   t.match(failed?.stdout, /p99<1m .* passed/)
   t.match(failed?.stderr, /40 of 40 answers were 401: the target has not issued these keys/)
+})
+
+t.test('the answered rate is over the time in which the responses came', async t => {
+  const target = await startTarget(t, () => ok('{}', headers))
+  target.hold()
+  const replay = runCommands([
+    `replay ${keyless} --target ${target.url} --rate 400 --connections 40 --threshold rate>250 --json`,
+  ])
+  await until('all are sent', () => target.received.length === 40)
+  const allSent = performance.now()
+  await until('they wait five times as long as they were sent', () => performance.now() - allSent > 500)
+  target.release()
+  const [found] = await replay
+  t.equal(found?.code, 99, `${found?.stderr}`)
+  const { totals, thresholds } = replayResult.parse(JSON.parse(found?.stdout ?? ''))
+  t.ok(totals.answered === 40 && totals.seconds > 0.5, JSON.stringify(totals))
+  t.ok((totals.sendingSeconds ?? 1) < 0.5, JSON.stringify(totals))
+  t.match(thresholds, [{ threshold: 'rate>250', passed: false }])
 })
 
 t.test('a target that leaves each tenth without an answer passes no threshold of all', async t => {

@@ -4,7 +4,7 @@ import { createFigures } from '../../common/page/figures.js'
 import type { Arrivals } from '../../load/replay/pace.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { errorsIn, paceText, shareOf } from '../../load/report/run-figures.ts'
+import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
 const figures = createFigures('en', 'UTC')
@@ -41,8 +41,9 @@ export const resultText = (result: ReplayResult): string => {
     Object.entries(counts)
       .map(([name, count]) => `${name}: ${counted(count)}`)
       .join(', ') || 'none'
-  const lasted =
-    totals.seconds < 60 ? `${Number(totals.seconds.toPrecision(2))} s` : figures.duration(totals.seconds)
+  const lasted = (seconds: number): string =>
+    seconds < 60 ? `${Number(seconds.toPrecision(2))} s` : figures.duration(seconds)
+  const [sending, answering] = [sentFor(totals), totals.seconds].map(lasted)
   const unanswered = totals.due - totals.answered
   const { p50, p90, p99, p999, max } = latency
   const facts = factsText([
@@ -52,7 +53,7 @@ export const resultText = (result: ReplayResult): string => {
     ],
     [
       'rate',
-      `${paceText(result, figures)}, ${rateText(totals.answered / totals.seconds)} answered, for ${lasted}`,
+      `${paceText(result, figures)}, for ${sending}; ${rateText(answeredRate(totals))} answered${answering === sending ? '' : `, in ${answering}`}`,
     ],
     [
       'latency',

@@ -6,7 +6,7 @@ import { printDuration } from '../../config/units.ts'
 import type { Busiest, RateVerdict, Saturation } from '../../load/replay/saturation.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
-import { errorsOf } from '../../load/report/run-figures.ts'
+import { answeredRate, errorsOf } from '../../load/report/run-figures.ts'
 import { numberIn, rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, percentText, type Terminal, tableOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -198,7 +198,7 @@ const saturationText = (report: Report, traffic: ReplayResult['traffic']) => {
   const sentence = `${limitOf(report)}; ${ownRateOf(busiest, times, found.ended)}.`
   const rows = steps.map(({ rate, verdict, result }) => [
     rateText(rate),
-    rateText(result.totals.answered / result.totals.seconds),
+    rateText(answeredRate(result.totals)),
     ...[result.latency.p50, result.latency.p99].map(ms => (result.latency.count === 0 ? '-' : msText(ms))),
     percentText(errorsOf(result) / Math.max(1, result.totals.due)),
     result.generator.limited ? 'not decided' : (verdict !== 'interrupted' && brokenIn(result)) || verdict,

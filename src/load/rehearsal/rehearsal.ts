@@ -36,10 +36,11 @@ const timeoutMs = 60_000
 
 export const maxConnections = 256
 
+/** Resolves to the instant of the last response, by the moved clock. */
 export const rehearse = async (
   { requests, stepMs, onProgress, signal }: RehearsalOptions,
   { fixture, recorder, spending }: { fixture: Fixture; recorder: Recorder; spending: Spending },
-): Promise<void> => {
+): Promise<number> => {
   const start = requests[0]?.at ?? 0
   const begunAt = performance.now()
   const pool = new Pool(fixture.apiUrl, {
@@ -54,6 +55,7 @@ export const rehearse = async (
   const tags = new Map<string, string>()
   const unanswered = new Set<Promise<void>>()
   let now = start
+  let answeredAt = start
   /** Whether a load may go on behind an answer. */
   let mayLoad = false
   let limit: string | undefined
@@ -104,6 +106,7 @@ export const rehearse = async (
       const answer = await answerTo(request, key)
       const endedAt = performance.now() - begunAt
       recorder.record({ ...sent, ...answer, endedAt, movedEnd: now - start })
+      answeredAt = now
     } catch (error) {
       mayLoad = true
       limit ??= ownLimitOf(error)
@@ -147,6 +150,7 @@ export const rehearse = async (
     }
     if (mayLoad) await fixture.settle()
     spending.record(now, await fixture.counts())
+    return answeredAt
   } finally {
     await pool.destroy()
   }

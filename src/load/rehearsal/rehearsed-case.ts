@@ -70,11 +70,12 @@ export const rehearseCase = async (
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
   const [startedAt, begunAt, cpu] = [clock.now(), performance.now(), process.cpuUsage()]
-  await rehearse({ requests, stepMs, onProgress, signal }, { fixture, recorder, spending })
+  const answeredAt = await rehearse({ requests, stepMs, onProgress, signal }, { fixture, recorder, spending })
   const seconds = (performance.now() - begunAt) / 1000
   const { user, system } = process.cpuUsage(cpu)
   const gateway = await fixture.gatewayReport()
   const sent = recorder.counts.sent
+  const lastAt = requests[sent - 1]?.at ?? start
   const { total, days, spent, weightBetween } = spending
   const { most, weight } = spent(undefined)
   const { perMinute, perHour, perDay } = configured.provider.budget
@@ -96,7 +97,8 @@ export const rehearseCase = async (
       target: fixture.apiUrl,
     },
     settings: changed(configured),
-    seconds: ((requests[sent - 1]?.at ?? start) - start) / 1000,
+    seconds: (Math.max(lastAt, answeredAt) - start) / 1000,
+    sendingSeconds: (lastAt - start) / 1000,
     provider: {
       requests: total.calls,
       weight,

@@ -46,7 +46,8 @@ type Recorded = Pick<
   ReplayResult,
   'statuses' | 'outcomes' | 'latencies' | 'latency' | 'histogram' | 'stepSeconds' | 'steps' | 'age'
 >
-export type Run = Omit<ReplayResult, keyof Recorded | 'format' | 'totals'> & { readonly seconds: number }
+export type Run = Omit<ReplayResult, keyof Recorded | 'format' | 'totals'> &
+  Pick<ReplayResult['totals'], 'seconds' | 'sendingSeconds'>
 
 /** The contents of a recorder, as plain values that one thread sends to another. */
 export type RecorderForm = {
@@ -222,14 +223,14 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
             isAnswered: true,
           }
     },
-    result: ({ seconds, ...run }: Run): ReplayResult => {
+    result: ({ seconds, sendingSeconds, ...run }: Run): ReplayResult => {
       const total = all()
       const ageAt = (percent: number): number => age.getValueAtPercentile(percent)
       const { statuses, outcomes, ...numbers } = structuredClone(counts)
       return {
         format: 'abohawa-replay/1',
         ...run,
-        totals: { due: numbers.sent + numbers.dropped, ...numbers, seconds },
+        totals: { due: numbers.sent + numbers.dropped, ...numbers, seconds, sendingSeconds },
         statuses,
         outcomes,
         latencies: [...latencies].sort().map(([name, histogram]) => {

@@ -57,13 +57,16 @@ export const startReplay = async (
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
   const finish = async () => {
-    const { recorder, loads, kept, ranForMs, unlogged } = await sending.ended.finally(() => {
+    const { recorder, loads, kept, sentForMs, answeredForMs, unlogged } = await sending.ended.finally(() => {
       clearInterval(reading)
       clearTimeout(warmedUp)
     })
     const fault = await log?.end()
     await figures?.read().catch(() => {})
-    const ranFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
+    const since = (ms: number): number => Math.max(0.001, (ms - pace.warmUpMs) / 1000)
+    const sendingSeconds = since(sentForMs)
+    // Responses that come after the sending took their time too: the rate is by all of it.
+    const ranFor = since(Math.max(sentForMs, answeredForMs))
     const generator = generatorOf(loads, pace.mode === 'closed')
     const result = recorder.result({
       kind: 'replay',
@@ -89,6 +92,7 @@ export const startReplay = async (
       thresholds: generator.limited ? [] : thresholds.map(each => each.judge(recorder, ranFor)),
       bodies: null,
       seconds: ranFor,
+      sendingSeconds,
     })
     const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
     // Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file.

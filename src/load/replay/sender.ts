@@ -79,7 +79,7 @@ export const startSender = (order: SendOrder, recorder: Recorder) => {
   let isCut = false
   let isOver = false
   let giveUpAt = Number.POSITIVE_INFINITY
-  let [lastSentAt, lastEndedAt, cutAt] = [0, 0, 0]
+  let [lastSentAt, lastEndedAt, lastAnsweredAt, cutAt] = [0, 0, 0, 0]
   const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
   // In line for a connection, from `front` on; in a closed loop, those that met a limit of this machine.
   let waiting: number[] = []
@@ -99,6 +99,7 @@ export const startSender = (order: SendOrder, recorder: Recorder) => {
       const endedAt = now()
       lastEndedAt = endedAt
       const { form, request, dueAt, sentAt } = job
+      if (dueAt >= pace.warmUpMs) lastAnsweredAt = endedAt
       const { status, head, bytes } = answer
       if (form.conditional && head.etag !== undefined) etags[form.representation] = head.etag
       const { endpoint } = form
@@ -276,11 +277,13 @@ export const startSender = (order: SendOrder, recorder: Recorder) => {
     },
     load,
     kept: kept as readonly KeptBody[],
-    /** How long the run took, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
-    ranFor: (): number => {
+    /** How long it sent, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
+    sentFor: (): number => {
       if (isCut) return Math.max(lastSentAt, cutAt)
       // The time in which a target that stands still kept all from being sent is part of the run.
       return Math.max(lastSentAt, isClosed ? Math.min(lastEndedAt, endsAt) : endsAt)
     },
+    /** When the last response came that is counted, in ms; 0 without one. */
+    answeredFor: (): number => lastAnsweredAt,
   }
 }

@@ -28,7 +28,8 @@ type Ended = {
   readonly form: RecorderForm
   readonly load: LoadForm
   readonly kept: readonly KeptBody[]
-  readonly ranForMs: number
+  readonly sentForMs: number
+  readonly answeredForMs: number
   readonly unlogged: number
 }
 
@@ -108,7 +109,8 @@ export const startSending = (
         recorder,
         loads: all.map(({ load }) => load),
         kept: all.flatMap(({ kept }) => kept),
-        ranForMs: Math.max(...all.map(({ ranForMs }) => ranForMs)),
+        sentForMs: Math.max(...all.map(({ sentForMs }) => sentForMs)),
+        answeredForMs: Math.max(...all.map(({ answeredForMs }) => answeredForMs)),
         unlogged: all.reduce((sum, { unlogged }) => sum + unlogged, 0),
       }
     }),

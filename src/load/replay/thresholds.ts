@@ -5,14 +5,14 @@ import { destinations } from '../../common/endpoints.ts'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { errorsIn } from '../report/run-figures.ts'
+import { answeredRate, errorsIn } from '../report/run-figures.ts'
 import { outcomes } from '../traffic/traffic-request.ts'
 import type { Counts, Recorder, Scope } from './recorder.ts'
 
 export type Threshold = {
   readonly text: string
   readonly isOfRate: boolean
-  /** @param seconds how long the run sent */
+  /** @param seconds until the last response */
   judge(recorder: Recorder, seconds: number): ReplayResult['thresholds'][number]
 }
 
@@ -65,7 +65,7 @@ export const thresholdOf = (text: string): Threshold => {
     throw new InputError(`the threshold ${quoted(text)} is a share of more than 100 %; allowed: 0 % to 100 %`)
   if (name === 'rate' && given === '')
     return threshold('/s', ({ counts }, seconds) =>
-      seconds > 0 ? { value: counts.answered / seconds, isAnswered: true } : null,
+      seconds > 0 ? { value: answeredRate({ ...counts, seconds }), isAnswered: true } : null,
     )
   const [, status] = /^status\.([1-5]\d\d|[1-5]xx)$/.exec(name) ?? []
   const countedBy = status === undefined ? shares.get(name) : withStatus(status)

@@ -37,7 +37,8 @@ post({
     form: recorder.form(),
     load: sender.load.form(),
     kept: sender.kept,
-    ranForMs: sender.ranFor(),
+    sentForMs: sender.sentFor(),
+    answeredForMs: sender.answeredFor(),
     unlogged: rows?.lost() ?? 0,
   },
 })

@@ -2,6 +2,7 @@
 // settings may differ, because they are what is compared.
 
 import type { ReplayResult } from './result.ts'
+import { sentFor } from './run-figures.ts'
 
 // Of a turn of the generator's event loop, in ms: as much as makes a request late.
 const stoodStillMs = 10
@@ -57,11 +58,11 @@ export const isDisturbed = (run: ReplayResult): boolean =>
 
 // A closed loop may send more in the same time, or the same in less.
 const differInLength = (runs: readonly ReplayResult[]): boolean =>
-  (['due', 'seconds'] as const).every(figure => {
-    const figures = runs.map(({ totals }) => totals[figure])
+  [({ due }: ReplayResult['totals']) => due, sentFor].every(of => {
+    const figures = runs.map(({ totals }) => of(totals))
     return Math.max(...figures) > 1.05 * Math.min(...figures)
   })
-const lengthText = ({ totals: { seconds } }: ReplayResult): string => `${Number(seconds.toPrecision(3))} s`
+const lengthText = ({ totals }: ReplayResult): string => `${Number(sentFor(totals).toPrecision(3))} s`
 
 /** @param a one run or more; all of a side are looked at */
 export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {

@@ -13,7 +13,7 @@ import {
   type MetricName,
   metricNames,
   metrics,
-  type SideSteps,
+  type SideStep,
   sharedOut,
   type Unit,
 } from './metrics.ts'
@@ -37,7 +37,7 @@ export type Difference = {
 /** In the order of `metricNames`, those that both sides have. @param a one run or more */
 export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] => {
   const sides = { a: sideOf(a), b: sideOf(b), isPaired: arePaired(a, b) }
-  const drawn = drawnFigures(sides.a, sides.b, sides.isPaired)
+  const drawn = drawnFigures(sides.a.steps, sides.b.steps, sides.isPaired)
   const [disturbed, reproducible] = [[a, b].some(areDisturbed), areReproducible([...a, ...b])]
   const found = metricNames.flatMap((name): Difference[] => {
     const metric: Metric = metrics[name]
@@ -53,20 +53,27 @@ export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult
   return [...a, ...b].some(failsQuickly) ? withoutQuickErrors(found) : found
 }
 
-type Side = SideSteps & { readonly runs: number }
+type Side = { readonly runs: number; readonly steps: readonly SideStep[] }
 type Sides = { readonly a: Side; readonly b: Side; readonly isPaired: boolean }
 
-/** The steps of all runs, from the first to the last in which requests were due: before is the warm-up, and behind it the last answers. */
-const sideOf = (runs: readonly ReplayResult[]): Side => ({
-  runs: runs.length,
-  steps: runs.flatMap(({ steps }) =>
-    steps.slice(
+const sideOf = (runs: readonly ReplayResult[]): Side => ({ runs: runs.length, steps: runs.flatMap(stepsOf) })
+
+/** The steps from the first to the last in which requests were due; before is the warm-up. */
+const stepsOf = ({ steps, stepSeconds, totals }: ReplayResult): SideStep[] => {
+  const end = steps.findLastIndex(({ due }) => due > 0) + 1
+  const own = steps
+    .slice(
       steps.findIndex(({ due }) => due > 0),
-      steps.findLastIndex(({ due }) => due > 0) + 1,
-    ),
-  ),
-  stepSeconds: runs[0]?.stepSeconds ?? 1,
-})
+      end,
+    )
+    .map(step => ({ ...step, seconds: stepSeconds }))
+  const last = own.at(-1)
+  const late = steps.slice(end).reduce((sum, { answered }) => sum + answered, 0)
+  if (!last || late === 0) return own
+  // Later responses, and the time in which they came, belong to the last one: together the steps have the rate of the run.
+  const seconds = Math.max(stepSeconds, totals.seconds - (own.length - 1) * stepSeconds)
+  return [...own.slice(0, -1), { ...last, answered: last.answered + late, seconds }]
+}
 
 /** Whether a step of one side is the same part of the same traffic as that of the other. */
 const arePaired = (a: readonly ReplayResult[], b: readonly ReplayResult[]): boolean => {

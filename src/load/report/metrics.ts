@@ -5,7 +5,7 @@ import type { Figures } from '../../common/page/figures.js'
 import { histogramOf } from './histogram.ts'
 import { bootstrap, type Drawn, type Estimate, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
-import { errorsOf, shareOf } from './run-figures.ts'
+import { answeredRate, errorsOf, shareOf } from './run-figures.ts'
 
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
@@ -27,7 +27,7 @@ export type Metric = {
   /** Of a percentile of latencies. */
   readonly percent?: number
   /** What a step adds to the numerator and to the denominator, where the figure is a ratio of sums over steps. */
-  readonly ofStep?: (step: Step, seconds: number) => readonly [over: number, under: number]
+  readonly ofStep?: (step: SideStep) => readonly [over: number, under: number]
   readonly isBetterLarger?: true
   /** A smaller change is noise, whatever its interval: a tenth if not given. */
   readonly leastChange?: number
@@ -66,8 +66,8 @@ export const metrics = {
   rate: {
     name: 'answered',
     unit: 'perSecond',
-    of: run => exact(run.totals.answered / Math.max(run.totals.seconds, 1e-9)),
-    ofStep: (step, seconds) => [step.answered, seconds],
+    of: run => exact(answeredRate(run.totals)),
+    ofStep: ({ answered, seconds }) => [answered, seconds],
     isBetterLarger: true,
   },
   hits: {
@@ -121,7 +121,8 @@ type Measured = {
   readonly counts: readonly number[]
   readonly ratios: readonly (readonly [over: number, under: number])[]
 }
-export type SideSteps = { readonly steps: readonly Step[]; readonly stepSeconds: number }
+/** `seconds`: how long it is. */
+export type SideStep = Step & { readonly seconds: number }
 
 // A tail that fewer steps have hangs on when they came: by draws from them it can't be known how many there might have been.
 const leastTail = 5
@@ -131,20 +132,20 @@ const leastTail = 5
  * a pause of a second makes hundreds of slow answers, which are one event and not hundreds.
  */
 export const drawnFigures = (
-  a: SideSteps,
-  b: SideSteps,
+  a: readonly SideStep[],
+  b: readonly SideStep[],
   isPaired: boolean,
 ): ReadonlyMap<MetricName, Drawn> => {
-  const latencies = [a, b].map(({ steps }) => steps.map(latenciesIn))
+  const latencies = [a, b].map(steps => steps.map(latenciesIn))
   const values = [...new Set(latencies.flat().flatMap(each => [...each.keys()]))].sort((x, y) => x - y)
   const places = new Map(values.map((value, place) => [value, place]))
-  const measured = ({ steps, stepSeconds }: SideSteps, side: number): Measured[] =>
+  const measured = (steps: readonly SideStep[], side: number): Measured[] =>
     steps.map((step, i) => {
       const own = latencies[side]?.[i] ?? new Map<number, number>()
       return {
         places: [...own.keys()].map(value => places.get(value) as number),
         counts: [...own.values()],
-        ratios: drawable.map(({ ofStep }) => ofStep?.(step, stepSeconds) ?? nothing),
+        ratios: drawable.map(({ ofStep }) => ofStep?.(step) ?? nothing),
       }
     })
   const sums = new Float64Array(values.length)

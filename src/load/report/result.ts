@@ -115,7 +115,10 @@ export const replayResult = z.object({
     /** Due, and never sent: no connection was free for too long. */
     dropped: count,
     bytes: count,
+    /** Until the last request was due or sent, and the last response came: the rate of responses is by this time. */
     seconds: amount,
+    /** Until the last request was due or sent; results of earlier versions don't have it. */
+    sendingSeconds: amount.optional(),
   }),
   statuses: countsOf(),
   outcomes: countsOf(),

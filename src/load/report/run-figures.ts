@@ -12,6 +12,16 @@ export const weathersOf = ({ outcomes }: ReplayResult): number =>
 export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): number | null =>
   weathersOf(run) === 0 ? null : (run.outcomes[outcome] ?? 0) / weathersOf(run)
 
+/** Responses a second, over the time in which they came. */
+export const answeredRate = ({
+  answered,
+  seconds,
+}: Pick<ReplayResult['totals'], 'answered' | 'seconds'>): number => answered / Math.max(seconds, 1e-9)
+
+/** How long requests were due or sent. */
+export const sentFor = ({ seconds, sendingSeconds = seconds }: ReplayResult['totals']): number =>
+  sendingSeconds
+
 export const failedIn = ({ failed }: Pick<ReplayResult['totals'], 'failed'>): number =>
   sum(Object.values(failed))
 

@@ -5,7 +5,7 @@ import type { Figures } from '../../common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../common/page/html.ts'
 import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { errorsOf, paceText, shareOf, weathersOf } from './run-figures.ts'
+import { answeredRate, errorsOf, paceText, sentFor, shareOf, weathersOf } from './run-figures.ts'
 
 export type Section = readonly [id: string, title: string, content: Html]
 
@@ -43,9 +43,13 @@ const thresholdsOf = (run: ReplayResult): Html => {
 const tilesOf = (run: ReplayResult, figures: Figures): Html => {
   const { totals, latency, provider } = run
   const errors = errorsOf(run)
-  const perSecond = (count: number): string => `${figures.measured(count / Math.max(totals.seconds, 1e-9))}/s`
+  const perSecond = (rate: number): string => `${figures.measured(rate)}/s`
   const pairs: readonly (readonly [name: string, value: string, note?: string])[] = [
-    ['Rate', perSecond(totals.answered), `of ${perSecond(totals.due)} requested`],
+    [
+      'Rate',
+      perSecond(answeredRate(totals)),
+      `of ${perSecond(totals.due / Math.max(sentFor(totals), 1e-9))} requested`,
+    ],
     ['Answered', figures.count(totals.answered)],
     [
       'Errors',

@@ -89,11 +89,11 @@ for (const [mode, pace, count, least] of [
     let answered = 0
     const target = await startTarget(t, () => (answered++ === 0 ? ok() : undefined))
     const options = { pace, connections: 1, timeoutMs: 400, patienceMs: 100 }
-    const { ended, recorder, ranFor } = await sendSome(target.url, arriving(every(15, count)), options)
+    const { ended, recorder, sentFor } = await sendSome(target.url, arriving(every(15, count)), options)
     await ended
     t.equal(recorder.counts.answered, 1)
-    t.ok(ranFor() >= least, `${ranFor()} ms`)
-    t.ok(ranFor() < 2_000)
+    t.ok(sentFor() >= least, `${sentFor()} ms`)
+    t.ok(sentFor() < 2_000)
   })
 
 t.test('key, accept-encoding, method and host are sent as they are to be', async t => {
@@ -241,14 +241,14 @@ t.test('a stop sends nothing more, drops what waits, and counts what was answere
   const target = await startTarget(t)
   target.hold()
   const requests = arriving([...every(0, 5), 3_600_000])
-  const { ended, stop, recorder, ranFor } = await sendSome(target.url, requests, { connections: 2 })
+  const { ended, stop, recorder, sentFor } = await sendSome(target.url, requests, { connections: 2 })
   const since = performance.now()
   await until('two are in flight', () => target.received.length === 2)
   await until('some time has passed', () => performance.now() - since > 60)
   stop()
   target.release()
   await ended
-  t.ok(ranFor() >= 60 && ranFor() < 2_000, `${ranFor()} ms until it was ended`)
+  t.ok(sentFor() >= 60 && sentFor() < 2_000, `${sentFor()} ms until it was ended`)
   t.match(recorder.counts, { sent: 2, answered: 2, dropped: 3, failed: {} })
 })
 

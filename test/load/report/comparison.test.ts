@@ -113,6 +113,25 @@ t.test("one run can't tell a difference as small as that of two moments of a mac
   t.match(verdicts(side(1, 10), side(1.4, 20)), { p50: 'worse', p90: 'worse' })
 })
 
+t.test('responses that come after the sending make the rate no better, in all figures of it', async t => {
+  /** A minute of 100 requests a second to a target that does so many of them a second. */
+  const doing = (perSecond: number): ReplayResult => {
+    const recorder = createRecorder()
+    for (let i = 0; i < 6_000; i += 1) {
+      const [dueAt, endedAt] = [i * 10, ((i + 1) * 1_000) / perSecond]
+      recorder.record({
+        ...{ endpoint: 'weather', outcome: 'hit', status: 200, bytes: 3_000 },
+        ...{ dueAt, sentAt: dueAt, endedAt: Math.max(endedAt, dueAt + 1) },
+      })
+    }
+    const [seconds, sendingSeconds] = [6_000 / Math.min(perSecond, 100), 60]
+    return recorder.result({ ...drawnReplay({ requests: 1 }), seconds, sendingSeconds })
+  }
+  const found = differences([doing(200)], [doing(25)]).find(({ metric }) => metric === 'rate')
+  t.match(found, { a: { value: 100 }, b: { value: 25 }, change: { value: -0.75 }, verdict: 'worse' })
+  t.ok((found?.change?.high ?? 0) < -0.7, JSON.stringify(found))
+})
+
 t.test('a side that was disturbed or saturated is unclear', async t => {
   const [a, b] = [withPauses(1), withPauses(2, { slow: 1.5 })]
   t.match(verdicts([a], [b]), { p50: 'worse' })
