@@ -1,92 +1,143 @@
-// The files that commands write. Whether one can be written is looked at before the work that it is for: an hour of it must not be
-// lost to a folder that is missing. A private file is written in one step, readable by its owner alone: to a temporary file
-// beside it, with a random name and O_EXCL, so that nobody can have prepared it; then a rename replaces the target.
+// The files that commands write. What may not be written is refused before the work that it is for: an hour of it must not be
+// lost to a folder that is missing, and no output replaces the store, a configuration, or what the command reads.
 
-import { randomBytes } from 'node:crypto'
-import {
-  access,
-  constants,
-  type FileHandle,
-  lstat,
-  open,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { access, constants, realpath, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { Option } from 'commander'
+import { catalogueFile } from '../catalogue/snapshot-reader.ts'
 import { InputError, messageOf } from '../common/errors.ts'
 import { quotedPath } from '../common/outside-text.ts'
+import { isSink, writeBeside } from '../common/write-beside.ts'
+import { filesOf } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import { storeFiles } from '../stores/sqlite/store-file.ts'
+import type { Terminal } from './terminal.ts'
 
-/** @throws InputError */
-export const checkWritable = async (paths: readonly string[]): Promise<void> => {
-  for (const path of paths) {
-    const found = await stat(path).catch(() => undefined)
-    if (found?.isDirectory()) throw new InputError(`${quotedPath(path)} is a folder; allowed: a file`)
-    const where = found ? path : dirname(path)
-    const folder = found ? undefined : await stat(where).catch(() => undefined)
-    if (!found && !folder?.isDirectory())
+/** @param said which file, as the beginning of a sentence: `--out is "report.html"` */
+export type Output = { readonly said: string; readonly path: string }
+
+/** Those of options: `--out` and its paths. */
+export const outputsOf = (option: string, ...paths: readonly (string | undefined)[]): Output[] =>
+  paths.flatMap(path => (path === undefined ? [] : { said: `${option} is ${quotedPath(path)}`, path }))
+
+export const forceOption = (): Option => new Option('--force', 'replace a file that exists')
+
+type OutputRules = {
+  /** The files that the command reads; `-` is standard input. */
+  readonly inputs: readonly (string | undefined)[]
+  /** Whether an existing file may be replaced; undefined for a command that never replaces one. */
+  readonly force: boolean | undefined
+  /** Whether the command rebuilds the configured catalogue. */
+  readonly isCatalogue?: boolean
+}
+
+type Surroundings = Pick<Terminal, 'config' | 'sources'>
+
+/** @throws InputError for a file that may not or can't be written */
+export const checkOutputs = async (
+  terminal: Surroundings,
+  outputs: readonly Output[],
+  rules: OutputRules,
+): Promise<void> => {
+  await refuseKept(terminal, outputs, rules)
+  const { force } = rules
+  for (const { said, path } of outputs) {
+    if (await isSink(path)) continue
+    await checkWritable(said, path)
+    if (!force && (await stat(path).catch(() => undefined)))
       throw new InputError(
-        `${quotedPath(path)} can't be written: ${quotedPath(where)} is ${folder ? 'no folder' : 'a folder that is missing'}`,
+        `${said}, which exists; ${force === undefined ? 'allowed: a new file' : '--force replaces it'}`,
       )
-    await access(where, constants.W_OK).catch(cause => {
-      throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
-    })
   }
 }
 
-/** Writes a report in place of what is there. @throws InputError */
-export const writeOutput = async (path: string, text: string): Promise<void> => {
-  await writeFile(path, text).catch((cause: unknown) => {
-    throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
+/** @throws InputError for a file that no command may write, whatever stands there */
+export const refuseKept = async (
+  terminal: Surroundings,
+  outputs: readonly Output[],
+  { inputs, isCatalogue = false }: Pick<OutputRules, 'inputs' | 'isCatalogue'>,
+): Promise<void> => {
+  if (outputs.length === 0) return
+  const kept = new Map<string, string>()
+  const keep = async (reason: string, paths: readonly (string | undefined)[]): Promise<void> => {
+    for (const path of paths) if (path !== undefined) kept.set(await placeOf(path), reason)
+  }
+  const config = configOf(terminal)
+  if (config && !isCatalogue) await keep('is the catalogue', [catalogueFile(config.catalogue.path)])
+  if (config && config.store.path !== ':memory:')
+    await keep('belongs to the store', storeFiles(config.store.path))
+  await keep('belongs to the configuration', filesOf(terminal.sources))
+  const standardInput = '/dev/stdin'
+  await keep(
+    'the command reads',
+    inputs.map(path => (path === '-' ? standardInput : path)),
+  )
+  for (const { said, path } of outputs) {
+    if (await isSink(path)) continue
+    const place = await placeOf(path)
+    const reason = kept.get(place)
+    if (reason !== undefined) throw new InputError(`${said}, which ${reason}; allowed: another file`)
+    kept.set(place, 'is written by another option')
+  }
+}
+
+/** Undefined where it can't be read: then the command has its own word on it, or works without. */
+const configOf = (terminal: Surroundings): Config | undefined => {
+  try {
+    return terminal.config()
+  } catch (thrown) {
+    if (thrown instanceof InputError) return undefined
+    throw thrown
+  }
+}
+
+/** Equal for two paths of one file, whether it is there or not. */
+const placeOf = async (path: string): Promise<string> => {
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isFile()) return `${found.dev} ${found.ino}`
+  return join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path))
+}
+
+const checkWritable = async (said: string, path: string): Promise<void> => {
+  const found = await stat(path).catch(() => undefined)
+  if (found && !found.isFile()) throw new InputError(`${said}, which is not a regular file`)
+  // It is written beside and renamed.
+  const where = dirname(path)
+  const folder = await stat(where).catch(() => undefined)
+  if (!folder?.isDirectory())
+    throw new InputError(
+      `${said}, which can't be written: ${quotedPath(where)} is ${folder ? 'no folder' : 'a folder that is missing'}`,
+    )
+  await access(where, constants.W_OK).catch(cause => {
+    throw new InputError(`${said}, which can't be written: ${messageOf(cause)}`, { cause })
   })
 }
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+/** Writes a report. @throws InputError */
+export const writeOutput = ({ said, path }: Output, text: string, force: boolean): Promise<void> =>
+  orSaid(said, async () => {
+    if (await isSink(path)) await writeFile(path, text)
+    else await writeBeside(path, { mode: 0o644, force }, (_, handle) => handle.writeFile(text))
+  })
 
-/** A new file of its owner alone; nothing may stand in its place. */
-export const openNewFile = (path: string): Promise<FileHandle> =>
-  open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+/** Writes a file of its owner alone. @param fill as that of `writeBeside`. @throws InputError */
+export const writePrivateFile = <Filled>(
+  { said, path }: Output,
+  force: boolean,
+  fill: Parameters<typeof writeBeside<Filled>>[2],
+): Promise<Filled> =>
+  orSaid(said, async () => {
+    // A superuser would replace /dev/null for the whole machine.
+    if (await isSink(path)) throw new InputError(`${said}, which is not a regular file`)
+    return writeBeside(path, { mode: 0o600, force }, fill)
+  })
 
-/**
- * Writes a private file in place of what is there, and resolves when it is on disk under its name.
- * @param said which file, as the beginning of a sentence
- * @param fill writes and syncs the file beside it, and may close its handle
- * @throws InputError when the system refuses it
- */
-export const writePrivateFile = async <Filled>(
-  path: string,
-  said: string,
-  fill: (beside: string, handle: FileHandle) => Promise<Filled>,
-): Promise<Filled> => {
+const orSaid = async <Done>(said: string, write: () => Promise<Done>): Promise<Done> => {
   try {
-    if (!(await isFileOrFree(path))) throw new InputError(`${said}, which is not a regular file`)
-    const beside = `${path}.${randomBytes(6).toString('hex')}.part`
-    const handle = await openNewFile(beside)
-    let filled: Filled
-    try {
-      filled = await fill(beside, handle)
-      await rename(beside, path)
-    } catch (cause) {
-      await rm(beside, { force: true })
-      throw cause
-    }
-    // Sync the directory too, so that the rename survives a power cut.
-    const directory = await open(dirname(path), 'r')
-    await directory.sync().finally(() => directory.close())
-    return filled
+    return await write()
   } catch (cause) {
     if (cause instanceof Error && 'syscall' in cause)
       throw new InputError(`${said}, which can't be written: ${messageOf(cause)}`, { cause })
     throw cause
   }
-}
-
-/** It may be replaced: nothing is there, or a file or a link. */
-const isFileOrFree = async (path: string): Promise<boolean> => {
-  const found = await lstat(path).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT') return undefined
-    throw thrown
-  })
-  return found === undefined || found.isFile() || found.isSymbolicLink()
 }

@@ -89,7 +89,7 @@ t.test('what a file names is created once and shown or reported; a second run cr
 
   t.match(await create('--from', given, '--csv', '--out', out), {
     code: 1,
-    stderr: `--out is ${out}, which is there already; allowed: a new file`,
+    stderr: `--out is "${out}", which exists; allowed: a new file`,
   })
   const again = await create('--from', given, '--json')
   t.match(again, { code: 0, stderr: /^0 created, 2 existed\. Keys that existed are not shown again/ })

@@ -5,7 +5,7 @@ import { type StdioOptions, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ok, startTarget } from '../load/replay/scripted-target.ts'
 import { arriving, linesOf } from '../load/replay/send-some.ts'
@@ -109,9 +109,76 @@ t.test('keys and subscribers', async t => {
       `keys create --from ${at('ids.csv')}`,
       ['--tier free', 2, /'--from <csv>' cannot be used with option '--tier <name>'/],
       ['--origins https://a.example', 2, /cannot be used with option '--origins <list>'/],
-      ['--out /nowhere/x', 1, /--out is \/nowhere\/x, which can't be written: ENOENT/],
+      [
+        '--out /nowhere/x',
+        1,
+        /--out is "\/nowhere\/x", which can't be written: "\/nowhere" is a folder that is missing/,
+      ],
     ),
     ['keys create --from /nowhere.csv', 1, /--from is \/nowhere\.csv, which can't be read: ENOENT/],
+  )
+})
+
+t.test('no output replaces the store, a configuration or an input, with --force neither', async t => {
+  const config = at('gateway.yaml')
+  writeFileSync(config, '')
+  const keys = at('ids.csv')
+  const kept = (path: string, reason: string): readonly [string, number, RegExp] => [
+    path,
+    1,
+    new RegExp(`is ".*${basename(path)}", which ${reason}; allowed: another file`),
+  ]
+  const always = [
+    ...['', '-wal', '-shm', '-reserve'].map(end => kept(at(`store.db${end}`), 'belongs to the store')),
+    kept(config, 'belongs to the configuration'),
+  ]
+  const forced = `--force --config ${config}`
+  const send = `--target ${nowhere} --keys ${keys}`
+  const before = readFileSync(at('store.db'))
+  await check(
+    t,
+    ...of(`store export ${forced} --file`, ...always),
+    ...of(`traffic generate ${forced} --rate 9 --duration 9s --out`, ...always),
+    ...of(`traffic import ${traffic} ${forced} --out`, ...always, kept(traffic, 'the command reads')),
+    ...['--requests', '--bodies'].flatMap(option =>
+      of(
+        `replay ${traffic} ${send} ${forced} ${option}`,
+        ...always,
+        kept(traffic, 'the command reads'),
+        kept(keys, 'the command reads'),
+      ),
+    ),
+    [
+      `replay ${traffic} ${send} --requests ${at('a')} --bodies ${at('a')}`,
+      1,
+      /is ".*a", which is written by another option/,
+    ],
+    ...of(`keys create --config ${config} --from ${keys} --out`, ...always, kept(keys, 'the command reads')),
+    ...of(
+      `catalogue build --config ${config} --from ${keys} --out`,
+      ...always,
+      kept(keys, 'the command reads'),
+    ),
+    [`store copy --to ${at('store.db-reserve')}`, 1, /--to is .* which belongs to the store/],
+  )
+  t.ok(before.equals(readFileSync(at('store.db'))))
+  // Named so that it is an output too.
+  for (const name of ['mine.json', 'mine.html']) writeFileSync(at(name), 'mine')
+  await check(
+    t,
+    [
+      `replay report ${at('mine.json')} --out ${at('mine.html')}`,
+      1,
+      /mine\.html", which exists; --force replaces it/,
+    ],
+    [
+      `replay ${traffic} ${send} --out ${at('mine.json')}`,
+      1,
+      /mine\.json", which exists; --force replaces it/,
+    ],
+    [`whatif ${traffic} --out ${at('mine.html')}`, 1, /mine\.html", which exists; --force replaces it/],
+    [`rehearse ${traffic} --out ${at('mine.html')}`, 1, /mine\.html", which exists; --force replaces it/],
+    [`store export --file ${at('mine.json')}`, 1, /mine\.json", which exists; --force replaces it/],
   )
 })
 
@@ -282,9 +349,15 @@ t.test('traffic', async t => {
     [`traffic stats ${traffic} --by user`, 2, /'user' is invalid.*cell, place, path, key/],
     ...of(
       `traffic import ${traffic}`,
-      [`--out ${traffic}`, 1, /traffic\.ndjson exists; --force replaces it/],
-      [`--force --out ${at('folder')}`, 1, /folder can't be written: it is no file/],
-      [`--out ${at('nowhere/b')}`, 1, /b can't be written: ENOENT/],
+      [
+        `--out ${traffic} --force`,
+        1,
+        /--out is ".*traffic\.ndjson", which the command reads; allowed: another file/,
+      ],
+      [`--out ${at('hello')}`, 1, /hello", which exists; --force replaces it/],
+      [`--force --out ${at('folder')}`, 1, /folder", which is not a regular file/],
+      [`--out ${at('nowhere/b')}`, 1, /b", which can't be written: ".*nowhere" is a folder that is missing/],
+      ['--head 1 --endpoint locations', 1, /none of the [\d,]+ requests in .*traffic\.ndjson is chosen/],
       ['--format pcap', 2, /'pcap' is invalid.*Allowed: access-log, ndjson, har/],
       ['--sample 0', 2, /'0' is invalid.*Allowed: a share above 0 and up to 1/],
       ['--longest-gap 5', 2, /'5' is invalid.*has no unit/],

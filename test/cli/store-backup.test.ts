@@ -121,11 +121,14 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
     t.match(stderr, said)
     t.equal(stderr.split('\n').length, 2, stderr)
   }
-  await refused(/the backup is .*there, which is there already; allowed: a new file, or --force/, at('there'))
-  for (const same of ['store.db', 'link'])
-    await refused(/, the store itself; allowed: another file/, at(same), path, '--force')
+  await refused(/the backup is .*there, which exists; --force replaces it/, at('there'))
+  for (const same of ['store.db', 'link', 'store.db-wal', 'store.db-shm', 'store.db-reserve'])
+    await refused(/, which belongs to the store; allowed: another file/, at(same), path, '--force')
   await refused(/the backup is .*pile, which is not a regular file/, at('pile'), path, '--force')
-  await refused(/the backup is .*none.x, which can't be written: ENOENT/, at('none/x'))
+  await refused(
+    /the backup is .*none.x, which can't be written: .*none" is a folder that is missing/,
+    at('none/x'),
+  )
   await refused(/there is no store yet at .*none\.db/, at('new'), at('none.db'))
   await refused(/text\.db can't be backed up to .*new: file is not a database/, at('new'), at('text.db'))
   mkdirSync(at('other'))

@@ -78,8 +78,17 @@ t.test('a file that exists is replaced only with --force', async t => {
   writeFileSync(out, 'mine')
   const options = ['--duration', '10s', '--rate', '60/m', '--bad', '5%', '--out', out]
   const [refused] = await runCommands([generate(...options)])
-  t.match(refused, { code: 1, stdout: '', stderr: /^abohawa: .*a\.ndjson exists; --force replaces it\n$/ })
+  t.match(refused, {
+    code: 1,
+    stdout: '',
+    stderr: /^abohawa: .*a\.ndjson", which exists; --force replaces it\n$/,
+  })
   t.equal(readFileSync(out, 'utf8'), 'mine')
+  const unreadable = join(t.testdirName, 'empty.ndjson')
+  writeFileSync(unreadable, '{"at":"yesterday"}\n')
+  const [empty] = await runCommands([['traffic', 'import', unreadable, '--out', out, '--force']])
+  t.match(empty, { code: 1, stdout: '', stderr: /there are no requests in .*empty\.ndjson\n$/ })
+  t.equal(readFileSync(out, 'utf8'), 'mine', 'nothing replaces it where nothing was read')
   const [forced] = await runCommands([generate(...options, '--force')])
   t.equal(forced?.code, 0)
   t.match(readFileSync(out, 'utf8'), /^\{"at":/)

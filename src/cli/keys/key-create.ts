@@ -5,6 +5,7 @@ import { type FileHandle, rm } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
+import { openNewFile } from '../../common/write-beside.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
 import { testTier, tiersOf } from '../../keys/test-keys.ts'
@@ -13,7 +14,7 @@ import { interruption } from '../interruption.ts'
 import { numberIn } from '../quantities.ts'
 import { type AddCommand, counted, csvOption, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
-import { openNewFile } from '../writable.ts'
+import { checkOutputs, outputsOf } from '../writable.ts'
 import { createKeyDifferences } from './key-differences.ts'
 import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText, minuteText } from './key-table.ts'
@@ -75,6 +76,7 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
     run: async (terminal, options) => {
       const { count, from, out, csv, createStore } = options
       const isMany = count !== undefined || from !== undefined || csv || out !== undefined
+      await checkOutputs(terminal, outputsOf('--out', out), { inputs: [from], force: undefined })
       const requests = await requestsOf(options)
       for (const { tier } of from === undefined ? requests.slice(0, 1) : []) checkTier(terminal, tier)
       return administer(
@@ -254,7 +256,7 @@ const openOutput = async (terminal: Terminal, path: string | undefined): Promise
 
 const openNewOutput = async (path: string): Promise<FileHandle> => {
   try {
-    return await openNewFile(path)
+    return await openNewFile(path, 0o600)
   } catch (cause) {
     const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
     throw new InputError(

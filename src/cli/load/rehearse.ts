@@ -17,6 +17,7 @@ import { checkTier } from '../keys/key-create.ts'
 import { durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, createProgressLine, leftText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+import { forceOption } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { prepareOutput } from './replay-output.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
@@ -29,6 +30,7 @@ type Options = GivenSettings & {
   format?: string
   host?: string
   parallel?: number
+  force?: boolean
   step?: number
   providerLimits: string
   providerRuns: string
@@ -44,6 +46,7 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
       addSettingOptions(command)
         .option('--tier <name>', 'the tier of all keys in the file; without it no quota limits them')
         .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
+        .addOption(forceOption())
         .option(
           '--parallel <number>',
           'how many settings are rehearsed at a time; default: half of the cores',
@@ -61,9 +64,14 @@ export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
         .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
-      const out = options.out === undefined ? [] : [options.out]
-      const write = await prepareOutput(terminal, out, ['.html', '.json'])
       const cases = await casesIn(options, terminal)
+      const write = await prepareOutput(terminal, {
+        paths: options.out === undefined ? [] : [options.out],
+        forms: ['.html', '.json'],
+        inputs: files,
+        force: options.force,
+        results: cases.length,
+      })
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = stoppedBySignal()
       const parts = await partsOf(terminal, options, files, stopping.signal)

@@ -5,23 +5,32 @@ import { jsonText, quotedPath } from '../../common/outside-text.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable, writeOutput } from '../writable.ts'
+import { checkOutputs, type Output, outputsOf, writeOutput } from '../writable.ts'
 
 /** The exit code where a threshold or a limit of change fails, as k6 has it. */
 export const thresholdFailed = 99
 
 type Form = '.html' | '.json' | '.hgrm'
 
+type Outputs = {
+  /** Of `--out`. */
+  readonly paths: readonly string[]
+  readonly forms: readonly Form[]
+  /** What other options of the command write. */
+  readonly others?: readonly Output[]
+  readonly inputs: readonly (string | undefined)[]
+  readonly force: boolean | undefined
+  /** How many results there will be, for JSON a file each. */
+  readonly results?: number
+}
+
 /**
  * Resolves to what writes the results: a page of all, percentiles of the first, or JSON, of several a file each (`-1`, `-2`).
- * @param others further files that are to be written
- * @throws UsageError for a file of another form, InputError for one that can't be written
+ * @throws UsageError for a file of another form, InputError for one that may not or can't be written
  */
 export const prepareOutput = async (
-  terminal: Pick<Terminal, 'config'>,
-  paths: readonly string[],
-  forms: readonly Form[],
-  others: readonly (string | undefined)[] = [],
+  terminal: Pick<Terminal, 'config' | 'sources'>,
+  { paths, forms, others = [], inputs, force = false, results: expected = 1 }: Outputs,
 ): Promise<(results: readonly ReplayResult[]) => Promise<void>> => {
   const wrong = paths.find(path => !forms.some(form => path.endsWith(form)))
   if (wrong !== undefined)
@@ -29,22 +38,29 @@ export const prepareOutput = async (
       `--out is ${quotedPath(wrong)}; allowed: a file that ends in ${forms.join(', ').replace(/, ([^,]*)$/, ' or $1')}`,
     )
   const timeZone = paths.some(path => path.endsWith('.html')) ? zoneOf(terminal) : 'UTC'
-  await checkWritable([...paths, ...others].filter(path => path !== undefined))
+  /** A path of `--out`, and the files that it stands for. */
+  const filesOf = (path: string): string[] =>
+    expected === 1 || !path.endsWith('.json')
+      ? [path]
+      : Array.from({ length: expected }, (_, i) => path.replace(/\.json$/, `-${i + 1}.json`))
+  await checkOutputs(terminal, [...outputsOf('--out', ...paths.flatMap(filesOf)), ...others], {
+    inputs,
+    force,
+  })
   return async results => {
     const [first] = results
     if (!first) return
     for (const path of paths) {
+      const [output] = outputsOf('--out', path) as [Output]
       if (path.endsWith('.html')) {
         const { reportPage } = await import('../../load/report/run-page.ts')
-        await writeOutput(path, reportPage(results, timeZone))
+        await writeOutput(output, reportPage(results, timeZone), force)
       } else if (path.endsWith('.hgrm')) {
         const { percentileDistribution } = await import('../../load/report/histogram.ts')
-        await writeOutput(path, percentileDistribution(first.histogram))
+        await writeOutput(output, percentileDistribution(first.histogram), force)
       } else
-        for (const [i, result] of results.entries()) {
-          const own = results.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`)
-          await writeOutput(own, `${jsonText(result)}\n`)
-        }
+        for (const [i, own] of outputsOf('--out', ...filesOf(path)).entries())
+          if (results[i]) await writeOutput(own, `${jsonText(results[i])}\n`, force)
     }
   }
 }

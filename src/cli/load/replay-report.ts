@@ -11,11 +11,11 @@ import type { ReplayResult } from '../../load/report/result.ts'
 import { collect } from '../quantities.ts'
 import { type AddCommand, indented, tableOf, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
-import { writeOutput } from '../writable.ts'
+import { forceOption, outputsOf, writeOutput } from '../writable.ts'
 import { prepareOutput, thresholdFailed } from './replay-output.ts'
 import { resultText } from './replay-text.ts'
 
-type Options = { out?: string; failIf?: string[] }
+type Options = { out?: string; failIf?: string[]; force?: boolean }
 
 const notDecided = 1
 
@@ -33,13 +33,20 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
           'a change that ends the command with exit code 99, such as p99>+10%; may be given again',
           collect,
         )
-        .option('--out <file>', 'write a page that loads nothing else'),
-    run: async (terminal, { out, failIf = [] }, ...files) => {
+        .option('--out <file>', 'write a page that loads nothing else')
+        .addOption(forceOption()),
+    run: async (terminal, { out, failIf = [], force = false }, ...files) => {
       const [file = '', other] = files
       if (files.length > 2) throw new UsageError(`${files.length} files are given; allowed: one or two`)
       if (other === undefined && failIf.length > 0)
         throw new UsageError('--fail-if is about a change; allowed: with two files')
-      const write = await prepareOutput(terminal, out === undefined ? [] : [out], ['.html'])
+      const [page] = outputsOf('--out', out)
+      const write = await prepareOutput(terminal, {
+        paths: out === undefined ? [] : [out],
+        forms: ['.html'],
+        inputs: files,
+        force,
+      })
       // Imported here, so that the other commands start without it.
       const { changeLimitOf, differences, limitVerdicts } = await import('../../load/report/comparison.ts')
       const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
@@ -59,9 +66,9 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
         limits: limitVerdicts(limits, found),
       }
       const comparison = { a, b, ...rest }
-      if (out !== undefined) {
+      if (page) {
         const { comparePage } = await import('../../load/report/compare-page.ts')
-        await writeOutput(out, comparePage(comparison, zoneOf(terminal)))
+        await writeOutput(page, comparePage(comparison, zoneOf(terminal)), force)
       }
       terminal.show(
         { a: file, b: other, runs: { a: a.length, b: b.length }, ...rest, out: out ?? null },

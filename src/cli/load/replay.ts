@@ -8,7 +8,7 @@ import { checkRun } from '../../load/traffic/longest-span.ts'
 import { collect, numberIn, rateIn } from '../quantities.ts'
 import { type AddTopCommand, counted, createProgressLine, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { writeOutput } from '../writable.ts'
+import { forceOption, outputsOf, writeOutput } from '../writable.ts'
 import { createOpsReader, type OpsOptions } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -32,6 +32,7 @@ type ReplayOptions = SendOptions &
     checkBodies?: boolean
     bodies?: string
     requests?: string
+    force?: boolean
   }
 
 const sampledBodies = 20_000
@@ -76,6 +77,7 @@ export const addReplayCommands: AddTopCommand = (program, add, summary) => {
           '--requests <file>',
           'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
         )
+        .addOption(forceOption())
         .option(
           '--ops <url>',
           'the ops address of the gateway, to report its CPU, memory, provider and settings',
@@ -108,14 +110,19 @@ const replay = async (
   options: ReplayOptions,
   files: readonly string[],
 ): Promise<number> => {
-  const { out = [], checkBodies = false, bodies, requests } = options
+  const { out = [], checkBodies = false, bodies, requests, force = false } = options
   const isKept = checkBodies || bodies !== undefined
   const pace = paceOf(options)
   if (requests === '-')
     throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
-  if (requests !== undefined && files.includes(requests))
-    throw new UsageError(`--requests is ${quotedPath(requests)}, which is the traffic; allowed: another file`)
-  const write = await prepareOutput(terminal, out, ['.html', '.json', '.hgrm'], [bodies, requests])
+  const [digests] = outputsOf('--bodies', bodies)
+  const write = await prepareOutput(terminal, {
+    paths: out,
+    forms: ['.html', '.json', '.hgrm'],
+    others: [...outputsOf('--bodies', bodies), ...outputsOf('--requests', requests)],
+    inputs: [...files, options.keys, options.key, options.ca, options.opsTokenFile],
+    force,
+  })
   const ops = createOpsReader(terminal, options)
   const { order, signal, checkTarget } = await prepareSending(terminal, files, options)
   const { arrivalsOf } = await import('../../load/replay/pace.ts')
@@ -139,7 +146,7 @@ const replay = async (
       keepBodies: isKept ? sampledBodies : 0,
       settings: (await ops?.settings()) ?? null,
       metrics: ops?.metrics,
-      requests,
+      requests: requests === undefined ? undefined : { path: requests, force },
     },
     terminal.clock,
     (figures, seconds) => show(progress(figures, seconds)),
@@ -158,7 +165,7 @@ const replay = async (
       `The files have no more than ${counted(order.schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
     )
   await write([result])
-  if (check && bodies !== undefined) await writeOutput(bodies, check.digestLines(kept))
+  if (check && digests) await writeOutput(digests, check.digestLines(kept), force)
   const { lost, fault } = logged
   if (fault !== undefined) terminal.remark(`--requests: ${fault}`)
   else if (lost > 0)

@@ -17,6 +17,7 @@ import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
 import { type AddCommand, counted, factsText, leftText, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+import { checkOutputs, forceOption, outputsOf } from '../writable.ts'
 import {
   alphaIn,
   defaultMix,
@@ -100,7 +101,7 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
             .default('poisson'),
         )
         .addOption(outOption())
-        .option('--force', 'replace the file if it exists'),
+        .addOption(forceOption()),
     run: generateTraffic,
   })
 
@@ -114,6 +115,7 @@ const generateTraffic = async (
       `--rate and --duration give ${counted(expected)} requests; allowed: up to ${counted(maxRequests)}`,
     )
   const config = terminal.config()
+  if (out !== standardOutput) await checkOutputs(terminal, outputsOf('--out', out), { inputs: [], force })
   const calendar = createCalendar(config.quota.timeZone)
   const catalogue = await readCatalogue(config.catalogue.path)
   const { bounds } = catalogue

@@ -11,6 +11,7 @@ import { isInstant } from '../../load/traffic/traffic-request.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
 import type { AddCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+import { forceOption } from '../writable.ts'
 import { addReadOptions, configuredCellOf, listIn, momentIn, outOption, shareIn } from './traffic-options.ts'
 import { type RewriteOptions, rewrite } from './traffic-rewrite.ts'
 
@@ -23,7 +24,7 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
     setUp: command =>
       void addReadOptions(command)
         .addOption(outOption())
-        .option('--force', 'replace the file if it exists')
+        .addOption(forceOption())
         .option('--strict', 'end with 1 at the first faulty line, and write no file')
         .option('--longest-gap <duration>', 'shorten longer gaps without a request to this', durationIn)
         .option('--from <when>', 'an instant, or a duration from the first request', momentIn)

@@ -5,12 +5,13 @@ import { csvLine } from '../../catalogue/csv-text.ts'
 import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
-import { standardOutput } from '../../load/traffic/file-bytes.ts'
+import { nameOfFile, standardOutput } from '../../load/traffic/file-bytes.ts'
 import { createGaps } from '../../load/traffic/gaps.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { counted, factsText, numbered, type Terminal } from '../terminal.ts'
+import { checkOutputs, outputsOf } from '../writable.ts'
 import {
   factsOfReading,
   formatsOf,
@@ -44,6 +45,7 @@ export const rewrite = async (
 ): Promise<number> => {
   const { out, force = false, longestGap, as, tier } = options
   if (as === 'keys') checkTier(terminal, tier)
+  if (out !== standardOutput) await checkOutputs(terminal, outputsOf('--out', out), { inputs: files, force })
   const reading = await readFiles(terminal, files, options)
   const gaps = createGaps(longestGap)
   const written = { requests: 0, first: undefined as number | undefined, last: 0 }
@@ -57,10 +59,21 @@ export const rewrite = async (
       yield batch
     }
     if (reading.isInterrupted()) throw new Interrupted()
+    if (written.requests === 0) throw new NothingLeft()
   }
   try {
     await writeText(out, as === 'keys' ? keysText(requests(), tier) : textOf(requests()), { force })
   } catch (thrown) {
+    if (thrown instanceof NothingLeft) {
+      const { requests } = reading.end()
+      const names = files.map(nameOfFile).join(', ')
+      throw new InputError(
+        requests === 0
+          ? `there are no requests in ${names}`
+          : `none of the ${counted(requests)} requests in ${names} is chosen`,
+        { cause: thrown },
+      )
+    }
     if (!(thrown instanceof Interrupted)) throw thrown
     terminal.progress('')
     const isBegun = out === standardOutput && as === 'requests'
@@ -103,6 +116,7 @@ export const rewrite = async (
 }
 
 class Interrupted extends Error {}
+class NothingLeft extends Error {}
 
 // As many as `keys create --from` takes.
 const maxKeys = 100_000

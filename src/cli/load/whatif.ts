@@ -21,7 +21,7 @@ import { interruption } from '../interruption.ts'
 import { durationIn, numberIn } from '../quantities.ts'
 import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { checkWritable, writeOutput } from '../writable.ts'
+import { checkOutputs, forceOption, outputsOf, writeOutput } from '../writable.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
@@ -35,6 +35,7 @@ type Options = GivenSettings &
     latency: number
     threads?: number
     out?: string
+    force?: boolean
   }
 
 // The default, as the help shows it.
@@ -73,13 +74,15 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
         )
         .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
         .addOption(hostOption())
-        .option('--out <page.html>', 'write a page with plots'),
+        .option('--out <page.html>', 'write a page with plots')
+        .addOption(forceOption()),
     run: async (terminal, given, ...files) => {
-      const { out } = given
+      const { out, force = false } = given
       if (out !== undefined && !out.endsWith('.html'))
         throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
       const cases = await casesIn(given, terminal)
-      if (out !== undefined) await checkWritable([out])
+      const [page] = outputsOf('--out', out)
+      await checkOutputs(terminal, outputsOf('--out', out), { inputs: files, force })
       const options: SimulateOptions = {
         instances: given.instances,
         warmUpMs: given.warmUp,
@@ -96,8 +99,8 @@ export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
       const { sources } = terminal
       const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
       terminal.show(result, whatIfText(result))
-      if (out !== undefined && result.cases.length > 0) {
-        await writeOutput(out, whatIfPage(result, zoneOf(terminal)))
+      if (page && result.cases.length > 0) {
+        await writeOutput(page, whatIfPage(result, zoneOf(terminal)), force)
         if (!terminal.json) terminal.remark(`The page is in ${out}.`)
       }
       return result.unfinished.length > 0 ? 1 : 0

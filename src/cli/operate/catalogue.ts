@@ -8,6 +8,7 @@ import { catalogueFile } from '../../catalogue/snapshot-reader.ts'
 import { isoOf } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import { type AddTopCommand, numbered, type Terminal } from '../terminal.ts'
+import { checkOutputs, outputsOf } from '../writable.ts'
 
 export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
   const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')
@@ -27,6 +28,9 @@ export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
         )
         .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
     run: async (terminal, { from, aliases, changes, facts, out }) => {
+      // A rebuild replaces a snapshot, and nothing else.
+      const rules = { inputs: [from, aliases, changes, facts], force: true, isCatalogue: true }
+      await checkOutputs(terminal, outputsOf('--out', out), rules)
       const { faults, ...built } = await buildSnapshot({
         csvPath: from,
         aliasesPath: aliases,

@@ -2,7 +2,6 @@
 // backs up the file of the embedded one.
 
 import { createWriteStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Option } from 'commander'
@@ -27,7 +26,7 @@ import type { Store } from '../../stores/store.ts'
 import { addCreateStoreOption, openCommandStore } from '../administer.ts'
 import { type AddTopCommand, counted, numbered, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { writePrivateFile } from '../writable.ts'
+import { checkOutputs, forceOption, outputsOf, refuseKept, writePrivateFile } from '../writable.ts'
 
 export const addStoreCommands: AddTopCommand = (program, add, summary) => {
   const store = program
@@ -41,9 +40,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     summary: 'copy the file of the embedded store, also beside running gateways, and check the copy',
     example: 'store backup /var/backups/abohawa.db',
     setUp: command =>
-      command
-        .argument('<file>', 'the copy, readable by its owner alone')
-        .option('--force', 'replace the file if it exists'),
+      command.argument('<file>', 'the copy, readable by its owner alone').addOption(forceOption()),
     run: async (terminal, { force = false }, file = '') => {
       const config = terminal.config()
       if (config.redis.url !== null)
@@ -51,10 +48,11 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
           `the store is ${storeName(config)}, whose files Redis itself backs up (docs/operating/redis.md); allowed: the embedded store. Keys, subscribers and usage of either: \`abohawa store export --file FILE\``,
         )
       const path = usedStoreFile(config)
-      await requireTarget(file, path, force)
+      const backup = { said: `the backup is ${file}`, path: file }
+      await checkOutputs(terminal, [backup], { inputs: [], force })
       const progress = (copied: number, pages: number) =>
         terminal.progress(`${file}: ${Math.floor((copied / pages) * 100)} %`)
-      const backedUp = await writePrivateFile(file, `the backup is ${file}`, async (beside, handle) => {
+      const backedUp = await writePrivateFile(backup, force, async (beside, handle) => {
         await handle.close()
         return backUp(path, beside, terminal.clock, progress).catch(cause => {
           throw new InputError(`${path} can't be backed up to ${file}: ${messageOf(cause)}`, { cause })
@@ -68,24 +66,28 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
-  add<{ file?: string }>(store, 'export', {
+  add<{ file?: string; force?: boolean }>(store, 'export', {
     summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
     example: 'store export --file keys.ndjson',
     setUp: command =>
-      command.option('--file <path>', 'the file to write, in one step; standard output if not given'),
-    run: async (terminal, { file }) => {
+      command
+        .option('--file <path>', 'the file to write, in one step; standard output if not given')
+        .addOption(forceOption()),
+    run: async (terminal, { file, force = false }) => {
       const config = terminal.config()
+      const [output] = outputsOf('--file', file)
+      await checkOutputs(terminal, outputsOf('--file', file), { inputs: [], force })
       const store = storeName(config)
       await using from = await openExport(terminal, config)
       const { records, leftOut } = from
       const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
       const lines = linesOf(records, totals, terminal)
-      if (file === undefined) {
+      if (!output) {
         await pipeline(lines, process.stdout, { end: false })
         terminal.remark(`${totalsText(totals)}, of ${store}.`)
       } else {
         // It names subscribers.
-        await writePrivateFile(file, `--file is ${file}`, (beside, handle) =>
+        await writePrivateFile(output, force, (beside, handle) =>
           pipeline(lines, createWriteStream(beside, { fd: handle, flush: true })),
         )
         terminal.show({ file, ...totals, leftOut, store }, `${file}: ${totalsText(totals)}, of ${store}.`)
@@ -132,6 +134,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
         throw new UsageError(
           `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
         )
+      if (target.redis.url === null) await refuseKept(terminal, outputsOf('--to', to), { inputs: [] })
       await using from = await openExport(terminal, config)
       const { leftOut } = from
       // Named on the command line, so it may be new.
@@ -221,17 +224,6 @@ async function* linesOf(
     written += 1
     if (written % progressEvery === 0) terminal.remark(`${counted(written)} records written`)
   }
-}
-
-/** @throws InputError where a copy of the store may not be written */
-const requireTarget = async (file: string, store: string, force: boolean): Promise<void> => {
-  const said = `the backup is ${file}`
-  const found = await stat(file).catch(() => undefined)
-  const { dev, ino } = await stat(store)
-  if (found?.dev === dev && found.ino === ino)
-    throw new InputError(`${said}, the store itself; allowed: another file`)
-  if (found?.isFile() && !force)
-    throw new InputError(`${said}, which is there already; allowed: a new file, or --force to replace it`)
 }
 
 /** @throws InputError that names the line */

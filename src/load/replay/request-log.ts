@@ -86,7 +86,9 @@ export const createRequestRows = (post: (block: RowBlock) => void, senders: numb
   }
 }
 
-export const openRequestLog = (path: string, schedule: Schedule, warmUpMs: number) => {
+export type RequestLogFile = { readonly path: string; readonly force: boolean }
+
+export const openRequestLog = ({ path, force }: RequestLogFile, schedule: Schedule, warmUpMs: number) => {
   const blocks = new EventEmitter()
   const arriving = on(blocks, 'block', { close: ['end'] }) as AsyncIterable<[RowBlock, () => void]>
   const linesOf = linesBy(schedule, warmUpMs)
@@ -96,7 +98,7 @@ export const openRequestLog = (path: string, schedule: Schedule, warmUpMs: numbe
       taken()
     }
   }
-  const written = writeText(path, text(), { force: true }).then(() => undefined, messageOf)
+  const written = writeText(path, text(), { force }).then(() => undefined, messageOf)
   return {
     /** @param taken called when the file has taken it */
     add: (block: RowBlock, taken: () => void): void => void blocks.emit('block', block, taken),

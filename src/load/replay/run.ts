@@ -7,7 +7,7 @@ import type { ReplayResult } from '../report/result.ts'
 import { createGatewayFigures } from './gateway-figures.ts'
 import { generatorOf, machineOf } from './load.ts'
 import { arrivalsOf } from './pace.ts'
-import { openRequestLog } from './request-log.ts'
+import { openRequestLog, type RequestLogFile } from './request-log.ts'
 import type { SendOrder } from './sender.ts'
 import { type LiveFigures, startSending } from './senders.ts'
 import type { Threshold } from './thresholds.ts'
@@ -20,7 +20,7 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
   readonly settings: ReplayResult['settings']
   /** The text of the gateway's /metrics; without it the result has nothing of the gateway. */
   readonly metrics?: (() => Promise<string>) | undefined
-  readonly requests?: string | undefined
+  readonly requests?: RequestLogFile | undefined
 }
 
 const readEveryMs = 5_000

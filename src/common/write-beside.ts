@@ -1,0 +1,44 @@
+// Writes a file beside its place and puts it there when it is whole: readers see the old file or the new one, and what fails
+// leaves the old one. Nobody can have prepared the file beside: its name is random, and it is created with O_EXCL.
+
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+
+/** Opens a new file; nothing may stand in its place. @param mode 0o600 for its owner alone */
+export const openNewFile = (path: string, mode: number): Promise<FileHandle> =>
+  open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
+
+/**
+ * Resolves when the file is on disk under its name.
+ * @param force whether it replaces a file of that name. Without it a file that appears meanwhile stays, with EEXIST
+ * @param fill writes the file beside, and closes its handle or leaves it open
+ */
+export const writeBeside = async <Filled>(
+  path: string,
+  { mode, force }: { readonly mode: number; readonly force: boolean },
+  fill: (beside: string, handle: FileHandle) => Promise<Filled>,
+): Promise<Filled> => {
+  const beside = `${path}.${randomBytes(6).toString('hex')}.part`
+  const handle = await openNewFile(beside, mode)
+  try {
+    const filled = await fill(beside, handle).finally(() => handle.close().catch(() => {}))
+    if (force) await rename(beside, path)
+    else await link(beside, path)
+    // Sync the directory too, so that the name survives a power cut.
+    await using directory = await open(dirname(path), 'r')
+    await directory.sync()
+    return filled
+  } finally {
+    await rm(beside, { force: true })
+  }
+}
+
+/** Whether it is a device or a named pipe, which takes what comes and is not replaced. */
+export const isSink = async (path: string): Promise<boolean> => {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && (found.isCharacterDevice() || found.isFIFO())
+}
