@@ -12,6 +12,9 @@ const plainer = ({ jsonSchema: schema }: { jsonSchema: z.core.JSONSchema.BaseSch
   if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  // The source of a regular expression has a backslash before each slash, to which code generators add theirs.
+  if (schema.pattern)
+    schema.pattern = schema.pattern.replaceAll(/\\(.)/g, (pair, letter) => (letter === '/' ? letter : pair))
 }
 
 type Json = Record<string, unknown>
