@@ -2,10 +2,12 @@
 // one. The bodies are those of the description of the API, which has one for every code; admission.ts gives them.
 
 import { readFile } from 'node:fs/promises'
+import type { Client } from '../keys/authentication.ts'
+import { type KeyRate, usedUpRate } from '../keys/rates.ts'
 import type { ProblemStatus } from '../telemetry/label-values.ts'
 import { badRequest, Problem, shortPause } from './problem.ts'
 import { errors } from './reference/errors.ts'
-import { challenge, methods, quotaProblem } from './refusals.ts'
+import { challenge, methods, quotaProblem, rateProblem } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
 import { type ErrorCode, type Sentence, sentences } from './sentences.ts'
 
@@ -58,11 +60,8 @@ export const testErrorOf = async (code: string, state: RequestState, now: number
   const body = (await known).get(code)
   if (!body) return badRequest(sentences.testErrorUnknown(code))
   const { status, counts } = errors[code as ErrorCode]
-  if (code === 'quota_exhausted' || code === 'quota_insufficient') {
-    const { remaining = 0, cost = state.cost } = body
-    state.remaining = remaining
-    return quotaProblem(state.client?.limit ?? 0, state.resetsAt, now, cost, remaining)
-  }
+  if (code === 'quota_exhausted' || code === 'quota_insufficient') return shortOfUnits(body, state, now)
+  if (code === 'rate_limited' && state.client) return tooFast(state, state.client, now)
   // Refused before the key and its quota are known.
   if (!counts && status !== 429) {
     state.client = null
@@ -72,4 +71,20 @@ export const testErrorOf = async (code: string, state: RequestState, now: number
   }
   const { error: text, doc_url: _, ...fields } = body
   return new Problem(status, { ...body, text }, headersOf[status] ?? {}, { fields })
+}
+
+/** What is left is that of the description; a request costs what it does, or as much as no longer suffices. */
+const shortOfUnits = ({ remaining = 0, cost }: Body, state: RequestState, now: number): Problem => {
+  state.remaining = remaining
+  if (cost !== undefined) state.cost = Math.max(cost, state.cost ?? 0)
+  return quotaProblem(state.client?.limit ?? 0, state.resetsAt, now, state.cost, remaining)
+}
+
+/** By a limit of the key's own, or else by one request a second. */
+const tooFast = (state: RequestState, client: Client, now: number): Problem => {
+  const limits = client.rates ?? { perSecond: 1, burst: null, perMinute: null }
+  const rate = usedUpRate(client.keyId, limits, state.arrivedAt)
+  state.client = { ...client, rate }
+  const [{ policy, limit, perMs }] = rate.buckets as [KeyRate['buckets'][number]]
+  return rateProblem({ policy, limit, waitMs: 1 / perMs }, now)
 }

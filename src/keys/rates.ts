@@ -251,6 +251,14 @@ const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate => ({
   localParts: 1,
 })
 
+/** The buckets of a key that has used up its first limit, at an instant. */
+export const usedUpRate = (keyId: string, limits: RateLimits, at: number): KeyRate => {
+  const rate = newRate(keyId, limits, at)
+  const [first] = rate.buckets
+  if (first) first.tokens = 0
+  return rate
+}
+
 /** Full ones, or with what those before them hold. */
 const bucketsOf = (
   { perSecond, burst, perMinute }: RateLimits,

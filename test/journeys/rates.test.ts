@@ -63,6 +63,7 @@ t.test(
     gateway.clock.advance(1_000)
     const byMinute = await gateway.get(list, { key })
     t.match(byMinute, { status: 429, headers: { 'retry-after': '19' }, body: { policy: 'minute', limit: 3 } })
+    t.match(ratelimit(byMinute)[1], /, "minute";r=0;t=19$/, 'as retry-after')
     t.equal(await usedBy(gateway, 'free'), 3)
     t.equal(await gateway.metric('abohawa_rate_limited_total{policy="second"}'), 1)
     t.equal(await gateway.metric('abohawa_rate_limited_total{policy="minute"}'), 1)

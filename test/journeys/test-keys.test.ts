@@ -172,6 +172,43 @@ t.test(
   },
 )
 
+t.test('limits on demand agree in body and headers, as the real ones do', async t => {
+  const { get, live, administration, clock } = await setUp(t)
+  const ask = (path: string, code: string) => get(path, { 'x-test-error': code })
+  const { id, key } = await administration.createKey('Live', 'free')
+  await administration.setKey(id, { rates: { perSecond: 1 } })
+  await live(list, { key })
+  const [demanded, real] = [await ask(list, 'rate_limited'), await live(list, { key })]
+  t.strictSame(demanded.body, real.body)
+  t.equal(Date.parse(demanded.body.reset_at), clock.now() + 1_000)
+  const behindDay = ({ headers }: Answer) =>
+    [headers['ratelimit-policy'], headers.ratelimit].map(line => line?.replace(/^[^,]+/, ''))
+  t.strictSame(behindDay(demanded), behindDay(real))
+  t.strictSame(behindDay(demanded), [', "second";q=1;w=1', ', "second";r=0;t=1'])
+
+  const { id: idOfMinute, key: ofMinute } = await administration.createKey('Tests', 'test_key')
+  await administration.setKey(idOfMinute, { rates: { perMinute: 30 } })
+  t.match(await live(list, { key: ofMinute, headers: { 'x-test-error': 'rate_limited' } }), {
+    body: { policy: 'minute', limit: 30 },
+    headers: { 'retry-after': '2', ratelimit: /, "minute";r=0;t=2$/ },
+  })
+
+  const three = '/weather?places=district/3026,district/2015,district/1004'
+  for (const [path, cost] of [
+    [three, 3],
+    ['/weather?places=district/3026', 2],
+    [place, 2],
+  ] as const) {
+    const { body, headers } = await ask(path, 'quota_insufficient')
+    t.match(body, { cost, remaining: 1, error: new RegExp(`^the request costs ${cost} .*; 1 is left$`) })
+    t.match(headers, { 'x-ratelimit-cost': String(cost), 'x-ratelimit-remaining': '1' })
+  }
+  t.match(await ask(three, 'quota_exhausted'), {
+    body: { cost: 3, remaining: 0 },
+    headers: { 'x-ratelimit-cost': '3' },
+  })
+})
+
 t.test(
   'every code of the description can be had, on any path, and none is a failure of the gateway',
   async t => {

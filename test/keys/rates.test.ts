@@ -87,7 +87,7 @@ t.test('a refused request takes nothing of either limit', async t => {
   const client = clientOf(limits({ perSecond: 2, perMinute: 100 }))
   t.equal(await admitted(client, 1_000), 2)
   t.match(client.rate && rateFigures(client.rate, clock.now()), [
-    { policy: 'second', limit: 2, left: 0, fullInMs: 1_000 },
+    { policy: 'second', limit: 2, left: 0, moreInMs: 500 },
     { policy: 'minute', limit: 100, left: 98 },
   ])
 })

@@ -52,8 +52,8 @@ export const headers = {
   ),
   ratelimit: header(
     '"daily";r=999;t=42900',
-    'What is left of each, and in how many seconds all of it is there again.',
-    'প্রতিটির কত বাকি, আর কত সেকেন্ড পরে আবার পুরোটা।',
+    'What is left of each, and in how many seconds all of it is there again. Of a limit by the second or minute with `r=0`: in how many seconds the next request may be sent.',
+    'প্রতিটির কত বাকি, আর কত সেকেন্ড পরে আবার পুরোটা। সেকেন্ড বা মিনিটের সীমায় `r=0` হলে: কত সেকেন্ড পরে পরের অনুরোধ পাঠানো যাবে।',
   ),
   'x-key-expires': header(
     '2026-11-28T18:00:00.000Z',
