@@ -12,6 +12,18 @@ export const isAddressRange = (value: string): boolean => {
   return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
+/** The range that a text stands for: of `10.0.0.5/8` it is `10.0.0.0/8`; of one address or a whole range the text itself. */
+export const wholeRange = (value: string): string => {
+  const [address = '', bits] = value.split('/')
+  if (bits === undefined) return value
+  const family = isIP(address) === 6 ? ipaddr.IPv6 : ipaddr.IPv4
+  const first = family.networkAddressFromCIDR(value).toString()
+  return family.parse(address).toString() === first ? value : `${first}/${bits}`
+}
+
+/** Whether a text is an address or a whole range: who writes `10.0.0.5/8` may have meant one address. */
+export const isWholeRange = (value: string): boolean => isAddressRange(value) && wholeRange(value) === value
+
 /** Whether an address is in one of the ranges. Undefined, that of a client that is gone, is in none. */
 export const createAddressMatch = (given: readonly string[]): ((address: string | undefined) => boolean) => {
   const ranges = given.map(rangeOf)

@@ -44,4 +44,5 @@ const withoutPassword = (account: string): string => {
 }
 
 // A colon that no port follows, and signs that no host has, are those of a password whose host was forgotten.
-const startsWithHost = (rest: string): boolean => /^(?:\[[^\]]*\]|[\w.*-]*)(?::\d+)?(?:[/?#\s]|$)/.test(rest)
+const startsWithHost = (rest: string): boolean =>
+  /^(?:\[[^\]]*\]|[\p{L}\p{M}\p{N}_.*-]*)(?::\d+)?(?:[/?#\s]|$)/u.test(rest)

@@ -2,7 +2,7 @@
 // Node's own parsers check them; nothing is looked up, opened or connected to.
 
 import { isIP } from 'node:net'
-import { isAddressRange } from '../common/address-range.ts'
+import { isWholeRange } from '../common/address-range.ts'
 import { redactedUrl } from '../common/redacted-url.ts'
 import { isWebOrigin } from '../common/web-origin.ts'
 import { secrets, text } from './kinds.ts'
@@ -29,7 +29,11 @@ export const hostAndPort = () =>
 
 /** An IP address or a range in CIDR notation. */
 export const trustedPeer = () =>
-  text('an IP address or a CIDR range such as 10.0.0.0/8', /^[0-9A-Fa-f.:/]+$/, isAddressRange)
+  text(
+    'an IP address or a CIDR range from its first address on, such as 10.0.0.0/8',
+    /^[0-9A-Fa-f.:/]+$/,
+    isWholeRange,
+  )
 
 /** A file, relative to the directory the process starts in or absolute. */
 export const filePath = (allowed = 'a file path') => text(allowed)
@@ -85,7 +89,7 @@ export const bearerToken = () =>
 /** The origin of web pages and apps as browsers send it, or any. */
 export const webOrigin = () =>
   text(
-    'an origin as browsers send it (https://, http:// or the scheme of an app such as capacitor://, a host in small letters whose first label may be *, a port that is not the default, no path and no slash at the end), or *',
+    'an origin as browsers send it (https://, http:// or the scheme of an app such as capacitor://, a host in small letters of ASCII, xn--… for other scripts, whose first label may be *, a port that is not the default, no path and no slash at the end), or *',
     /\S/,
     isWebOrigin,
   )

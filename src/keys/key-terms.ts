@@ -1,7 +1,7 @@
 // What a key is bound to, and its own rates, as people and other programs write them: checked, and joined with what the key has
 // already. restrictions.ts holds requests against it.
 
-import { isAddressRange } from '../common/address-range.ts'
+import { isAddressRange, isWholeRange, wholeRange } from '../common/address-range.ts'
 import { type EndpointName, endpointNames } from '../common/endpoints.ts'
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
@@ -19,18 +19,32 @@ export type GivenTerms = {
   readonly rates?: Partial<RateLimits> | undefined
 }
 
-const kinds: Readonly<
-  Record<keyof Restrictions, { one: string; allowed: string; accepts: (value: string) => boolean }>
-> = {
+type Kind = {
+  readonly one: string
+  readonly allowed: string
+  accepts(value: string): boolean
+  /** What was meant by a value that is not accepted, where that is clear. */
+  meant?(value: string): string | undefined
+}
+
+const kinds: Readonly<Record<keyof Restrictions, Kind>> = {
   origins: {
     one: 'the origin',
     allowed: 'one as browsers send it, such as https://app.example.org or https://*.example.org',
     accepts: value => value !== '*' && isWebOrigin(value),
+    meant: value => {
+      const { origin = '' } = URL.parse(value) ?? {}
+      return isWebOrigin(origin) ? `browsers send ${origin}: write that` : undefined
+    },
   },
   addresses: {
     one: 'the address',
     allowed: 'an IP address or a CIDR range such as 203.0.113.0/24',
-    accepts: isAddressRange,
+    accepts: isWholeRange,
+    meant: value =>
+      isAddressRange(value)
+        ? `that range is ${wholeRange(value)}: write that, or ${value.split('/')[0]} for the one address`
+        : undefined,
   },
   endpoints: {
     one: 'the endpoint',
@@ -73,9 +87,10 @@ const checkedList = (kind: keyof Restrictions, given: readonly string[] | null):
   const list = [...new Set(given.map(value => value.trim()))]
   if (list.length === 0 || list.length > maxRestricted)
     throw new InputError(`${kind} has ${list.length} entries; allowed: 1 to ${maxRestricted}`)
-  const { one, allowed, accepts } = kinds[kind]
+  const { one, allowed, accepts, meant } = kinds[kind]
   for (const value of list)
-    if (!accepts(value)) throw new InputError(`${one} is ${quoted(value)}; allowed: ${allowed}`)
+    if (!accepts(value))
+      throw new InputError(`${one} is ${quoted(value)}; ${meant?.(value) ?? `allowed: ${allowed}`}`)
   return list
 }
 

@@ -62,10 +62,12 @@ export const weatherTextOf = (code: Code, language: 'bn' | 'en'): string | null 
 
 /**
  * The name of the icon for a code.
- * @param isDay 1 by day, 0 by night; where it is not known, as for a whole day, the icon is that of the day
+ * @param isDay 1 by day, 0 by night; undefined for a whole day, whose icon is that of the day; null where it is not known, so that
+ * an icon with a sun or a moon is not known either
  */
 export const iconOf = (code: Code, isDay: number | null | undefined): string | null => {
   const found = weatherWords[code as WeatherCode]
   if (!found?.hasSky) return found?.icon ?? null
+  if (isDay === null) return null
   return `${found.icon}-${isDay === 0 ? 'night' : 'day'}`
 }

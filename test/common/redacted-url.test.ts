@@ -10,6 +10,10 @@ const table: [url: string, shown: string][] = [
   ['https://api.open-meteo.com', 'https://api.open-meteo.com'],
   ['http://[::1]:9090/readyz', 'http://[::1]:9090/readyz'],
   ['https://example.org/a:b/c?d=e:f#g', 'https://example.org/a:b/c?d=e:f#g'],
+  [
+    'https://\u0986\u09ac\u09b9\u09be\u0993\u09df\u09be.example',
+    'https://\u0986\u09ac\u09b9\u09be\u0993\u09df\u09be.example',
+  ],
   ['redis://', 'redis://'],
   ['https:///', 'https:///'],
   ['redis://me:word@redis', 'redis://me:***@redis'],

@@ -7,7 +7,7 @@ import { faultsOfEach, faultsOfTexts, loadTexts } from './load-text.ts'
 
 const FREE = ' (0 picks a free port)'
 const HOST = 'an IP address or a host name, such as 127.0.0.1 or localhost'
-const RANGE = 'an IP address or a CIDR range such as 10.0.0.0/8'
+const RANGE = 'an IP address or a CIDR range from its first address on, such as 10.0.0.0/8'
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 const BASE_URL = 'an http or https URL without user, query or fragment'
 const REDIS_URL =

@@ -61,10 +61,25 @@ const wrong: [texts: TermTexts, sentence: RegExp][] = [
   [{ origins: 'a.example' }, /^the origin is "a\.example"; allowed: one as browsers send it, such as https:/],
   [{ origins: '*' }, /^the origin is "\*"; allowed/],
   [{ origins: 'https://*.com' }, /^the origin is "https:\/\/\*\.com"; allowed/],
-  [{ origins: 'https://a.example/' }, /^the origin is "https:\/\/a\.example\/"; allowed/],
-  [{ origins: 'https://A.example' }, /^the origin is/],
+  [
+    { origins: 'https://a.example/x' },
+    /^the origin is "https:\/\/a\.example\/x"; browsers send https:\/\/a\.example: write/,
+  ],
+  [
+    { origins: 'https://A.example' },
+    /^the origin is "https:\/\/A\.example"; browsers send https:\/\/a\.example: write/,
+  ],
+  [
+    { origins: 'https://\u0986\u09ac\u09b9\u09be\u0993\u09df\u09be.example' },
+    /^the origin is "https:\/\/\u0986.*\.example"; browsers send https:\/\/xn--\S+\.example: write that$/,
+  ],
   [{ origins: ',' }, /^origins has 0 entries; allowed: 1 to 50$/],
   [{ addresses: '10.0.0.0/33' }, /^the address is "10\.0\.0\.0\/33"; allowed: an IP address or a CIDR range/],
+  [
+    { addresses: '10.0.0.5/8' },
+    /^the address is "10\.0\.0\.5\/8"; that range is 10\.0\.0\.0\/8: write that, or 10\.0\.0\.5 for the one address$/,
+  ],
+  [{ addresses: '2001:db8::1/32' }, /that range is 2001:db8::\/32: write that, or 2001:db8::1 for/],
   [{ addresses: '10.0.0' }, /^the address is "10\.0\.0"; allowed/],
   [{ addresses: Array.from({ length: 51 }, (_, i) => `10.0.0.${i}`).join() }, /^addresses has 51 entries/],
   [{ endpoints: 'weathr' }, /^the endpoint is "weathr"; allowed: weather, .*coords/],

@@ -78,8 +78,8 @@ const wordsOf = (shape: (value: z.ZodType) => z.ZodType) => ({
   ).optional(),
   icon: field(
     shape(z.string().nullable()),
-    `With \`include=text\`: the name of an icon for it, one of ${icons.map(icon => `\`${icon}\``).join(', ')}. Without \`is_day\` that of the day.`,
-    `\`include=text\` থাকলে: এর আইকনের নাম, ${icons.map(icon => `\`${icon}\``).join(', ')}-এর একটি। \`is_day\` না থাকলে দিনেরটি।`,
+    `With \`include=text\`: the name of an icon for it, one of ${icons.map(icon => `\`${icon}\``).join(', ')}. Of a whole day that of the day; with a sun or a moon null where \`is_day\` is.`,
+    `\`include=text\` থাকলে: এর আইকনের নাম, ${icons.map(icon => `\`${icon}\``).join(', ')}-এর একটি। পুরো দিনের জন্য দিনেরটি; \`is_day\` null হলে সূর্য বা চাঁদের আইকনও null।`,
   ).optional(),
 })
 const noUnit = z.literal('').optional()
