@@ -31,8 +31,16 @@ export const preflightLines = [
   // The headers that the API reads, and those of clients and tracers: a browser stops a request with any other header.
   `access-control-allow-headers: ${[
     ...['x-api-key', 'x-request-id', 'if-none-match', 'x-test-error', 'traceparent', 'tracestate'],
-    // Firefox and Safari let a page set user-agent.
-    ...['content-type', 'cache-control', 'pragma', 'baggage', 'sentry-trace', 'user-agent'],
+    // Firefox and Safari let a page set user-agent; the axios of Laravel sends x-requested-with.
+    ...[
+      'content-type',
+      'cache-control',
+      'pragma',
+      'baggage',
+      'sentry-trace',
+      'user-agent',
+      'x-requested-with',
+    ],
   ].join(', ')}`,
   // A day; browsers shorten it to what they allow.
   'access-control-max-age: 86400\r\n',

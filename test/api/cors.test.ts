@@ -79,7 +79,15 @@ t.test('a preflight is 204 without a key, counts nothing and holds for a day', a
   }
   const { headers } = await app.inject(weather, { origin: page }, 'OPTIONS')
   const allowed = headers['access-control-allow-headers']?.split(', ')
-  const sent = ['content-type', 'cache-control', 'traceparent', 'baggage', 'sentry-trace', 'user-agent']
+  const sent = [
+    'content-type',
+    'cache-control',
+    'traceparent',
+    'baggage',
+    'sentry-trace',
+    'user-agent',
+    'x-requested-with',
+  ]
   for (const name of sent) t.ok(allowed?.includes(name), `${name}, which clients send by themselves`)
   t.strictSame(app.decisions, [], 'no key is looked up')
   t.equal((await app.inject(weather, asked(page), 'OPTIONS')).status, 204, 'with a key too')

@@ -41,10 +41,10 @@ export type DocumentParts = {
 
 type Json = Record<string, unknown>
 
-const parametersOf = ({ name, parameters, example }: Operation): Json[] => {
-  const of = (where: 'path' | 'query', given: Parameters, values: Readonly<Record<string, string>>) =>
+const parametersOf = ({ name: of, parameters, example }: Operation): Json[] => {
+  const those = (where: 'path' | 'query', given: Parameters, values: Readonly<Record<string, string>>) =>
     Object.entries(given).map(([name, { schema }]) => {
-      const meaning = parameterMeanings[name]
+      const meaning = parameterMeanings[`${of}.${name}`] ?? parameterMeanings[name]
       if (!meaning) throw new Error(`the parameter ${name} has no meaning`)
       const isRequired = where === 'path' || !schema.safeParse(undefined).success
       const shown = values[name]
@@ -60,10 +60,10 @@ const parametersOf = ({ name, parameters, example }: Operation): Json[] => {
       }
     })
   return [
-    ...of('path', parameters.path, example.path),
-    ...of('query', parameters.query, example.query),
+    ...those('path', parameters.path, example.path),
+    ...those('query', parameters.query, example.query),
     // What a key reads of itself is kept by nobody.
-    ...requestHeaders.filter(header => name !== 'key' || header.name !== 'if-none-match'),
+    ...requestHeaders.filter(header => of !== 'key' || header.name !== 'if-none-match'),
   ]
 }
 

@@ -140,7 +140,7 @@ const operationsByName = (
   },
 })
 
-/** The meaning of each parameter, by name. */
+/** The meaning of each parameter, by name; by endpoint and name where it means less there. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {
   type: ['Level of administration.', 'প্রশাসনিক স্তর।'],
   id: [
@@ -152,6 +152,10 @@ export const parameterMeanings: Readonly<Record<string, Text>> = {
   lang: [
     'Language of `location.name`, `location.parent` and `weather_text`; of the forecast with `include=text` alone.',
     '`location.name`, `location.parent` ও `weather_text`-এর ভাষা; পূর্বাভাসে কেবল `include=text` থাকলে।',
+  ],
+  'weather_places.lang': [
+    'Language of `location.name` and `location.parent`.',
+    '`location.name` ও `location.parent`-এর ভাষা।',
   ],
   include: [
     'Additions to the body, with commas between: `text` says what each `weather_code` means and which icon it has, `place` names the union, upazila and district near a point.',
