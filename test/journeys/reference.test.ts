@@ -38,11 +38,10 @@ t.test('a linter has nothing against it', async t => {
   t.equal(status, 0, stdout + stderr)
 })
 
-t.test('patterns stay right in generators that escape each slash, as openapi-zod-client does', async t => {
+t.test('patterns escape no slash: generators such as openapi-zod-client do so themselves', async t => {
   const patterns = [...committed.matchAll(/"pattern": (".*")/g)].map(([, text = '']) => JSON.parse(text))
-  t.ok(patterns.some(pattern => pattern.includes('/')))
-  for (const pattern of new Set(patterns))
-    t.equal(new RegExp(pattern.replaceAll('/', '\\/')).source, new RegExp(pattern).source)
+  t.ok(patterns.includes('/docs#error-[a-z0-9_]+$'))
+  for (const pattern of new Set(patterns)) t.notOk(pattern.includes('\\/'), pattern)
 })
 
 t.test('a response that is not as documented is found', async t => {
