@@ -4,7 +4,7 @@
 import { type Bounds, type Location, type LocationType, parentTypeOf } from './location-schema.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
 import { createNearest, type Point } from './nearest.ts'
-import { fold, foldLoosely, isBlank, isLooselySearchable, isSearchable } from './search.ts'
+import { fold, foldLoosely, isBlank, isLooselySearchable, isSearchable, withoutLevel } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** The places of a level: children of `parentId` if given, with `q` in a name if given. */
@@ -151,9 +151,12 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
       const matches = indexOf(places, exact, fold)(wanted, limit, offset)
       if (matches.total > 0) return pageOf(places, matches, false)
       const wantedLoosely = foldLoosely(q)
-      if (!isLooselySearchable(wantedLoosely)) return pageOf(places, matches, false)
-      const nearMatches = indexOf(places, loose, foldLoosely)(wantedLoosely, limit, offset)
-      return pageOf(places, nearMatches, nearMatches.total > 0)
+      for (const each of new Set([wantedLoosely, withoutLevel(wantedLoosely)])) {
+        if (!isLooselySearchable(each)) break
+        const nearMatches = indexOf(places, loose, foldLoosely)(each, limit, offset)
+        if (nearMatches.total > 0) return pageOf(places, nearMatches, true)
+      }
+      return pageOf(places, noMatches, false)
     },
     all: () => published,
     size: published.length,

@@ -8,7 +8,7 @@ import t from 'tap'
 import { createCatalogue, type ListQuery } from '../../src/catalogue/catalogue.ts'
 import { check } from '../../src/catalogue/check.ts'
 import { type LocationType, locationTypes, snapshotNaming } from '../../src/catalogue/location-schema.ts'
-import { fold, foldLoosely } from '../../src/catalogue/search.ts'
+import { fold, foldLoosely, withoutLevel } from '../../src/catalogue/search.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
 import { inspectSnapshot, isShipped, readSnapshot, shipped } from '../../src/catalogue/snapshot-reader.ts'
 
@@ -105,6 +105,33 @@ t.test('a search that means nothing finds nothing', async t => {
   t.strictSame(found('Narayannnganj'), [], 'three equal letters are no doubled letter')
 })
 
+t.test('names are found as they are often written, and with the word for their level', async t => {
+  for (const [type, id, q] of [
+    ['district', '3067', '\u09a8\u09be\u09b0\u09be\u09df\u09a3\u0997\u09a8\u09cd\u099c'],
+    ['district', '5577', '\u09aa\u09a8\u09cd\u099a\u0997\u09dc'],
+    ['district', '2015', '\u099a\u099f\u09cd\u09b0\u0997\u09cd\u09b0\u09be\u09ae'],
+    [
+      'district',
+      '2012',
+      '\u09ac\u09cd\u09b0\u09be\u0995\u09cd\u09b7\u09a3\u09ac\u09be\u09dc\u09bf\u09df\u09be',
+    ],
+    ['district', '3026', '\u09a2\u09be\u0995\u09be \u099c\u09c7\u09b2\u09be'],
+    ['district', '3026', 'Dhaka District'],
+    ['district', '3026', 'Dhaka zilla'],
+    ['upazila', '302672', '\u09b8\u09be\u09ad\u09be\u09b0 \u0989\u09aa\u099c\u09c7\u09b2\u09be'],
+    ['upazila', '302672', 'Savar Upazila'],
+    ['division', '30', '\u09a2\u09be\u0995\u09be \u09ac\u09bf\u09ad\u09be\u0997'],
+    ['union', '30267250', 'Kaundia Union Parishad'],
+    ['district', '3026', '\u202a\uff24\uff48\uff41\uff4b\uff41\u202c\u200e'],
+  ] as const)
+    t.ok(
+      catalogue.list({ type, q, limit: 5, offset: 0 }).results.some(place => place.id === id),
+      q,
+    )
+  for (const q of ['Upazila', 'x upazila', 'union'])
+    t.strictSame(catalogue.list({ type: 'district', q, limit: 5, offset: 0 }).results, [], q)
+})
+
 t.test('a union that moved is found by its former code', async t => {
   const successor = catalogue.successorOf('union', '10040939')
   t.match(successor, { location: { id: '10049039', parentId: '100490' }, since: '2012-04-25' })
@@ -123,7 +150,7 @@ t.test('the index finds what a scan of every name finds, in order, on every page
     const part = fc
       .tuple(fc.constantFrom(name_en, name_bn, ...aliases), fc.nat(20), fc.integer({ min: 1, max: 9 }))
       .map(([name, from, length]) => name.slice(from % name.length).slice(0, length))
-    const whole = fc.constantFrom(misspelt(name_en), ...aliases)
+    const whole = fc.constantFrom(misspelt(name_en), `${name_en} ${type}`, ...aliases)
     return fc.record({
       type: fc.oneof({ weight: 9, arbitrary: fc.constant(type) }, fc.constantFrom(...locationTypes)),
       q: maybe(fc.oneof(part, part, part, part, whole, whole, fc.tuple(part, part).map(String), fc.string())),
@@ -141,8 +168,7 @@ t.test('the index finds what a scan of every name finds, in order, on every page
   const inOrder = catalogue.all().toSorted((a, b) => b.population - a.population || (a.id < b.id ? -1 : 1))
   const shown = ({ type, q = '', parentId, limit, offset }: ListQuery) => {
     const all = inOrder.filter(each => each.type === type && (parentId ?? each.parentId) === each.parentId)
-    const holding = (foldName: typeof fold) => {
-      const wanted = foldName(q)
+    const holding = (foldName: typeof fold, wanted = foldName(q)) => {
       const has = (name: string) => foldName(name).includes(wanted)
       const matches = all.flatMap(place => {
         const alias = [place.name_en, place.name_bn].some(has) ? '' : place.aliases.find(has)
@@ -159,9 +185,10 @@ t.test('the index finds what a scan of every name finds, in order, on every page
     const lettersOf = (text: string) => [...text.matchAll(/\p{Alphabetic}/gu)].length
     if (q.replace(/[\p{Cf}\s]/gu, '') !== '' && lettersOf(fold(q)) === 0) return nothing
     const exact = { ...holding(folded), approximate: false }
-    if (exact.total > 0 || lettersOf(foldLoosely(q)) < 3) return exact
-    const near = holding(foldedLoosely)
-    return { ...near, approximate: near.total > 0 }
+    const wanted = foldLoosely(q)
+    const tried = [wanted, withoutLevel(wanted)].filter(each => exact.total === 0 && lettersOf(each) >= 3)
+    const near = tried.map(each => holding(foldedLoosely, each)).find(({ total }) => total > 0)
+    return near ? { ...near, approximate: true } : exact
   }
   const seen = { several: 0, byAlias: 0, approximate: 0 }
   const same = fc.property(search, query => {

@@ -41,6 +41,9 @@ const equals: [title: string, one: string, other: string][] = [
   ['blanks of any kind and number', '  Amtali\u00a0\t\n Sadar ', 'AmtaliSadar'],
   ['Bengali with and without a blank', '\u0995\u09cd\u09b8 \u09ac\u09be', '\u0995\u09cd\u09b8\u09ac\u09be'],
   ['with and without hyphens of any kind', 'Sher-e\u2010Bangla\u2011Na\u2013gar\u00ad', 'sherebanglanagar'],
+  ['with and without marks of direction', '\u202a\u2066Dhaka\u2069\u202c\u200e', 'Dhaka'],
+  ['Bengali with a mark of direction in it', '\u09a2\u09be\u200f\u0995\u09be', '\u09a2\u09be\u0995\u09be'],
+  ['Latin of full width', '\uff24\uff28\uff21\uff2b\uff21', 'dhaka'],
   ['with and without full stops', 'P.M. Khali', 'pm khali'],
   ['with and without the full stop of Bengali', '\u098f\u09ae\u0964', '\u098f\u09ae'],
 ]
@@ -103,6 +106,18 @@ const looselyEqual: [title: string, one: string, other: string][] = [
   ['retroflex and dental s', '\u09b7\u09b0', '\u09b8\u09b0'],
   ['the ra of Assamese', '\u09f0\u0982\u09aa\u09c1\u09f0', '\u09b0\u0982\u09aa\u09c1\u09b0'],
   ['khanda ta, and ta with hasanta', '\u0989\u09ce\u09b8', '\u0989\u09a4\u09cd\u09b8'],
+  [
+    'n before j and before c, as the conjuncts have it',
+    '\u0997\u099e\u09cd\u099c\u099e\u09cd\u099a',
+    '\u0997\u09a8\u09cd\u099c\u09a8\u09cd\u099a',
+  ],
+  ['tta and tra', '\u099a\u099f\u09cd\u099f', '\u099a\u099f\u09cd\u09b0'],
+  [
+    'hma and ksha',
+    '\u09ac\u09cd\u09b0\u09be\u09b9\u09cd\u09ae\u09a3',
+    '\u09ac\u09cd\u09b0\u09be\u0995\u09cd\u09b7\u09a3',
+  ],
+  ['kshma and ksha', '\u09b2\u0995\u09cd\u09b7\u09cd\u09ae\u09c0', '\u09b2\u0995\u09cd\u09b7\u09c0'],
   ['with and without a visarga', '\u09a6\u09c1\u0983\u0996', '\u09a6\u09c1\u0996'],
   ['with and without a candrabindu', '\u099a\u09be\u0981\u09a6', '\u099a\u09be\u09a6'],
 ]
@@ -121,7 +136,7 @@ t.test('two equal Bengali letters stay two, as do two digits', async t => {
 
 t.test('texts that are equal are loosely equal, and folding loosely again changes nothing', async t => {
   const bengali =
-    '\u09c0\u09bf\u09c2\u09a3\u09a8\u09b6\u09b7\u0981\u09cd\u09c7\u09be\u09d7\u09bc\u0985\u09ac\u09ce\u09f0\u0983'
+    '\u09c0\u09bf\u09c2\u09a3\u099e\u09a8\u09b6\u09b7\u0981\u09cd\u09cd\u09c7\u09be\u09d7\u09bc\u0985\u09ac\u09ce\u09f0\u0983\u0995\u09b9\u09ae\u099f'
   const part = fc.constantFrom(...'phfzjvbgonasder -:', ...bengali)
   const text = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
   const same = fc.property(text, text => {
