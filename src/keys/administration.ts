@@ -29,6 +29,7 @@ import {
   listedKey,
   listedSubscriber,
 } from './listed-key.ts'
+import { nameForm } from './name-forms.ts'
 import { checkKind, prefixOf } from './test-keys.ts'
 import { cellsLoaded } from './usage-detail.ts'
 
@@ -75,13 +76,13 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
       )
     const key = id.startsWith(externalPrefix)
-      ? await store.findByExternalId(id.slice(externalPrefix.length).normalize('NFC'))
+      ? await store.findByExternalId(nameForm(id.slice(externalPrefix.length)))
       : await store.findKey(id)
     if (!key) throw new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
-    const subscriber = await store.findSubscriber(idOrName)
+    const subscriber = await store.findSubscriber(nameForm(idOrName))
     if (!subscriber)
       throw new NotFoundError(
         `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,

@@ -2,7 +2,6 @@
 // repeated as a whole: an external id that has a key keeps it.
 
 import { closestMatch } from 'leven'
-import { usualSpelling } from '../catalogue/bengali-spelling.ts'
 import type { Calendar } from '../common/calendar.ts'
 import { isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
@@ -16,6 +15,7 @@ import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
 import { type GivenTerms, termsIn } from './key-terms.ts'
 import { listedKey } from './listed-key.ts'
+import { foldName, nameForm } from './name-forms.ts'
 import { prefixOf } from './test-keys.ts'
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
@@ -189,7 +189,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       }
       for (const [index, { externalId }] of requests.entries()) {
         if (externalId === undefined) continue
-        const bare = externalId.trim().normalize('NFC')
+        const bare = nameForm(externalId)
         if (seen.has(bare))
           faults.push({
             index,
@@ -230,8 +230,8 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       const name = subscriberNameOf(subscriberName)
       const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
       if (names.includes(name)) return undefined
-      const folded = names.map(fold)
-      const nearest = closestMatch(fold(name), folded, {
+      const folded = names.map(foldName)
+      const nearest = closestMatch(foldName(name), folded, {
         maxDistance: Math.min(3, Math.floor(name.length / 4)),
       })
       return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
@@ -259,12 +259,10 @@ export const tierLimitOf = (tiers: Tiers, tier: string): number => {
 
 const settled = async (step: Promise<void>) => (await Promise.allSettled([step]))[0]
 
-const fold = (name: string): string => usualSpelling(name.toLowerCase().replaceAll(/\s+/g, ' '))
-
 const isShown = (text: string): boolean => text !== '' && [...text].length <= longestName && isPrintable(text)
 
 const subscriberNameOf = (given: string): string => {
-  const name = given.trim().normalize('NFC')
+  const name = nameForm(given)
   if (!isShown(name))
     throw new InputError(
       `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
@@ -277,7 +275,7 @@ const subscriberNameOf = (given: string): string => {
 }
 
 const externalIdOf = (given: string): string => {
-  const externalId = given.trim().normalize('NFC')
+  const externalId = nameForm(given)
   if (!isShown(externalId) || holdsKey(externalId))
     throw new InputError(
       `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,

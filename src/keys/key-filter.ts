@@ -1,12 +1,12 @@
 // Filters keys by terms such as `tier=starter status=active expires<30d`. A term is a field, an operator and a value; all
 // terms must hold. administration.ts reads the keys.
 
-import { usualSpelling } from '../catalogue/bengali-spelling.ts'
 import { type Calendar, dayNumber, utcDayMs } from '../common/calendar.ts'
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import { isDay, parseDuration } from './key-expiry.ts'
 import type { KeyUsage, ListedKey } from './listed-key.ts'
+import { foldName, nameForm } from './name-forms.ts'
 
 export type KeyFilter = {
   /** Checks a key without its usage, which need not be read of keys that fail. */
@@ -61,16 +61,14 @@ type Given = {
 const ofKey = (matches: Term['matches']): Term => ({ onUsage: false, matches })
 const ofUsage = (matches: Term['matches']): Term => ({ onUsage: true, matches })
 
-const fold = (text: string): string => usualSpelling(text.toLowerCase())
-
 /** `none` matches a missing text. */
 const textTerm =
   (name: string, textOf: (key: ListedKey) => string | null) =>
   ({ operator, value, wrong }: Given): Term => {
-    const text = value === 'none' ? null : value.normalize('NFC')
+    const text = value === 'none' ? null : nameForm(value)
     if (operator === '=') return ofKey(key => textOf(key) === text)
     if (operator === '!=') return ofKey(key => textOf(key) !== text)
-    if (operator === '=~') return ofKey(key => fold(textOf(key) ?? '').includes(fold(value)))
+    if (operator === '=~') return ofKey(key => foldName(textOf(key) ?? '').includes(foldName(value)))
     throw wrong(`${name} with = (is), != (is not) or =~ (has this text in it, in small letters or capitals)`)
   }
 

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Calendar, isoOf, isoOrNull } from '../common/calendar.ts'
 import { limitOfTier, type Tiers } from '../keys/authentication.ts'
 import type { KeyActivities } from '../keys/key-activity.ts'
+import { foldName } from '../keys/name-forms.ts'
 import type { KeyRecord, Store } from '../stores/store.ts'
 import type { DayUsage } from './day-usage.ts'
 import type { KeyPanelReport, PanelKey } from './listener/key-panel-report.ts'
@@ -68,13 +69,15 @@ export const createKeyPanel =
     const found = async (): Promise<{ keys: PanelKey[]; isWhole: boolean }> => {
       const deadline = performance.now() + searchForMs
       const names = new Map((await store.listSubscribers()).map(({ id, name }) => [id, name]))
-      const text = wanted.toLowerCase()
+      const text = foldName(wanted)
+      const folded = new Map<string, string>()
+      const nameOf = (id: string) => folded.getOrInsertComputed(id, () => foldName(names.get(id) ?? ''))
       const total = await store.countKeys()
       const matching: KeyRecord[] = []
       let from = 0
       for (; from < total && matching.length < mostShown && performance.now() < deadline; from += keysRead) {
         for (const key of await store.listKeys(from, keysRead))
-          if (`${key.id}\n${names.get(key.subscriberId) ?? ''}`.toLowerCase().includes(text))
+          if (key.id.toLowerCase().includes(text) || nameOf(key.subscriberId).includes(text))
             matching.push(key)
         await nextTurn()
       }

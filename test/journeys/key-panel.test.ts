@@ -33,6 +33,23 @@ const use = async (gateway: TestGateway, tier: string, count: number, path = pla
 type Row = { keyId: string; used: number; here: { hours: number[]; refusals: object; lastUsedAt: string } }
 const rowOf = ({ keys }: { keys: Row[] }, id = '') => keys.find(({ keyId }) => keyId === id)
 
+t.test('a search finds a name in any encoding of its letters', async t => {
+  const gateway = await start(t)
+  const typed = '\u0986\u09ac\u09b9\u09be\u0993\u09df\u09be  Ltd'
+  const { id } = await gateway.administration.createKey(typed, 'free')
+  for (const q of [typed, typed.normalize('NFC').replace('  ', ' '), '\u09df\u09be ltd', id.toUpperCase()])
+    t.strictSame(
+      (await panelOf(gateway, q)).keys.map(({ keyId }: Row) => keyId),
+      [id],
+      q,
+    )
+  const path = `${gateway.opsUrl}/subscribers/${encodeURIComponent(typed)}`
+  t.match((await sendRequest(path, { headers: authorization })).body, {
+    name: typed.normalize('NFC'),
+    keys: 1,
+  })
+})
+
 t.test('keys are listed by use, with what they did by hour and why they were refused', async t => {
   const clock = manualClock()
   const gateway = await start(t, {}, clock)

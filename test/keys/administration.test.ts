@@ -39,6 +39,19 @@ t.test('a name with a control or a mark of direction in it is refused, and so is
   await t.rejects(administration.createKey('sub_1', 'free'), { message: /names can't begin with sub_/ })
 })
 
+t.test('a name is found in any encoding of its letters, with blanks around it', async t => {
+  const { administration } = setUp(t)
+  const typed = '\u0986\u09ac\u09b9\u09be\u0993\u09df\u09be'
+  const request = { subscriber: typed, tier: 'free', externalId: typed }
+  const [created] = (await Array.fromAsync(administration.createKeys([request]))).flat()
+  for (const name of [typed, typed.normalize('NFC'), ` ${typed} `]) {
+    t.equal((await administration.revokeSubscriber(name)).status, 'revoked')
+    t.equal((await administration.showSubscriber(name)).keys, 1)
+    t.equal((await administration.reinstateSubscriber(name)).status, 'active')
+    t.equal((await administration.showKey(`external:${name}`)).id, created?.id)
+  }
+})
+
 t.test('a sentence about a name is short and printable', async t => {
   const { administration } = setUp(t)
   for (const name of [hostileText, 'x'.repeat(1_000_000), `sub_${hostileText.trim()}`])

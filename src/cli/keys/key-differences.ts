@@ -3,6 +3,7 @@
 
 import type { Administration, CreatedKey, KeyRequest } from '../../keys/administration.ts'
 import { termsIn } from '../../keys/key-terms.ts'
+import { nameForm } from '../../keys/name-forms.ts'
 import { counted } from '../terminal.ts'
 import { termsText } from './term-options.ts'
 
@@ -55,4 +56,4 @@ export const createKeyDifferences = (
   }
 }
 
-const bare = (externalId = ''): string => externalId.trim().normalize('NFC')
+const bare = (externalId = ''): string => nameForm(externalId)
