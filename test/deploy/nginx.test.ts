@@ -188,6 +188,33 @@ t.test("operators reach a gateway's dashboard under a name of its own, and nobod
   t.equal(statusCode, 403)
 })
 
+t.test(
+  'beyond the limits of an address the answer is 429 with a code of its own, and when to try again',
+  async t => {
+    const [port, plainPort] = [await freePort(), await freePort()]
+    const smaller = replaced(site, {
+      [`127.0.0.1:${https}`]: `127.0.0.1:${port}`,
+      [`127.0.0.1:${http}`]: `127.0.0.1:${plainPort}`,
+      'rate=500r/s': 'rate=1r/m',
+      'burst=1000': 'burst=2',
+    })
+    await startNginx(t, t.testdir(), smaller, port)
+    const answers = []
+    for (let i = 0; i < 4; i++) answers.push(await get(`https://127.0.0.1:${port}/docs`))
+    t.strictSame(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 429],
+    )
+    const { headers, text } = answers[3] as (typeof answers)[number]
+    t.match(headers, { 'retry-after': '2', 'content-type': 'application/json', 'cache-control': 'no-store' })
+    t.match(JSON.parse(text), {
+      error: /^too many requests or connections come from this address/,
+      code: 'address_rate_limited',
+      doc_url: '/docs#error-address_rate_limited',
+    })
+  },
+)
+
 t.test('without any gateway the answer is JSON that says so, and when to try again', async t => {
   for (const { child, exited } of gateways) {
     child.kill('SIGKILL')
@@ -197,7 +224,11 @@ t.test('without any gateway the answer is JSON that says so, and when to try aga
   t.equal(status, 503)
   t.equal(headers['retry-after'], '5')
   t.equal(headers['content-type'], 'application/json')
-  t.match(JSON.parse(text), { error: /no gateway answers at present/, code: 'gateway_unavailable' })
+  t.match(JSON.parse(text), {
+    error: /no gateway answers at present/,
+    code: 'gateway_unavailable',
+    doc_url: '/docs#error-gateway_unavailable',
+  })
   const log = readFileSync(join(folder, 'access.log'), 'utf8')
   t.match(log, new RegExp(`GET ${path.split('?')[0]} 503 `), 'the log has the path that was asked for')
 })

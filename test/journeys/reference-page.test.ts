@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
-import { errors } from '../../src/api/reference/errors.ts'
+import { errors, proxyErrors } from '../../src/api/reference/errors.ts'
 import { sampleOrigin } from '../../src/api/reference/samples.ts'
 import { markup } from '../../src/common/page/html.ts'
 import { accessibilityFaults, colourRules, roomRules } from '../support/accessibility.ts'
@@ -87,7 +87,7 @@ t.test('the page has a row with cause and remedy for each code, in both language
     return new Map([...found].map(([row, code = '']) => [code, row.split('<td>')[3] ?? '']))
   }
   const [en, bn] = [await rows('en'), await rows('bn')]
-  for (const [code, { meaning }] of Object.entries(errors)) {
+  for (const [code, { meaning }] of Object.entries({ ...errors, ...proxyErrors })) {
     const shown = [en.get(code), bn.get(code)].map(row => row?.replaceAll(/<code[^>]*>|<\/code>/g, '`'))
     for (const [i, row] of shown.entries()) t.ok(row?.startsWith(markup(meaning[i] ?? '')), `${code}: ${row}`)
   }

@@ -256,3 +256,23 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'এখন কী যাচাই করা যাচ্ছে না: retry-after-এর পরে আবার চেষ্টা করুন।',
   ),
 }
+
+/** Errors of the proxy before the gateway, as the nginx of the deployment kit gives them; no request with one reached a gateway. */
+export const proxyErrors: Readonly<Record<string, Omit<ErrorMeaning, 'status'> & { status: 429 | 503 }>> = {
+  address_rate_limited: {
+    status: 429,
+    counts: false,
+    meaning: [
+      'Too many requests or connections come from one address, and the proxy before the gateway refuses them: wait for retry-after, then send more slowly.',
+      'একটি ঠিকানা থেকে অতিরিক্ত অনুরোধ বা সংযোগ আসছে, গেটওয়ের সামনের প্রক্সি তা প্রত্যাখ্যান করে: retry-after পর্যন্ত অপেক্ষা করুন, তারপর ধীরে পাঠান।',
+    ],
+  },
+  gateway_unavailable: {
+    status: 503,
+    counts: false,
+    meaning: [
+      'The proxy before the gateway gets no answer from it: try again after retry-after.',
+      'গেটওয়ের সামনের প্রক্সি তার কাছ থেকে উত্তর পাচ্ছে না: retry-after-এর পরে আবার চেষ্টা করুন।',
+    ],
+  },
+}

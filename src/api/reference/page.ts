@@ -5,7 +5,7 @@
 import { markup, table } from '../../common/page/html.ts'
 import type { Language } from '../../common/page/words.ts'
 import { anchorOf } from '../problem.ts'
-import { errors } from './errors.ts'
+import { errors, proxyErrors } from './errors.ts'
 import { type Say, sayIn, type Word } from './page-texts.ts'
 import { type Sample, sampleOrigin } from './samples.ts'
 
@@ -234,7 +234,7 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
         Object.entries(response?.content['application/json'].examples ?? {}),
       ),
     )
-    const rows = Object.entries(errors).map(([name, { status, counts, meaning }]) => [
+    const rows = Object.entries({ ...errors, ...proxyErrors }).map(([name, { status, counts, meaning }]) => [
       `<a id="${anchorOf(name)}" href="#${anchorOf(name)}">${code(name)}</a>`,
       String(status),
       plain(counts ? 'yes' : 'no'),
