@@ -197,7 +197,7 @@ export const startGateway = async (
   const status = config.server.statusPage
     ? createServiceStatus({
         timelines,
-        runs,
+        run: () => (accounts.next().upstream?.account ?? account).runs?.newestRead(),
         outages: createFleetOutages(store, timelines.instance, outages),
         days: opened(
           openServiceDays({

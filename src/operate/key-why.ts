@@ -100,6 +100,8 @@ export type LogReport = {
   readonly events: readonly { readonly at: string; readonly what: string }[]
   /** Those that were on in these minutes; `until` is null where the log has no end of it. */
   readonly outages: readonly LoggedOutage[]
+  /** The daily limit of the key in the last line of that day that has it, up to these minutes; null where none has. */
+  readonly limit: number | null
 }
 
 type LoggedOutage = {
@@ -113,6 +115,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 // A log is text of others.
 const maxRows = 200
+const ofProcess = ['"msg":"stopped"', '"msg":"listening"']
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value.slice(0, 200) : null)
 const timeOf = (value: unknown): number => Date.parse(String(value))
 
@@ -121,8 +124,10 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
   const answers = new Map<string, LoggedAnswers>()
   const withoutKey: Record<string, number> = {}
   const events: { at: string; what: string }[] = []
-  const begun = new Map<string, LoggedOutage>()
+  /** By process and outage, with the time of the last line of it. */
+  const begun = new Map<string, { readonly process: unknown; readonly row: LoggedOutage; lastAt: number }>()
   const ended: LoggedOutage[] = []
+  let limit: number | null = null
   const seen = { first: '', last: '', hasRequests: false, share: 1 }
   const isWithin = (at: number): boolean => at >= moment.from && at < moment.until
 
@@ -154,17 +159,30 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
     const name = `${outage} ${fields.process}`
     const lastedMs = typeof fields.seconds === 'number' ? fields.seconds * 1000 : 0
     const code = textOf(fields.code)
-    const from = begun.get(name) ?? { outage, from: isoOf(at - lastedMs), until: null, code }
+    const from = textOf(fields.since) ?? isoOf(at - lastedMs)
+    const row = begun.get(name)?.row ?? { outage, from, until: null, code }
     if (fields.msg === 'outage is over') {
       begun.delete(name)
-      if (at >= moment.from && timeOf(from.from) < moment.until && ended.length < maxRows)
-        ended.push({ ...from, until: isoOf(at) })
-    } else if (begun.size < maxRows) begun.set(name, from)
+      addIfOn({ ...row, until: isoOf(at) }, at)
+    } else if (begun.size < maxRows) begun.set(name, { process: fields.process, row, lastAt: at })
+  }
+  const addIfOn = (row: LoggedOutage, lastAt: number): void => {
+    if (lastAt >= moment.from && timeOf(row.from) < moment.until && ended.length < maxRows) ended.push(row)
+  }
+  // Nothing tells when an outage ended that a process did not live to see. While it lived there was a line each minute.
+  const endProcess = ({ time, process, msg }: Fields): void => {
+    for (const [name, each] of begun)
+      if (each.process === process) {
+        begun.delete(name)
+        addIfOn(each.row, msg === 'stopped' ? timeOf(time) : each.lastAt + minuteMs)
+      }
   }
   const happened = (fields: Fields): void => {
     const at = timeOf(fields.time)
     const isOfDay = calendar.dayOf(at) === calendar.dayOf(moment.at) && at < moment.until
-    if (!isOfDay || events.length >= maxRows) return
+    if (!isOfDay) return
+    if (typeof fields.limit === 'number') limit = fields.limit
+    if (events.length >= maxRows) return
     const what = [fields.msg, fields.action, fields.code].flatMap(each => textOf(each) ?? [])
     events.push({ at: isoOf(at), what: what.join(': ') })
   }
@@ -179,7 +197,7 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
       seen.hasRequests ||= line.includes('"msg":"answered"')
       if (seen.share === 1 && line.includes('"share":'))
         seen.share = Number(/"share":(0(?:\.\d+)?),/.exec(line)?.[1] ?? 1)
-      return line.includes(keyId) || line.includes('"outage":"') || line.includes('"status":401,')
+      return [keyId, '"outage":"', '"status":401,', ...ofProcess].some(part => line.includes(part))
     },
     read: (fields: Fields): void => {
       if (Number.isNaN(timeOf(fields.time))) return
@@ -187,17 +205,23 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
       if (fields.msg === 'answered') {
         if (isOfKey || fields.keyId === undefined) answered(fields, isOfKey)
       } else if ('outage' in fields) outageOf(fields)
+      else if (fields.msg === 'stopped' || fields.msg === 'listening') endProcess(fields)
       else if (isOfKey) happened(fields)
     },
-    report: (): LogReport => ({
-      firstAt: seen.first || null,
-      lastAt: seen.last || null,
-      hasRequests: seen.hasRequests,
-      share: seen.share,
-      answers: [...answers.values()].toSorted((one, other) => (one.firstAt < other.firstAt ? -1 : 1)),
-      withoutKey,
-      events,
-      outages: [...ended, ...[...begun.values()].filter(({ from }) => timeOf(from) < moment.until)],
-    }),
+    report: (): LogReport => {
+      for (const { row, lastAt } of begun.values()) addIfOn(row, lastAt + minuteMs)
+      begun.clear()
+      return {
+        firstAt: seen.first || null,
+        lastAt: seen.last || null,
+        hasRequests: seen.hasRequests,
+        share: seen.share,
+        answers: [...answers.values()].toSorted((one, other) => (one.firstAt < other.firstAt ? -1 : 1)),
+        withoutKey,
+        events,
+        outages: ended,
+        limit,
+      }
+    },
   }
 }

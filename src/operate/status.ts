@@ -103,7 +103,7 @@ export const createStatus = (parts: StatusParts) => {
     const { state, openUntil } = breaker.state()
     const { successAt, failure } = lastRequests
     const firstExpiryAt = timelines.firstExpiryAt()
-    const run = runs?.newest()
+    const run = runs?.newestRead()
     const held = timelines.held()
     const stretch = timelines.stretch()
     const hash = reload.hash()

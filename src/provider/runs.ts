@@ -87,6 +87,8 @@ export const createRunWatch = (
   return {
     /** Undefined until a run was read once. */
     newest: (): ModelRun | undefined => recent()[0],
+    /** The newest one that was read, and not assumed. */
+    newestRead: (): ModelRun | undefined => known[0],
     recent,
     poll,
     close: endTimer,

@@ -31,7 +31,7 @@ export type Gauges = {
       readonly provider: Pick<Provider, 'waiting'>
       readonly budget: Pick<Budget, 'state'>
       readonly breaker: Pick<Breaker, 'state'>
-      readonly runs: Pick<RunWatch, 'newest'> | undefined
+      readonly runs: Pick<RunWatch, 'newestRead'> | undefined
     }
   }
   readonly catalogue: Pick<LiveCatalogue, 'fault' | 'generation'> & {
@@ -210,8 +210,8 @@ export const watchGauges = (
   )
   gauge(
     'abohawa_provider_run_available_timestamp_seconds',
-    'When the newest model run became available; 0 where none is known.',
-    () => (runs?.newest()?.availableAt ?? 0) / 1000,
+    'When the newest model run that was read became available; 0 where none was read.',
+    () => (runs?.newestRead()?.availableAt ?? 0) / 1000,
   )
 
   return async () => {

@@ -19,9 +19,11 @@ export type ServiceRecord = {
   readonly answers: Readonly<Record<LocalDay, Answers>>
   /** In order and apart from one another. */
   readonly outages: { readonly [Kind in OutageKind]: readonly Interval[] }
+  /** From when on none is forgotten, ms since the epoch; 0 where that is always so. */
+  readonly outagesSince: { readonly [Kind in OutageKind]: number }
 }
 
-/** `availability` is the share of answers without 5xx; null without any answer. A day without anything on record has null for the minutes too. */
+/** `availability` is the share of answers without 5xx; null without any answer. Minutes are null for a day without anything on record, and for one whose outages are forgotten. */
 export type ServiceDay = {
   readonly day: LocalDay
   readonly availability: number | null
@@ -29,12 +31,16 @@ export type ServiceDay = {
 }
 
 const daysShown = 30
-/** The most outages of a kind; the oldest are dropped. */
+/** The most outages of a kind. Of more, those that are near are one, and the oldest are forgotten. */
 export const maxOutages = 500
+const nearMs = 10 * minuteMs
+// By number and not by age: one clock that is ahead would drop what the others know.
+const maxDays = 2 * daysShown
 const sampleEveryMs = 10_000
 const key = 'service-days'
 const leaseMs = 5_000
-const keepForMs = (daysShown + 2) * utcDayMs
+// Much longer than it is shown, so that a clock of a file's machine that is ahead for a while does not end it.
+const keepForMs = 400 * utcDayMs
 const longestBytes = 256 * 1024
 
 const instant = z.int().min(0).max(8.64e15)
@@ -47,9 +53,14 @@ const intervals = z.array(interval).max(2 * maxOutages)
 const form = z.object({
   answers: z.record(z.iso.date(), z.object({ all: count, errors: count })),
   outages: z.object({ provider: intervals, store: intervals }),
+  outagesSince: z.object({ provider: instant, store: instant }).default({ provider: 0, store: 0 }),
 })
 
-export const noRecord: ServiceRecord = { answers: {}, outages: { provider: [], store: [] } }
+export const noRecord: ServiceRecord = {
+  answers: {},
+  outages: { provider: [], store: [] },
+  outagesSince: { provider: 0, store: 0 },
+}
 
 /** A damaged record counts as none: anyone with access to the store can write one. */
 export const readRecord = (bytes: Uint8Array | string | undefined): ServiceRecord => {
@@ -72,25 +83,46 @@ export const united = (intervals: readonly Interval[]): Interval[] => {
   return found
 }
 
-/** Counts add up, and outages that several instances have seen are one. Drops what is older than `oldest` and began before `since`. */
-export const mergedRecord = (
-  one: ServiceRecord,
-  other: ServiceRecord,
-  { oldest, since }: { readonly oldest: LocalDay; readonly since: number },
-): ServiceRecord => {
-  const answers: Record<LocalDay, Answers> = {}
+/** At most `maxOutages`, and from when on none is forgotten. No more of them are joined than has to be, the nearest first. */
+const boundedOutages = (intervals: readonly Interval[]): { kept: Interval[]; since: number } => {
+  const apart = united(intervals)
+  const gaps = apart.slice(1).map(([from], i): Interval => [apart[i]?.[1] ?? from, from])
+  const near = gaps
+    .map(gap => ({ gap, ms: gap[1] - gap[0] }))
+    .filter(({ ms }) => ms <= nearMs)
+    .sort((one, other) => one.ms - other.ms)
+  const joined = near.slice(0, Math.max(0, apart.length - maxOutages)).map(({ gap }) => gap)
+  const found = joined.length === 0 ? apart : united([...apart, ...joined])
+  return { kept: found.slice(-maxOutages), since: found.at(-maxOutages - 1)?.[1] ?? 0 }
+}
+
+/** Counts add up, and outages that several instances have seen are one. */
+export const mergedRecord = (one: ServiceRecord, other: ServiceRecord): ServiceRecord => {
+  const answers = new Map<LocalDay, Answers>()
   for (const { answers: part } of [one, other])
     for (const [day, { all, errors }] of Object.entries(part)) {
-      const before = answers[day]
-      if (day >= oldest)
-        answers[day] = { all: (before?.all ?? 0) + all, errors: (before?.errors ?? 0) + errors }
+      const before = answers.get(day)
+      answers.set(day, { all: (before?.all ?? 0) + all, errors: (before?.errors ?? 0) + errors })
     }
-  const outagesOf = (kind: OutageKind) =>
-    united([...one.outages[kind], ...other.outages[kind]])
-      .filter(([, to]) => to >= since)
-      .slice(-maxOutages)
-  return { answers, outages: { provider: outagesOf('provider'), store: outagesOf('store') } }
+  const outagesOf = (kind: OutageKind) => {
+    const { kept, since } = boundedOutages([...one.outages[kind], ...other.outages[kind]])
+    return { kept, since: Math.max(since, one.outagesSince[kind], other.outagesSince[kind]) }
+  }
+  const [provider, store] = [outagesOf('provider'), outagesOf('store')]
+  return {
+    answers: Object.fromEntries([...answers].sort(([day], [next]) => (day < next ? -1 : 1)).slice(-maxDays)),
+    outages: { provider: provider.kept, store: store.kept },
+    outagesSince: { provider: provider.since, store: store.since },
+  }
 }
+
+/** The last instant that a record is about, ms since the epoch. */
+const newestIn = ({ answers, outages }: ServiceRecord): number =>
+  Math.max(
+    0,
+    ...Object.keys(answers).map(day => Date.parse(day) + utcDayMs),
+    ...[...outages.provider, ...outages.store].map(([, to]) => to),
+  )
 
 /** A local day with its bounds, ms since the epoch. */
 type Day = { readonly day: LocalDay; readonly from: number; readonly to: number }
@@ -108,9 +140,10 @@ const lastDays = (calendar: Calendar, now: number): Day[] => {
   return days
 }
 
-const dayIn = ({ answers, outages }: ServiceRecord, { day, from, to }: Day): ServiceDay => {
+const dayIn = ({ answers, outages, outagesSince }: ServiceRecord, { day, from, to }: Day): ServiceDay => {
   const { all, errors } = answers[day] ?? { all: 0, errors: 0 }
-  const minutesOf = (kind: OutageKind): number => {
+  const minutesOf = (kind: OutageKind): number | null => {
+    if (from < outagesSince[kind]) return null
     const ms = outages[kind].reduce(
       (sum, [begin, end]) => sum + Math.max(0, Math.min(end, to) - Math.max(begin, from)),
       0,
@@ -118,10 +151,11 @@ const dayIn = ({ answers, outages }: ServiceRecord, { day, from, to }: Day): Ser
     return Math.ceil(ms / minuteMs)
   }
   const minutes = { provider: minutesOf('provider'), store: minutesOf('store') }
+  const isOnRecord = all > 0 || Boolean(minutes.provider) || Boolean(minutes.store)
   return {
     day,
     availability: all === 0 ? null : (all - Math.min(errors, all)) / all,
-    outageMinutes: all + minutes.provider + minutes.store === 0 ? { provider: null, store: null } : minutes,
+    outageMinutes: isOnRecord ? minutes : { provider: null, store: null },
   }
 }
 
@@ -152,13 +186,6 @@ export const openServiceDays = ({
   let counted = answered()
   let exchanging: Promise<void> | undefined
 
-  const boundsAt = (now: number) => {
-    const oldest = lastDays(calendar, now).at(-1)
-    return { oldest: oldest?.day ?? '', since: oldest?.from ?? 0 }
-  }
-  const together = (one: ServiceRecord, other: ServiceRecord) =>
-    mergedRecord(one, other, boundsAt(clock.now()))
-
   const sample = (): void => {
     const now = clock.now()
     const sums = answered()
@@ -169,9 +196,10 @@ export const openServiceDays = ({
     if (all === 0 && on.length === 0) return
     const intervalsOf = (kind: OutageKind): Interval[] =>
       on.flatMap(({ outage, since }) => (outage === kind && since <= now ? [[since, now] as const] : []))
-    added = together(added, {
+    added = mergedRecord(added, {
       answers: all === 0 ? {} : { [calendar.dayOf(now)]: { all, errors } },
       outages: { provider: intervalsOf('provider'), store: intervalsOf('store') },
+      outagesSince: noRecord.outagesSince,
     })
   }
 
@@ -187,9 +215,11 @@ export const openServiceDays = ({
     }
     if ((await store.acquireLease(key, instance, leaseMs)) !== 'acquired') return
     try {
-      const whole = together(await read(), taken)
+      const whole = mergedRecord(await read(), taken)
       const bytes = Buffer.from(JSON.stringify(whole))
-      if (!(await store.writeBytes(key, bytes, now + keepForMs, instance))) return
+      // A clock that is behind must not end what others have written.
+      const expiresAt = Math.max(now, newestIn(whole)) + keepForMs
+      if (!(await store.writeBytes(key, bytes, expiresAt, instance))) return
       known = whole
       knownAt = now
       added = without(added, taken)
@@ -218,7 +248,7 @@ export const openServiceDays = ({
     days: async (): Promise<ServiceDay[]> => {
       sample()
       await exchangeIfDue(isOld())
-      const whole = together(known, added)
+      const whole = mergedRecord(known, added)
       return lastDays(calendar, clock.now()).map(day => dayIn(whole, day))
     },
     /** Writes what is left. */
@@ -239,5 +269,5 @@ const without = (whole: ServiceRecord, taken: ServiceRecord): ServiceRecord => {
     const before = taken.answers[day] ?? { all: 0, errors: 0 }
     if (all > before.all) answers[day] = { all: all - before.all, errors: errors - before.errors }
   }
-  return { answers, outages: whole.outages }
+  return { ...whole, answers }
 }

@@ -17,7 +17,7 @@ export type ServiceStatus = {
   readonly freshShare: number | null
   readonly medianAgeMs: number | null
   readonly oldestAgeMs: number | null
-  /** When the newest run of the provider's model began; null where runs are not followed, or none is known. */
+  /** When the newest run that was read of the model in use began; null where runs are not followed, or none was read. */
   readonly runAt: number | null
   /** Since when each is out; null while it is not. */
   readonly outSince: { readonly [Kind in OutageKind]: number | null }
@@ -35,13 +35,14 @@ const toMinute = (ms: number): number => Math.floor(ms / minuteMs) * minuteMs
 export const createServiceStatus =
   ({
     timelines,
-    runs,
+    run,
     outages,
     days,
     clock,
   }: {
     readonly timelines: Pick<Timelines, 'mostRequested' | 'overview'>
-    readonly runs: { newest(): ModelRun | undefined } | undefined
+    /** The newest one that was read of the upstream in use. */
+    readonly run: () => ModelRun | undefined
     /** Over the fleet. */
     readonly outages: () => Promise<readonly FleetOutage[]>
     readonly days: Pick<ServiceDays, 'days'>
@@ -65,7 +66,7 @@ export const createServiceStatus =
         cells.length === 0 ? null : cells.filter(({ state }) => state === 'fresh').length / cells.length,
       medianAgeMs: ageAt(Math.floor((ages.length - 1) / 2)),
       oldestAgeMs: ageAt(ages.length - 1),
-      runAt: runs?.newest()?.initialisedAt ?? null,
+      runAt: run()?.initialisedAt ?? null,
       outSince: { provider: since('provider'), store: since('store') },
       days: last,
     }

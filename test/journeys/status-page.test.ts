@@ -183,6 +183,23 @@ t.test('an outage is shown by each gateway of a fleet, ends, and stays in its da
   t.match((await statusOf(next)).days, [{ day: '2026-11-21', outage_minutes: { weather: inDay.minutes } }])
 })
 
+t.test('the model run is one that was read, also when none can be read for long', async t => {
+  const clock = manualClock('2026-11-21T12:40:00Z')
+  const own = await startProviderHere(t, { runs: 'ecmwf', seed: 1 }, '2026-11-21T12:40:00Z')
+  const gateway = await startGateway(t, {
+    providerUrl: own.url,
+    clock,
+    env: { ABOHAWA_SERVER__STATUS_PAGE: 'true', ABOHAWA_CACHE__FRESHNESS: 'run' },
+  })
+  const { weather } = await statusOf(gateway, clock)
+  t.type(weather.model_run, 'string')
+  await own.steer({ fault: 'reset' })
+  clock.advance(20 * 60 * minute)
+  t.equal((await statusOf(gateway, clock)).weather.model_run, weather.model_run)
+  const { run } = (await sendRequest(`${gateway.opsUrl}/status`)).body
+  t.equal(run.initialisedAt, weather.model_run)
+})
+
 t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRedis }, async t => {
   const clock = manualClock()
   const redis = await startRedis()

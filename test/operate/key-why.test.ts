@@ -139,6 +139,73 @@ t.test('outages of these minutes are found by their lines, also one that began b
   ])
 })
 
+t.test('an outage whose process ended is not told of later minutes', async t => {
+  const begins = { outage: 'provider', code: 'provider_failing', msg: 'outage begins' }
+  const goesOn = { outage: 'provider', seconds: 60, msg: 'outage goes on' }
+  for (const [name, lines, isOn] of [
+    [
+      'stopped before',
+      [
+        ['08:00:00', begins],
+        ['08:01:00', { msg: 'stopped' }],
+      ],
+      false,
+    ],
+    [
+      'started again',
+      [
+        ['08:00:00', begins],
+        ['08:02:00', { msg: 'listening' }],
+      ],
+      false,
+    ],
+    [
+      'killed',
+      [
+        ['08:00:00', begins],
+        ['08:01:00', goesOn],
+        ['08:20:00', answer(200)],
+      ],
+      false,
+    ],
+    [
+      'stopped in these minutes',
+      [
+        ['08:04:00', begins],
+        ['08:04:50', { msg: 'stopped' }],
+      ],
+      true,
+    ],
+    [
+      'another process stopped',
+      [
+        ['08:04:00', begins],
+        ['08:04:10', { process: 2, msg: 'stopped' }],
+      ],
+      true,
+    ],
+    ['in the first minute', [['08:03:30', begins]], true],
+  ] as const)
+    t.strictSame(
+      reportOf(...lines).outages.map(({ until }) => until),
+      isOn ? [null] : [],
+      name,
+    )
+  const earlier = reportOf(['08:05:00', { ...begins, since: '2026-11-26T08:03:00.000Z' }])
+  t.match(earlier.outages, [{ from: '2026-11-26T08:03:00.000Z' }])
+})
+
+t.test('the limit of that time is the one in the lines of the key', async t => {
+  const near = (limit: number) => ({
+    keyId: 'key_a',
+    limit,
+    percent: 100,
+    msg: 'quota of a key is exhausted',
+  })
+  t.equal(reportOf(['08:00:00', near(3)], ['08:04:00', near(5)], ['08:20:00', near(5_000)]).limit, 5)
+  t.equal(reportOf(['08:04:00', answer(429)]).limit, null)
+})
+
 t.test('what happened to the key on that day is told, up to these minutes', async t => {
   const found = reportOf(
     ['08:00:00', { keyId: 'key_a', percent: 100, msg: 'quota of a key is exhausted' }],

@@ -129,7 +129,7 @@ t.test('what the store did not take is added later, once', async t => {
   t.match(await failing.days(), [{ availability: 0.75 }])
 })
 
-t.test('days beyond the thirtieth are dropped, and outages that ended before it', async t => {
+t.test('thirty days are shown, and twice as many are kept', async t => {
   const { clock, store, instance } = setUp(t)
   const one = instance()
   one.answer(10)
@@ -139,13 +139,32 @@ t.test('days beyond the thirtieth are dropped, and outages that ended before it'
   clock.advance(29 * 24 * hour)
   one.answer(10)
   t.match((await one.days()).at(-1), { day: '2026-11-21', availability: 1, outageMinutes: { provider: 60 } })
-  clock.advance(24 * hour)
-  one.answer(10)
-  await one.days()
-  const { answers, outages } = readRecord((await store.readBytes(key)) as Buffer)
-  t.strictSame(Object.keys(answers), ['2026-12-20', '2026-12-21'])
-  t.strictSame(outages.provider, [])
+  for (let i = 0; i < 61; i++) {
+    clock.advance(24 * hour)
+    one.answer(10)
+    await one.days()
+  }
+  const { answers } = readRecord((await store.readBytes(key)) as Buffer)
+  t.strictSame([Object.keys(answers).length, Object.keys(answers)[0]], [60, '2026-12-22'])
 })
+
+for (const days of [40, -40])
+  t.test(`one clock that is off by ${days} days takes nothing from the record`, async t => {
+    const { clock, store, instance } = setUp(t)
+    const one = instance()
+    one.answer(1_000, 9)
+    one.out({ outage: 'provider', since: clock.now() - hour })
+    await one.days()
+    one.out()
+    const right = clock.now()
+    clock.set(right + days * 24 * hour)
+    const odd = instance()
+    odd.answer(10)
+    await odd.close()
+    t.equal(Object.keys(readRecord((await store.readBytes(key)) as Buffer).answers).length, 2)
+    clock.set(right + minute)
+    t.match(await one.days(), [{ availability: 0.991, outageMinutes: { provider: 60 } }])
+  })
 
 t.test('a damaged record is none, and is written anew', async t => {
   const { clock, store, instance } = setUp(t)
@@ -163,7 +182,7 @@ t.test('a damaged record is none, and is written anew', async t => {
   t.match(readRecord((await store.readBytes(key)) as Buffer), { answers: { '2026-11-21': { all: 4 } } })
 })
 
-t.test('intervals are united whatever their order, and bounded in number', t => {
+t.test('intervals are united whatever their order', t => {
   t.strictSame(
     united([
       [5, 6],
@@ -185,9 +204,44 @@ t.test('intervals are united whatever their order, and bounded in number', t => 
       )
     }),
   )
-  const many = Array.from({ length: 2 * maxOutages }, (_, i) => [10 * i, 10 * i + 1] as const)
-  const record = { answers: {}, outages: { provider: many, store: [] } }
-  const { provider } = mergedRecord(record, noRecord, { oldest: '', since: 0 }).outages
-  t.strictSame([provider.length, provider.at(-1)], [maxOutages, many.at(-1)])
   t.end()
 })
+
+t.test(
+  'of too many outages near ones are joined, and days whose outages are forgotten are not known',
+  async t => {
+    const { clock, store, instance } = setUp(t)
+    const now = clock.now()
+    const day = 24 * hour
+    const recordOf = (provider: readonly (readonly [number, number])[]) => ({
+      ...noRecord,
+      outages: { provider, store: [] },
+    })
+    // Ten days ago, five hours; today, six hours of 20 s away and 20 s back.
+    const long = [now - 10 * day, now - 10 * day + 5 * hour] as const
+    const flaps = Array.from({ length: 540 }, (_, i) => now - 6 * hour + i * 40_000).map(
+      from => [from, from + 20_000] as const,
+    )
+    const { outages, outagesSince } = mergedRecord(recordOf([long]), recordOf(flaps))
+    t.strictSame([outages.provider.length, outages.provider[0]], [maxOutages, long])
+    t.equal(outagesSince.provider, 0)
+    const lengthOf = (all: readonly (readonly [number, number])[]) =>
+      all.reduce((sum, [from, to]) => sum + to - from, 0)
+    t.equal(lengthOf(outages.provider) - lengthOf([long, ...flaps]), 41 * 20_000, 'no more than has to be')
+
+    // An outage each half hour for eleven days.
+    const apart = Array.from({ length: 528 }, (_, i) => now - 11 * day + i * 30 * minute).map(
+      from => [from, from + minute] as const,
+    )
+    const merged = mergedRecord(recordOf([long]), recordOf(apart))
+    t.equal(merged.outages.provider.length, maxOutages)
+    const bytes = Buffer.from(
+      JSON.stringify({ ...merged, answers: { '2026-11-10': { all: 10, errors: 0 } } }),
+    )
+    await store.writeBytes(key, bytes, now + day)
+    const days = await instance().days()
+    const on = (name: string) => days.find(each => each.day === name)
+    t.match(on('2026-11-10'), { availability: 1, outageMinutes: { provider: null, store: 0 } })
+    t.match(on('2026-11-19'), { outageMinutes: { provider: 48 } })
+  },
+)

@@ -26,9 +26,9 @@ const more: Readonly<Record<string, string>> = {
   '405': 'its method was not GET or HEAD',
   '429 quota_insufficient': 'less was left of its daily quota than the list of places costs',
   '429 rate_limited': 'it sent too fast: its limit by the second or the minute',
-  '403 origin-not-allowed': 'the key is restricted to other origins',
-  '403 address-not-allowed': 'the key is restricted to other addresses',
-  '403 endpoint-not-allowed': 'the key is restricted to other endpoints',
+  '403 origin-not-allowed': 'the key was restricted to other origins',
+  '403 address-not-allowed': 'the key was restricted to other addresses',
+  '403 endpoint-not-allowed': 'the key was restricted to other endpoints',
   '403': 'the key may not do this',
   '499': 'the client disconnected before the response started',
 }
@@ -36,10 +36,15 @@ const more: Readonly<Record<string, string>> = {
 /** Statuses that say something of the request and not of the key. */
 const aboutRequest: ReadonlySet<number> = new Set([400, 404, 405])
 
-const meaningOf = ({ status, reason }: Refused, { key }: KeyWhy): string => {
+const meaningOf = ({ status, reason }: Refused, { logs }: KeyWhy): string => {
   const own = more[`${status} ${reason}`] ?? more[status]
   if (own !== undefined) return own
-  if (status === 429) return sentences.quotaExhausted(key.limit ?? 0).text
+  if (status === 429) {
+    const limit = logs.map(log => log.limit).find(each => each !== null)
+    return limit == null
+      ? 'its daily quota was exhausted; the limit at that time is not known'
+      : sentences.quotaExhausted(limit).text
+  }
   if (status === 500) return failureSentence(reason ?? 'internal').text
   const sentence = sentences.key[reason as keyof typeof sentences.key]
   return status === 401 && typeof sentence === 'object' ? sentence.text : ''
@@ -80,7 +85,7 @@ const verdictOf = (why: KeyWhy, calendar: Calendar): string => {
   if (gateway && gateway.outages.length > 0)
     return `Perhaps with 500: an outage of the ${gateway.outages.map(({ outage }) => outage).join(' and the ')} is on since before.`
   if (key.limit !== null && day.used >= key.limit)
-    return `Perhaps with 429: the key used all ${counted(key.limit)} requests of ${day.day}; when it did is in the log alone.`
+    return `Perhaps with 429: the key used ${counted(day.used)} requests on ${day.day}, and its limit is ${counted(key.limit)} now. The limit at that time is not known; the log says when it was reached.`
   return 'Nothing that is kept says that it was refused; the log of each gateway has every request.'
 }
 
@@ -166,7 +171,7 @@ const logText = (log: KeyWhy['logs'][number], why: KeyWhy, calendar: Calendar): 
     ),
     ...outages.map(
       ({ outage, from, until, code }) =>
-        `outage of the ${outage} from ${time(from)}${until === null ? '' : ` to ${time(until)}`}${code === null ? '' : ` (${code})`}`,
+        `outage of the ${outage} from ${time(from)}${until === null ? ', its end is not in the log' : ` to ${time(until)}`}${code === null ? '' : ` (${code})`}`,
     ),
     ...events.map(({ at, what }) => `${time(at)} ${what}`),
   ]

@@ -98,7 +98,7 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
     ...(parts.servesTls && { certificate: async () => certificate.detail() ?? 'none' }),
     ...(runs && {
       run: async () => {
-        const run = runs.newest()
+        const run = runs.newestRead()
         return run
           ? `${isoOf(run.initialisedAt)}, available ${isoOf(run.availableAt)}`
           : 'not known, freshness goes by age'
