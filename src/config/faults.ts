@@ -75,7 +75,10 @@ export const faultsIn = ({ tree, faults, placeOf }: Source): Fault[] => {
           reason: `${printPath(path)} must end in ${issue.issues[0]?.message}`,
         },
       ]
-    const reason = `${printPath(path)} is ${shown(input, path)}, but must be ${message}`
+    const reason =
+      input === undefined
+        ? `${printPath(path)} is required: ${message}`
+        : `${printPath(path)} is ${shown(input, path)}, but must be ${message}`
     return [{ at: placeOf(path), path, reason }]
   })
   return [...faults, ...misfits].sort((one, other) => comparePlaces(one.at, other.at))

@@ -1,6 +1,7 @@
 // Loads the configuration: config files, then variables, later ones winning, over the defaults of the schema. The result is one
 // complete frozen object or a list of errors. Does not read the process; its environment is an argument.
 
+import * as z from 'zod'
 import { InputError, messageOf } from '../common/errors.ts'
 import { constants } from './constants.ts'
 import { readEnvironment, readSecret, secretFilesIn } from './environment.ts'
@@ -71,10 +72,11 @@ const usable = ({ tree }: Source, faults: readonly Fault[]): Tree => {
 
 const disagreements = (config: Config, origins: LoadedConfig['origins'], unusable: Set<string>): Fault[] =>
   rules.flatMap(({ reads, fault }) => {
-    const reason = !reads.some(path => unusable.has(path)) && fault(config)
+    const found = !reads.some(path => unusable.has(path)) && fault(config)
     const isRead = (path: string) => reads.some(read => path === read || path.startsWith(`${read}.`))
     const culprit = [...origins].findLast(([path]) => isRead(path))
-    return reason && culprit ? [{ at: culprit[1], path: culprit[0].split('.'), reason }] : []
+    if (!found || !culprit) return []
+    return [found].flat().map(reason => ({ at: culprit[1], path: culprit[0].split('.'), reason }))
   })
 
 /** Reads the keys of fallbacks that are in files of their own. */
@@ -86,9 +88,13 @@ const readKeyFiles = (
     if (fallback.apiKeyFile === null) return []
     const path = ['provider', 'fallbacks', i, 'apiKey']
     try {
+      if (fallback.apiKey !== null)
+        throw new InputError(`${printPath(path)} can't be combined with apiKeyFile: keep one of the two`)
       const key = readSecret(fallback.apiKeyFile, path)
-      if (!/^\S+$/.test(key))
-        throw new InputError(`${printPath(path)} in its file is not a key, but must be text without blanks`)
+      if (!z.safeParse(schemaAt(path) ?? z.never(), key).success)
+        throw new InputError(
+          `${printPath(path)} in its file is not a key, but must be text without blanks, quotes and control characters`,
+        )
       Object.assign(fallback, { apiKey: key })
       return []
     } catch (error) {
@@ -156,9 +162,10 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   // Parsed once: to compile a parser for each section would take longer.
   // Each source fits by itself, less what is at fault in it, and so do all of them.
   const parsed = configSchema.parse(given, { jitless: true })
+  const unusable = new Set(faults.map(({ path = [] }) => printPath(wholeOf(path))))
+  // A key that can't be read says nothing of the rest of its list.
   faults.push(...readKeyFiles(parsed.provider, origins))
   const config = frozen(together(structuredClone(constants), parsed))
-  const unusable = new Set(faults.map(({ path = [] }) => printPath(wholeOf(path))))
   faults.push(...disagreements(config, origins, unusable))
   if (faults.length > 0) throw new ConfigError(faults.map(printed))
   return { config, origins }

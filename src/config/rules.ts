@@ -9,7 +9,7 @@ import { printDuration } from './units.ts'
 import { upstreamNamesIn } from './upstreams.ts'
 
 /** A rule between settings: the end of a sentence that starts with the place of a setting, or nothing. */
-export type Rule = { reads: readonly string[]; fault(config: Config): string | false }
+export type Rule = { reads: readonly string[]; fault(config: Config): string | readonly string[] | false }
 
 // Commands start without the library of addresses.
 const loopback = new BlockList()
@@ -106,13 +106,19 @@ const differentUpstreams: Rule = {
     const { fallbacks, baseUrl } = config.provider
     const names = upstreamNamesIn(config)
     const urls = [baseUrl, ...fallbacks.map(each => each.baseUrl)]
-    for (const [i, name] of names.entries()) {
-      if (names.indexOf(name) < i)
-        return `provider.fallbacks[${i - 1}] has the name ${name}, but each upstream needs a name of its own`
-      if (urls.indexOf(urls[i] ?? '') < i)
-        return `provider.fallbacks[${i - 1}].baseUrl is that of ${names[urls.indexOf(urls[i] ?? '')]} too, but each upstream needs a URL of its own`
-    }
-    return false
+    return names.flatMap((name, i) => {
+      const twin = urls.indexOf(urls[i] ?? '')
+      return [
+        ...(names.indexOf(name) < i
+          ? [`provider.fallbacks[${i - 1}] has the name ${name}, but each upstream needs a name of its own`]
+          : []),
+        ...(twin < i
+          ? [
+              `provider.fallbacks[${i - 1}].baseUrl is that of ${names[twin]} too, but each upstream needs a URL of its own`,
+            ]
+          : []),
+      ]
+    })
   },
 }
 

@@ -11,6 +11,7 @@ import {
   filePath,
   host,
   hostAndPort,
+  providerKey,
   redisPrefix,
   redisUrl,
   secretText,
@@ -185,10 +186,7 @@ const weight = () => whole(1, 1_000_000_000, ', or null for no limit').nullable(
 const account = () => ({
   baseUrl: setting(baseUrl(), 'https://api.open-meteo.com')`
     URL of the provider, http or https, without a query. Customers of Open-Meteo have a host of their own.`,
-  apiKey: setting(
-    secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
-    null,
-  )`
+  apiKey: setting(providerKey().nullable(), null)`
     The provider's key, or null for its free service. Give it as ABOHAWA_PROVIDER__API_KEY rather than in a file.`,
   timeout: setting(duration('10ms', '2m'), '10s')`
     Duration to wait for the headers of the provider's response. Shorter notices a slow provider sooner and gives up
@@ -228,6 +226,8 @@ const upstreamName = (allowed = UPSTREAM_NAME) => text(allowed, /^[a-z][a-z0-9-]
 
 const fallback = section`An upstream behind the first: an account as provider has it.`({
   ...account(),
+  // Without a default: a host that is forgotten is no wish for the public service.
+  baseUrl: baseUrl().describe('URL of the provider, http or https, without a query.'),
   name: setting(upstreamName(`${UPSTREAM_NAME}, or null`).nullable(), null)`
     Name of this upstream for consumers and operators, or null for fallback-1, fallback-2 and so on.`,
   apiKeyFile: setting(file(), null)`

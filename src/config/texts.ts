@@ -40,10 +40,12 @@ export const filePath = (allowed = 'a file path') => text(allowed)
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')
 
-/** A base URL, without a slash at its end; a query would not survive the paths put after it. */
+/**
+ * A base URL, in the one spelling of its place and without a slash at its end; a query would not survive the paths put after it.
+ */
 export const baseUrl = (allowed = 'an http or https URL without user, query or fragment') =>
   text(allowed, /^https?:\/\/[^\s/?#@"'$<>\\^`{|}][^\s?#@"'$<>\\^`{|}]*$/, value => URL.canParse(value))
-    .overwrite(value => value.replace(/\/+$/, ''))
+    .overwrite(value => (parsedUrl(value)?.href ?? value).replace(/\/+$/, ''))
     .register(secrets, { redact: withoutQuery })
 
 /**
@@ -73,6 +75,13 @@ export const redisPrefix = {
 /** A key that is shown to nobody. */
 export const secretText = (allowed: string) =>
   text(allowed, /^\S+$/).register(secrets, { redact: () => '***' })
+
+/** The key of a provider. Quotes around it are those of a file that takes them literally, and no key has them. */
+export const providerKey = () =>
+  text(
+    'text without blanks and without quotes as a part of it (in quotes if it is all digits), or null',
+    /^[^\s"'`]+$/,
+  ).register(secrets, { redact: () => '***' })
 
 // More than a word or a repeated one has; fewer than 1 in 10 million random tokens of hexadecimal digits have less.
 const leastDifferent = 8

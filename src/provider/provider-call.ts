@@ -69,6 +69,8 @@ const maxErrorBytes = 16 * 1024
 // The most characters of a library's message about a connection, which may quote a certificate.
 const maxCharacters = 200
 const maxHeaderBytes = 16 * 1024
+// A kept connection stays at the address to which the provider's name led when it was opened; names move.
+const longestConnectionMs = 60_000
 const unzipAtOnce = 64 * 1024
 // A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
 const minChunkBytes = 16
@@ -89,6 +91,7 @@ export const createProviderCall = (
     return new Pool(origin, {
       connections: options.maxConcurrent,
       pipelining: 1,
+      clientTtl: longestConnectionMs,
       connect: { timeout: options.connectTimeoutMs },
       headersTimeout: options.timeoutMs,
       bodyTimeout: options.bodyTimeoutMs,
@@ -207,6 +210,9 @@ const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
 // Error codes of the system for a connection that was not established: nothing was sent.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
 
+// This machine has no descriptor or memory left for a connection, which is no fault of the provider.
+const ofThisMachine = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
+
 // Without a cause: the error is kept for as long as its cell fails, and the errors of a parser hold what they read.
 const brokenOff = (
   cause: unknown,
@@ -228,6 +234,7 @@ const brokenOff = (
     case 'UND_ERR_HEADERS_OVERFLOW':
       return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
   }
+  if (ofThisMachine.has(code)) return notSent(`this machine can open no connection (${code})`)
   if (unconnected.has(code)) return unreachable(`no connection to the provider: ${code}`)
   // A truncated gzip body is an incomplete body like a truncated plain one.
   if (code.startsWith('Z_'))

@@ -53,6 +53,8 @@ const tickEveryMs = 1_000
 // Failures that are further apart belong to different outages. Without demand nothing is loaded that could end one.
 const quietForMs = 15 * minuteMs
 const limited = 'provider_limited'
+// Nor is what this machine could not send.
+const ofNoOutage: ReadonlySet<string> = new Set([limited, 'provider_not_sent'])
 const ofShare = 'key_share_used_up'
 const storeCode = 'store_unavailable'
 // They say something of one cell.
@@ -150,7 +152,7 @@ export const openOutages = (
     },
     loadFailed: ({ id, error, purpose, usableUntil }) => {
       const cause = causeOf(error)
-      if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
+      if (!provider.isOn() && purpose !== 'refresh_ahead' && !ofNoOutage.has(cause.code)) {
         noteShortfall(cause)
         inARow += 1
         if (inARow >= failuresInARow || isWithoutRoom(cause.code)) begin()

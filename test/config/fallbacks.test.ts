@@ -17,7 +17,7 @@ provider:
       apiKey: hunter2
       timeout: 3s
       budget: *free
-    - &public {}
+    - &public { baseUrl: https://api.open-meteo.com }
 `
 
 t.test('a fallback has what an account has, with its defaults', async t => {
@@ -64,7 +64,7 @@ t.test(
     t.match(loadTexts(t, { files: [shown] }).provider.fallbacks, [{ apiKey: '***', name: 'customer' }, {}])
     const wrong = list.replace('hunter2', '"hunter2 b"')
     t.strictSame(faultsOfTexts(t, { files: [wrong] }), [
-      'one.yaml:7:15: provider.fallbacks[0].apiKey is "***", but must be text without blanks (in quotes if it is all digits), or null',
+      'one.yaml:7:15: provider.fallbacks[0].apiKey is "***", but must be text without blanks and without quotes as a part of it (in quotes if it is all digits), or null',
     ])
   },
 )
@@ -73,9 +73,11 @@ t.test('a key is read from a file of its own, in place of one in the list', asyn
   const folder = t.testdir()
   writeFileSync(join(folder, 'key'), 'from-file\n')
   writeFileSync(join(folder, 'blank'), 'two words')
+  writeFileSync(join(folder, 'control'), 'abc\u0001def\n')
+  writeFileSync(join(folder, 'quotes'), '"abc"\n')
   const file = join(folder, 'config.yaml')
-  const load = (key: string) => {
-    const item = `{ baseUrl: http://b, apiKey: other, apiKeyFile: "${join(folder, key)}" }`
+  const load = (key: string, more = '') => {
+    const item = `{ baseUrl: http://b, ${more} apiKeyFile: "${join(folder, key)}" }`
     writeFileSync(file, `provider: { fallbacks: [${item}] }`)
     return loadConfig({ files: [file], env: {} })
   }
@@ -83,9 +85,9 @@ t.test('a key is read from a file of its own, in place of one in the list', asyn
   t.equal(config.provider.fallbacks[0]?.apiKey, 'from-file')
   t.notMatch(describeConfig(config), /from-file/)
   const place = `${file}:1:24: provider.fallbacks[0].apiKey`
-  const faultOf = (file: string) => {
+  const faultOf = (file: string, more?: string) => {
     try {
-      return load(file) && ''
+      return load(file, more) && ''
     } catch (error) {
       return (error as Error).message
     }
@@ -94,13 +96,23 @@ t.test('a key is read from a file of its own, in place of one in the list', asyn
     faultOf('none'),
     `${place} is to be read from "${folder}/none", which can't be read: there is no such file`,
   )
-  t.equal(faultOf('blank'), `${place} in its file is not a key, but must be text without blanks`)
+  for (const wrong of ['blank', 'control', 'quotes'])
+    t.match(
+      faultOf(wrong),
+      `${place} in its file is not a key, but must be text without blanks, quotes and control`,
+    )
+  t.equal(faultOf('key', 'apiKey: other,'), `${place} can't be combined with apiKeyFile: keep one of the two`)
+  t.match(
+    faultOf('none', 'name: primary,'),
+    /no such file\n.* has the name primary, but/,
+    'beside other faults',
+  )
 })
 
 const faults: Record<string, [text: string, fault: string]> = {
   'an unknown name in an item': [
-    '[{ url: http://b }]',
-    'one.yaml:1:27: provider.fallbacks[0].url is not a known setting; did you mean redis.url?',
+    '[{ baseUrl: http://b, url: http://b }]',
+    'one.yaml:1:46: provider.fallbacks[0].url is not a known setting; did you mean redis.url?',
   ],
   'a wrong value in an item': [
     '[{ baseUrl: http://b, budget: { perDay: 0 } }]',
@@ -111,8 +123,12 @@ const faults: Record<string, [text: string, fault: string]> = {
     'one.yaml:1:24: provider.fallbacks[1].baseUrl is that of fallback-1 too, but each upstream needs a URL of its own',
   ],
   'the URL of the first': [
-    '[{}]',
+    '[{ baseUrl: "https://API.open-meteo.com:443/." }]',
     'one.yaml:1:24: provider.fallbacks[0].baseUrl is that of primary too, but each upstream needs a URL of its own',
+  ],
+  'no URL': [
+    '[{ name: b }]',
+    'one.yaml:1:25: provider.fallbacks[0].baseUrl is required: an http or https URL without user, query or fragment',
   ],
   'a name twice': [
     '[{ baseUrl: http://b, name: primary }]',
@@ -131,6 +147,17 @@ for (const [what, [text, fault]] of Object.entries(faults))
   t.test(`${what} is one sentence with its place`, async t => {
     t.strictSame(faultsOfTexts(t, { files: [`provider: { fallbacks: ${text} }`] }), [fault])
   })
+
+t.test('each fault of a list is named, and quotes around a key are none of it', async t => {
+  const twins = '[{ baseUrl: http://b }, { baseUrl: http://b, name: primary }]'
+  t.match(faultsOfTexts(t, { files: [`provider: { fallbacks: ${twins} }`] }), [
+    /fallbacks\[1\] has the name primary/,
+    /fallbacks\[1\]\.baseUrl is that of fallback-1/,
+  ])
+  t.match(faultsOfTexts(t, { env: { ABOHAWA_PROVIDER__API_KEY: '"abc"' } }), [
+    /without quotes as a part of it/,
+  ])
+})
 
 t.test('text in place of the list, or of a part of it, is not shown: a key may stand in it', async t => {
   const isNoList =
@@ -158,7 +185,9 @@ t.test('budgets of fallbacks are live, and everything else of them needs a resta
   const raised = list.replace('perDay: 900', 'perDay: 901')
   t.strictSame(effectOf(raised), [['provider.fallbacks', 'live']])
   t.strictSame(effectOf(list.replace('3s', '4s')), [['provider.fallbacks', 'restart']])
-  t.strictSame(effectOf(list.replace('    - &public {}\n', '')), [['provider.fallbacks', 'restart']])
+  t.strictSame(effectOf(list.replace('    - &public { baseUrl: https://api.open-meteo.com }\n', '')), [
+    ['provider.fallbacks', 'restart'],
+  ])
   const next = withValuesOf(started, loadTexts(t, { files: [raised] }), ['provider.fallbacks'])
   t.equal(next.provider.fallbacks[0]?.budget.perDay, 901)
   t.equal(next.provider.fallbacks[0]?.apiKey, 'hunter2')

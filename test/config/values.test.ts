@@ -14,7 +14,8 @@ const REDIS_URL =
   'a redis:// or rediss:// URL, its path empty or the number of a database and its password with @ / ? # as %40 %2F %3F %23, or null for the embedded store'
 const ZONE = 'a time zone of the IANA database, such as Asia/Dhaka'
 const UPSTREAMS = 'a list of up to 8 upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]'
-const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
+const API_KEY =
+  'text without blanks and without quotes as a part of it (in quotes if it is all digits), or null'
 const TOKEN =
   '32 to 256 characters of A-Z a-z 0-9 - . _ ~ + / with = at the end only, at least 8 different ones ' +
   '(in quotes if it is all digits; openssl rand -hex 32 makes one), or null'
@@ -113,7 +114,10 @@ const table: Record<string, Row> = {
     'the name of a master group, such as mymaster, or null',
     ...['""', 'my master', '5'],
   ),
-  'redis.sentinelPassword': row(API_KEY, ...['""', 'a b', '5'].map(hidden)),
+  'redis.sentinelPassword': row(
+    'text without blanks (in quotes if it is all digits), or null',
+    ...['""', 'a b', '5'].map(hidden),
+  ),
   'redis.ca': file,
   'redis.prefix': row('1 to 64 letters, digits and the signs : . _ -', '""', 'a b', '"{a}"', 'null'),
   'redis.commandTimeout': duration('10ms', '1m', '9ms', '61s'),

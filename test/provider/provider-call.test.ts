@@ -1,6 +1,9 @@
 // Calls of a server that answers as it should, breaks off, or attacks apart from the content of its body: unrequested encodings,
 // endless heads and chunks, bodies that trickle or are read too slowly, redirects, and errors with anything as their body.
 
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
@@ -264,4 +267,30 @@ t.test('what bodies were unzipped to is collected with young objects', async t =
   const keptOfEach = (process.memoryUsage().arrayBuffers - before) / bodies
   // 64 KiB of each without it.
   t.ok(keptOfEach < 16_384, `${Math.round(keptOfEach)} bytes of each body are kept`)
+})
+
+t.test('a connection is kept for a minute at most, so that a name that moves is looked up again', async t => {
+  let connections = 0
+  const server = createServer((_, response) => void response.end('[]')).on('connection', () => {
+    connections += 1
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const call = createProviderCall(callOptions(baseUrl), { protocol: openMeteo, clock: manualClock() })
+  t.teardown(async () => {
+    await call.close()
+    server.close()
+  })
+  let movedMs = 0
+  const now = Date.now.bind(Date)
+  t.intercept(Date, 'now', { value: () => now() + movedMs })
+  for (const [ms, opened] of [
+    [0, 1],
+    [30_000, 1],
+    [61_000, 2],
+  ] as const) {
+    movedMs = ms
+    t.equal(await call.text({ path: '/', maxBytes }), '[]')
+    t.equal(connections, opened, `after ${ms} ms`)
+  }
 })
