@@ -9,7 +9,7 @@ import { utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { longestChangeRecord } from '../stores/records.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
-import type { Box, Cell, CellId } from '../weather/cell.ts'
+import { type Box, type CellId, type Cells, inParts } from '../weather/cell.ts'
 import { type CellSet, cellSet, cellSetOf, hasCell } from '../weather/cell-set.ts'
 import { keyFor } from './entry-codec.ts'
 import type { EntryMetadata, PurgeKind } from './freshness.ts'
@@ -117,16 +117,16 @@ const topic = 'purges'
 // While the last record is kept, an instance notices that the log was lost.
 const keepForMs = 400 * utcDayMs
 // A fine grid has hundreds of thousands of cells: deleted in steps, so that the event loop is free in between.
-const removedAtOnce = 1_000
+const removedAtOnce = 200
 
 /** The records of an order: more than one where the cells of an area do not fit in one, each for a part of them. */
-const recordsOf = (order: PurgeOrder, cells: readonly Cell[]): string[] => {
+const recordsOf = (order: PurgeOrder, cells: Cells): string[] => {
   const text = writeOrder(order)
   const { kind, scope } = order
   if (!('cells' in scope) || text.length <= longestChangeRecord) return [text]
   // Along their rows, so that the box around a half is half as high.
-  const inRows = cells.toSorted((one, other) => one.latitude - other.latitude)
-  const half = Math.ceil(cells.length / 2)
+  const inRows = [...cells].sort((one, other) => one.latitude - other.latitude)
+  const half = Math.ceil(inRows.length / 2)
   return [inRows.slice(0, half), inRows.slice(half)].flatMap(part => {
     const ofPart = cellSetOf(part, 1 / scope.cells.perDegree)
     return recordsOf({ kind, scope: { ...scope, cells: ofPart } }, part)
@@ -141,7 +141,7 @@ const recordsOf = (order: PurgeOrder, cells: readonly Cell[]): string[] => {
  */
 export const orderPurge = async (
   store: Pick<FleetStore, 'appendChangeRecord'> & Pick<ByteStore, 'deleteBytes'>,
-  { namespaces, cells, now }: { namespaces: readonly string[]; cells: readonly Cell[]; now: number },
+  { namespaces, cells, now }: { namespaces: readonly string[]; cells: Cells; now: number },
   order: PurgeOrder,
 ): Promise<{ readonly generation: number; readonly removed: number }> => {
   // Recorded before the deletion, so that it covers entries read from the old bytes meanwhile.
@@ -149,13 +149,12 @@ export const orderPurge = async (
   for (const text of recordsOf(order, cells))
     generation = await store.appendChangeRecord(topic, text, now + keepForMs)
   let removed = 0
-  for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
-    const keys = cells
-      .slice(i, i + removedAtOnce)
-      .flatMap(({ id }) => namespaces.map(namespace => keyFor(namespace, id)))
-    removed += await store.deleteBytes(keys)
-    await nextTurn()
-  }
+  if (order.kind === 'hard')
+    for (const part of inParts(cells, removedAtOnce)) {
+      const keys = part.flatMap(({ id }) => namespaces.map(namespace => keyFor(namespace, id)))
+      removed += await store.deleteBytes(keys)
+      await nextTurn()
+    }
   return { generation, removed }
 }
 

@@ -163,8 +163,8 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     },
     pricePurge: async order => {
       const { kind, cells } = ordered(order)
-      const keys = namespaces.map(({ namespace }) => cells.map(({ id }) => keyFor(namespace, id)))
-      return priceOf(running?.config() ?? config, { store, clock }, { kind, keys })
+      const names = namespaces.map(({ namespace }) => namespace)
+      return priceOf(running?.config() ?? config, { store, clock }, { kind, cells, namespaces: names })
     },
     purge: async order => {
       const { kind, scope, cells, place, places } = ordered(order)

@@ -11,7 +11,7 @@ import {
 } from '../catalogue/location-schema.ts'
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
-import type { Box, Cell, Grid } from '../weather/cell.ts'
+import type { Box, Cell, Cells, Grid } from '../weather/cell.ts'
 import { cellSetOf } from '../weather/cell-set.ts'
 
 /** A point or a place: what lies in one cell. */
@@ -99,7 +99,7 @@ const within = (name: string, value: number, min: number, max: number, title: st
 export const scopeOf = (
   target: Target,
   area: Area,
-): { scope: PurgeScope; cells: Cell[]; place?: Location } => {
+): { scope: PurgeScope; cells: Cells; place?: Location } => {
   // The centre of a cell on the edge may lie outside the bounds.
   const { grid } = area
   const { bounds } = area.catalogue

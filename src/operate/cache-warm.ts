@@ -2,7 +2,7 @@
 // as a refresh-ahead, so that it never takes the reserve for cold cells. One order at a time. Waits for the next minute of the
 // budget; a longer wait, or a provider that fails, stops it.
 
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod'
 import { retryAtOf } from '../cache/failures.ts'
 import type { Timelines } from '../cache/upstream.ts'
@@ -13,7 +13,7 @@ import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError, InputError, messageOf } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import { protocolIn } from '../provider/account.ts'
-import { type Cell, createGrid } from '../weather/cell.ts'
+import { type Cell, type Cells, createGrid, inParts } from '../weather/cell.ts'
 import { scopeOf, targetIn } from './cache-target.ts'
 
 /** The cells to warm: a target as for a purge, the most populous places, or without both the cells in demand. */
@@ -75,8 +75,8 @@ const idle: WarmReport = {
 // A full minute of the budget ends within it, with a margin for clocks that differ.
 const longestWaitMs = 65_000
 const lookEveryMs = 250
-// Reads of the shared tier at once.
-const readAtOnce = 256
+// Reads of the shared tier at once. Each is read, and decoded, in one turn of the event loop where the store is embedded.
+const readAtOnce = 32
 
 export const createCacheWarm = (
   config: Config,
@@ -88,7 +88,7 @@ export const createCacheWarm = (
   let running: Promise<void> | undefined
   let isStopping = false
 
-  const cellsOf = async ({ of, top }: WarmOrder): Promise<{ target: string; cells: readonly Cell[] }> => {
+  const cellsOf = async ({ of, top }: WarmOrder): Promise<{ target: string; cells: Cells }> => {
     if (of !== undefined && top !== undefined)
       throw new InputError('a target and a number of places are both given; allowed: one of them')
     if (top !== undefined)
@@ -100,10 +100,10 @@ export const createCacheWarm = (
   const planned = async (order: WarmOrder): Promise<{ report: WarmReport; stale: Cell[] }> => {
     const { target, cells } = await cellsOf(order)
     const stale: Cell[] = []
-    for (let i = 0; i < cells.length; i += readAtOnce) {
-      const part = cells.slice(i, i + readAtOnce)
+    for (const part of inParts(cells, readAtOnce)) {
       const fresh = await Promise.all(part.map(timelines.isFresh))
-      stale.push(...part.filter((_, j) => !fresh[j]))
+      stale.push(...part.filter((_, i) => !fresh[i]))
+      await nextTurn()
     }
     const weight = stale.length * weightPerCell
     const fresh = cells.length - stale.length

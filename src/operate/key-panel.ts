@@ -5,21 +5,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Calendar, isoOf, isoOrNull } from '../common/calendar.ts'
 import { limitOfTier, type Tiers } from '../keys/authentication.ts'
 import type { KeyActivities } from '../keys/key-activity.ts'
+import { subscribersOf } from '../keys/key-creation.ts'
 import { foldName } from '../keys/name-forms.ts'
 import type { KeyRecord, Store } from '../stores/store.ts'
 import type { DayUsage } from './day-usage.ts'
 import type { KeyPanelReport, PanelKey } from './listener/key-panel-report.ts'
 
 const mostShown = 50
-const keysRead = 500
+// Each part of the keys is read in one turn of the event loop.
+const keysRead = 50
 // A search over very many keys ends here, and says so.
 const searchForMs = 5_000
 
 type Parts = {
-  readonly store: Pick<
-    Store,
-    'findKey' | 'findSubscriber' | 'listKeys' | 'countKeys' | 'listSubscribers' | 'usedOn'
-  >
+  readonly store: Pick<Store, 'findKey' | 'findSubscriber' | 'listKeys' | 'countKeys' | 'usedOn'>
   readonly dayUsage: () => Promise<DayUsage>
   readonly activities: Pick<KeyActivities, 'of'>
   /** As they are now. */
@@ -68,24 +67,26 @@ export const createKeyPanel =
     }
     const found = async (): Promise<{ keys: PanelKey[]; isWhole: boolean }> => {
       const deadline = performance.now() + searchForMs
-      const names = new Map((await store.listSubscribers()).map(({ id, name }) => [id, name]))
+      const subscriberOf = subscribersOf(store)
       const text = foldName(wanted)
       const folded = new Map<string, string>()
-      const nameOf = (id: string) => folded.getOrInsertComputed(id, () => foldName(names.get(id) ?? ''))
       const total = await store.countKeys()
-      const matching: KeyRecord[] = []
+      const matching: { key: KeyRecord; name: string | null }[] = []
       let from = 0
       for (; from < total && matching.length < mostShown && performance.now() < deadline; from += keysRead) {
-        for (const key of await store.listKeys(from, keysRead))
-          if (key.id.toLowerCase().includes(text) || nameOf(key.subscriberId).includes(text))
-            matching.push(key)
+        for (const key of await store.listKeys(from, keysRead)) {
+          const id = key.subscriberId
+          const name = (await subscriberOf(id))?.name ?? null
+          const foldedName = folded.getOrInsertComputed(id, () => foldName(name ?? ''))
+          if (key.id.toLowerCase().includes(text) || foldedName.includes(text)) matching.push({ key, name })
+        }
         await nextTurn()
       }
       const today = [calendar.dayOf(now())]
       const keys = await Promise.all(
-        matching.map(async key => {
+        matching.map(async ({ key, name }) => {
           const [used = 0] = await store.usedOn(key.id, today)
-          return shown(key, key.id, names.get(key.subscriberId) ?? null, used)
+          return shown(key, key.id, name, used)
         }),
       )
       return { keys, isWhole: from >= total && keys.length <= mostShown }

@@ -3,12 +3,14 @@
 // store alone; the command and the ops listener tell the same.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { keyFor } from '../cache/entry-codec.ts'
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { protocolIn } from '../provider/account.ts'
 import { type SpanName, spanMs } from '../provider/spending-windows.ts'
 import type { Store } from '../stores/store.ts'
+import { type CellId, type Cells, inParts } from '../weather/cell.ts'
 import { createBudgetAdmin, type Room } from './budget-admin.ts'
 
 /** Weight is the provider's, instants are ISO 8601 in UTC. */
@@ -39,26 +41,30 @@ export type PurgePrice = {
   readonly reloadedAt: string | null
 }
 
-// As many as a hard purge deletes at once.
-const countedAtOnce = 1_000
+type PurgedCells = {
+  readonly kind: PurgePrice['kind']
+  readonly cells: Cells
+  readonly namespaces: readonly string[]
+}
 
-/**
- * @param keys of the entries that each upstream may have in the shared tier, in the order of the cells. A cell may have one of each: the
- * count of what is cached is an upper bound then. @throws StoreError
- */
+const cellsAtOnce = 200
+
+/** @param namespaces of all upstreams: a cell may have an entry of each, and is cached once. @throws StoreError */
 export const priceOf = async (
   config: Config,
   { store, clock }: { readonly store: Store; readonly clock: Clock },
-  { kind, keys }: { readonly kind: PurgePrice['kind']; readonly keys: readonly (readonly string[])[] },
+  { kind, cells, namespaces }: PurgedCells,
 ): Promise<PurgePrice> => {
   let cached = 0
-  for (const ofUpstream of keys)
-    for (let i = 0; i < ofUpstream.length; i += countedAtOnce) {
-      cached += await store.countBytes(ofUpstream.slice(i, i + countedAtOnce))
-      await nextTurn()
+  for (const part of inParts(cells, cellsAtOnce)) {
+    const found = new Set<CellId>()
+    for (const namespace of namespaces) {
+      const has = await store.hasBytes(part.map(({ id }) => keyFor(namespace, id)))
+      for (const [i, { id }] of part.entries()) if (has[i]) found.add(id)
     }
-  const cells = keys[0]?.length ?? 0
-  cached = Math.min(cached, cells)
+    cached += found.size
+    await nextTurn()
+  }
   const { weightPerCell } = protocolIn(config)
   const { windows, closedUntil } = await createBudgetAdmin(config, { store, clock }).room(
     // Behind a soft purge something older is served until the load succeeds.
@@ -72,7 +78,7 @@ export const priceOf = async (
   return {
     at: isoOf(now),
     kind,
-    cells,
+    cells: cells.length,
     cached,
     weight: cached * weightPerCell,
     windows: windows.map(({ span: name, limit, left, endsAt }) => ({

@@ -200,8 +200,8 @@ export interface ByteStore {
    * @param holder of the lease of this key: the write is refused, and the result is false, once it has lost the lease
    */
   writeBytes(key: string, bytes: Buffer, expiresAt: number, holder?: string): Promise<boolean>
-  /** How many of these entries are there and have not expired. */
-  countBytes(keys: readonly string[]): Promise<number>
+  /** Whether each of these entries is there and has not expired. */
+  hasBytes(keys: readonly string[]): Promise<boolean[]>
   /** Deletes entries; returns how many existed. */
   deleteBytes(keys: readonly string[]): Promise<number>
 }

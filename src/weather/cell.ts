@@ -9,6 +9,21 @@ export type CellId = Branded<'CellId'>
 /** A cell and its centre, in decimal degrees. */
 export type Cell = { readonly id: CellId; readonly latitude: number; readonly longitude: number }
 
+/** Cells that may be made one by one: the finest grid has hundreds of thousands in a country. */
+export type Cells = Iterable<Cell> & { readonly length: number }
+
+/** The cells in parts, so that the event loop is free in between. */
+export function* inParts(cells: Cells, most: number): Generator<Cell[]> {
+  let part: Cell[] = []
+  for (const cell of cells) {
+    part.push(cell)
+    if (part.length < most) continue
+    yield part
+    part = []
+  }
+  if (part.length > 0) yield part
+}
+
 export type Grid = ReturnType<typeof createGrid>
 
 /** Edges in degrees. */
@@ -76,9 +91,15 @@ export const createGrid = (
       return cellAround(latitude, longitude).id === id ? cellOf(latitude, longitude) : undefined
     },
     /** All cells whose centre lies in a box, edges included. */
-    cellsIn: ({ south, west, north, east }: Box): Cell[] =>
-      within(south, north).flatMap(latitude =>
-        within(west, east).map(longitude => cellOf(latitude, longitude)),
-      ),
+    cellsIn: ({ south, west, north, east }: Box): Cells => {
+      const [latitudes, longitudes] = [within(south, north), within(west, east)]
+      return {
+        length: latitudes.length * longitudes.length,
+        *[Symbol.iterator]() {
+          for (const latitude of latitudes)
+            for (const longitude of longitudes) yield cellOf(latitude, longitude)
+        },
+      }
+    },
   }
 }

@@ -117,7 +117,7 @@ const setUp = async (t: Test) => {
   /** More than the log keeps; that of Dhaka is the first. */
   const purgeMany = async (kind: 'soft' | 'hard') => {
     await purge(kind, dhaka)
-    const others = grid.cellsIn({ south: 24, west: 87.5, north: 27, east: 93 }).slice(0, 1_000)
+    const others = [...grid.cellsIn({ south: 24, west: 87.5, north: 27, east: 93 })].slice(0, 1_000)
     await Promise.all(others.map(cell => purge(kind, cell)))
   }
   return { clock, raw, log: `${prefix}notices:purges`, start, purge, purgeMany }

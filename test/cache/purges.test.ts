@@ -30,10 +30,10 @@ t.test('a box covers exactly the cells whose centre lies in it, edges included, 
     t.notOk(covers({ box }, outside), outside)
   for (const degrees of [0.1, 0.25, 0.05, 1 / 3]) {
     const grid = createGrid(degrees)
-    const wide = grid.cellsIn({ south: 23, west: 89, north: 25, east: 92 })
+    const wide = [...grid.cellsIn({ south: 23, west: 89, north: 25, east: 92 })]
     const covered = wide.filter(({ id }) => covers({ box }, id))
     t.ok(covered.length > 0)
-    t.strictSame(covered, grid.cellsIn(box), `${degrees}°`)
+    t.strictSame(covered, [...grid.cellsIn(box)], `${degrees}°`)
   }
   t.ok(covers(cell('23.7,90.4'), '23.7,90.4'))
   t.notOk(covers(cell('23.7,90.4'), '23.7,90.5'))
@@ -45,7 +45,7 @@ t.test('a purge record is parsed as it was written, and an invalid one is refuse
     all,
     { kind: 'hard', scope: cell('23.7,90.4') },
     { kind: 'hard', scope: { box } },
-    { kind: 'soft', scope: { area: 'district/3026', cells: cellSetOf(grid.cellsIn(box), 0.1) } },
+    { kind: 'soft', scope: { area: 'district/3026', cells: cellSetOf([...grid.cellsIn(box)], 0.1) } },
   ]
   for (const order of orders) t.strictSame(readOrder(writeOrder(order)), order)
   const texts = ['', '{', 'null', '[]', '"all"', '{"kind":"hard"}', '{"kind":"gentle","scope":{"all":true}}']
@@ -162,7 +162,7 @@ t.test('a hard purge removes shared entries, a soft one none; both are read in o
 
 t.test('thousands of cells are removed in steps, and all are counted', async t => {
   const { order, cached } = await setUp(t)
-  const cells = grid.cellsIn({ south: 20, west: 87.5, north: 27, east: 93 })
+  const cells = [...grid.cellsIn({ south: 20, west: 87.5, north: 27, east: 93 })]
   t.ok(cells.length > 3_000, `${cells.length} cells`)
   t.match(await order('hard', { all: true }, cells), { removed: 2 })
   t.strictSame(await cached(), [false, false])
@@ -176,11 +176,11 @@ t.test('the cells of an area are one record, and several where they do not fit i
     return orderPurge(store, base, { kind, scope: { area, cells: cellSetOf(cells, degrees) } })
   }
   const country = { south: 20, west: 87.5, north: 27, east: 93 }
-  const { generation } = await orderArea('soft', grid.cellsIn(country), 0.1)
+  const { generation } = await orderArea('soft', [...grid.cellsIn(country)], 0.1)
   t.equal(generation, 1, 'all cells of the country')
 
   const fine = createGrid(0.01)
-  const wide = fine.cellsIn({ south: 22, west: 89, north: 24.5, east: 91.5 })
+  const wide = [...fine.cellsIn({ south: 22, west: 89, north: 24.5, east: 91.5 })]
   const [inside, outside] = [wide.filter((_, i) => i % 7 === 0), wide.filter((_, i) => i % 7 === 1)]
   const last = await orderArea('hard', [...inside, dhaka], 0.01)
   t.ok(last.generation > 2, `${last.generation - 1} records`)

@@ -1,12 +1,14 @@
 // The price of a purge: when all is loaded again at the earliest, and what the budget, the reserve and the share of a key leave now.
 
 import t from 'tap'
+import { keyFor } from '../../src/cache/entry-codec.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createBudgetAdmin } from '../../src/operate/budget-admin.ts'
 import { loadedAt, priceOf } from '../../src/operate/purge-price.ts'
 import { budgetSettingsIn } from '../../src/provider/account.ts'
 import { milliSpent, windowsAround } from '../../src/provider/spending-windows.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const minute = 60_000
@@ -65,9 +67,11 @@ t.test('refreshes leave the reserve, cold loads do not, and one key has its shar
   const step = { provider, returns: [], unit: spent, now: clock.now(), closure: null, reopenedAt: null }
   await store.spend({ ...step, windows, wanted: spent, claims: [] })
 
-  const keys = Array.from({ length: 30 }, (_, i) => `cell ${i}`)
+  const cells = [...createGrid(0.1).cellsIn({ south: 23, west: 90, north: 23.2, east: 90.9 })]
+  const keys = cells.map(({ id }) => keyFor('first', id))
   for (const key of keys.slice(0, 25)) await store.writeBytes(key, Buffer.from('weather'), clock.now() + hour)
-  const priced = (kind: 'soft' | 'hard') => priceOf(config, { store, clock }, { kind, keys: [keys] })
+  const priced = (kind: 'soft' | 'hard') =>
+    priceOf(config, { store, clock }, { kind, cells, namespaces: ['first'] })
   // Of 300 less a reserve of 30, 240 are used: ten cells of weight 3.
   t.match(await priced('soft'), {
     cells: 30,
@@ -94,12 +98,40 @@ t.test('refreshes leave the reserve, cold loads do not, and one key has its shar
   await store.spend({ ...step, windows: [], wanted: 0, claims: [], closure })
   const FALLBACKS = '[{ baseUrl: "https://weather.example" }]'
   const more = loadConfig({ files: [], env: { ABOHAWA_PROVIDER__FALLBACKS: FALLBACKS } })
-  t.match(await priceOf(more, { store, clock }, { kind: 'soft', keys: [keys, keys] }), {
-    fallbacks: 1,
-    cached: 6,
-  })
+  // Two of the three have an entry of the fallback too, and a fourth cell has one alone.
+  for (const { id } of cells.slice(1, 4))
+    await store.writeBytes(keyFor('second', id), Buffer.from('weather'), clock.now() + hour)
+  const ofBoth = { kind: 'soft', cells, namespaces: ['first', 'second'] } as const
+  t.match(await priceOf(more, { store, clock }, ofBoth), { fallbacks: 1, cells: 30, cached: 4 })
 
   const closed = { fitsNow: 0, refusedNow: 3, oneKeyNow: 0, closedUntil: /08:30:30/, reloadedAt: /08:30:30/ }
   t.match(await priced('soft'), closed)
   t.match((await createBudgetAdmin(config, { store, clock }).show()).windows, [{ left: 60, used: 240 }])
+})
+
+t.test('a country on a fine grid is counted in parts, with a turn of the event loop after each', async t => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(store.close)
+  const parts: number[] = []
+  let turns = 0
+  const counted = {
+    ...store,
+    hasBytes: async (keys: readonly string[]) => {
+      parts.push(keys.length)
+      setImmediate(() => {
+        turns += 1
+      })
+      return store.hasBytes(keys)
+    },
+  }
+  const cells = createGrid(0.01).cellsIn({ south: 23, west: 90, north: 23.2, east: 90.4 })
+  const config = loadConfig({ files: [], env: {} })
+  await priceOf(config, { store: counted, clock }, { kind: 'soft', cells, namespaces: ['first'] })
+  t.equal(
+    parts.reduce((sum, part) => sum + part, 0),
+    cells.length,
+  )
+  t.ok(parts.every(part => part <= 200))
+  t.ok(turns >= parts.length - 1, `${turns} turns`)
 })

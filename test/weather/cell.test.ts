@@ -35,7 +35,8 @@ t.test('a cell is one object, and stays equal when more cells are requested than
   const grid = createGrid(0.01)
   const first = grid.cellOf(23.81, 90.41)
   t.equal(grid.cellOf(23.8101, 90.4099), first)
-  grid.cellsIn({ south: 20, west: 88, north: 22, east: 90 })
+  const cells = grid.cellsIn({ south: 20, west: 88, north: 22, east: 90 })
+  t.equal([...cells].length, cells.length)
   t.strictSame(grid.cellOf(23.81, 90.41), first)
 })
 

@@ -71,16 +71,14 @@ export const redisBytes = ({ redis, names, observer }: RedisParts): ByteStore & 
       await redis.set(key, bytes, 'PXAT', expiresAt)
       return true
     },
-    countBytes: entries => sumOver(entries, name => redis.exists(names.bytes(name))),
-    deleteBytes: entries => sumOver(entries, name => redis.unlink(names.bytes(name))),
+    // One command per key, because on a cluster they lie in different slots.
+    hasBytes: async entries => {
+      const found = await Promise.all(entries.map(name => redis.exists(names.bytes(name))))
+      return found.map(count => count > 0)
+    },
+    deleteBytes: async entries => {
+      const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
+      return removed.reduce((sum, count) => sum + count, 0)
+    },
   }
-}
-
-/** One command per key, because on a cluster they lie in different slots. */
-const sumOver = async (
-  entries: readonly string[],
-  count: (name: string) => Promise<number>,
-): Promise<number> => {
-  const counts = await Promise.all(entries.map(count))
-  return counts.reduce((sum, each) => sum + each, 0)
 }

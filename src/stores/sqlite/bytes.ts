@@ -61,8 +61,7 @@ export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts):
         if (writes % sweepEveryWrites === 0) sweep()
         return true
       }),
-    countBytes: keys =>
-      attempt(() => keys.filter(key => statements.hasBytes.get(key, clock.now()) !== undefined).length),
+    hasBytes: keys => attempt(() => keys.map(key => statements.hasBytes.get(key, clock.now()) !== undefined)),
     deleteBytes: keys =>
       patiently(() =>
         inTransaction(db, () =>
