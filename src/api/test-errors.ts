@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises'
 import type { Client } from '../keys/authentication.ts'
-import { type KeyRate, usedUpRate } from '../keys/rates.ts'
+import { type KeyRate, newRate } from '../keys/rates.ts'
 import type { ProblemStatus } from '../telemetry/label-values.ts'
 import { badRequest, Problem, shortPause } from './problem.ts'
 import { errors } from './reference/errors.ts'
@@ -83,8 +83,9 @@ const shortOfUnits = ({ remaining = 0, cost }: Body, state: RequestState, now: n
 /** By a limit of the key's own, or else by one request a second. */
 const tooFast = (state: RequestState, client: Client, now: number): Problem => {
   const limits = client.rates ?? { perSecond: 1, burst: null, perMinute: null }
-  const rate = usedUpRate(client.keyId, limits, state.arrivedAt)
+  const rate = newRate(client.keyId, limits, state.arrivedAt)
+  const [bucket] = rate.buckets as [KeyRate['buckets'][number]]
+  bucket.tokens = 0
   state.client = { ...client, rate }
-  const [{ policy, limit, perMs }] = rate.buckets as [KeyRate['buckets'][number]]
-  return rateProblem({ policy, limit, waitMs: 1 / perMs }, now)
+  return rateProblem({ policy: bucket.policy, limit: bucket.limit, waitMs: 1 / bucket.perMs }, now)
 }

@@ -83,11 +83,10 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
     const subscriber = await store.findSubscriber(nameForm(idOrName))
-    if (!subscriber)
-      throw new NotFoundError(
-        `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,
-      )
-    return subscriber
+    if (subscriber) return subscriber
+    throw new NotFoundError(
+      `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,
+    )
   }
   const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey =>
     listedKey(key, subscriber, tiers, clock.now())

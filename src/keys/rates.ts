@@ -237,7 +237,7 @@ const isSame = (one: RateLimits, other: RateLimits): boolean =>
   one === other ||
   (one.perSecond === other.perSecond && one.burst === other.burst && one.perMinute === other.perMinute)
 
-const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate => ({
+export const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate => ({
   keyId,
   limits,
   buckets: bucketsOf(limits, at),
@@ -250,14 +250,6 @@ const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate => ({
   admittedLocally: 0,
   localParts: 1,
 })
-
-/** The buckets of a key that has used up its first limit, at an instant. */
-export const usedUpRate = (keyId: string, limits: RateLimits, at: number): KeyRate => {
-  const rate = newRate(keyId, limits, at)
-  const [first] = rate.buckets
-  if (first) first.tokens = 0
-  return rate
-}
 
 /** Full ones, or with what those before them hold. */
 const bucketsOf = (
