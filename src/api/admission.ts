@@ -91,37 +91,25 @@ export const createAdmission = (
       return
     }
     const { client } = authentication
+    if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
     state.client = client
     state.keyId = client.keyId
     state.tier = client.tier
     state.isTest = client.isTest
     // What the key may not ask for costs one unit, however long its list.
     if (state.readCost && refusalOf(request, state) === undefined) state.cost = state.readCost()
-    if (client.rates === undefined) takeUnit(request, state, client, connections, next)
-    else takeToken(request, state, client, connections, next)
+    if (client.rates === undefined) takeUnit(request, state, client, next)
+    else takeToken(request, state, client, next)
   }
   // Apart from what all requests pass: a function with a closure in it costs each call memory.
-  const takeToken = (
-    request: IncomingMessage,
-    state: RequestState,
-    client: Client,
-    connections: Counting,
-    next: Next,
-  ): void =>
+  const takeToken = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void =>
     rates.take(client, refusal =>
       goOn(() => {
-        if (refusal) limit(state, client, refusal, connections, next)
-        else takeUnit(request, state, client, connections, next)
+        if (refusal) limit(state, client, refusal, next)
+        else takeUnit(request, state, client, next)
       }),
     )
-  const limit = (
-    state: RequestState,
-    client: Client,
-    refusal: RateRefusal,
-    connections: Counting,
-    next: Next,
-  ): void => {
-    if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
+  const limit = (state: RequestState, client: Client, refusal: RateRefusal, next: Next): void => {
     withUnitsLeft(client, state.arrivedAt, remaining => {
       state.isDecided = true
       state.reason = rateLimited
@@ -139,16 +127,9 @@ export const createAdmission = (
     if (client.count) then(unitsLeft(client, arrivedAt))
     else quota.take(client, arrivedAt, 0, (_, decision) => goOn(() => then(decision?.remaining ?? 0)))
   }
-  const takeUnit = (
-    request: IncomingMessage,
-    state: RequestState,
-    client: Client,
-    connections: Counting,
-    next: Next,
-  ): void => {
+  const takeUnit = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
     quota.take(client, state.arrivedAt, unitsOf(state), (error, decision) => {
       try {
-        if (decision && !state.connection.isAuthenticated) connections.authenticated(state.connection)
         const problem = decision ? enforce(request, state, decision) : error
         const wanted = !problem && client.isTest && request.headers['x-test-error']
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)

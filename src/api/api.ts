@@ -183,7 +183,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const keyId = state.keyId ?? state.refusedKeyId
     if (keyId !== undefined) observer.refused?.(keyId, problem.code)
     const isUnauthenticated = !state.client && problem.status < 500
-    if (problem.endsConnection && !isHttp2(raw)) state.connection.isEnding = true
+    if (problem.endsConnection && !isHttp2(raw)) connections.endsWith(state.connection)
     const stays = !isUnauthenticated || connections.refused(state.connection)
     // One that was asked for is no failure.
     if (problem.status >= 500 && problem !== error) {

@@ -13,7 +13,7 @@ import type { Quota } from '../keys/meter.ts'
 import type { Admission } from './admission.ts'
 import type { ClientAddress } from './connection/client-address.ts'
 import { connectionOf, isHttp2 } from './connection/connection.ts'
-import { type Connections, maxWaiting } from './connection/connections.ts'
+import type { Connections } from './connection/connections.ts'
 import { asHttp1, methodOf } from './connection/http2.ts'
 import type { Answered, AnswerObserver, RequestState, RequestTrace } from './request-state.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
@@ -25,7 +25,10 @@ export const createListener =
   (connections: Connections, route: Listener): Listener =>
   (request, response) => {
     const connection = connectionOf(request) ?? connections.ofFirst(request)
-    if (connection.isEnding) return
+    if (connection.isEnding) {
+      connections.behindLast(request)
+      return
+    }
     const { headers } = request
     if (isHttp2(request)) asHttp1(request)
     else if (
@@ -34,9 +37,11 @@ export const createListener =
       isLast(request)
     ) {
       connection.isEnding = true
+      connection.withBody = request
       endBehind(request, response)
     }
-    route(request, response)
+    if (connection.requests === 0 || !connections.waits(connection, request, response, route))
+      route(request, response)
   }
 
 const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
@@ -128,14 +133,12 @@ export const createRequestHook = (parts: RequestParts) => {
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
   const follow = (request: FastifyRequest, response: Followed): void => {
-    const { raw, state } = request
+    const { state } = request
     const { connection } = state
     connection.requestsCame += 1
     connection.requests += 1
     state.connectionRequest = connection.requestsCame
-    if (connection.requests >= maxWaiting) connections.full(connection, raw)
-    const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
-    if (length !== undefined || coding !== undefined) connection.withBody = raw
+    if (state.readCost) connection.lists += 1
     response.statusCode = state.status
     response[running] = request
     response.on('close', onClose)
@@ -152,6 +155,7 @@ export const createRequestHook = (parts: RequestParts) => {
     const { headers } = raw
     const { connection } = state
     connection.requests -= 1
+    if (state.readCost) connection.lists -= 1
     connection.afterAnswer?.(connection)
     state.status = response.statusCode
     state.ms = Math.round((performance.now() - state.startedAt) * 1000) / 1000

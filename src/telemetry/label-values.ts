@@ -43,10 +43,10 @@ export const decisions: readonly string[] = [
 ]
 
 /**
- * Why a connection to the API was closed: too many in all, too many of its address without a good key, or too many requests without
- * one.
+ * Why a connection to the API was closed: too many in all, too many of its address without a good key, too many requests without
+ * one, or too many that wait.
  */
-export const closingReasons = ['connections', 'address', 'refusals'] as const
+export const closingReasons = ['connections', 'address', 'refusals', 'pipeline'] as const
 export type ClosingReason = (typeof closingReasons)[number]
 
 export const entryFaults: readonly string[] = ['wrong_type', ...bytesRefusals, 'out_of_range']

@@ -191,7 +191,7 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
     ),
     connectionClosed: count(
       'abohawa_connections_closed_total',
-      'Connections to the API that were closed because of a limit: connections, address or refusals.',
+      'Connections to the API that were closed because of a limit: connections, address, refusals or pipeline.',
       'reason',
       known.closingReasons,
     ),

@@ -21,21 +21,41 @@ const statusOn = async (socket: Socket): Promise<string> => {
   return chunk.toString('latin1', 9, 12)
 }
 
-t.test('of more connections than allowed the new ones are closed and counted, others in time', async t => {
-  const env = { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8', ABOHAWA_TEST_HEALTH__MAX_CONNECTIONS: '8' }
-  const gateway = await startGateway(t, {
-    providerUrl,
-    env: { ...env, ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '2s', ABOHAWA_HEALTH__PORT: '0' },
-  })
-  // The health listener has its own eight.
-  const urls = [gateway.opsUrl, gateway.healthUrl ?? '']
-  const silent = urls.flatMap(url => Array.from({ length: 10 }, () => openSocket(url)))
-  const closed = silent.map(socket => once(socket, 'close'))
-  for (const socket of silent) socket.resume()
-  await Promise.all(closed)
-  for (const url of urls) t.equal((await sendRaw(url, requestBytes('GET /livez', host))).status, 200)
-  t.equal(await refusedFor(gateway.opsUrl, 'connections'), 4)
-  t.equal(await refusedFor(gateway.opsUrl, 'timeout'), 16)
+t.test(
+  'of more connections than allowed the oldest without a whole request go, and probes are answered',
+  async t => {
+    const env = { ABOHAWA_TEST_OPS__MAX_CONNECTIONS: '8', ABOHAWA_TEST_HEALTH__MAX_CONNECTIONS: '8' }
+    const gateway = await startGateway(t, {
+      providerUrl,
+      env: { ...env, ABOHAWA_TEST_OPS__REQUEST_TIMEOUT: '30s', ABOHAWA_HEALTH__PORT: '0' },
+    })
+    // The health listener has its own eight.
+    for (const url of [gateway.opsUrl, gateway.healthUrl ?? '']) {
+      const silent = Array.from({ length: 20 }, () => openSocket(url))
+      for (const socket of silent) socket.on('error', () => {}).resume()
+      for (const socket of silent) socket.write('GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\nx-half: ')
+      const gone = () => silent.filter(({ destroyed }) => destroyed).length
+      await until('the oldest are closed', () => gone() >= 12)
+      t.ok(gone() <= 13, `${gone()} are closed`)
+      t.equal(silent[19]?.destroyed, false, 'the latest stays')
+      for (let i = 0; i < 10; i++)
+        t.equal((await sendRaw(url, requestBytes('GET /livez', host))).status, 200, `probe ${i}`)
+      for (const socket of silent) socket.destroy()
+    }
+    t.ok((await refusedFor(gateway.opsUrl, 'connections')) >= 24)
+  },
+)
+
+t.test('a connection on which too many requests wait is closed', async t => {
+  const { url, refused, release } = await counting(t)
+  const socket = openSocket(url)
+  socket.on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.resume()
+  socket.write('GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(1_000))
+  await closed
+  t.strictSame(refused, ['connections'])
+  release()
 })
 
 t.test('a head or a body that comes too slowly, or is too long, is refused with a sentence', async t => {
@@ -70,6 +90,7 @@ const counting = async (
   t: { teardown(fn: () => unknown): void },
   answerWithinMs = 30_000,
   maxConnections = 128,
+  metricsBytes = 20_000,
 ) => {
   const count = { metrics: 0, checks: 0 }
   const refused: string[] = []
@@ -80,7 +101,7 @@ const counting = async (
   }
   const exposition = async () => {
     count.metrics += 1
-    return 'x'.repeat(20_000)
+    return 'x'.repeat(metricsBytes)
   }
   const readiness = createReadiness({ store })
   readiness.phase = 'ready'
@@ -139,11 +160,11 @@ t.test('10,000 simultaneous readiness requests share one check, and metrics requ
 })
 
 t.test('a reader that takes no answer is dropped, and a check that hangs holds nobody up', async t => {
-  const { url, refused } = await counting(t, 300)
+  const { url, refused } = await counting(t, 300, 128, 100_000)
   // Some megabytes are buffered, and nobody reads them.
   const socket = openSocket(url)
   socket.pause()
-  socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(5_000))
+  socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(190))
   await until('the reader is dropped', () => refused.includes('timeout'))
 
   const patient = await counting(t)

@@ -1,4 +1,4 @@
-// A flood, as a process of its own and from an address of its own: connections that send many requests at once and read no response. Prints its state as a
+// A flood, as a process of its own and from addresses of its own: connections that send many requests at once and read no response. Prints its state as a
 // line of JSON four times a second, and ends by itself after a minute.
 
 import { connect } from 'node:net'
@@ -9,6 +9,8 @@ const { values } = parseArgs({
     url: { type: 'string', default: '' },
     sockets: { type: 'string', default: '1' },
     requests: { type: 'string', default: '1' },
+    /** The connections come from so many addresses in turn. */
+    addresses: { type: 'string', default: '1' },
     /** One request, with \\r and \
      written as two characters each. */
     request: { type: 'string', default: '' },
@@ -20,7 +22,11 @@ const bytes = Buffer.from(request.repeat(Number(values.requests)))
 const state = { connected: 0, closed: 0 }
 
 for (let i = 0; i < Number(values.sockets); i++) {
-  const socket = connect({ port: Number(port), host: hostname, localAddress: '127.0.0.2' })
+  const socket = connect({
+    port: Number(port),
+    host: hostname,
+    localAddress: `127.0.0.${2 + (i % Number(values.addresses))}`,
+  })
   // Nothing is read, so that the kernel's buffers fill and the server has to buffer its responses.
   socket.pause()
   socket.on('error', () => {})

@@ -6,6 +6,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from
 import type { Socket } from 'node:net'
 import type { KeyMemo } from '../../keys/authentication.ts'
 import type { Peer } from './client-address.ts'
+import type { Waiting } from './pipeline.ts'
 
 export type Connection = {
   /** Of the connections since the start, in order. */
@@ -14,6 +15,8 @@ export type Connection = {
   place: number
   /** The socket that was accepted; that of a TLS session is another one. */
   readonly socket: Socket
+  /** What is read of where HTTP/1.1 is spoken; under TLS undefined until the handshake is done. */
+  reader: Socket | undefined
   /** Undefined where HTTP/1.1 is spoken. */
   session: ServerHttp2Session | undefined
   /** The other end, once a request has come. */
@@ -27,9 +30,13 @@ export type Connection = {
   isEnding: boolean
   /** How many requests have come on it. */
   requestsCame: number
-  /** Of those, how many are not answered yet. */
+  /** Of those, how many are begun and not answered yet. */
   requests: number
-  /** Of those, how many were answered without a good key. */
+  /** Of those, how many are for a list of places. */
+  lists: number
+  /** Requests that wait for those; undefined for none. */
+  waiting: Waiting[] | undefined
+  /** How many were answered without a good key. */
   refusals: number
   /** The last request that has a body, which the API does not read. */
   withBody: IncomingMessage | undefined

@@ -2,13 +2,15 @@
 // requests may wait on one, and which are idle when the gateway stops. Time, size and the number of all connections are bounded
 // by Node itself, in server.ts.
 
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { endAtLast, isBehindLast } from '../../common/last-request.ts'
 import { emptyKeyMemo } from '../../keys/authentication.ts'
 import type { ClosingReason } from '../../telemetry/label-values.ts'
 import { networkOf } from './client-address.ts'
 import { type Carrier, type Connection, carrierOf, isHttp2, mark, notOpen } from './connection.ts'
+import { createPipelines } from './pipeline.ts'
 
 export type ConnectionLimits = {
   /** Open connections. */
@@ -35,8 +37,6 @@ const maxRefusals = 100
 // So long its connection counts on for its address: such a client would be back at once, and each read of it may hold thousands of
 // requests.
 const refusedForMs = 60_000
-// As many as HTTP/2 allows at once. Node itself pauses a pipeline only for answers that are written and not taken.
-export const maxWaiting = 100
 // The highest id: no request in flight is refused.
 const noStreamYet = 2 ** 31 - 1
 
@@ -82,6 +82,7 @@ export const trackConnections = (
       number: tracked,
       place: notOpen,
       socket,
+      reader: isTls ? undefined : socket,
       session: undefined,
       peer: undefined,
       keyMemo: emptyKeyMemo(),
@@ -90,6 +91,8 @@ export const trackConnections = (
       isEnding: false,
       requestsCame: 0,
       requests: 0,
+      lists: 0,
+      waiting: undefined,
       refusals: 0,
       withBody: undefined,
       paused: undefined,
@@ -131,6 +134,7 @@ export const trackConnections = (
     const ofPeer: { connection: Connection | undefined } = { connection }
     if (isTls) byPeer.set(peer, ofPeer)
     socket.once('close', () => {
+      pipelines.drop(connection)
       remove(connection)
       if (!connection.isAuthenticated) unauthenticated -= 1
       if (connection.refusals < maxRefusals || connection.address === undefined) uncount(connection)
@@ -141,14 +145,19 @@ export const trackConnections = (
     })
   })
 
+  server.on('secureConnection', (socket: Socket & { alpnProtocol?: string | false }) => {
+    if (socket.alpnProtocol !== 'h2') known(socket, socket).reader = socket
+  })
+
   const known = (carrier: Carrier, socket: Socket): Connection => {
     // A connection that did not come over the network is not counted.
     carrier[mark] ??= byPeer.get(peerOf(socket))?.connection ?? track(socket, undefined)
     return carrier[mark]
   }
   const afterAnswer = (connection: Connection): void => {
-    const { requests, paused } = connection
-    if (paused && requests < maxWaiting) {
+    pipelines.next(connection)
+    const { requests, paused, isEnding } = connection
+    if (paused && !isEnding && pipelines.hasRoom(connection)) {
       connection.paused = undefined
       paused.off('resume', paused.pause)
       paused.resume()
@@ -160,6 +169,31 @@ export const trackConnections = (
   const leave = ({ session, requests }: Connection): void => {
     if (session && requests === 0 && !session.destroyed && !session.closed) session.goaway(0, noStreamYet)
   }
+
+  const pause = (connection: Connection, { socket }: IncomingMessage): void => {
+    if (connection.paused) return
+    connection.paused = socket
+    // Behind each request that it still had, Node resumes.
+    socket.on('resume', socket.pause)
+    socket.pause()
+  }
+  const endsWith = (connection: Connection): void => {
+    connection.isEnding = true
+    pipelines.drop(connection)
+  }
+  const pipelines = createPipelines(open, {
+    pause,
+    end: (connection, request, now) => {
+      observer.connectionClosed('pipeline')
+      connection.isEnding = true
+      pause(connection, request)
+      if (!now) return
+      // It counts on for its address.
+      connection.refusals = maxRefusals
+      pipelines.drop(connection)
+      request.socket.destroy()
+    },
+  })
 
   const closeThose = (mayGo: (connection: Connection) => boolean): void => {
     for (const connection of open) if (mayGo(connection)) connection.socket.destroy()
@@ -180,18 +214,26 @@ export const trackConnections = (
     ofSocket: (socket: Socket): Connection => known(socket, socket),
     /** The accepted socket below one whose TLS handshake has failed. */
     below: (handshaking: Socket): Socket | undefined => byPeer.get(peerOf(handshaking))?.connection?.socket,
-    /** As many requests wait as may: reads no further in a pipeline until some are answered. */
-    full: (connection: Connection, request: IncomingMessage): void => {
-      if (connection.paused || isHttp2(request)) return
-      const { socket } = request
-      connection.paused = socket
+    /** Whether a request has to wait for those before it on its connection; `begin` is called when it is its turn. */
+    waits: (
+      connection: Connection,
+      request: IncomingMessage,
+      response: ServerResponse,
+      begin: (request: IncomingMessage, response: ServerResponse) => void,
+    ): boolean => {
+      if (!pipelines.waits(connection, request, response, begin)) return false
       connection.afterAnswer = afterAnswer
-      // Behind each request that it still had, Node resumes.
-      socket.on('resume', socket.pause)
-      socket.pause()
+      return true
+    },
+    /** A request came behind the last one of its connection. */
+    behindLast: (request: IncomingMessage): void => {
+      if (isHttp2(request) || isBehindLast(request)) return
+      endAtLast(request.socket)
+      pipelines.readInTurns()
     },
     /** A request came with a good key for the first time: the connection is not counted any more. */
     authenticated: (connection: Connection): void => {
+      pipelines.authenticated(connection)
       connection.isAuthenticated = true
       uncount(connection)
       if (connection.place !== notOpen) unauthenticated -= 1
@@ -202,10 +244,12 @@ export const trackConnections = (
       connection.refusals += 1
       if (connection.refusals < maxRefusals) return true
       if (connection.refusals === maxRefusals) observer.connectionClosed('refusals')
-      connection.isEnding = true
+      endsWith(connection)
       connection.session?.close()
       return false
     },
+    /** Takes none of the requests behind the one that is being answered. */
+    endsWith,
     /**
      * Takes no further request from a connection, and calls back once all that came are answered, with whether the last of
      * them had come whole. Only the first call for a connection counts.

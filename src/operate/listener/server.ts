@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
+import { endAtLast, isBehindLast, requestClasses } from '../../common/last-request.ts'
 import { endBehind, endWith, isOfParser } from '../../common/unread-body.ts'
 import { addressOf, answerError, jsonType, Refusal, type RefusalObserver } from './refusal.ts'
 
@@ -11,6 +12,7 @@ import { addressOf, answerError, jsonType, Refusal, type RefusalObserver } from 
 const { createServer } = process.getBuiltinModule('node:http')
 
 export type ServerBounds = {
+  /** Beyond it the oldest connections without a whole request are closed. */
   readonly maxConnections: number
   /** Within which a request must have arrived. */
   readonly requestTimeoutMs: number
@@ -32,6 +34,10 @@ export const longestBodyBytes = 4_096
 const maxHeaderBytes = 16 * 1024
 // How long a connection may be idle between two requests; Node closes it a second later.
 const idleForMs = 5_000
+// A connection may be about to send its request: so many beyond the bound are heard first, and probes beside busy connections.
+const maxBeyond = 256
+// On one connection. All of a read of 64 KiB is parsed at once.
+const maxWaiting = 200
 
 // Nothing that is said here is for a page of another origin, and nothing is to run in a browser: what the provider says
 // is passed on under our origin.
@@ -51,6 +57,40 @@ export const createBoundedServer = (
   // The response to the request that came last on each connection: those before it are sent before it.
   const latest = new WeakMap<Socket, ServerResponse>()
   const ended = new WeakSet<Socket>()
+  const waiting = new WeakMap<Socket, number>()
+  // The oldest first.
+  const open = new Set<Socket>()
+  const isBusy = (socket: Socket): boolean => {
+    const last = latest.get(socket)
+    return last?.req.complete === true && !last.writableFinished
+  }
+  let isMakingRoom = false
+  const makeRoom = (): void => {
+    isMakingRoom = false
+    for (const socket of open) {
+      if (open.size <= maxConnections) return
+      if (isBusy(socket)) continue
+      observer.refused('connections')
+      open.delete(socket)
+      socket.destroy()
+    }
+  }
+  const opened = (socket: Socket): void => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    if (open.size <= maxConnections || isMakingRoom) return
+    isMakingRoom = true
+    // By then the event loop has read what the new ones have sent.
+    setImmediate(() => setImmediate(makeRoom))
+  }
+  /** Counts a request until it is answered; returns whether its connection has too many. */
+  const isTooMany = (socket: Socket, response: ServerResponse): boolean => {
+    const count = (waiting.get(socket) ?? 0) + 1
+    if (count > maxWaiting) return true
+    waiting.set(socket, count)
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    return false
+  }
   const take = (request: IncomingMessage, response: ServerResponse, waits = false): void => {
     const late = setTimeout(() => {
       observer.refused('timeout')
@@ -73,7 +113,17 @@ export const createBoundedServer = (
     const { socket } = request
     const before = latest.get(socket)
     // Behind the last answer of a connection nothing is a request any more.
-    if (before?.shouldKeepAlive === false || ended.has(socket)) return
+    if (isBehindLast(request)) return
+    if (before?.shouldKeepAlive === false || ended.has(socket)) {
+      endAtLast(socket)
+      return
+    }
+    if (isTooMany(socket, response)) {
+      observer.refused('connections')
+      endAtLast(socket)
+      socket.destroy()
+      return
+    }
     latest.set(socket, response)
     // While earlier requests have no answer, Node would write `100 Continue` between the head and the body of this one's.
     // It may be refused meanwhile, by what came of its body.
@@ -84,6 +134,7 @@ export const createBoundedServer = (
 
   const server = createServer(
     {
+      ...requestClasses,
       // A missing host header is refused by us, with a sentence.
       requireHostHeader: false,
       maxHeaderSize: maxHeaderBytes,
@@ -94,7 +145,8 @@ export const createBoundedServer = (
     },
     (request, response) => listen(request, response),
   )
-  server.maxConnections = maxConnections
+  server.maxConnections = maxConnections + maxBeyond
+  server.on('connection', opened)
   server.on('drop', () => observer.refused('connections'))
   server.on('checkContinue', (request, response) => listen(request, response, true))
   // An expectation we do not know is no reason for the empty 417 that Node would send.

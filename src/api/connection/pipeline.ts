@@ -1,0 +1,130 @@
+// Requests of one connection that come before the earlier ones are answered: which are begun, which wait, and when a connection
+// has to go because too many wait. What waits is a head that was parsed: no unit is taken, and no body is made.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Connection, isHttp2 } from './connection.ts'
+
+type Begin = (request: IncomingMessage, response: ServerResponse) => void
+export type Waiting = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly begin: Begin
+}
+
+type Ends = {
+  /** Reads no further until few enough wait. */
+  readonly pause: (connection: Connection, request: IncomingMessage) => void
+  /** Takes no further request; `now` answers none of those that wait either. */
+  readonly end: (connection: Connection, request: IncomingMessage, now: boolean) => void
+}
+
+// Requests that are begun together share a write to the store; the response of a place is some 25 kB.
+const maxBegun = 8
+// As many as HTTP/2 allows at once. Node itself pauses a pipeline only for answers that are written and not taken.
+const maxWaiting = 100
+// What was read before the pause comes on top: 650 requests, if each has a key.
+const maxWaitingWithKey = 1_000
+// Of all connections without a good key together. The first request of a connection never waits.
+const maxWaitingOfStrangers = 1_000
+// What is left of a read behind the last request takes some milliseconds to parse.
+const maxEndsInTurn = 8
+
+// The response of one place or point; any other may be large.
+const small = /^\/api\/v1\/[a-z]+\//
+
+/** @param open all connections */
+export const createPipelines = (open: readonly Connection[], { pause, end }: Ends) => {
+  let ofStrangers = 0
+  let endsInTurn = 0
+  let heldUp: Connection[] = []
+
+  const countStrangers = ({ isAuthenticated, session }: Connection, by: number): void => {
+    if (!isAuthenticated && !session) ofStrangers += by
+  }
+  const drop = (connection: Connection): void => {
+    countStrangers(connection, -(connection.waiting?.length ?? 0))
+    connection.waiting = undefined
+  }
+
+  const nextTurn = (): void => {
+    endsInTurn = 0
+    // The latest first: a flood of many connections came before them.
+    for (const { reader, paused } of heldUp.reverse()) if (!paused && !reader?.destroyed) reader?.resume()
+    heldUp = []
+  }
+  const readInTurns = (): void => {
+    endsInTurn += 1
+    if (endsInTurn === 1) setImmediate(nextTurn)
+    if (endsInTurn !== maxEndsInTurn) return
+    heldUp = open.filter(({ isAuthenticated, reader, paused }) => !isAuthenticated && reader && !paused)
+    for (const { reader } of heldUp) reader?.pause()
+  }
+  const boundWaiting = (connection: Connection, { request, response }: Waiting): void => {
+    const { isAuthenticated } = connection
+    const count = connection.waiting?.length ?? 0
+    if (count >= maxWaiting) pause(connection, request)
+    if (isAuthenticated) {
+      if (count < maxWaitingWithKey) return
+      response.shouldKeepAlive = false
+      end(connection, request, false)
+    } else if (count >= maxWaiting || ofStrangers > maxWaitingOfStrangers) end(connection, request, true)
+  }
+
+  return {
+    /** Whether a request has to wait for those before it; `begin` is called when it is its turn. */
+    waits: (
+      connection: Connection,
+      request: IncomingMessage,
+      response: ServerResponse,
+      begin: Begin,
+    ): boolean => {
+      if (
+        isHttp2(request)
+          ? mayBeginBeside(connection, request)
+          : !connection.waiting && mayBegin(connection, request)
+      )
+        return false
+      const added = { request, response, begin }
+      connection.waiting ??= []
+      connection.waiting.push(added)
+      countStrangers(connection, 1)
+      // Node's session bounds the streams of HTTP/2; those that their client has given up are let go.
+      if (isHttp2(request)) connection.waiting = connection.waiting.filter(isWanted)
+      else boundWaiting(connection, added)
+      return true
+    },
+    /** Begins what may begin. */
+    next: (connection: Connection): void => {
+      for (;;) {
+        const [first] = connection.waiting ?? []
+        if (!first) break
+        const { request, response, begin } = first
+        if (!mayBegin(connection, request)) return
+        countStrangers(connection, -1)
+        connection.waiting?.shift()
+        if (isWanted(first)) begin(request, response)
+      }
+      connection.waiting = undefined
+    },
+    /** Call for the first request behind the last one of a connection: beyond some of them strangers wait for the next turn. */
+    readInTurns,
+    /** Lets go of what waits: the connection ends before it, or is closed. */
+    drop,
+    /** Fewer wait than may. */
+    hasRoom: ({ waiting }: Connection): boolean => (waiting?.length ?? 0) < maxWaiting,
+    /** Call before a connection is known for its good key. */
+    authenticated: (connection: Connection): void =>
+      countStrangers(connection, -(connection.waiting?.length ?? 0)),
+  }
+}
+
+const isWanted = ({ response }: Waiting): boolean =>
+  isHttp2(response) ? !response.stream.destroyed : !response.destroyed
+/** A list alone, or a few small responses. */
+const mayBegin = (connection: Connection, request: IncomingMessage): boolean =>
+  isHttp2(request)
+    ? mayBeginBeside(connection, request)
+    : connection.requests === 0 ||
+      (connection.lists === 0 && connection.requests < maxBegun && small.test(request.url ?? ''))
+const mayBeginBeside = ({ lists }: Connection, { url = '' }: IncomingMessage): boolean =>
+  lists === 0 || small.test(url)
