@@ -122,6 +122,10 @@ const keysOf = (
     const one = readSecret('--key', 'key', key)
     return [one, ...ids.map(() => one)]
   }
+  if (reuseKeys && ids.length === 0)
+    throw new UsageError(
+      'the traffic has no key ids, so --reuse-keys has nobody to give keys to; --key FILE sends one key with every request',
+    )
   if (keys !== undefined) return [undefined, ...keysFor(ids, readKeyFile(keys), reuseKeys)]
   if (ids.length > 0 && !hasNone)
     throw new UsageError(

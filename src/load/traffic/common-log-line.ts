@@ -11,17 +11,18 @@ export type CommonLine = { readonly request: TrafficRequest; readonly isEnd: boo
 
 // 203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005
 export const quotedRequest =
-  /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)(.*)$/s
+  /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (?:(\d+\.\d{3}) )?(\d+|-)(?=\s|$)(.*)$/s
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** Undefined where the client sent nothing that is a request. @throws InputError */
 export const requestOfCommonLog = (line: string): CommonLine | undefined => {
-  const [, time = '', sent, status, bytes, rest = ''] = quotedRequest.exec(line) ?? []
+  const [, time = '', sent, status, seconds, bytes, rest = ''] = quotedRequest.exec(line) ?? []
   if (sent === undefined) throw new InputError(`${quoted(line)} is no line of the common or combined format`)
   const [, method, target] = /^([A-Z]{1,20}) (.*?)(?: HTTP\/[\d.]+)?$/.exec(sent) ?? []
   if (method === undefined || target === undefined) return undefined
   const at = instantOfTime(time)
-  const { ms, isEnd } = durationBehind(rest, at)
+  // `$request_time` stands before `$body_bytes_sent` in some formats of nginx.
+  const { ms, isEnd } = durationBehind(seconds === undefined ? rest : ` ${seconds}`, at)
   return { request: requestWith(at, method, unescapedPath(target), status, bytes, ms), isEnd }
 }
 

@@ -60,6 +60,15 @@ export const placeOf = (path: string): string => {
   return endpoint === 'coords' ? `${params.lat},${params.lng}` : `${params.type}/${params.id}`
 }
 
+/** For a list of places, the path that asks for each of them alone; for others the path itself. */
+export const pathsOfPlaces = (path: string): string[] => {
+  const { endpoint, query } = partsOf(path)
+  if (!hasWeather(endpoint) || !isList(endpoint)) return [path]
+  const places = new URLSearchParams(query).getAll('places').flatMap(text => text.split(','))
+  const named = [...new Set(places.map(place => place.trim()))].filter(place => place !== '')
+  return named.length === 0 ? [path] : named.map(place => `${apiPrefix}/weather/${place}`)
+}
+
 /** A path of an endpoint with weather, in its parts. */
 export type WeatherPath = {
   readonly endpoint: WeatherEndpoint

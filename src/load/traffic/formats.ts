@@ -41,6 +41,9 @@ const spreadOver = (readLine: (line: string) => CommonLine | undefined) => (): R
 
 export const ownFormat = 'ndjson'
 
+// Other members may stand before `log`. A text in `log` is a line that Docker kept.
+const harBegin = /^\s*\{(?:\s*"[^"]*"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)\s*,)*\s*"log"\s*:(?!\s*")/
+
 const formats: readonly Format[] = [
   lines(
     'access-log',
@@ -50,7 +53,7 @@ const formats: readonly Format[] = [
         requestOfAccessLog(line, found),
   ),
   lines(ownFormat, /^\s*\{.*"at"\s*:\s*"/, () => requestOf),
-  { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:(?!\s*")/.test(begin), read: readHar },
+  { name: 'har', matches: begin => harBegin.test(begin), read: readHar },
   { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
   lines('combined', quotedRequest, spreadOver(requestOfCommonLog)),
   lines('nginx', ownRequest, spreadOver(requestOfOwnNginx)),
@@ -72,6 +75,8 @@ export const formatOf = (begin: string): Format => {
     .map(unwrapped)
     .join('\n')
   const found = formats.find(({ matches }) => matches(text))
+  if (found?.name !== 'har' && /\r/.test(text) && !text.includes('\n'))
+    throw new InputError("its lines end with CR alone; convert them first: tr '\\r' '\\n'")
   if (!found)
     throw new InputError(
       `its format is unknown, it begins with ${quoted(begin)}; --format names one of ${formatNames.join(', ')}`,

@@ -137,6 +137,10 @@ const readFile = (
       const { begin, chunks } = await beginOf(unpacked(), beginBytes)
       if (begin.length === 0 && reading.failure === undefined) return
       format ??= formatIn(begin)
+      if (host !== undefined && format.name !== 'har')
+        throw new InputError(
+          `--host chooses requests of a HAR, but ${file} is in the format ${format.name}; leave it out`,
+        )
       // Our own files went through this once, and may have such parameters on purpose.
       const isOwn = format.name === ownFormat
       for await (const batch of format.read(chunks, reading)) {

@@ -2,7 +2,7 @@
 // cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
 
 import type { Destination } from '../../common/endpoints.ts'
-import { type CellOf, endpointOf, placeOf, recordedCell } from './endpoint-of-path.ts'
+import { type CellOf, endpointOf, pathsOfPlaces, placeOf, recordedCell } from './endpoint-of-path.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** All given conditions must hold. */
@@ -34,9 +34,15 @@ export async function* selected(
     if (endpoints && !endpoints.has(endpointOf(request.path))) return false
     if (keys && !(request.key !== undefined && keys.has(request.key))) return false
     if (cells === undefined && sample === undefined) return true
-    const name = cellOf(request)
-    if (cells && !(name !== undefined && cells.has(name)) && !cells.has(placeOf(request.path))) return false
-    return sample === undefined || isSampled(name ?? placeOf(request.path), sample)
+    const paths = pathsOfPlaces(request.path)
+    // A recorded cell is that of one place.
+    const asked = paths.length === 1 ? [request] : paths.map(path => ({ path }))
+    const cellsOfIt = asked.map(cellOf)
+    const places = paths.map(placeOf)
+    const isNamed = (name: string | undefined): boolean => name !== undefined && cells?.has(name) === true
+    if (cells && !cellsOfIt.some(isNamed) && !places.some(isNamed)) return false
+    // A list is in a sample where the cell of its first place is: as many lists as other requests.
+    return sample === undefined || isSampled(cellsOfIt[0] ?? places[0] ?? '', sample)
   }
   let span: { readonly from: number; readonly to: number } | undefined
   const spanFrom = (begin: number) => {

@@ -91,6 +91,20 @@ t.test('nginx and Apache: common, combined, with a host before and durations beh
   t.equal(summary.skippedLines, 2)
 })
 
+t.test('what a reader of logs would take for another figure is read right or refused', async t => {
+  const line = '203.0.113.7 - - [21/Nov/2026:12:00:01 +0600] "GET /a HTTP/1.1" 200'
+  const { requests } = await readText(t, `${line} 1.834 5000\n`)
+  t.match(requests, [{ path: '/a', bytes: 5_000, ms: 1_834 }])
+  const har = {
+    comment: 'of "today"',
+    log: { entries: [entry({}, { url: 'https://a.example/x', headers: [] })] },
+  }
+  t.match(await readText(t, JSON.stringify(har)), { format: 'har', requests: [{ path: '/x' }] })
+  await t.rejects(readText(t, `${line} 5000\r${line} 5000\r`), /its lines end with CR alone; convert them/)
+  const hosts = /--host chooses requests of a HAR, but .* is in the format combined; leave it out/
+  await t.rejects(readText(t, `${line} 5000\n`, undefined, 'a.example'), hosts)
+})
+
 t.test('the format of deploy/nginx, whose paths are decoded', async t => {
   const { requests, format } = await readText(
     t,

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { readCatalogue } from '../../../src/catalogue/live-catalogue.ts'
-import { endpointOf, placeOf } from '../../../src/load/traffic/endpoint-of-path.ts'
+import { type CellOf, endpointOf, placeOf } from '../../../src/load/traffic/endpoint-of-path.ts'
 import { createGaps } from '../../../src/load/traffic/gaps.ts'
 import { createScrub } from '../../../src/load/traffic/scrub.ts'
 import { isSampled, type Selection, selected } from '../../../src/load/traffic/selection.ts'
@@ -37,6 +37,23 @@ t.test('endpoints and places are read of paths', async t => {
   ]
   for (const [path, endpoint, place = path] of paths)
     t.strictSame([endpointOf(path), placeOf(path)], [endpoint, place])
+})
+
+t.test('a list of places is chosen by the cells of its places', async t => {
+  const ids = Array.from({ length: 200 }, (_, i) => 302600 + i)
+  const lists = (name: string) =>
+    ids.map((id, i) =>
+      request(i, { path: `/api/v1/${name}?days=2&places=upazila%2F${id},coords/23.81/90.41` }),
+    )
+  const chosen = (requests: readonly TrafficRequest[], selection: Selection, cellOf?: CellOf) =>
+    all(selected(batchesOf(requests), selection, cellOf))
+  const sampled = (await chosen(lists('forecast'), { sample: 0.5 })).length
+  t.ok(sampled > 60 && sampled < 140, `${sampled} of 200`)
+  t.equal((await chosen(lists('weather'), { sample: 0.5 })).length, sampled, 'the same of every endpoint')
+  t.equal((await chosen(lists('weather'), { cell: ['upazila/302626'] })).length, 1)
+  t.equal((await chosen(lists('weather'), { cell: ['23.81,90.41'] })).length, 200)
+  const cellOf: CellOf = ({ path }) => (path.endsWith('/302626') ? '23.7,90.3' : undefined)
+  t.equal((await chosen(lists('weather'), { cell: ['23.7,90.3'] }, cellOf)).length, 1)
 })
 
 t.test('requests are chosen by time, endpoint, key, cell and number', async t => {
