@@ -8,9 +8,9 @@ const args = process.argv.slice(2)
 if (['serve', 'demo', 'provider'].includes(args.find(word => word !== '--') ?? '')) holdSignals()
 
 const { run } = await import('./cli/program.ts')
-const { watchStandardOutput } = await import('./cli/standard-output.ts')
+const { watchOutputs } = await import('./cli/standard-output.ts')
 const { systemClock } = await import('./common/clock.ts')
 
-watchStandardOutput()
+watchOutputs()
 
 process.exitCode = await run(args, { env: process.env, clock: systemClock })

@@ -1,10 +1,14 @@
-// Whether somebody still reads standard output. A reader that leaves early, such as `head`, is no failure: a command goes on and
+// Whether somebody still reads standard output and standard error. A reader that leaves early, such as `head`, is no failure: a command goes on and
 // ends with its own exit code, and what only has output ends well.
 
 let isClosed = false
 
-/** From now on a closed standard output is noticed, and one that can't be written for another reason ends the process. */
-export const watchStandardOutput = (): void => {
+/**
+ * From now on a closed standard output is noticed, and one that can't be written for another reason ends the process. Standard
+ * error has remarks and progress alone: without a reader of them a command goes on.
+ */
+export const watchOutputs = (): void => {
+  process.stderr.on('error', () => {})
   process.stdout.on('error', error => {
     if (isOfClosedOutput(error)) {
       isClosed = true

@@ -3,8 +3,11 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { startTarget } from '../load/replay/scripted-target.ts'
+import { arriving, linesOf } from '../load/replay/send-some.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 
 const folder = t.testdir()
@@ -38,6 +41,30 @@ t.test('what a command found is its exit code, whoever reads it', async t => {
   t.equal((await unread(args)).code, 1)
 })
 
+t.test('standard error without a reader takes nothing from a command', async t => {
+  const run = async (args: readonly string[]) => {
+    const child = spawn(product, args, { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stderr.destroy()
+    let stdout = ''
+    child.stdout.on('data', text => {
+      stdout += text
+    })
+    const [code] = await once(child, 'close')
+    return { code, stdout }
+  }
+  const create = ['keys', 'create', '--create-store', '--subscriber', 'B', '--tier', 'free']
+  t.match(await run(create), { code: 0, stdout: /^svc_live_/ })
+  t.match(await run(['keys', 'list']), { code: 0, stdout: /^id / })
+  const target = await startTarget(t)
+  const traffic = join(folder, 'traffic.ndjson')
+  // The faulty line is told on standard error before the report.
+  writeFileSync(traffic, `${linesOf(arriving([0, 1]))}{"at":"yesterday"}\n`)
+  t.match(await run(['replay', traffic, '--target', target.url]), {
+    code: 0,
+    stdout: /2 due, 2 sent, 2 answered/,
+  })
+})
+
 t.test('keys are not created when nobody sees them', async t => {
   const create = (...more: string[]) => ['keys', 'create', '--subscriber', 'A', '--tier', 'free', ...more]
   t.equal((await runCommand(create('--create-store'), env)).code, 0)
@@ -45,5 +72,5 @@ t.test('keys are not created when nobody sees them', async t => {
   t.equal(code, 1)
   t.match(stderr, /^abohawa: standard output can't be written: .*EPIPE/)
   const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], env)).stdout)
-  t.ok(listed.length < 600, `${listed.length} of 3,001`)
+  t.ok(listed.length < 600, `${listed.length} of 3,002`)
 })
