@@ -45,7 +45,7 @@ t.test('what was replayed is printed and written', async t => {
   t.match(text?.stderr, /no more than 40 requests, which were sent in \d+ms of 1m; --loop begins again after/)
   t.notMatch(inJson?.stderr, '--loop')
   t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
-  t.match(text?.stdout, /as recorded, for 0\.\d+ s; \d+\/s answered/)
+  t.match(text?.stdout, /as recorded, for \S+ s; \S+\/s answered/)
   t.match(text?.stdout, /errors<0\.1% +0 % +passed/)
   t.match(text?.stdout, /weather +hit +40/)
   const result = replayResult.parse(JSON.parse(readFileSync(json, 'utf8')))
@@ -118,7 +118,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   ])
   t.equal(inText?.code, 99)
   for (const said of [
-    /of these +4 had no answer, at the time that they waited for it\n/,
+    /of these +4 had no response, and count as slower than every response\n/,
     /p99<9m +no answer after \d{3} ms +FAILED/,
     /max<9m .*FAILED/,
     /weather.p99<9m .*FAILED/,
@@ -132,7 +132,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   t.ok(totals.dropped > 0 && totals.failed.timeout, JSON.stringify(totals))
   t.equal(latency.count, totals.due)
   t.equal(latencies.find(({ outcome }) => outcome === 'dropped')?.count, totals.dropped)
-  t.ok(latency.p99 > 30, `${latency.p99} ms`)
+  t.equal(latency.p99, null)
 })
 
 /** As a user whose shell allows 60 open files. */

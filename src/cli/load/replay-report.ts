@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { warningSentences } from '../../load/report/comparability.ts'
 import { type Comparison, undecidedSentence } from '../../load/report/compare-page.ts'
 import type { Difference } from '../../load/report/comparison.ts'
-import { metrics, valueText } from '../../load/report/metrics.ts'
+import { changeText, metrics, valueText } from '../../load/report/metrics.ts'
 import { figuresIn } from '../../load/report/page.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { collect } from '../quantities.ts'
@@ -86,8 +86,9 @@ const comparisonText = (
   [fileA, fileB]: readonly [string, string],
 ): string => {
   const figures = figuresIn('UTC')
-  const percent = (value: number): string => `${value > 0 ? '+' : ''}${(value * 100).toFixed(1)}%`
-  const changeText = ({ change }: Difference): string => {
+  const percent = (value: number): string =>
+    changeText(value, share => `${share > 0 ? '+' : ''}${(share * 100).toFixed(1)}%`)
+  const rangeText = ({ change }: Difference): string => {
     if (change === null) return '-'
     const { value, low, high } = change
     return `${percent(value)}${low === null || high === null ? '' : ` (${percent(low)} to ${percent(high)})`}`
@@ -96,7 +97,7 @@ const comparisonText = (
     metrics[difference.metric].name,
     valueText(difference.a.value, difference.unit, figures),
     valueText(difference.b.value, difference.unit, figures),
-    changeText(difference),
+    rangeText(difference),
     difference.verdict,
   ])
   const undecided = limits.filter(({ verdict }) => verdict === 'undecided').length

@@ -3,11 +3,12 @@
 import { createFigures } from '../../common/page/figures.js'
 import type { Arrivals } from '../../load/replay/pace.ts'
 import type { LiveFigures } from '../../load/replay/senders.ts'
+import { latencyText } from '../../load/report/metrics.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../../load/report/run-figures.ts'
 import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
 
-const figures = createFigures('en', 'UTC')
+export const figures = createFigures('en', 'UTC')
 
 /** A duration in ms for people, with three digits. */
 export const msText = (ms: number): string => figures.latency(ms / 1000)
@@ -59,13 +60,15 @@ export const resultText = (result: ReplayResult): string => {
       'latency',
       totals.answered === 0
         ? 'no answer'
-        : `p50 ${msText(p50)}, p90 ${msText(p90)}, p99 ${msText(p99)}, p99.9 ${msText(p999)}, max ${msText(max)}`,
+        : Object.entries({ p50, p90, p99, 'p99.9': p999, max })
+            .map(([name, ms]) => `${name} ${latencyText(ms, figures)}`)
+            .join(', '),
     ],
     [
       'of these',
       unanswered === 0
         ? undefined
-        : `${counted(unanswered)} had no answer, at the time that they waited for it`,
+        : `${counted(unanswered)} had no response, and count as slower than every response`,
     ],
     [
       'cache',
@@ -139,7 +142,7 @@ export const goodAnswers = ({ statuses }: Pick<ReplayResult, 'statuses'>): numbe
   Object.entries(statuses).reduce((sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum), 0)
 
 /** Sentences about a run that was probably not what was meant. */
-export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string[] => {
+export const remarksOn = ({ statuses, totals, generator, traffic }: ReplayResult): string[] => {
   if (generator.limited)
     return [
       'Not decided: the load generator met a limit of its own machine, which says nothing of the target.',
@@ -158,7 +161,7 @@ export const remarksOn = ({ statuses, totals, generator }: ReplayResult): string
     ],
     [
       refused * 2 > totals.answered,
-      `${counted(refused)} of ${counted(totals.answered)} answers were 401: the target has not issued these keys.`,
+      `${counted(refused)} of ${counted(totals.answered)} answers were 401: ${traffic.keys === 0 ? 'the traffic has no key ids; --key FILE sends one key with every request' : 'the target has not issued these keys'}.`,
     ],
     [
       limited * 10 > totals.answered,

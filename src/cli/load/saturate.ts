@@ -5,6 +5,7 @@ import { InputError } from '../../common/errors.ts'
 import { printDuration } from '../../config/units.ts'
 import type { Busiest, RateVerdict, Saturation } from '../../load/replay/saturation.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
+import { latencyText } from '../../load/report/metrics.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { answeredRate, errorsOf } from '../../load/report/run-figures.ts'
 import { numberIn, rateIn } from '../quantities.ts'
@@ -12,7 +13,7 @@ import { type AddTopCommand, counted, percentText, type Terminal, tableOf } from
 import { UsageError } from '../usage-error.ts'
 import { addSendOptions, lengthIn, optionWith, prepareSending, type SendOptions } from './replay-options.ts'
 import { thresholdFailed } from './replay-output.ts'
-import { createProgress, goodAnswers, msText, rateText, remarksOn } from './replay-text.ts'
+import { createProgress, figures, goodAnswers, rateText, remarksOn } from './replay-text.ts'
 
 type SaturateOptions = SendOptions & {
   from: number
@@ -91,7 +92,7 @@ const saturate = async (
         settings: null,
       },
       terminal.clock,
-      (figures, seconds) => terminal.progress(`${rateText(rate)}: ${progress(figures, seconds)}`),
+      (live, seconds) => terminal.progress(`${rateText(rate)}: ${progress(live, seconds)}`),
     )
     stop = run.stop
     // It may have come while the run was started.
@@ -188,7 +189,7 @@ const brokenIn = ({ thresholds }: ReplayResult): string =>
 const sentenceOf = ({ rate, verdict, result }: RateStep): string => {
   if (verdict === 'interrupted') return `${rateText(rate)}: interrupted`
   if (result.generator.limited) return `${rateText(rate)}: not decided, ${result.generator.reason}`
-  if (verdict === 'held') return `${rateText(rate)}: held, p99 ${msText(result.latency.p99)}`
+  if (verdict === 'held') return `${rateText(rate)}: held, p99 ${latencyText(result.latency.p99, figures)}`
   return `${rateText(rate)}: not held, ${brokenIn(result)}${verdict === 'generator' ? `; ${result.generator.reason}` : ''}`
 }
 
@@ -199,7 +200,9 @@ const saturationText = (report: Report, traffic: ReplayResult['traffic']) => {
   const rows = steps.map(({ rate, verdict, result }) => [
     rateText(rate),
     rateText(answeredRate(result.totals)),
-    ...[result.latency.p50, result.latency.p99].map(ms => (result.latency.count === 0 ? '-' : msText(ms))),
+    ...[result.latency.p50, result.latency.p99].map(ms =>
+      result.latency.count === 0 ? '-' : latencyText(ms, figures),
+    ),
     percentText(errorsOf(result) / Math.max(1, result.totals.due)),
     result.generator.limited ? 'not decided' : (verdict !== 'interrupted' && brokenIn(result)) || verdict,
   ])

@@ -1,7 +1,8 @@
 // The histograms of a run as they are recorded, and their percentiles. report/histogram.ts reads those of a result.
 
 import { build, decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
-import type { Latency } from '../report/result.ts'
+import { isUnanswered } from '../report/histogram.ts'
+import type { Latency, LatencyOfAll } from '../report/result.ts'
 
 const ofDigits = (numberOfSignificantValueDigits: 2 | 3) => (): Histogram =>
   build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits, highestTrackableValue: 2 })
@@ -22,4 +23,15 @@ export const latencyIn = (histogram: Histogram): Latency => {
   const at = (percent: number): number => histogram.getValueAtPercentile(percent) / 1000
   const [p50, p90, p99, p999, max] = [at(50), at(90), at(99), at(99.9), at(100)]
   return { count: histogram.totalCount, mean: histogram.mean / 1000, p50, p90, p99, p999, max }
+}
+
+/** The same with null where a figure is of requests without a response. */
+export const latencyOfAll = (histogram: Histogram): LatencyOfAll => {
+  const { count, mean, max, ...percentiles } = latencyIn(histogram)
+  const known = (ms: number): number | null => (isUnanswered(ms) ? null : ms)
+  const { p50, p90, p99, p999 } = percentiles
+  return {
+    ...{ count, mean: isUnanswered(max) ? null : mean, p50: known(p50), p90: known(p90) },
+    ...{ p99: known(p99), p999: known(p999), max: known(max) },
+  }
 }

@@ -3,9 +3,10 @@
 
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
 import type { Destination } from '../../common/endpoints.ts'
+import { unansweredMicros } from '../report/histogram.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
-import { addEncoded, coarse, fine, latencyIn } from './histograms.ts'
+import { addEncoded, coarse, fine, latencyIn, latencyOfAll } from './histograms.ts'
 import { createSteps, type StepForm } from './steps.ts'
 
 /** Instants of a request in ms since the begin of the run. */
@@ -137,6 +138,13 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
     }
     return total
   }
+  /** Of all requests: those without a response behind all responses, however soon they were given up. */
+  const inOrder = (): Histogram => {
+    const total = all({}, true)
+    const unanswered = all().totalCount - total.totalCount
+    if (unanswered > 0) total.recordValueWithCount(unansweredMicros, unanswered)
+    return total
+  }
   const latenciesOf = (name: string): Histogram => {
     const found = latencies.get(name) ?? fine()
     if (found.totalCount === 0) latencies.set(name, found)
@@ -146,7 +154,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
   const waited = (step: LiveStep, endpoint: string, outcome: string, ms: number): void => {
     const micros = Math.max(0, Math.round(ms * 1000))
     latenciesOf(`${endpoint} ${outcome}`).recordValue(micros)
-    step.latency.recordValue(micros)
+    step.latency.recordValue(outcome === failed || outcome === dropped ? unansweredMicros : micros)
   }
 
   return {
@@ -224,7 +232,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
           }
     },
     result: ({ seconds, sendingSeconds, ...run }: Run): ReplayResult => {
-      const total = all()
+      const total = inOrder()
       const ageAt = (percent: number): number => age.getValueAtPercentile(percent)
       const { statuses, outcomes, ...numbers } = structuredClone(counts)
       return {
@@ -237,7 +245,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
           const [endpoint = '', outcome = ''] = name.split(' ')
           return { endpoint, outcome, ...latencyIn(histogram) }
         }),
-        latency: latencyIn(total),
+        latency: latencyOfAll(total),
         histogram: encodeIntoCompressedBase64(total),
         stepSeconds: steps.seconds(),
         steps: steps.form().map(({ ages: _, ...step }) => step),

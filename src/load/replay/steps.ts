@@ -1,6 +1,7 @@
 // The steps of a run: counts and histograms for each interval, which doubles as the run goes on.
 
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
+import { latencyAt } from '../report/histogram.ts'
 import type { Step } from '../report/result.ts'
 import { addEncoded, coarse } from './histograms.ts'
 
@@ -57,8 +58,8 @@ export const createSteps = (beginSeconds: number) => {
       steps.map(({ late, latency, age, ...counts }, i) => ({
         at: i * seconds,
         ...counts,
-        p50: latency.totalCount === 0 ? null : latency.getValueAtPercentile(50) / 1000,
-        p99: latency.totalCount === 0 ? null : latency.getValueAtPercentile(99) / 1000,
+        p50: latency.totalCount === 0 ? null : latencyAt(latency, 50),
+        p99: latency.totalCount === 0 ? null : latencyAt(latency, 99),
         late: counts.sent === 0 ? null : late,
         age50: age ? age.getValueAtPercentile(50) : null,
         ageMax: age ? age.getValueAtPercentile(100) : null,

@@ -6,7 +6,7 @@ import { badge, code, escaped, type Html, notice, section, table } from '../../c
 import { type Warning, warningSentences } from './comparability.ts'
 import type { Difference, LimitVerdict } from './comparison.ts'
 import type { Estimate } from './intervals.ts'
-import { metrics, valueText } from './metrics.ts'
+import { changeText, metrics, valueText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
 import { paceText } from './run-figures.ts'
@@ -106,8 +106,9 @@ const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Htm
   const count = (verdict: Difference['verdict']): number =>
     differences.filter(difference => difference.verdict === verdict).length
   const [better, worse] = [count('better'), count('worse')]
-  const change = (value: number): string =>
+  const percents = (value: number): string =>
     `${value > 0 ? '+' : value < 0 ? '−' : ''}${figures.share(Math.abs(value))}`
+  const change = (value: number): string => changeText(value, percents)
   const summary = [
     better + worse === 0
       ? 'No difference is real.'

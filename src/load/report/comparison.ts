@@ -5,6 +5,7 @@
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import { isDisturbed } from './comparability.ts'
+import { unansweredMicros } from './histogram.ts'
 import { type Drawn, type Estimate, type Interval, medianEstimate } from './intervals.ts'
 import {
   counted,
@@ -231,7 +232,7 @@ const verdictOf = (
 
 /** Whether requests without an answer were given up sooner than others were answered: then they make percentiles smaller. */
 const failsQuickly = ({ latency, latencies }: ReplayResult): boolean =>
-  latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < latency.p99)
+  latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < (latency.p99 ?? unansweredMicros))
 
 /** A request that is refused at once has waited for little: latencies are no better where more requests have no answer. */
 const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {

@@ -3,13 +3,32 @@
 import { inflateSync } from 'node:zlib'
 import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
 
+/** In a histogram of microseconds, a request without a response: no response is so slow. A power of two, which no histogram rounds. */
+export const unansweredMicros = 2 ** 40
+
+/** Whether a latency in ms is that of a request without a response. */
+export const isUnanswered = (ms: number): boolean => ms * 1000 >= unansweredMicros
+
+/** A latency in ms; null where the requests at that percentile have no response. */
+export const latencyAt = (histogram: Histogram, percent: number): number | null => {
+  const ms = histogram.getValueAtPercentile(percent) / 1000
+  return isUnanswered(ms) ? null : ms
+}
+
 /** @throws Error when the text is no compressed histogram in base64 */
 export const histogramOf = (text: string): Histogram =>
   decodeFromCompressedBase64(text, 64) as unknown as Histogram
 
-/** The percentile distribution of all latencies in ms, as wrk2 and the plotters of HdrHistogram have it (`.hgrm`). */
-export const percentileDistribution = (text: string): string =>
-  histogramOf(text).outputPercentileDistribution(5, 1000)
+/**
+ * The percentile distribution of all latencies in ms, as wrk2 and the plotters of HdrHistogram have it (`.hgrm`). It ends where
+ * requests have no response.
+ */
+export const percentileDistribution = (text: string): string => {
+  const histogram = histogramOf(text)
+  const lines = histogram.outputPercentileDistribution(5, 1000).split('\n')
+  if (!isUnanswered(histogram.maxValue / 1000)) return lines.join('\n')
+  return lines.filter(line => !/^#\[M/.test(line) && !isUnanswered(Number.parseFloat(line))).join('\n')
+}
 
 /** In characters. */
 export const maxHistogramText = 1_000_000

@@ -2,7 +2,7 @@
 // comparison.ts decides whether two of them differ.
 
 import type { Figures } from '../../common/page/figures.js'
-import { histogramOf } from './histogram.ts'
+import { histogramOf, isUnanswered, unansweredMicros } from './histogram.ts'
 import { bootstrap, type Drawn, type Estimate, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
 import { answeredRate, errorsOf, shareOf } from './run-figures.ts'
@@ -12,13 +12,23 @@ export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
 export const valueText = (value: number, unit: Unit, figures: Figures): string =>
   ({
-    ms: () => figures.latency(value / 1000),
+    ms: () => latencyText(value, figures),
     share: () => figures.share(value),
     perSecond: () => `${figures.measured(value)}/s`,
     count: () => figures.count(value),
     seconds: () => figures.duration(value),
     bytes: () => figures.bytes(value),
   })[unit]()
+
+/** @param ms null where it is of requests without a response */
+export const latencyText = (ms: number | null, figures: Figures): string =>
+  ms === null || isUnanswered(ms) ? 'no response' : figures.latency(ms / 1000)
+
+const mostTimes = 1_000
+
+/** A change so large that its percents say nothing, as from a latency to no response; otherwise by `percents`. */
+export const changeText = (change: number, percents: (change: number) => string): string =>
+  change < mostTimes ? percents(change) : `over ${mostTimes} times`
 
 export type Metric = {
   readonly name: string
@@ -56,7 +66,11 @@ export const metrics = {
   p90: percentile(90),
   p99: percentile(99),
   'p99.9': percentile(99.9),
-  max: { name: 'max', unit: 'ms', of: run => (run.latency.count === 0 ? null : exact(run.latency.max)) },
+  max: {
+    name: 'max',
+    unit: 'ms',
+    of: run => (run.latency.count === 0 ? null : exact(run.latency.max ?? unansweredMicros / 1000)),
+  },
   errors: {
     name: 'errors',
     unit: 'share',

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { printable } from '../../common/outside-text.ts'
 import { createFigures, type Figures } from '../../common/page/figures.js'
 import { escaped, type Html, table } from '../../common/page/html.ts'
-import { histogramOf, plottedPercentiles } from './histogram.ts'
+import { histogramOf, latencyAt, plottedPercentiles } from './histogram.ts'
 import type { ReplayResult, Step } from './result.ts'
 
 export const figuresIn = (timeZone: string): Figures => createFigures('en', timeZone)
@@ -50,7 +50,11 @@ export const drawnRun = (result: ReplayResult, name: string) => {
   return {
     name: printable(name),
     result,
-    percentiles: percents.map(percent => [percent, histogram.getValueAtPercentile(percent) / 1000] as const),
+    // The line ends where requests have no response.
+    percentiles: percents.flatMap(percent => {
+      const ms = latencyAt(histogram, percent)
+      return ms === null ? [] : [[percent, ms] as const]
+    }),
   }
 }
 

@@ -34,6 +34,12 @@ const latency = z.object({
   max: amount,
 })
 
+const known = amount.nullable()
+/** Of all requests: one without a response is slower than every response, and a figure is null where it is of such ones. */
+const latencyOfAll = z.object({
+  ...{ count, mean: known, p50: known, p90: known, p99: known, p999: known, max: known },
+})
+
 /** `weather`, `forecast`, `coords`, `locations`, `location` or `other`; the outcomes of a traffic request, `failed` or `dropped`. */
 const latencyOf = latency.extend({ endpoint: z.string(), outcome: z.string() })
 
@@ -51,8 +57,8 @@ const step = z.object({
   hits: count,
   stale: count,
   misses: count,
-  p50: amount.nullable(),
-  p99: amount.nullable(),
+  p50: known,
+  p99: known,
   /** The largest delay from the due instant to the first byte sent. */
   late: amount.nullable(),
   /** Of the weather that was served: the median and the largest age, in seconds. */
@@ -123,8 +129,8 @@ export const replayResult = z.object({
   statuses: countsOf(),
   outcomes: countsOf(),
   latencies: listOf(latencyOf, maxNames),
-  latency,
-  /** All of them in microseconds, as a compressed HdrHistogram V2 in base64. */
+  latency: latencyOfAll,
+  /** All of them in microseconds, as a compressed HdrHistogram V2 in base64; 2 ** 40 is one without a response. */
   histogram: z.string().max(maxHistogramText),
   stepSeconds: seconds,
   steps: listOf(step, maxSteps),
@@ -170,4 +176,5 @@ export const replayResult = z.object({
 })
 export type ReplayResult = z.infer<typeof replayResult>
 export type Latency = z.infer<typeof latency>
+export type LatencyOfAll = z.infer<typeof latencyOfAll>
 export type Step = z.infer<typeof step>

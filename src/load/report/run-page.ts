@@ -3,6 +3,7 @@
 
 import type { Figures } from '../../common/page/figures.js'
 import { badge, escaped, type Html, notice, part, section } from '../../common/page/html.ts'
+import { latencyText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile, type SettingColumn, settingsTable } from './page.ts'
 import type { ReplayResult } from './result.ts'
 import { differingSettings, errorsOf, failedIn, paretoOptimal, shareOf, weathersOf } from './run-figures.ts'
@@ -101,7 +102,7 @@ const overviewOf = (runs: readonly NamedRun[], best: ReadonlySet<number>, figure
     ['Age, median', ({ age }) => figures.duration(age?.p50)],
     ['Age, p95', ({ age }) => figures.duration(age?.p95)],
     ['Age, oldest', ({ age }) => figures.duration(age?.max)],
-    ['p99', ({ latency }) => figures.latency(latency.p99 / 1000)],
+    ['p99', ({ latency }) => latencyText(latency.p99, figures)],
     ['Not answered', ({ totals }) => figures.count(failedIn(totals)), hasUnanswered],
     ['Dropped', ({ totals }) => figures.count(totals.dropped), hasUnanswered],
     ['Verdict', verdictCell, hasVerdicts],

@@ -3,6 +3,7 @@
 
 import type { Figures } from '../../common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from '../../common/page/html.ts'
+import { latencyText } from './metrics.ts'
 import { charts } from './page.ts'
 import type { ReplayResult } from './result.ts'
 import { answeredRate, errorsOf, paceText, sentFor, shareOf, weathersOf } from './run-figures.ts'
@@ -56,8 +57,8 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
       figures.share(errors / Math.max(1, totals.due)),
       `${figures.count(errors)} never sent, without an answer or 5xx`,
     ],
-    ['p50', figures.latency(latency.p50 / 1000)],
-    ['p99', figures.latency(latency.p99 / 1000), `worst ${figures.latency(latency.max / 1000)}`],
+    ['p50', latencyText(latency.p50, figures)],
+    ['p99', latencyText(latency.p99, figures), `worst ${latencyText(latency.max, figures)}`],
     ['Hits', figures.share(shareOf(run, 'hit')), 'of answers with weather'],
   ]
   const weight = provider && {
@@ -118,11 +119,11 @@ export const number = (head: string) => ({ head, isNumber: true })
 const latency = (run: ReplayResult, place: number, figures: Figures): Html => {
   const cells = ({ count, p50, p90, p99, p999, max }: ReplayResult['latency']): Html[] => [
     figures.count(count),
-    ...[p50, p90, p99, p999, max].map(ms => figures.latency(ms / 1000)),
+    ...[p50, p90, p99, p999, max].map(ms => latencyText(ms, figures)),
   ]
   const rows = run.latencies.map(each => [code(each.endpoint), outcomeCell(each.outcome), ...cells(each)])
   const heads = ['Count', 'p50', 'p90', 'p99', 'p99.9', 'Max'].map(number)
-  return `<p class="note">From the due instant of a request to the end of its body, or to the instant when a request without an answer was given up.</p>${table(
+  return `<p class="note">From the due instant of a request to the end of its body. A request without a response is slower than every response; its own rows show when it was given up.</p>${table(
     'Latency',
     [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads],
     [...rows, ['all', '', ...cells(run.latency)]],

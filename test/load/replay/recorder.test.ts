@@ -29,7 +29,7 @@ t.test('latency counts from the due instant, not from the instant of sending', a
   recorder.record(hit({ dueAt: 0, sentAt: 500, endedAt: 502 }))
   const { latency, totals, steps } = recorder.result(run)
   t.equal(latency.count, 1)
-  t.ok(Math.abs(latency.max - 502) < 1, `${latency.max} ms`)
+  t.ok(Math.abs((latency.max ?? 0) - 502) < 1, `${latency.max} ms`)
   t.equal(totals.late, 1)
   t.equal(steps[0]?.late, 500)
 })
@@ -42,9 +42,9 @@ t.test('what is due while a run warms up is not recorded, whatever became of it'
     recorder.fail('timeout', { ...unanswered, ...instants })
     recorder.drop({ ...unanswered, dueAt, endedAt: dueAt + 1 })
   }
-  const { latency, totals, steps } = recorder.result(run)
+  const { latencies, totals, steps } = recorder.result(run)
   t.match(totals, { due: 6, sent: 4, answered: 2, dropped: 2, failed: { timeout: 2 } })
-  t.ok(latency.max < 2, `${latency.max} ms`)
+  for (const { max } of latencies) t.ok(max < 2, `${max} ms`)
   const dues = steps.map(({ due }) => due)
   t.strictSame(dues, [0, 0, 6])
 })
@@ -99,7 +99,7 @@ t.test('the forms of two workers make the same result as one recorder', async t 
   t.equal(decodeFromCompressedBase64(found).totalCount, decodeFromCompressedBase64(histogram).totalCount)
 })
 
-t.test('a request without an answer counts in the percentiles at the time that it waited', async t => {
+t.test('a request without a response is slower than every response', async t => {
   const recorder = createRecorder()
   for (let i = 0; i < 90; i++) recorder.record(hit({ dueAt: i, sentAt: i, endedAt: i + 2 }))
   for (let i = 90; i < 95; i++)
@@ -107,13 +107,16 @@ t.test('a request without an answer counts in the percentiles at the time that i
   for (let i = 95; i < 100; i++) recorder.drop({ ...unanswered, dueAt: i, endedAt: i + 5_000 })
   const { latency, latencies, steps } = recorder.result(run)
   t.equal(latency.count, 100)
-  const percentiles = [latency.p50, latency.p90, latency.p99].map(ms => Number(ms.toPrecision(2)))
-  t.match(percentiles, [2, 2, 5_000])
+  t.match(
+    [latency.p50, latency.p90].map(ms => Math.round(ms ?? 0)),
+    [2, 2],
+  )
+  t.match(latency, { mean: null, p99: null, p999: null, max: null })
   const atTheirTime = latencies.map(
     ({ outcome, count, p50 }) => `${outcome} ${count} ${Math.round(p50 / 100)}`,
   )
   t.strictSame(atTheirTime, ['dropped 5 50', 'failed 5 20', 'hit 90 0'])
-  t.ok((steps[0]?.p99 ?? 0) >= 4_900, 'in the steps too')
+  t.match(steps[0], { p99: null }, 'in the steps too')
   t.match(recorder.latency(90), { isAnswered: true })
   t.match(recorder.latency(91), { isAnswered: false })
   t.match(recorder.latency('mean'), { isAnswered: false })
@@ -157,5 +160,5 @@ t.test('by a moved clock the step is of that clock, the latency of the machine',
   const { steps, latency } = recorder.result(run)
   t.equal(steps.length, 62)
   t.strictSame([steps[60]?.due, steps[60]?.answered, steps[61]?.answered], [2, 1, 1])
-  t.ok(latency.max < 2.01, `${latency.max} ms`)
+  t.ok((latency.max ?? 9) < 2.01, `${latency.max} ms`)
 })

@@ -4,12 +4,14 @@
 import t from 'tap'
 import { createRecorder } from '../../../src/load/replay/recorder.ts'
 import { warningsOf } from '../../../src/load/report/comparability.ts'
+import { comparePage } from '../../../src/load/report/compare-page.ts'
 import {
   changeLimitOf,
   type Difference,
   differences as differencesOf,
   limitVerdicts,
 } from '../../../src/load/report/comparison.ts'
+import { percentileDistribution } from '../../../src/load/report/histogram.ts'
 import { bootstrap, medianEstimate, shareEstimate } from '../../../src/load/report/intervals.ts'
 import type { ReplayResult } from '../../../src/load/report/result.ts'
 import { createRandom } from '../../../src/load/traffic/generate/random.ts'
@@ -132,6 +134,34 @@ t.test('responses that come after the sending make the rate no better, in all fi
   t.ok((found?.change?.high ?? 0) < -0.7, JSON.stringify(found))
 })
 
+t.test(
+  'requests that are reset make all percentiles that they reach worse, however soon they end',
+  async t => {
+    /** A minute of 100 requests a second, of which a share is reset in a tenth of the time of a response. */
+    const resetting = (share: number): ReplayResult => {
+      const recorder = createRecorder()
+      for (let i = 0; i < 6_000; i += 1) {
+        const instants = { dueAt: i * 10, sentAt: i * 10, endedAt: i * 10 + 5 }
+        const of = { endpoint: 'weather', ...instants } as const
+        if (i % 10 < 10 * share) recorder.fail('reset', { ...of, endedAt: i * 10 + 0.5 })
+        else recorder.record({ ...of, outcome: 'hit', status: 200, bytes: 3_000 })
+      }
+      return recorder.result({ ...drawnReplay({ requests: 1 }), seconds: 60 })
+    }
+    const [whole, most] = [resetting(0), resetting(0.6)]
+    t.match(verdicts([whole], [most]), { p50: 'worse', p99: 'worse', errors: 'worse' })
+    t.match(limitVerdicts([changeLimitOf('p99>+10%')], differences([whole], [most])), [{ verdict: 'failed' }])
+    t.match(verdicts([whole], [resetting(0.1)]), { p50: 'noise', p99: 'worse' })
+    t.match(verdicts([most], [most]), { p50: 'noise', p99: 'noise' })
+    const page = comparePage(
+      { a: [whole], b: [most], warnings: [], differences: differences([whole], [most]), limits: [] },
+      'UTC',
+    )
+    t.match(page, /no response/)
+    t.notMatch(percentileDistribution(most.histogram), /1099511/)
+  },
+)
+
 t.test('a side that was disturbed or saturated is unclear', async t => {
   const [a, b] = [withPauses(1), withPauses(2, { slow: 1.5 })]
   t.match(verdicts([a], [b]), { p50: 'worse' })
@@ -162,7 +192,7 @@ t.test('latencies are not better where more requests are refused at once', async
     ...refusing,
     totals: { ...refusing.totals, failed: { refused: 3_000 } },
     steps: refusing.steps.map(step => ({ ...step, errors: 50 })),
-    latencies: [{ ...refusing.latency, p50: 0.1, endpoint: 'weather', outcome: 'failed' }],
+    latencies: refusing.latencies.slice(0, 1).map(each => ({ ...each, p50: 0.1, outcome: 'failed' })),
   }
   t.match(verdicts([withPauses(2)], [failing]), { errors: 'worse', p50: 'unclear', p90: 'unclear' })
   const slowly = { ...failing, latencies: failing.latencies.map(each => ({ ...each, p50: 1e4 })) }
@@ -229,7 +259,7 @@ t.test('of several runs a side the medians are compared, with the range of the r
   const a = runs(1, [1, 2, 3])
   const found = differences(a, runs(1.3, [4, 5, 6]))
   const p99 = found.find(({ metric }) => metric === 'p99')
-  const own = a.map(({ latency }) => latency.p99).sort((one, other) => one - other)
+  const own = a.map(({ latency }) => latency.p99 ?? 0).sort((one, other) => one - other)
   t.strictSame(p99?.a, { value: own[1], low: own[0], high: own[2] })
   t.equal(p99?.verdict, 'worse')
   const equal = verdicts(a, runs(1, [4, 5, 6]))
