@@ -90,6 +90,7 @@ export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult>
     ],
     bodies: null,
     seconds: 250,
+    sendingSeconds: 250,
   })
   const steps = result.steps.map(step => ({ ...step, weight: Number((step.misses * weight).toFixed(1)) }))
   const spent = steps.reduce((sum, step) => sum + (step.weight ?? 0), 0)
