@@ -11,7 +11,7 @@ import { counted, factsText, leftText, percentText, tableOf } from '../terminal.
 export const figures = createFigures('en', 'UTC')
 
 /** A duration in ms for people, with three digits. */
-export const msText = (ms: number): string => figures.latency(ms / 1000)
+const msText = (ms: number): string => figures.latency(ms / 1000)
 
 export const rateText = (rate: number): string =>
   `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
