@@ -6,7 +6,13 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from
 import type { Socket } from 'node:net'
 import type { KeyMemo } from '../../keys/authentication.ts'
 import type { Peer } from './client-address.ts'
-import type { Waiting } from './pipeline.ts'
+
+/** A request that waits for those before it; `begin` is called when it is its turn. */
+export type Waiting = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly begin: (request: IncomingMessage, response: ServerResponse) => void
+}
 
 export type Connection = {
   /** Of the connections since the start, in order. */

@@ -2,14 +2,7 @@
 // has to go because too many wait. What waits is a head that was parsed: no unit is taken, and no body is made.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Connection, isHttp2 } from './connection.ts'
-
-type Begin = (request: IncomingMessage, response: ServerResponse) => void
-export type Waiting = {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly begin: Begin
-}
+import { type Connection, isHttp2, type Waiting } from './connection.ts'
 
 type Ends = {
   /** Reads no further until few enough wait. */
@@ -76,7 +69,7 @@ export const createPipelines = (open: readonly Connection[], { pause, end }: End
       connection: Connection,
       request: IncomingMessage,
       response: ServerResponse,
-      begin: Begin,
+      begin: Waiting['begin'],
     ): boolean => {
       if (
         isHttp2(request)
