@@ -12,7 +12,7 @@ import { catalogueFile } from './catalogue/snapshot-reader.ts'
 import { createCalendar } from './common/calendar.ts'
 import type { Clock } from './common/clock.ts'
 import { InputError, messageOf } from './common/errors.ts'
-import type { LoadedConfig } from './config/load.ts'
+import { filesNamedIn, type LoadedConfig } from './config/load.ts'
 import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
 import { upstreamNamesIn } from './config/upstreams.ts'
@@ -34,7 +34,7 @@ import { buildHealth, buildOps } from './operate/listener/listeners.ts'
 import { createProbes, createReadiness } from './operate/listener/probes.ts'
 import { readinessDetails } from './operate/listener/readiness.ts'
 import { createStatus } from './operate/status.ts'
-import { settingsThatNeedRestart } from './provider/account.ts'
+import { settingsThatNeedRestart } from './provider/accounts.ts'
 import { createForecast } from './provider/forecast.ts'
 import { openStore } from './stores/open-store.ts'
 import { createAccessLog } from './telemetry/access-log.ts'
@@ -305,7 +305,7 @@ export const startGateway = async (
   )
 
   const watch = watchFiles({
-    files: () => (source ? [...source.files, ...tlsFiles(reload.running())] : []),
+    files: () => (source ? [...source.files, ...filesNamedIn(reload.running())] : []),
     pollMs: source ? config.config.pollEveryMs : null,
     onChange: reload.now,
     onQuiet: reload.again,
@@ -349,9 +349,6 @@ export const startGateway = async (
     },
   }
 }
-
-const tlsFiles = ({ server: { tls } }: Config): string[] =>
-  [tls.cert, tls.key, tls.ticketKey].filter(file => file !== null)
 
 type Place = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
 type Listener = { readonly server: Server; listen(at: Required<Place>): Promise<unknown> }

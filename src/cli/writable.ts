@@ -8,7 +8,7 @@ import { catalogueFile } from '../catalogue/snapshot-reader.ts'
 import { InputError, messageOf } from '../common/errors.ts'
 import { quotedPath } from '../common/outside-text.ts'
 import { isSink, writeBeside } from '../common/write-beside.ts'
-import { filesOf } from '../config/load.ts'
+import { filesNamedIn, filesOf } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { storeFiles } from '../stores/sqlite/store-file.ts'
 import type { Terminal } from './terminal.ts'
@@ -66,7 +66,8 @@ export const refuseKept = async (
   if (config && !isCatalogue) await keep('is the catalogue', [catalogueFile(config.catalogue.path)])
   if (config && config.store.path !== ':memory:')
     await keep('belongs to the store', storeFiles(config.store.path))
-  await keep('belongs to the configuration', filesOf(terminal.sources))
+  const named = config ? [...filesNamedIn(config), config.redis.ca ?? undefined] : []
+  await keep('belongs to the configuration', [...filesOf(terminal.sources), ...named])
   const standardInput = '/dev/stdin'
   await keep(
     'the command reads',

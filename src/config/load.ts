@@ -133,8 +133,14 @@ const tooMany = (faults: readonly Fault[]): ConfigError => {
   )
 }
 
-/** The files that a configuration is read from: the config files, and those of secrets. */
+/** The files that a configuration is read from: the config files, and those of secrets that variables name. */
 export const filesOf = ({ files, env }: ConfigSources): string[] => [...files, ...secretFilesIn(env)]
+
+/** The files that a configuration names and that are read again when they change: those of keys and certificates. */
+export const filesNamedIn = ({ provider, server: { tls } }: Config): string[] =>
+  [...provider.fallbacks.map(({ apiKeyFile }) => apiKeyFile), tls.cert, tls.key, tls.ticketKey].filter(
+    file => file !== null,
+  )
 
 /**
  * The defaults, the given files and the given variables, later ones winning; maps are merged, lists replaced. Throws one

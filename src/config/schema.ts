@@ -176,7 +176,7 @@ const store = section`The embedded store, used when there is no Redis.`({
     SQLite file with keys, usage and cached weather; its directory must be writable and on a local disk.`,
 })
 
-// An account is a host, a key and their limits: one is never used with those of another.
+// An account is a host, a key and their budget: one is never used with that of another.
 const withAccount = {
   except: 'together with provider.baseUrl or provider.apiKey, whose account it belongs to',
 }
@@ -205,14 +205,14 @@ const account = () => ({
       perHour: live(weight(), 5_000, withAccount)`Weight per hour, or null for no limit.`,
       perDay: live(weight(), 10_000, withAccount)`
       Weight per UTC day, or null for no limit. As it runs short, weather stays fresh longer (cache.freshForAtMost).`,
-      reserve: live(decimal(0, 0.9), 0.1)`
+      reserve: live(decimal(0, 0.9), 0.1, withAccount)`
       Share of each limit, 0 to 0.9, that is kept for cells with nothing cached. More keeps new places possible late
       in the day, and leaves less for the ones already in use.`,
-      keyShare: live(decimal(0, 1), 0.25)`
+      keyShare: live(decimal(0, 1), 0.25, withAccount)`
       Share of each limit, 0 to 1, that one key's new and stale cells may use while other keys ask for weather: near
       the end of a limit half of what the others left. What nobody has used so far is free to all. More lets one key
       fill its cache sooner, at the others' cost; 1 bounds no key.`,
-      outageShare: live(decimal(0, 0.5), 0.05)`
+      outageShare: live(decimal(0, 0.5), 0.05, withAccount)`
       Share of each limit, 0 to 0.5, that is set aside for gateways that have lost Redis: each of them loads its part
       of it and nothing else, as long as Redis is away. More loads more then, and leaves less for all at other times.
       Without Redis, and with one process
@@ -237,9 +237,6 @@ const fallback = section`An upstream behind the first: an account as provider ha
 const maxFallbacks = 8
 const UPSTREAMS = `a list of up to ${maxFallbacks} upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]`
 
-const withoutBudgets = (list: unknown): string =>
-  JSON.stringify(list, (key, value) => (key === 'budget' ? undefined : value))
-
 const provider = section`
   Where the weather comes from: a service that speaks the protocol of Open-Meteo.`({
   ...account(),
@@ -248,10 +245,7 @@ const provider = section`
   fallbacks: live(
     z.array(fallback, UPSTREAMS).refine(({ length }) => length <= maxFallbacks, UPSTREAMS),
     [],
-    {
-      except: 'in anything of it but budgets',
-      needsRestart: (before, after) => withoutBudgets(before) !== withoutBudgets(after),
-    },
+    { except: 'in anything of it but budgets' },
   )`
     Upstreams of the same protocol behind this one, in their order, each with a baseUrl of its own, name, apiKey or
     apiKeyFile, timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded

@@ -74,16 +74,23 @@ export const put = (tree: Tree, path: readonly string[], value: unknown): void =
   else section[key] = value
 }
 
-/** A value as a file would have it, without what is secret in it. */
+/** A value as a file would have it, without what is secret in it. A key that is in a file of its own is shown as that file. */
 const redacted = (schema: z.core.$ZodType, value: unknown): unknown => {
   if (typeof value === 'string') return secrets.get(coreOf(schema))?.redact(value) ?? value
   const [item, parts] = [itemOf(schema), partsOf(schema)]
   if (item && Array.isArray(value)) return value.map(one => redacted(item, one))
   if (!parts || !isPart(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, part]) => [key, parts[key] ? redacted(parts[key], part) : part]),
+    Object.entries(value).map(([key, part]) => [
+      key,
+      value[`${key}File`] ? null : parts[key] ? redacted(parts[key], part) : part,
+    ]),
   )
 }
+
+/** On one line. */
+const shownOf = (schema: z.core.$ZodType, value: unknown): string =>
+  yamlOf(redacted(schema, value), { collectionStyle: 'flow' }).trimEnd()
 
 const yamlOf = (value: unknown, options: ToStringOptions): string =>
   yamlLibrary().stringify(value, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {
@@ -113,7 +120,7 @@ export const valuesOf = (config: Config): SettingValue[] => {
         setting,
         value: part,
         get shown() {
-          return yamlOf(redacted(setting.schema, part), { collectionStyle: 'flow' }).trimEnd()
+          return shownOf(setting.schema, part)
         },
       }
     })
@@ -126,6 +133,23 @@ export const effectOf = ({ schema }: Setting): Effect => (liveSettings.has(schem
 /** The changes of a live setting that need a restart, as the end of a sentence. */
 export const exceptionOf = ({ schema }: Setting): string | undefined => liveSettings.get(schema)?.except
 
+/** The differences of one value; of a list of maps those of each item that stands in both. */
+const differences = (schema: z.core.$ZodType, one: unknown, other: unknown, path: string): Change[] => {
+  if (JSON.stringify(one) === JSON.stringify(other)) return []
+  const [item, parts] = [itemOf(schema), partsOf(schema)]
+  if (item && partsOf(item) && Array.isArray(one) && Array.isArray(other))
+    return Array.from({ length: Math.max(one.length, other.length) }, (_, i) =>
+      differences(item, one[i], other[i], `${path}[${i}]`),
+    ).flat()
+  if (parts && isPart(one) && isPart(other))
+    return Object.entries(parts).flatMap(([key, part]) =>
+      differences(part, one[key], other[key], `${path}.${key}`),
+    )
+  const [before, after] = [one, other].map(value => (value === undefined ? value : shownOf(schema, value)))
+  const isLive = liveSettings.has(schema) && !liveSettings.get(schema)?.needsRestart?.(one, other)
+  return [{ path, before, after, effect: isLive ? 'live' : 'restart' }]
+}
+
 /** The differences between two configurations, and whether each takes effect without a restart. */
 export const changesBetween = (before: Config, after: Config): Change[] => {
   const values = new Map(valuesOf(before).map(each => [each.path, each]))
@@ -134,17 +158,17 @@ export const changesBetween = (before: Config, after: Config): Change[] => {
   return paths.flatMap(path => {
     const [one, other] = [values.get(path), next.get(path)]
     const { setting } = (one ?? other) as SettingValue
-    if (JSON.stringify(one?.value) === JSON.stringify(other?.value)) return []
-    const needsRestart = liveSettings.get(setting.schema)?.needsRestart?.(one?.value, other?.value)
-    const effect = needsRestart ? 'restart' : effectOf(setting)
-    return [{ path, before: one?.shown, after: other?.shown, effect }]
+    return differences(setting.schema, one?.value, other?.value, path)
   })
 }
 
 /** A configuration with the values of another at these paths, and its own everywhere else. */
 export const withValuesOf = (config: Config, other: Config, paths: Iterable<string>): Config => {
   const [tree, from] = [encoded(config), encoded(other)]
-  for (const path of paths) put(tree, path.split('.'), at(from, path.split('.')))
+  for (const path of paths) {
+    const keys = path.replaceAll(']', '').split(/[.[]/)
+    put(tree, keys, at(from, keys))
+  }
   const settings = configSchema.parse(tree, uncompiled)
   // All of the quota is settings, and a tier that was taken back must not stay.
   return frozen({ ...together(config, settings), quota: settings.quota })

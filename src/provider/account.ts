@@ -64,18 +64,6 @@ export const horizonOf = ({ cache, weather }: Config): Horizon =>
 export const protocolIn = (config: Config): ProviderProtocol =>
   createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
 
-/**
- * The limits of an account that need a restart, because they came with another host or key, which do: no account is asked under
- * the limits of another.
- */
-export const settingsThatNeedRestart = (
-  { provider: started }: Config,
-  { provider: next }: Config,
-): readonly string[] =>
-  next.baseUrl === started.baseUrl && next.apiKey === started.apiKey
-    ? []
-    : ['perMinute', 'perHour', 'perDay'].map(name => `provider.budget.${name}`)
-
 /** The budget that gateways of this configuration share. */
 export const budgetSettingsIn = ({
   provider: { baseUrl, apiKey, budget, totalTimeoutMs },

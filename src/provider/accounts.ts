@@ -31,6 +31,20 @@ const failuresInARow = 2
 
 const noRuns: readonly ModelRun[] = []
 
+/**
+ * The settings of budgets that need a restart, because they came with another host or key, which do: no account is asked under
+ * the limits of another.
+ */
+export const settingsThatNeedRestart = (started: Config, next: Config): readonly string[] => {
+  const former = upstreamsIn(started)
+  return upstreamsIn(next).flatMap(({ config: { provider } }, i) => {
+    const one = former[i]?.config.provider
+    if (one?.baseUrl === provider.baseUrl && one.apiKey === provider.apiKey) return []
+    const path = i === 0 ? 'provider' : `provider.fallbacks[${i - 1}]`
+    return Object.keys(provider.budget).map(name => `${path}.budget.${name}`)
+  })
+}
+
 export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsParts) => {
   const { clock } = parts
   const { refusedForMs } = config.provider

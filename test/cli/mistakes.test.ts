@@ -121,7 +121,9 @@ t.test('keys and subscribers', async t => {
 
 t.test('no output replaces the store, a configuration or an input, with --force neither', async t => {
   const config = at('gateway.yaml')
-  writeFileSync(config, '')
+  const secret = at('secret')
+  writeFileSync(secret, 'key-of-a-fallback')
+  writeFileSync(config, `provider: { fallbacks: [{ baseUrl: http://b, apiKeyFile: "${secret}" }] }`)
   const keys = at('ids.csv')
   const kept = (path: string, reason: string): readonly [string, number, RegExp] => [
     path,
@@ -130,7 +132,7 @@ t.test('no output replaces the store, a configuration or an input, with --force 
   ]
   const always = [
     ...['', '-wal', '-shm', '-reserve'].map(end => kept(at(`store.db${end}`), 'belongs to the store')),
-    kept(config, 'belongs to the configuration'),
+    ...[config, secret].map(path => kept(path, 'belongs to the configuration')),
   ]
   const forced = `--force --config ${config}`
   const send = `--target ${nowhere} --keys ${keys}`

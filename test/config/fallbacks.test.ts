@@ -83,7 +83,10 @@ t.test('a key is read from a file of its own, in place of one in the list', asyn
   }
   const config = load('key')
   t.equal(config.provider.fallbacks[0]?.apiKey, 'from-file')
-  t.notMatch(describeConfig(config), /from-file/)
+  const shown = describeConfig(config)
+  t.notMatch(shown, /from-file/)
+  writeFileSync(file, shown)
+  t.strictSame(loadConfig({ files: [file], env: {} }), config, 'printed, it can be loaded again')
   const place = `${file}:1:24: provider.fallbacks[0].apiKey`
   const faultOf = (file: string, more?: string) => {
     try {
@@ -183,12 +186,20 @@ t.test('budgets of fallbacks are live, and everything else of them needs a resta
   const effectOf = (text: string) =>
     changesBetween(started, loadTexts(t, { files: [text] })).map(({ path, effect }) => [path, effect])
   const raised = list.replace('perDay: 900', 'perDay: 901')
-  t.strictSame(effectOf(raised), [['provider.fallbacks', 'live']])
-  t.strictSame(effectOf(list.replace('3s', '4s')), [['provider.fallbacks', 'restart']])
-  t.strictSame(effectOf(list.replace('    - &public { baseUrl: https://api.open-meteo.com }\n', '')), [
-    ['provider.fallbacks', 'restart'],
+  const budget = 'provider.fallbacks[0].budget.perDay'
+  t.strictSame(effectOf(raised), [[budget, 'live']])
+  t.strictSame(effectOf(raised.replace('hunter2', 'rotated').replace('3s', '4s')), [
+    ['provider.fallbacks[0].apiKey', 'restart'],
+    ['provider.fallbacks[0].timeout', 'restart'],
+    [budget, 'live'],
   ])
-  const next = withValuesOf(started, loadTexts(t, { files: [raised] }), ['provider.fallbacks'])
+  const shorter = raised.replace('    - &public { baseUrl: https://api.open-meteo.com }\n', '')
+  t.strictSame(effectOf(shorter), [
+    [budget, 'live'],
+    ['provider.fallbacks[1]', 'restart'],
+  ])
+  const next = withValuesOf(started, loadTexts(t, { files: [shorter] }), [budget])
+  t.equal(next.provider.fallbacks.length, 2)
   t.equal(next.provider.fallbacks[0]?.budget.perDay, 901)
   t.equal(next.provider.fallbacks[0]?.apiKey, 'hunter2')
 })

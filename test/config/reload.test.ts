@@ -7,7 +7,7 @@ import { variableOf } from '../../src/config/environment.ts'
 import { readConfig } from '../../src/config/load.ts'
 import { createReload, type ReloadOptions } from '../../src/config/reload.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { settingsThatNeedRestart } from '../../src/provider/account.ts'
+import { settingsThatNeedRestart } from '../../src/provider/accounts.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 type Parts = Partial<Pick<ReloadOptions, 'prepare' | 'apply'>> & { given?: Record<string, string> }
@@ -58,6 +58,41 @@ t.test('live changes are applied together, and the others are named and left', a
   delete env.ABOHAWA_CACHE__MEMORY
   await reload.now()
   t.match(told.at(-2), { restart: [] }, 'taken back')
+})
+
+t.test('a budget is live while its upstream has its host and key, and waits with a new one', async t => {
+  const fallbacks = (apiKey: string, perDay: number) =>
+    JSON.stringify(
+      ['http://a', 'http://b'].map((baseUrl, i) => ({
+        baseUrl,
+        apiKey: i === 0 ? apiKey : 'kept',
+        budget: { perDay, reserve: 0.2 },
+      })),
+    )
+  const { reload, told, env } = setUp(t, { given: { ABOHAWA_PROVIDER__FALLBACKS: fallbacks('one', 5) } })
+  Object.assign(env, {
+    ABOHAWA_PROVIDER__FALLBACKS: fallbacks('other', 6).replaceAll('0.2', '0.3'),
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '7',
+  })
+  await reload.now()
+  const restart = ['apiKey', 'budget.perDay', 'budget.reserve'].map(name => `provider.fallbacks[0].${name}`)
+  t.strictSame(told, [
+    [
+      'provider.budget.perDay: 7',
+      'provider.fallbacks[1].budget.perDay: 6',
+      'provider.fallbacks[1].budget.reserve: 0.3',
+    ],
+    { restart },
+    'applied',
+  ])
+  t.match(reload.running().provider.fallbacks, [
+    { apiKey: 'one', budget: { perDay: 5, reserve: 0.2 } },
+    { apiKey: 'kept', budget: { perDay: 6, reserve: 0.3 } },
+  ])
+  env.ABOHAWA_PROVIDER__FALLBACKS = fallbacks('one', 8)
+  await reload.now()
+  t.match(told.at(-2), { restart: [] }, 'the former key again')
+  t.equal(reload.running().provider.fallbacks[0]?.budget.perDay, 8)
 })
 
 t.test('a fault changes nothing, and is remembered until the configuration is right', async t => {

@@ -279,16 +279,18 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
 
 t.test('a secret that is rotated is named, and shown nowhere', async t => {
   const { folder, file } = await configFile(t)
-  const secret = join(folder, 'key')
-  writeFileSync(secret, 'former-key\n')
+  const [secret, another] = [join(folder, 'key'), join(folder, 'key-of-a-fallback')]
+  for (const each of [secret, another]) writeFileSync(each, 'former-key\n')
   const { lines } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
     ABOHAWA_PROVIDER__API_KEY__FILE: secret,
+    ABOHAWA_PROVIDER__FALLBACKS: JSON.stringify([{ baseUrl: 'http://127.0.0.1:9', apiKeyFile: another }]),
     ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms',
   })
+  const named = (paths: string) => lines.some(line => line.includes(`"needs a restart: ${paths}"`))
   writeFileSync(secret, 'present-key\n')
-  await until('the secret needs a restart', () =>
-    lines.some(line => line.includes('needs a restart: provider.apiKey')),
-  )
+  await until('the secret needs a restart', () => named('provider.apiKey'))
+  writeFileSync(another, 'present-key\n')
+  await until('that of the fallback too', () => named('provider.apiKey, provider.fallbacks[0].apiKey'))
   t.notMatch(lines.join(), /(former|present)-key/)
 })
 
