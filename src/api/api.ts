@@ -170,7 +170,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   })
   routeReference(app, send, clientAddress, {
     publicUrl: options.publicUrl,
-    isBehindProxy,
+    originOf: transport.originOf,
     status: parts.status && { read: parts.status, timeZone: parts.calendar.zone, clock },
   })
   app.setNotFoundHandler(request => {

@@ -10,6 +10,7 @@ import { apiPrefix } from '../common/endpoints.ts'
 import { type ClientAddress, networkOf } from './connection/client-address.ts'
 import { headOf } from './connection/ready-response.ts'
 import { Problem } from './problem.ts'
+import type { Transport } from './refusals.ts'
 import type { Send } from './representation.ts'
 import { referenceRedirects } from './request.ts'
 import { sentences } from './sentences.ts'
@@ -34,18 +35,17 @@ type CreateReference = typeof import('./reference/served.ts').createReference
 
 type CreateServedStatus = typeof import('./status/served.ts').createServedStatus
 
-/** @param isBehindProxy whether clients speak HTTPS to a proxy */
 export const routeReference = (
   app: FastifyInstance,
   send: Send,
   clientAddress: ClientAddress,
   {
     publicUrl,
-    isBehindProxy,
+    originOf,
     status,
   }: {
     readonly publicUrl: string | null
-    readonly isBehindProxy: boolean
+    readonly originOf: Transport['originOf']
     /** Undefined where there is no status page. */
     readonly status: StatusParts | undefined
   },
@@ -79,8 +79,8 @@ export const routeReference = (
           const { createReference } = await import('./reference/served.ts')
           reference ??= createReference(publicUrl)
           const { raw, query } = request
-          const { host, 'accept-language': acceptLanguage } = raw.headers
-          const address = host && `${isBehindProxy || 'encrypted' in raw.socket ? 'https' : 'http'}://${host}`
+          const acceptLanguage = raw.headers['accept-language']
+          const address = originOf(raw)
           const found = await reference({ path, query: query as string, acceptLanguage, address })
           await send.representation(request, reply, found)
         },

@@ -29,11 +29,21 @@ export const createTransport = (isTrusted: IsTrusted | undefined) => {
           .some(way => way.trim().toLowerCase() !== 'https')
       : !('encrypted' in socket)
   }
+  // Of a chain of proxies, the first name is the one that the consumer asked for.
+  const forwardedHost = ({ socket, headers }: IncomingMessage): string | undefined => {
+    const [host = ''] = String(headers['x-forwarded-host'] ?? '').split(',', 1)
+    return isTrusted?.(socket.remoteAddress) && hostForm.test(host.trim()) ? host.trim() : undefined
+  }
   return {
     /** Whether plain HTTP is refused, so that each request has to be looked at. */
     isHttpsRequired: isTrusted !== undefined,
     /** Whether a request came over plain HTTP where HTTPS is required. */
     isPlain,
+    /** The scheme and host that the consumer asked at, as a trusted proxy tells; undefined for a request that names no host. */
+    originOf: (request: IncomingMessage): string | undefined => {
+      const host = forwardedHost(request) ?? request.headers.host
+      return host && `${isTrusted || 'encrypted' in request.socket ? 'https' : 'http'}://${host}`
+    },
     transportProblem: (request: IncomingMessage): Problem | undefined =>
       hostProblem(request) ??
       httpProblem(request) ??

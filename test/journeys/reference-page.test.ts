@@ -74,6 +74,12 @@ t.test('the document names the scheme and host of each request, and keeps none o
   t.match(await sendRequest(`${proxied.apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
   const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
   t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
+  const hostBehind = async (given: string, at = proxied) =>
+    (await named(at.apiUrl, { ...https, 'x-forwarded-host': given })).urls
+  t.strictSame(await hostBehind('c.example:8443'), ['https://c.example:8443'], 'the host that a proxy names')
+  t.strictSame(await hostBehind('c.example, b.example'), ['https://c.example'], 'the first of a chain')
+  t.strictSame(await hostBehind('c.example/"x'), ['https://b.example'], 'what is no host is not read')
+  t.strictSame(await hostBehind('c.example', gateway), ['http://b.example'], 'nor what anyone else names')
   const raw = await openRaw(t, gateway.apiUrl)
   raw.send(`GET ${path} HTTP/1.0\r\n\r\n`)
   const [nameless] = await raw.answersToTheEnd()
