@@ -3,8 +3,14 @@
 
 import { LRUCache } from 'lru-cache'
 import { createStarMatch, isStarred } from '../common/web-origin.ts'
+import type { Client } from '../keys/authentication.ts'
 
-export type Cors = NonNullable<ReturnType<typeof createCors>>
+export type Cors = {
+  /** The header lines of a response to a request from this origin, each with its CRLF. */
+  lines(origin: string | undefined, client: Pick<Client, 'bound'> | null): string
+  /** Whether the pages of this origin may read responses. */
+  allows(origin: string | undefined): boolean
+}
 
 // The headers that a page can't read without permission, unlike cache-control, content-language and last-modified.
 const exposed = [
@@ -47,14 +53,12 @@ export const preflightLines = [
 ].join('\r\n')
 
 /** @param origins each `https://host`, `https://*.host` or `*`; undefined is returned where there are none */
-export const createCors = (origins: readonly string[]) => {
+export const createCors = (origins: readonly string[]): Cors | undefined => {
   if (origins.length === 0) return undefined
+  if (origins.includes('*')) return openToAll()
   // A response for one origin is not one for another.
-  const varied = origins.includes('*') ? '' : 'vary: origin\r\n'
-  const allowing = (origin: string): string =>
-    `${varied}access-control-allow-origin: ${origin}\r\naccess-control-expose-headers: ${exposed}\r\n`
-  const linesOf = new Map(origins.map(origin => [origin, allowing(origin)]))
-  const any = linesOf.get('*')
+  const linesFor = (origin: string): string => varied + allowing(origin)
+  const linesOf = new Map(origins.map(origin => [origin, linesFor(origin)]))
   const starred = origins.filter(isStarred)
   const matchesStar = createStarMatch(starred)
   const matched = new LRUCache<string, string>({ max: 500 })
@@ -63,16 +67,29 @@ export const createCors = (origins: readonly string[]) => {
     const known = matched.get(origin)
     if (known !== undefined) return known
     if (!matchesStar(origin)) return undefined
-    const lines = allowing(origin)
+    const lines = linesFor(origin)
     matched.set(origin, lines)
     return lines
   }
   const given = (origin = ''): string | undefined =>
-    any ?? linesOf.get(origin) ?? (starred.length > 0 ? withStar(origin) : undefined)
+    linesOf.get(origin) ?? (starred.length > 0 ? withStar(origin) : undefined)
   return {
-    /** The header lines of a response to a request from this origin, each with its CRLF. */
-    lines: (origin: string | undefined): string => given(origin) ?? varied,
-    /** Whether the pages of this origin may read responses. */
-    allows: (origin: string | undefined): boolean => given(origin) !== undefined,
+    lines: origin => given(origin) ?? varied,
+    allows: origin => given(origin) !== undefined,
   }
 }
+
+/** The pages of every origin may read. A response is the same for all of them, unless its key is bound to some. */
+const openToAll = (): Cors => {
+  const lines = allowing('*')
+  const linesOfBound = varied + lines
+  return {
+    lines: (_origin, client) =>
+      client?.bound === undefined || client.bound.restrictions.origins === null ? lines : linesOfBound,
+    allows: () => true,
+  }
+}
+
+const varied = 'vary: origin\r\n'
+const allowing = (origin: string): string =>
+  `access-control-allow-origin: ${origin}\r\naccess-control-expose-headers: ${exposed}\r\n`

@@ -21,8 +21,8 @@ export const rateLimitLines = (limit: RateLimit): string => {
   return parts.join('')
 }
 
-/** Of every response to a test key. */
-export const testLine = 'x-test-data: fixed\r\n'
+/** Of every response to a test key. A browser must not answer a demanded error with the weather that it has kept. */
+export const testLines = 'x-test-data: fixed\r\nvary: x-test-error\r\n'
 
 export const rateLimitParts = 5
 

@@ -10,7 +10,7 @@ import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './c
 import { acceptedOf, type Coding, type Encode } from './content-coding.ts'
 import type { Cors } from './cors.ts'
 import { jsonType } from './problem.ts'
-import { putRateLimit, rateLimitParts, testLine } from './rate-lines.ts'
+import { putRateLimit, rateLimitParts, testLines } from './rate-lines.ts'
 import type { RequestState } from './request-state.ts'
 
 /** A body for a GET or HEAD, with what goes before it. */
@@ -137,8 +137,8 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const { cors } = live
     state.bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
     const before = state.cost === undefined ? more : `${more}x-ratelimit-cost: ${state.cost}\r\n`
-    own[0] = state.isTest ? before + testLine : before
-    own[1] = cors ? cors.lines(raw.headers.origin) : ''
+    own[0] = state.isTest ? before + testLines : before
+    own[1] = cors ? cors.lines(raw.headers.origin, state.client) : ''
     putRateLimit(own, 2, state)
     own[afterRateLimit] = 'x-request-id: '
     own[afterRateLimit + 1] = id

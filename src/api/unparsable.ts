@@ -12,7 +12,7 @@ import type { Connections } from './connection/connections.ts'
 import { closedLines, headOf } from './connection/ready-response.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, type DocUrl, type Problem, problemResponse } from './problem.ts'
-import { rateLimitLines, testLine } from './rate-lines.ts'
+import { rateLimitLines, testLines } from './rate-lines.ts'
 import { methodProblem, type Transport } from './refusals.ts'
 import type { Live } from './representation.ts'
 import { countAnswer, requestIdOf } from './request.ts'
@@ -59,8 +59,8 @@ export const createUnparsable = ({
     const head = [
       headOf(problem.status, lines),
       rateLimitLines({ client, remaining, isDecided: true, arrivedAt, resetsAt }),
-      client?.isTest ? testLine : '',
-      live.cors?.lines(origin) ?? '',
+      client?.isTest ? testLines : '',
+      live.cors?.lines(origin, client) ?? '',
       `x-request-id: ${id}\r\n${closedLines}`,
     ]
     endWith(socket, Buffer.concat([Buffer.from(head.join('')), body]))

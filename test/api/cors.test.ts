@@ -2,7 +2,8 @@
 // no origin is configured. A real browser is in test/journeys/web-pages.test.ts.
 
 import t from 'tap'
-import { goodKey, startApp } from '../support/api-app.ts'
+import { boundBy } from '../../src/keys/restrictions.ts'
+import { goodClient, goodKey, startApp } from '../support/api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
 const page = 'https://app.example.org'
@@ -54,6 +55,23 @@ t.test('any origin is a star, the same for all', async t => {
     const { headers } = await app.inject(weather, given)
     t.equal(headers['access-control-allow-origin'], '*')
     t.equal(headers.vary, 'accept-encoding, x-api-key')
+  }
+})
+
+t.test('where any origin may read, a cache keeps apart what a key of some origins was answered', async t => {
+  for (const origins of [[page], null]) {
+    const bound = boundBy({ origins, addresses: null, endpoints: null })
+    const app = await startApp(
+      t,
+      { authenticate: () => ({ client: { ...goodClient, bound } }) },
+      withOrigins('*'),
+    )
+    const { headers, status } = await app.inject(weather, asked(page))
+    t.equal(status, 200)
+    t.equal(headers['access-control-allow-origin'], '*')
+    const vary = 'accept-encoding, x-api-key'
+    t.strictSame(headers.vary?.split(/, ?/), [...vary.split(', '), ...(origins ? ['origin'] : [])])
+    if (origins) t.match(await app.inject(weather), { status: 403, headers: { vary: 'origin' } })
   }
 })
 

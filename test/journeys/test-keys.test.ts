@@ -29,7 +29,7 @@ const setUp = async (t: Test, env: Record<string, string> = {}) => {
   }
 }
 /** What differs between two requests in any case, or by the key. */
-const own = /^(?:date|x-request-id|x-test-data|content-length)$/
+const own = /^(?:date|x-request-id|x-test-data|vary|content-length)$/
 const headersOf = ({ headers }: Answer) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !own.test(name)))
 
@@ -68,7 +68,11 @@ for (const [store, env] of [
       const later = await get(place)
       t.equal(later.text, first.text)
       t.equal(later.headers.etag, first.headers.etag)
-      t.equal((await get(place, { 'if-none-match': first.headers.etag ?? '' })).status, 304)
+      const unchanged = await get(place, { 'if-none-match': first.headers.etag ?? '' })
+      t.equal(unchanged.status, 304)
+      // A browser that has kept the weather asks again for an error.
+      for (const { headers } of [first, unchanged])
+        t.match(headers.vary, /^accept-encoding, x-api-key, ?x-test-error$/)
       t.match(await get(place, { 'accept-encoding': 'gzip' }), {
         status: 200,
         headers: { 'content-encoding': 'gzip' },
@@ -92,7 +96,7 @@ for (const [store, env] of [
 
       clock.set(noon)
       const real = await live(place)
-      t.equal(real.headers['x-test-data'], undefined)
+      t.match(real.headers, { 'x-test-data': undefined, vary: 'accept-encoding, x-api-key' })
       t.not(real.body.current.time, first.body.current.time)
       t.equal((await provider.state()).calls, 1, 'a live key has real weather')
       t.equal((await get(place)).text, first.text)
@@ -149,7 +153,7 @@ t.test(
         ...(real.status === 500 && { 'retry-after': '' }),
       }
       t.strictSame({ ...headersOf(demanded), ...hidden }, { ...headersOf(real), ...hidden }, code)
-      t.equal(demanded.headers['x-test-data'], 'fixed')
+      t.match(demanded.headers, { 'x-test-data': 'fixed', vary: 'x-test-error' })
     }
     await provider.steer({ fault: 'none' })
     const [exhausted, real] = [

@@ -15,7 +15,7 @@ import { type ManualClock, manualClock } from './manual-clock.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
-const client: Client = {
+export const goodClient: Client = {
   ...{ keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10, record: sampleKey('key_1') },
   ...{ endsAt: null, endsSoon: false, bound: undefined, isTest: false },
 }
@@ -57,7 +57,7 @@ export const startApp = async (
   t.teardown(catalogue.close)
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
   let reads = 0
-  let left = client.limit
+  let left = goodClient.limit
   const log = { answered: [], decisions: [], failures: [], closed: [] } as Pick<
     TestApp,
     'answered' | 'decisions' | 'failures' | 'closed'
@@ -66,7 +66,11 @@ export const startApp = async (
   const { app, server, connections, listen, apply, drain, close } = buildApi(
     {
       authenticate: (key): Authentication =>
-        key === undefined ? { refusal: 'missing' } : key === goodKey ? { client } : { refusal: 'unknown' },
+        key === undefined
+          ? { refusal: 'missing' }
+          : key === goodKey
+            ? { client: goodClient }
+            : { refusal: 'unknown' },
       quota: {
         now: clock.now,
         resetAfter: calendar.nextMidnight,
