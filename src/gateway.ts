@@ -226,6 +226,7 @@ export const startGateway = async (
       usage: store,
       grid,
       timelines,
+      inMemory: timelines.peek,
       calendar,
       hourlyHours: config.weather.hourlyHours,
       catalogue,

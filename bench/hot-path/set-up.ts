@@ -49,6 +49,7 @@ export const setUp = async () => {
     resetAfter: calendar.nextMidnight,
     take: meter.take,
     giveBack: meter.giveBack,
+    isExact: () => true,
   }
   const noRates = { take: (_: unknown, waiter: () => void) => waiter() }
   const metrics = createMetrics({ clock, store: 'embedded' })
@@ -61,7 +62,17 @@ export const setUp = async () => {
   const observers = createObservers(metrics, log, outages, clock)
   const observer = { ...observers.api, used: detail.count, access: undefined }
   const api = buildApi(
-    { authenticate, quota, rates: noRates, usage: store, ...weather, catalogue, clock, observer },
+    {
+      authenticate,
+      quota,
+      rates: noRates,
+      usage: store,
+      ...weather,
+      inMemory: () => undefined,
+      catalogue,
+      clock,
+      observer,
+    },
     { ...apiOptions, tls: { ...apiOptions.tls, http2: false } },
   )
   const close = async (): Promise<void> => {

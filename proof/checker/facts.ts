@@ -98,9 +98,13 @@ export const factsOf = ({ events, schedule }: History) => {
   }
 }
 
-/** 401, 429, and a key or quota that could not be checked, take nothing. */
+/** 401, 403, 429, and a key or quota that could not be checked, take nothing; nor does a 304 that says so. */
 export const isAdmitted = (answer: Answer): boolean =>
-  answer.status !== 0 && answer.status !== 401 && answer.status !== 429 && !isUnchecked(answer)
+  !untaken.has(answer.status) && !isUnchecked(answer) && !isFree(answer)
+const untaken = new Set([0, 401, 403, 429])
+
+/** Of a list, whose answers say what they cost. */
+const isFree = ({ status, headers }: Answer): boolean => status === 304 && headers['x-ratelimit-cost'] === '0'
 
 /** Whether the key or its quota may not have been checked; an answer to HEAD does not say why it failed. */
 export const isUnchecked = ({ status, body, method }: Answer): boolean =>

@@ -1,14 +1,15 @@
 // Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
-// key, limits by the second and minute, quota, what the key is bound to, method. Stores the client and the rate-limit figures in
+// key, limits by the second and minute, what the key is bound to, quota, method. Stores the client and the rate-limit figures in
 // the request's state, refused or not; counting is the quota's. refusals.ts has what is looked at more closely, and what a refusal says,
 // rate-lines.ts the headers.
 
 import type { IncomingMessage } from 'node:http'
+import type { ResponseName } from '../common/endpoints.ts'
 import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
-import { type Quota, unitsLeft } from '../keys/meter.ts'
+import type { Quota } from '../keys/meter.ts'
 import { promised, type QuotaDecision } from '../keys/outage.ts'
 import type { RatePolicy, RateRefusal, Rates } from '../keys/rates.ts'
-import type { RestrictionRefusal } from '../keys/restrictions.ts'
+import type { BoundKey, RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
@@ -30,11 +31,12 @@ export type AdmissionParts = {
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `rate_limited`, `exhausted`, the reason why a key was refused here or at all, or `unavailable` when the store failed. */
+/** The reason why a key was refused here or at all, or `unavailable` when the store failed. */
+type Decision = 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal
+
+/** Of all requests but those of test keys. */
 type AdmissionObserver = {
-  admission(
-    decision: 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal,
-  ): void
+  admission(decision: Decision): void
   /** By which limit beside that of the day. */
   rateLimited(policy: RatePolicy): void
 }
@@ -53,13 +55,16 @@ export type Admission = ReturnType<typeof createAdmission>
 /** Goes on with a request, or refuses it with the error. */
 type Next = (error?: unknown) => void
 
+/** What is known of a request whose head may be invalid. */
+type Head = Pick<IncomingMessage, 'socket' | 'headers'>
+
 /** Counts connections until a good key came on them. */
 type Counting = Pick<Connections, 'authenticated'>
 
 export const createAdmission = (
   { authenticate, quota, rates, observer }: AdmissionParts,
   { isHttpsRequired, isPlain, transportProblem }: Transport,
-  addressOf: (request: IncomingMessage) => string | undefined,
+  addressOf: (request: Head) => string | undefined,
 ) => {
   // Nearly all requests name the same host. An empty one is none.
   let goodHost: string | null = null
@@ -96,41 +101,71 @@ export const createAdmission = (
     state.keyId = client.keyId
     state.tier = client.tier
     state.isTest = client.isTest
-    // What the key may not ask for costs one unit, however long its list.
-    if (state.readCost && refusalOf(request, state) === undefined) state.cost = state.readCost()
-    if (client.rates === undefined) takeUnit(request, state, client, next)
-    else takeToken(request, state, client, next)
+    if (state.readCost) state.cost = state.readCost()
+    if (client.rates !== undefined) takeToken(request, state, client, next)
+    else if (client.bound !== undefined) holdAgainst(client.bound, request, state, client, next)
+    else takeUnit(request, state, client, next)
   }
   // Apart from what all requests pass: a function with a closure in it costs each call memory.
   const takeToken = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void =>
     rates.take(client, refusal =>
       goOn(() => {
-        if (refusal) limit(state, client, refusal, next)
+        if (refusal) refuse(state, client, rateLimited, limited(refusal, client), next)
+        else if (client.bound) holdAgainst(client.bound, request, state, client, next)
         else takeUnit(request, state, client, next)
       }),
     )
-  const limit = (state: RequestState, client: Client, refusal: RateRefusal, next: Next): void => {
-    withUnitsLeft(client, state.arrivedAt, remaining => {
-      state.isDecided = true
-      state.reason = rateLimited
-      state.remaining = remaining
-      next(limited(refusal))
-    })
+  /** A key that is open in a page must not lose its day to whoever else uses it, so a refusal takes no unit. */
+  const holdAgainst = (
+    bound: BoundKey,
+    request: IncomingMessage,
+    state: RequestState,
+    client: Client,
+    next: Next,
+  ): void => {
+    const problem = boundProblem(bound, request, state.endpoint)
+    if (problem === undefined) {
+      takeUnit(request, state, client, next)
+      return
+    }
+    if (state.cost !== undefined) state.cost = 0
+    observe(client, problem.refusal)
+    refuse(state, client, problem.refusal, problem.problem, next)
   }
-  const limited = (refusal: RateRefusal): Problem => {
-    observer.admission(rateLimited)
-    observer.rateLimited(refusal.policy)
+  /** Refuses a request that takes no unit. Where the store is away and nothing is known of the key's day, 0 remain. */
+  const refuse = (
+    state: RequestState,
+    client: Client,
+    reason: string,
+    problem: Problem,
+    next: Next,
+  ): void => {
+    quota.take(client, state.arrivedAt, 0, (_, decision) =>
+      goOn(() => {
+        state.isDecided = true
+        state.reason = reason
+        state.remaining = decision?.remaining ?? 0
+        next(problem)
+      }),
+    )
+  }
+  const limited = (refusal: RateRefusal, client: Client): Problem => {
+    observe(client, rateLimited)
+    if (!client.isTest) observer.rateLimited(refusal.policy)
     return rateProblem(refusal, quota.now())
   }
-  /** Without asking the store, unless this instance knows nothing of the key's day yet. */
-  const withUnitsLeft = (client: Client, arrivedAt: number, then: (remaining: number) => void): void => {
-    if (client.count) then(unitsLeft(client, arrivedAt))
-    else quota.take(client, arrivedAt, 0, (_, decision) => goOn(() => then(decision?.remaining ?? 0)))
+  /** Requests of test keys have a metric of their own. */
+  const observe = ({ isTest }: Pick<Client, 'isTest'>, decision: Decision): void => {
+    if (!isTest) observer.admission(decision)
   }
   const takeUnit = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
-    quota.take(client, state.arrivedAt, unitsOf(state), (error, decision) => {
+    // What is known to be as the consumer has it, and costs nothing then, is not refused for want of units.
+    const isFree = state.unchanged?.() !== undefined
+    if (isFree && state.cost !== undefined) state.cost = 0
+    const units = isFree ? 0 : unitsOf(state)
+    quota.take(client, state.arrivedAt, units, (error, decision) => {
       try {
-        const problem = decision ? enforce(request, state, decision) : error
+        const problem = decision ? enforce(request, state, client, decision) : error
         const wanted = !problem && client.isTest && request.headers['x-test-error']
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
         else next(problem)
@@ -139,36 +174,28 @@ export const createAdmission = (
       }
     })
   }
-  /** Why the key is bound to others than this request; undefined where it is not. */
-  const refusalOf = (request: IncomingMessage, state: RequestState) =>
-    state.client?.bound?.refusal(givenIn(request, state), () => addressOf(request))
-  const givenIn = ({ headers }: IncomingMessage, { endpoint }: RequestState) => ({
-    origin: headers.origin,
-    endpoint,
-  })
-  /** The problem of an exhausted quota, of what the key is bound to, or of a method other than GET and HEAD. */
+  /** Why a key is bound to others than this request, and what that says; undefined where it is not. */
+  const boundProblem = (bound: BoundKey, request: Head, endpoint: ResponseName) => {
+    const { origin } = request.headers
+    const refusal = bound.refusal({ origin, endpoint }, () => addressOf(request))
+    if (refusal === undefined) return undefined
+    const given = { origin, endpoint, address: addressOf(request) }
+    return { refusal, problem: restrictionProblem(refusal, bound.restrictions, given) }
+  }
+  /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
     state: RequestState,
+    client: Client,
     { allowed, remaining }: QuotaDecision,
   ): Problem | undefined => {
     const { method } = request
     state.isDecided = true
     state.remaining = remaining
-    const bound = state.client?.bound
-    if (allowed && bound !== undefined) {
-      const refusal = refusalOf(request, state)
-      if (refusal !== undefined) {
-        state.reason = refusal
-        observer.admission(refusal)
-        const given = { ...givenIn(request, state), address: addressOf(request) }
-        return restrictionProblem(refusal, bound.restrictions, given)
-      }
-    }
-    observer.admission(allowed ? 'allowed' : 'exhausted')
+    observe(client, allowed ? 'allowed' : 'exhausted')
     if (!allowed) {
       const { cost } = state
-      const problem = quotaProblem(state.client?.limit ?? 0, state.resetsAt, quota.now(), cost, remaining)
+      const problem = quotaProblem(client.limit, state.resetsAt, quota.now(), cost, remaining)
       // The day is not used up: who reads the log must not think so.
       if (problem.code === insufficient) state.reason = insufficient
       return problem
@@ -189,32 +216,45 @@ export const createAdmission = (
         known.then(late => takeFor(request, state, late, connections, next)).catch(next)
       } else takeFor(request, state, known, connections, next)
     },
-    /** Consumes one unit for an unparsable request, if its key is valid. Never rejects. */
-    charge: async (key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged> => {
+    /** Consumes one unit for an unparsable request, if its key is valid and may be used there. Never rejects. */
+    charge: async (head: Head, memo: KeyMemo, arrivedAt: number): Promise<Charged> => {
+      let isTest = false
       try {
-        const authentication = await authenticate(key, memo)
+        const authentication = await authenticate(head.headers['x-api-key'] as string | undefined, memo)
         if ('refusal' in authentication) return nobody
         const { client } = authentication
+        isTest = client.isTest
+        const take = (units: number) => promised(waiter => quota.take(client, arrivedAt, units, waiter))
         const refusal = await new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve))
         if (refusal) {
-          const remaining = await new Promise<number>(resolve => withUnitsLeft(client, arrivedAt, resolve))
-          return { client, remaining, problem: limited(refusal), reason: rateLimited }
+          const problem = limited(refusal, client)
+          return { client, remaining: (await take(0)).remaining, problem, reason: rateLimited }
         }
-        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
-        observer.admission(allowed ? 'allowed' : 'exhausted')
+        const bound = client.bound && boundProblem(client.bound, head, 'other')
+        if (bound) {
+          observe(client, bound.refusal)
+          return {
+            client,
+            remaining: (await take(0)).remaining,
+            problem: bound.problem,
+            reason: bound.refusal,
+          }
+        }
+        const { allowed, remaining } = await take(1)
+        observe(client, allowed ? 'allowed' : 'exhausted')
         const problem = allowed
           ? undefined
           : quotaProblem(client.limit, quota.resetAfter(arrivedAt), quota.now())
         return { client, remaining, problem }
       } catch {
         // The request is invalid whether or not the store answers.
-        observer.admission('unavailable')
+        observe({ isTest }, 'unavailable')
         return nobody
       }
     },
     /** Call with the error that ended a request: a store that failed is counted as a decision too. */
-    failed: ({ isDecided }: RequestState, error: unknown): void => {
-      if (!isDecided && !(error instanceof Problem)) observer.admission('unavailable')
+    failed: (state: RequestState, error: unknown): void => {
+      if (!state.isDecided && !(error instanceof Problem)) observe(state, 'unavailable')
     },
   }
 }

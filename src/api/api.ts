@@ -10,7 +10,9 @@ import { AbohawaError } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
+import type { Cell } from '../weather/cell.ts'
 import { type AdmissionParts, createAdmission, unitsOf } from './admission.ts'
+import type { CellResult } from './answer.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
@@ -26,12 +28,12 @@ import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse
 import { routeReference } from './reference-routes.ts'
 import { createTransport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
-import { createSend, handlerOf, type Live } from './representation.ts'
+import { createSend, handlerOf, type Live, unchangedOf } from './representation.ts'
 import { createRequestHook, isAscii, isDecodable, pathOf, type RequestParts } from './request.ts'
 import type { AnswerObserver } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type OpenServer, openServer, type ServerOptions } from './server.ts'
-import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
+import { createPlaces, type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
   /** A request with a known key ended in an error with this code. */
@@ -48,6 +50,8 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
   Pick<RequestParts, 'trace'> & {
     readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
+    /** What memory holds of a cell that can be answered with, without a trace; begins no load. */
+    readonly inMemory: (cell: Cell) => CellResult | undefined
     /** How the service is, for the status page; undefined where there is none. */
     readonly status?: (() => Promise<ServiceStatus>) | undefined
     /** By default the writer that is right on this Node. */
@@ -90,6 +94,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const live: Live = {
     cors: createCors(options.cors.origins),
     keptLines: keptLines(options.keepAliveTimeoutMs),
+    isUnchangedFree: options.notModifiedCost === 0,
     isDraining: false,
     notModified: givingBack(quota, options.notModifiedCost),
   }
@@ -97,7 +102,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const isTrusted = createIsTrusted(options.trustedProxies)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transport = createTransport(isBehindProxy ? isTrusted : undefined)
-  const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
+  const addressOf = ({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined =>
     clientAddress.behind(
       clientAddress.ofPeer(socket.remoteAddress),
       headers['x-forwarded-for'] as string | undefined,
@@ -134,6 +139,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     admission,
     quota,
     clientAddress,
+    live,
     observer,
     trace,
     answerWithoutKey,
@@ -141,18 +147,33 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.decorateRequest('state')
   app.addHook('onRequest', hook)
 
+  const { grid, catalogue } = parts
+  const findPlace = createPlaces(catalogue, ({ latitude, longitude }) => grid.cellOf(latitude, longitude))
+  const ofWeather = { ...parts, docUrl, findPlace }
   const answers = {
-    ...weatherEndpointsOf({ ...parts, docUrl }),
-    ...locationEndpointsOf(parts.catalogue, options.keepBytes),
+    ...weatherEndpointsOf(ofWeather),
+    ...locationEndpointsOf(catalogue, options.keepBytes),
   }
-  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather({ ...parts, docUrl })) }
+  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather(ofWeather)) }
+  const held = { ...answers, ...weatherEndpointsOf({ ...ofWeather, timelines: heldOnly(parts.inMemory) }) }
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names) {
     const handler = handlerOf(answers[name], ofTests[name], send)
+    const [unchanged, unchangedOfTest] = [
+      unchangedOf(held[name], answers[name]),
+      unchangedOf(ofTests[name], ofTests[name]),
+    ]
+    const config = {
+      endpoint: name,
+      unchanged: (request: FastifyRequest) => {
+        if (!request.state.isTest) return unchanged(request)
+        return request.raw.headers['x-test-error'] === undefined ? unchangedOfTest(request) : undefined
+      },
+    }
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,
-      config: isList(name) ? { endpoint: name, costOf: costOfList(name) } : { endpoint: name },
+      config: isList(name) ? { ...config, costOf: costOfList(name) } : config,
       handler: isList(name)
         ? (request, reply) => {
             if (request.state.cost !== undefined) return handler(request, reply)
@@ -207,6 +228,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     apply: settings => {
       live.keptLines = keptLines(settings.keepAliveTimeoutMs)
       live.cors = createCors(settings.cors.origins)
+      live.isUnchangedFree = settings.notModifiedCost === 0
       live.notModified = givingBack(quota, settings.notModifiedCost)
       server.apply(settings)
     },
@@ -228,6 +250,15 @@ const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] 
         state.remaining += units
         if (state.cost !== undefined) state.cost -= units
       }
+
+/** Reads what memory holds. */
+const heldOnly = (inMemory: ApiParts['inMemory']): WeatherEndpointParts['timelines'] => ({
+  read: cell => {
+    const found = inMemory(cell)
+    if (!found) throw new AbohawaError('not_in_memory', `memory does not hold ${cell.id}`)
+    return found
+  },
+})
 
 const nothingAt = (
   { originalUrl }: Pick<FastifyRequest, 'originalUrl'>,

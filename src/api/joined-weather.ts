@@ -86,8 +86,8 @@ export const createJoinedWeather = (
     for (const found of all) if ('result' in found) readAt = Math.max(readAt, found.result.readAt)
     const items = all.map(found => itemOf(found, readAt, days))
     const failures = items.flatMap(item => ('body' in item && item.failure ? [item.failure] : []))
-    // The gateway or the provider fails, and not a place: that is no answer.
-    if (failures.length === items.length) throw failures[0]
+    // No place has weather, because the gateway or the provider fails: that is no answer.
+    if (failures.length > 0 && items.every(item => 'body' in item)) throw failures[0]
     const { fresh, cache } = freshnessOf(items)
     return {
       tag: tagOf(Buffer.from(items.map(tagIn).join())),

@@ -6,13 +6,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { type Calendar, daysUpTo, isoOf, minuteMs } from '../common/calendar.ts'
 import type { Client } from '../keys/authentication.ts'
-import type { UsageStore } from '../stores/store.ts'
+import type { Quota } from '../keys/meter.ts'
+import { StoreError, type UsageStore } from '../stores/store.ts'
 import { headOf } from './connection/ready-response.ts'
 import { jsonType } from './problem.ts'
 import type { Send } from './representation.ts'
 import type { RequestState } from './request-state.ts'
 
 export type KeyEndpointParts = {
+  readonly quota: Pick<Quota, 'isExact'>
   readonly usage: Pick<UsageStore, 'usedOn'>
   readonly calendar: Calendar
 }
@@ -23,7 +25,10 @@ const maxKept = 10_000
 /** The counts of a key up to a day, newest first, as the store had them. */
 type Kept = { readonly day: string; readonly readAt: number; readonly counts: Promise<number[]> }
 
-export const createKeyEndpoint = ({ usage, calendar }: KeyEndpointParts, send: Pick<Send, 'ready'>) => {
+export const createKeyEndpoint = (
+  { quota, usage, calendar }: KeyEndpointParts,
+  send: Pick<Send, 'ready'>,
+) => {
   const kept = new LRUCache<string, Kept>({ maxSize: maxKept, sizeCalculation: () => 1 })
   const countsOf = (keyId: string, now: number): Promise<number[]> => {
     const day = calendar.dayOf(now)
@@ -38,8 +43,13 @@ export const createKeyEndpoint = ({ usage, calendar }: KeyEndpointParts, send: P
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { state } = request
     const client = state.client as Client
-    const counts = await countsOf(client.keyId, state.arrivedAt)
-    const body = Buffer.from(JSON.stringify(bodyOf(client, state, counts, calendar)))
+    // In the turn in which what is left was read.
+    const isExact = quota.isExact(client.keyId)
+    const counts = await countsOf(client.keyId, state.arrivedAt).catch((error: unknown) => {
+      if (error instanceof StoreError) return undefined
+      throw error
+    })
+    const body = Buffer.from(JSON.stringify(bodyOf(client, state, isExact ? counts : undefined, calendar)))
     const lines = `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: private, no-store\r\n`
     send.ready(request, reply, 200, headOf(200, lines), [body], false)
   }
@@ -48,18 +58,21 @@ export const createKeyEndpoint = ({ usage, calendar }: KeyEndpointParts, send: P
 const bodyOf = (
   { keyId: id, tier, limit, record, rates, endsAt }: Client,
   { remaining, resetsAt, arrivedAt }: RequestState,
-  [storedToday = 0, ...former]: readonly number[],
+  /** Of thirty days; undefined where those of the fleet are not known. */
+  counts: readonly number[] | undefined,
   calendar: Calendar,
 ) => {
   // A limit that was lowered during the day may be below what was used.
-  const used = remaining > 0 ? limit - remaining : Math.max(limit, storedToday)
+  const used = counts ? (remaining > 0 ? limit - remaining : Math.max(limit, counts[0] ?? 0)) : null
   const { restrictions } = record
   return {
     id,
     tier,
     limit,
     used,
-    remaining,
+    remaining: counts ? remaining : null,
+    // Why the counts are null.
+    reason: counts ? null : 'store_unavailable',
     reset_at: isoOf(resetsAt),
     // Those in force, the key's own or those of its tier.
     rates: rates
@@ -74,7 +87,7 @@ const bodyOf = (
     expires_at: endsAt === null ? null : isoOf(endsAt),
     days: daysUpTo(calendar.dayOf(arrivedAt), days).map((day, i) => ({
       day,
-      used: i === 0 ? used : (former[i - 1] ?? 0),
+      used: i === 0 || !counts ? used : (counts[i] ?? 0),
     })),
   }
 }

@@ -97,6 +97,8 @@ export type Live = {
   keptLines: string
   /** The process is stopping: no connection stays. */
   isDraining: boolean
+  /** Whether a request whose answer is 304 costs nothing. */
+  isUnchangedFree: boolean
   /** Gives back what a 304 does not cost; undefined where it costs what a 200 does. */
   notModified: ((state: RequestState) => void) | undefined
 }
@@ -159,7 +161,15 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const head = headFor(representation, coding ?? 'identity', lengthOf(body))
     ready(request, reply, 200, head, body, false, fresh)
   }
+  const unchanged = (request: FastifyRequest, reply: FastifyReply, representation: Representation): void => {
+    const { state } = request
+    state.cache = representation.cache
+    state.cell = representation.cell
+    ready(request, reply, 304, headFor(representation, 'none', 0), undefined, false, representation.fresh)
+  }
   return {
+    /** Sends a 304. */
+    unchanged,
     /** Sends a 304 or a body in one of its encodings; a promise where that has to be made first. */
     representation: (
       request: FastifyRequest,
@@ -173,7 +183,7 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
       state.cell = representation.cell
       if (ifNoneMatch !== undefined && matches(ifNoneMatch, tag)) {
         live.notModified?.(state)
-        ready(request, reply, 304, headFor(representation, 'none', 0), undefined, false, fresh)
+        unchanged(request, reply, representation)
         return
       }
       const accepted = acceptEncoding === undefined ? undefined : acceptedOf(acceptEncoding, lengthOf(chunks))
@@ -186,16 +196,22 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
   }
 }
 
+/** What an endpoint answers a request with. */
+const answerTo = ({ params, query, state }: FastifyRequest, answer: Endpoint): ReturnType<Endpoint> =>
+  answer({
+    params: params as Record<string, string>,
+    query: query as string,
+    keyId: state.client?.keyId,
+  })
+
 /** What Fastify calls for the requests of an endpoint. @param ofTest answers those of test keys */
 export const handlerOf =
   (answer: Endpoint, ofTest: Endpoint, send: Send) =>
   (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
-    const { params, query, state } = request
-    const found = (state.isTest ? ofTest : answer)({
-      params: params as Record<string, string>,
-      query: query as string,
-      keyId: state.client?.keyId,
-    })
+    const { state } = request
+    const known = state.unchanged?.()
+    if (known) return send.unchanged(request, reply, known)
+    const found = answerTo(request, state.isTest ? ofTest : answer)
     return found instanceof Promise
       ? found.then(representation => send.representation(request, reply, representation))
       : send.representation(request, reply, found)
@@ -213,3 +229,27 @@ const linesOf = ({
 // Weak comparison, as RFC 9110 requires here: `W/` does not count.
 const matches = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(`"${tag}"`) ?? false)
+
+/**
+ * What a request with `if-none-match` is answered with where memory has it, and its tag is the one that came.
+ * @param held answers from memory alone, so that a consumer without units begins no load with a wrong tag
+ */
+export const unchangedOf =
+  (held: Endpoint, answer: Endpoint) =>
+  (request: FastifyRequest): Representation | undefined => {
+    const { 'if-none-match': given = '' } = request.raw.headers
+    try {
+      const found = answerTo(request, held)
+      if (found instanceof Promise || !matches(given, found.tag)) return undefined
+      // Another read may change what it shares.
+      const kept = { ...found }
+      // As any answer it is counted, keeps its cell in demand, and has it refreshed where it is stale.
+      const read = answerTo(request, answer)
+      if (!(read instanceof Promise)) return matches(given, read.tag) ? { ...read } : undefined
+      read.catch(() => {})
+      return kept
+    } catch {
+      // Memory has not all of it, or the request is wrong.
+      return undefined
+    }
+  }

@@ -3,6 +3,7 @@
 import type { ResponseName } from '../common/endpoints.ts'
 import type { Client } from '../keys/authentication.ts'
 import type { Connection } from './connection/connection.ts'
+import type { Representation } from './representation.ts'
 
 export type RequestState = Access & {
   /** Served to anyone: no key, no quota. */
@@ -16,6 +17,8 @@ export type RequestState = Access & {
   client: Client | null
   /** Reads what the request costs; undefined where that is one unit, as of nearly all. */
   readonly readCost: (() => number | undefined) | undefined
+  /** The answer where it is known to be what the consumer has, and costs nothing then; undefined where that can't be. */
+  readonly unchanged: (() => Representation | undefined) | undefined
   /** Units left after this request; 0 until its own is granted. */
   remaining: number
   /** Whether key and quota are decided. */
@@ -92,5 +95,7 @@ declare module 'fastify' {
     isOpen?: boolean
     /** The units that a query takes; undefined for one unit. */
     costOf?: (query: string) => number | undefined
+    /** The answer to a request with `if-none-match` where it is known to be unchanged. */
+    unchanged?: (request: FastifyRequest) => Representation | undefined
   }
 }

@@ -15,6 +15,7 @@ import type { ClientAddress } from './connection/client-address.ts'
 import { connectionOf, isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { asHttp1, methodOf } from './connection/http2.ts'
+import type { Live, Representation } from './representation.ts'
 import type { Answered, AnswerObserver, RequestState, RequestTrace } from './request-state.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 
@@ -73,6 +74,7 @@ export type RequestParts = {
   readonly admission: Admission
   readonly quota: Pick<Quota, 'now' | 'resetAfter'>
   readonly clientAddress: ClientAddress
+  readonly live: Pick<Live, 'isUnchangedFree'>
   readonly observer: AnswerObserver
   /** Begins the span of a request, the parent of what `next` starts; undefined where requests are not traced. */
   readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
@@ -86,12 +88,12 @@ type Followed = ServerResponse & { [running]?: FastifyRequest | undefined }
 
 /** Fastify's hook before every path, known or not. */
 export const createRequestHook = (parts: RequestParts) => {
-  const { connections, admission, quota, clientAddress, observer, trace, answerWithoutKey } = parts
+  const { connections, admission, quota, clientAddress, live, observer, trace, answerWithoutKey } = parts
 
   const openState = (request: FastifyRequest): RequestState => {
     const { id, originalUrl, raw } = request
     const { traceparent } = raw.headers
-    const { endpoint = 'other', isOpen = false, costOf } = request.routeOptions.config
+    const { endpoint = 'other', isOpen = false, costOf, unchanged } = request.routeOptions.config
     const arrivedAt = quota.now()
     const connection = connectionOf(raw) ?? connections.ofFirst(raw)
     // Before the socket is closed, for it has no address then.
@@ -103,6 +105,10 @@ export const createRequestHook = (parts: RequestParts) => {
       endpoint,
       isOpen,
       readCost: costOf && (() => costOf(request.query as string)),
+      unchanged:
+        live.isUnchangedFree && unchanged && raw.headers['if-none-match'] !== undefined
+          ? once(() => unchanged(request))
+          : undefined,
       cost: undefined,
       connection,
       connectionRequest: 0,
@@ -190,6 +196,15 @@ export const createRequestHook = (parts: RequestParts) => {
       admit(request, reply, AsyncResource.bind(next)),
     )
     state.traceId = state.trace.traceId
+  }
+}
+
+/** Reads when it is asked for first. */
+const once = (read: () => Representation | undefined): (() => Representation | undefined) => {
+  let known: { readonly found: Representation | undefined } | undefined
+  return () => {
+    known ??= { found: read() }
+    return known.found
   }
 }
 

@@ -62,8 +62,10 @@ export const testErrorOf = async (code: string, state: RequestState, now: number
   const { status, counts } = errors[code as ErrorCode]
   if (code === 'quota_exhausted' || code === 'quota_insufficient') return shortOfUnits(body, state, now)
   if (code === 'rate_limited' && state.client) return tooFast(state, state.client, now)
+  const isBound = code.startsWith('key_') && status === 403
+  if (isBound && state.cost !== undefined) state.cost = 0
   // Refused before the key and its quota are known.
-  if (!counts && status !== 429) {
+  if (!counts && status !== 429 && !isBound) {
     state.client = null
     state.remaining = 0
     state.isDecided = false

@@ -82,7 +82,7 @@ export const createUnparsable = ({
       return
     }
     const connection = connections.ofSocket(socket)
-    const charged = await admission.charge(headers['x-api-key'], connection.keyMemo, quota.now())
+    const charged = await admission.charge({ socket, headers }, connection.keyMemo, quota.now())
     const final = charged.problem ?? problem
     const { client, remaining } = charged
     const bytes = refuse(socket, final, { ...nobodyYet, client, remaining })

@@ -28,6 +28,8 @@ import { sentences } from './sentences.ts'
 export type WeatherEndpointParts = AnswerParts & {
   /** Raw coordinates must lie in the bounds that it has now. */
   readonly catalogue: CurrentCatalogue
+  /** The places of the catalogue where others share them; its own by default. */
+  readonly findPlace?: FindPlace | undefined
   /** Compresses bodies; by default with zlib. */
   readonly compression?: Compression | undefined
   /** Where the errors of places in a list are explained; by default a path from the root. */
@@ -39,7 +41,7 @@ export const weatherEndpointsOf = (
 ): Readonly<Record<WeatherEndpoint, Endpoint>> => {
   const { catalogue, calendar, compression, docUrl = createDocUrl(null) } = parts
   const answers = createAnswers(parts)
-  const findPlace = createPlaces(catalogue, answers.cellAt)
+  const findPlace = parts.findPlace ?? createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
   const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
   const read = (

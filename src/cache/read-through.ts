@@ -332,9 +332,20 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
         void inBackground(subject, want)
       }
     }
-    const freshUntil = policy.freshUntil(entry, now)
     observer.onRead(outcome, source, now - entry.fetchedAt)
     if (collapsed) observer.onCollapsed()
+    return describe(subject, entry, now, outcome, source, forwarded, collapsed)
+  }
+  const describe = (
+    subject: Of,
+    entry: MemoryEntry<Value>,
+    now: number,
+    outcome: Outcome,
+    source: Source,
+    forwarded: boolean,
+    collapsed: boolean,
+  ): CacheResult<Of, Value> => {
+    const freshUntil = policy.freshUntil(entry, now)
     return {
       subject,
       value: entry.value,
@@ -404,6 +415,14 @@ export const createReadThrough = <Of extends Subject, Value>(parts: CacheParts<O
 
   return {
     read,
+    /** What memory holds, fresh or stale, without a trace: nothing is loaded or counted. Undefined where a read would wait. */
+    peek: (subject: Of): CacheResult<Of, Value> | undefined => {
+      const now = clock.now()
+      const entry = memory.peek(subject.id)
+      const state = entry ? stateOf(entry, now) : 'expired'
+      if (!entry || state === 'expired') return undefined
+      return describe(subject, entry, now, state === 'fresh' ? 'hit' : 'stale', 'memory', false, false)
+    },
     /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
     refresh: (subject: Of, purpose: Urgency, consumer?: string | undefined): Promise<void> =>
       inBackground(subject, refreshWant(subject, purpose, consumer)),

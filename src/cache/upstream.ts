@@ -374,6 +374,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
 
   const timelines = {
     read: cache.read,
+    peek: cache.peek,
     wanted,
     /** Whether a tier holds fresh weather of a cell. */
     isFresh: cache.isFresh,

@@ -65,7 +65,7 @@ export const termsIn = ({ restrictions, rates }: GivenTerms, former = noTerms): 
   ...(restrictions && {
     restrictions: restrictionsOf({ ...unbound, ...former.restrictions, ...restrictions }),
   }),
-  ...(rates && { rates: ratesOf({ ...unlimited, ...former.rates, ...rates }) }),
+  ...(rates && { rates: ratesOf({ ...unlimited, ...former.rates, ...withBurst(rates) }) }),
 })
 
 const restrictionsOf = (given: Restrictions): Restrictions | null => {
@@ -93,6 +93,10 @@ const checkedList = (kind: keyof Restrictions, given: readonly string[] | null):
       throw new InputError(`${one} is ${quoted(value)}; ${meant?.(value) ?? `allowed: ${allowed}`}`)
   return list
 }
+
+/** Without a limit by the second there is none at once: what the key had goes with it. */
+const withBurst = (given: Partial<RateLimits>): Partial<RateLimits> =>
+  given.perSecond === null ? { burst: null, ...given } : given
 
 const ratesOf = (given: RateLimits): RateLimits | null => {
   const { perSecond, burst, perMinute } = given

@@ -52,7 +52,7 @@ export type MeterParts = Pick<OutageParts, 'whenStoreIsDown' | 'instances' | 'cl
 }
 
 /** A client whose requests are counted. */
-type Metered = Pick<Client, 'keyId' | 'limit' | 'count'>
+type Metered = Pick<Client, 'keyId' | 'limit' | 'count'> & Partial<Pick<Client, 'isTest'>>
 
 /** The quota of clients, as a request meets it. */
 export type Quota = {
@@ -70,11 +70,15 @@ export type Quota = {
    * crash may leave them taken.
    */
   giveBack(client: Metered, arrivedAt: number, units: number): number
+  /** Whether what is left of a key is known over all instances, and is no local allowance. */
+  isExact(keyId: string): boolean
 }
 
 export type Meter = Pick<Quota, 'take' | 'giveBack' | 'resetAfter'> & {
   /** Probes a store that is away, and drops old counts, here and in the store. Call it at short intervals. */
   probe(): Promise<void>
+  /** That of the partition that counts a key. */
+  stateOf(keyId: string): MeterState
   /** The worst state of all partitions. */
   state(): MeterState
   /**
@@ -123,17 +127,23 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
   // Nearly all requests are of the running window.
   let running: Window | undefined
   const windowAt = (instant: number): Window => {
-    if (!running || instant < running.startsAt || instant >= running.endsAt) running = windows.at(instant)
+    if (!running || instant < running.startsAt || instant >= running.endsAt) {
+      const window = windows.at(instant)
+      // The one that its counts have: a client's count is known to be of the running window by it.
+      running = tables.get(window.name)?.window ?? window
+    }
     return running
   }
 
   // A count that goes back and forth over a mark, because units are given back, is near its limit once.
   const reachedMarks = new WeakMap<Count, number>()
+  // Whether a consumer's tests use up their key is nobody's concern.
+  const ofTests = new WeakSet<Count>()
   const checkNearLimit = (count: Count, { before, used }: UsageGrant): void => {
     const { keyId, window, limit } = count
     for (const percent of [80, 100] as const) {
       const mark = Math.ceil((limit * percent) / 100)
-      if (before >= mark || mark > used || reachedMarks.get(count) === mark) continue
+      if (before >= mark || mark > used || reachedMarks.get(count) === mark || ofTests.has(count)) continue
       reachedMarks.set(count, mark)
       observer.nearLimit({ keyId, day: window.name, used, limit, percent })
     }
@@ -193,7 +203,15 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     if (known) return known
     renewInstanceFor(window)
     const partition = partitionFor(keyId)
-    const own = { limit: 0, step: 1, admitted: 0, confirmed: 0, lastKnown: undefined, pending: undefined }
+    const own = {
+      limit: 0,
+      step: 1,
+      admitted: 0,
+      confirmed: 0,
+      lastKnown: undefined,
+      knownSince: 0,
+      pending: undefined,
+    }
     const entry: Entry = { keyId, window: table.window, ...own, partition, next: undefined, isKept: true }
     table.entries.add(entry)
     latestStart = Math.max(latestStart, window.startsAt)
@@ -279,6 +297,7 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
     let entry = client.count as Entry | undefined
     if (entry === undefined || entry.window !== window || !entry.isKept) {
       entry = entryFor(client.keyId, window)
+      if (client.isTest) ofTests.add(entry)
       client.count = entry
     }
     return entry
@@ -309,6 +328,7 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
       forgetPast()
       await Promise.all([...[...partitions].map(partition => partition.probe()), dropPast()])
     },
+    stateOf: keyId => current.get(store.partitionOf(keyId))?.state() ?? 'counting',
     state: () => {
       const states = [...partitions].map(partition => partition.state())
       return (['away', 'reconciling'] as const).find(state => states.includes(state)) ?? 'counting'
@@ -333,12 +353,6 @@ export const createMeter = ({ observer, windows, keepUsageForMs, ...parts }: Met
   }
 }
 
-/** The units left of the window of an instant as far as this instance knows, without asking the store: all of them at first. */
-export const unitsLeft = ({ limit, count }: Metered, instant: number): number =>
-  count && instant >= count.window.startsAt && instant < count.window.endsAt
-    ? Math.max(0, limit - usedOf(count))
-    : limit
-
 /** The units of a count over the fleet, as far as this instance knows. */
 const usedOf = ({ admitted, lastKnown }: Count): number =>
   lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
@@ -362,7 +376,7 @@ type Partition = ReturnType<typeof createPartition>
 /** The batches of one store partition: the keys that the store counts in one atomic step. @param now in ms, from any beginning */
 export const createPartition = (parts: PartitionParts, now = () => performance.now()) => {
   const { instance, store, whenStoreIsDown, observer } = parts
-  const status: PartitionStatus = { state: 'counting', isReported: true, reconciled: 0 }
+  const status: PartitionStatus = { state: 'counting', isReported: true, reconciled: 0, readSince: 0 }
   // In order of arrival. No Map: the tables that it has outgrown would keep requests in memory until old objects are collected.
   let waiting: Pending[] = []
   let inFlight: readonly Pending[] = []
@@ -483,7 +497,10 @@ export const createPartition = (parts: PartitionParts, now = () => performance.n
           for (const waiter of run.waiters) outage.admitLocally(count, run.unitsEach, waiter)
         return
       }
-      if (status.state === 'counting') count.lastKnown = { used: grant.used, admitted: count.admitted }
+      if (status.state === 'counting') {
+        count.lastKnown = { used: grant.used, admitted: count.admitted }
+        count.knownSince = status.readSince
+      }
       answer(each, grant)
     })
     inFlight = []

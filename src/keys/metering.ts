@@ -53,14 +53,20 @@ export const openMetering = (
   const rates = createRates({
     store,
     isAlone: () => store.kind === 'embedded' && instances() === 1,
-    isStoreAway: () => meter.state() === 'away',
+    isStoreAway: keyId => meter.stateOf(keyId) === 'away',
     instances,
     clock: storeClock,
   })
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: { now: storeClock.now, resetAfter: meter.resetAfter, take: meter.take, giveBack: meter.giveBack },
+    quota: {
+      now: storeClock.now,
+      resetAfter: meter.resetAfter,
+      take: meter.take,
+      giveBack: meter.giveBack,
+      isExact: keyId => meter.stateOf(keyId) === 'counting',
+    },
     rates,
     meter,
     storeClock,

@@ -24,6 +24,8 @@ export type Count = {
   confirmed: number
   /** The last known count of the store, and the units admitted here until then. */
   lastKnown: LastKnown | undefined
+  /** The number of the loss that counts were read after when it became known. */
+  knownSince: number
   /** The last one; undefined while no request waits. */
   pending?: Pending | undefined
 }
@@ -66,6 +68,11 @@ export type PartitionStatus = {
   isReported: boolean
   /** Units admitted locally and confirmed by the store since it went away. */
   reconciled: number
+  /**
+   * After the loss with this number counts are read anew: others may have counted meanwhile what older ones do not know. So the next
+   * loss need not look at each count to forget those.
+   */
+  readSince: number
 }
 
 export type OutageParts = {
@@ -121,9 +128,10 @@ export const createOutage = (
   let unread: Iterator<Count | undefined> | undefined
   let readAt = Number.NEGATIVE_INFINITY
 
+  const isRecent = ({ knownSince }: Count): boolean => knownSince === status.readSince
   // A window that begins while the store is away starts with no units used, unless the clock jumped back to it.
   const lastKnownOf = (count: Count): LastKnown | undefined =>
-    count.lastKnown ??
+    (status.state === 'counting' || isRecent(count) ? count.lastKnown : undefined) ??
     (status.state !== 'counting' && latestStartBefore < count.window.startsAt
       ? { used: 0, admitted: 0 }
       : undefined)
@@ -155,9 +163,6 @@ export const createOutage = (
   const onLoss = (): void => {
     status.isReported = false
     losses += 1
-    // What others admitted since the loss before is not in these.
-    for (let each = unread?.next(); each && !each.done; each = unread?.next())
-      if (each.value) each.value.lastKnown = undefined
     unread = undefined
   }
   const goAway = (error: unknown): void => {
@@ -169,7 +174,10 @@ export const createOutage = (
     if (status.state !== 'counting') observer.resumed(status.reconciled)
     status.state = 'counting'
     status.reconciled = 0
-    if (whenStoreIsDown === 'share' && instances() !== 1) unread = counts()
+    if (whenStoreIsDown === 'share' && instances() !== 1) {
+      status.readSince = losses
+      unread = counts()
+    }
     flushSoon()
   }
 
@@ -178,7 +186,9 @@ export const createOutage = (
     const grants = await commitWithRetry(part.map(reportOf))
     part.forEach((count, i) => {
       const used = grants[i]?.used
-      if (used !== undefined) count.lastKnown = { used, admitted: count.confirmed }
+      if (used === undefined) return
+      count.lastKnown = { used, admitted: count.confirmed }
+      count.knownSince = status.readSince
     })
   }
 
@@ -230,11 +240,7 @@ export const createOutage = (
     const before = losses
     const gently = { mayGoOn: () => losses === before, pauseMs: pauseBetweenReadsMs }
     if (rest) {
-      const readAnew = (part: readonly Count[]): Promise<void> => {
-        for (const count of part) count.lastKnown = undefined
-        return read(part)
-      }
-      await inSteps(rest, readAnew, gently)
+      await inSteps(rest, read, gently)
       if (unread === rest) unread = undefined
     } else if (!store.usageMessagesArrive() && whenStoreIsDown === 'share' && instances() !== 1) {
       if (now() - readAt < readEveryMs) return
@@ -289,6 +295,7 @@ export const createOutage = (
         return
       }
       count.lastKnown = lastKnownOf(count)
+      count.knownSince = status.readSince
       count.admitted += units
       waiter(undefined, { allowed: true, remaining: left - units })
     },

@@ -6,7 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { minuteMs } from '../common/calendar.ts'
 import { type Clock, every } from '../common/clock.ts'
-import type { RateLimits } from '../stores/store.ts'
+import type { RateLimits, UsageStore } from '../stores/store.ts'
 import {
   longestBurstSeconds,
   refilled,
@@ -55,10 +55,11 @@ export type KeyRate = {
 }
 
 export type RatesParts = {
-  readonly store: TokenStore
+  readonly store: TokenStore & Pick<UsageStore, 'partitionOf'>
   /** Whether no other instance uses the store. */
   readonly isAlone: () => boolean
-  readonly isStoreAway: () => boolean
+  /** Whether the store is away that has the buckets of a key. */
+  readonly isStoreAway: (keyId: string) => boolean
   /** How many instances may admit requests; undefined while that is unknown. */
   readonly instances: () => number | undefined
   readonly clock: Clock
@@ -97,7 +98,8 @@ export const createRates = (
     former = recent
     recent = new Map()
   })
-  let failedUntil = Number.NEGATIVE_INFINITY
+  // By partition: on a cluster, one may be away and another not.
+  const failedUntil = new Map<number, number>()
 
   const rateOf = (client: Limited, limits: RateLimits): KeyRate => {
     const { keyId } = client
@@ -189,9 +191,9 @@ export const createRates = (
       }
       let grant: TokenGrant | undefined
       try {
-        if (!isAway(takenAt)) grant = await request(rate, waiting.length, takenAt)
+        if (!isAway(rate.keyId, takenAt)) grant = await request(rate, waiting.length, takenAt)
       } catch {
-        failedUntil = now() + retryStoreAfterMs
+        failedUntil.set(store.partitionOf(rate.keyId), now() + retryStoreAfterMs)
       }
       if (!grant) {
         rate.held = 0
@@ -207,7 +209,8 @@ export const createRates = (
     }
     rate.isTaking = false
   }
-  const isAway = (at: number): boolean => at < failedUntil || isStoreAway()
+  const isAway = (keyId: string, at: number): boolean =>
+    at < (failedUntil.get(store.partitionOf(keyId)) ?? at) || isStoreAway(keyId)
 
   return {
     take: (client, waiter) => {

@@ -104,6 +104,7 @@ t.test('a request that could not be counted has no figures of the draft, as of a
     now: () => 0,
     resetAfter: () => 1,
     giveBack: () => 0,
+    isExact: () => true,
     take: (_client, _at, _units, waiter) => waiter(new AbohawaError('store_unavailable', 'Redis failed')),
   }
   const app = await startApp(t, { quota })

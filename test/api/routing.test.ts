@@ -20,6 +20,7 @@ const unlimited = {
     now: () => Date.parse('2026-11-21T06:05:00Z'),
     resetAfter: () => Date.parse('2026-11-21T18:00:00Z'),
     giveBack: () => 0,
+    isExact: () => true,
     take: (_client: object, _at: number, _units: number, waiter: Waiter) =>
       waiter(undefined, { allowed: true, remaining: 1 }),
   },

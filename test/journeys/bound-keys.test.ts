@@ -4,6 +4,7 @@
 import t, { type Test } from 'tap'
 import type { GivenTerms } from '../../src/keys/key-terms.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { type RequestOptions, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -32,14 +33,15 @@ const start = async (t: Test, env: Record<string, string> = {}) => {
   return { gateway, keyWith, get }
 }
 
-t.test('a list that a key may not ask for takes one unit, and one that it may ask for all', async t => {
+t.test('a list that a key may not ask for takes no unit, and one that it may ask for all', async t => {
   const { keyWith, get } = await start(t)
   const { key } = await keyWith({ restrictions: { origins: [page] } })
   const list = '/weather?places=district/3026,division/30,upazila/302672'
   const refused = await get(key, {}, list)
-  t.match([refused.status, refused.headers['x-ratelimit-remaining']], [403, '99'])
+  const said = (name: string) => refused.headers[`x-ratelimit-${name}`]
+  t.match([refused.status, said('remaining'), said('cost')], [403, '100', '0'])
   const good = await get(key, { origin: page }, list)
-  t.match([good.status, good.headers['x-ratelimit-remaining']], [200, '96'])
+  t.match([good.status, good.headers['x-ratelimit-remaining']], [200, '97'])
 })
 
 t.test('a key of web pages is refused without their origin, which the page can read', async t => {
@@ -55,8 +57,8 @@ t.test('a key of web pages is refused without their origin, which the page can r
     headers: {
       'access-control-allow-origin': origin,
       'access-control-expose-headers': /x-ratelimit-remaining/,
-      'x-ratelimit-remaining': '97',
-      ratelimit: '"daily";r=97;t=43200',
+      'x-ratelimit-remaining': '98',
+      ratelimit: '"daily";r=98;t=43200',
       'cache-control': 'no-store',
     },
     body: {
@@ -83,7 +85,7 @@ t.test('a key of web pages is refused without their origin, which the page can r
     { status: 204 },
   )
   const { usedToday } = await gateway.administration.showKey(id)
-  t.equal(usedToday, 8, 'a refusal takes a unit, as a 404 does')
+  t.equal(usedToday, 3, 'a refusal takes no unit, and a 404 does')
   t.equal(await gateway.metric('abohawa_admissions_total{decision="origin-not-allowed"}'), 5)
   t.equal(
     await gateway.metric('http_server_request_duration_seconds_count{endpoint="weather",status="403"}'),
@@ -156,10 +158,34 @@ t.test('a key of endpoints reaches these, and a change takes effect at once on w
   await until('the key is revoked', async () => (await statusOf('/forecast/district/3026')) === 401)
 })
 
-t.test('a used-up quota is 429 whatever the key is bound to', async t => {
+t.test('a used-up quota is 429 where the key may be used, and elsewhere the reason is said', async t => {
   const { gateway, keyWith, get } = await start(t)
   const { id, key } = await keyWith({ restrictions: { endpoints: ['forecast'] } })
   await gateway.administration.setKey(id, { limit: 1 })
-  t.equal((await get(key, {})).status, 403)
-  t.equal((await get(key, {})).status, 429)
+  const statuses = []
+  for (const given of ['/forecast/district/3026', '/forecast/district/3026', path])
+    statuses.push((await get(key, {}, given)).status)
+  t.strictSame(statuses, [200, 429, 403])
+})
+
+t.test('who holds a leaked key empties its day from nowhere, and takes of its rate', async t => {
+  const { gateway, keyWith, get } = await start(t)
+  const from = '203.0.113.7'
+  const { id, key } = await keyWith({
+    restrictions: { origins: [page], addresses: [from] },
+    rates: { perSecond: null, burst: null, perMinute: 3 },
+  })
+  t.match(await get(key, { origin: page }), { status: 403, body: { code: 'key_address_not_allowed' } })
+  t.match(await get(key, { 'x-forwarded-for': from }), { status: 403 })
+  // What Node's parser refuses has been looked at for its key.
+  const invalid = `GET /api/v1/weather/district/ঢাকা HTTP/1.1\r\nHost: a\r\nx-forwarded-proto: https\r\nx-api-key: ${key}\r\n\r\n`
+  t.match(await sendRaw(gateway.apiUrl, invalid), { status: 403, body: { code: 'key_origin_not_allowed' } })
+  t.match(await get(key, { origin: page, 'x-forwarded-for': from }), {
+    status: 429,
+    headers: { 'x-ratelimit-remaining': '100' },
+    body: { code: 'rate_limited' },
+  })
+  t.equal((await gateway.administration.showKey(id)).usedToday, 0)
+  t.equal(await gateway.metric('abohawa_admissions_total{decision="address-not-allowed"}'), 1)
+  t.equal(await gateway.metric('abohawa_admissions_total{decision="origin-not-allowed"}'), 2)
 })

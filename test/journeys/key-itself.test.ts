@@ -3,6 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { openStore } from '../../src/stores/open-store.ts'
+import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -17,21 +18,25 @@ const dayMs = 86_400_000
 const start = async (t: Test, env: Record<string, string> = {}) => {
   const clock = manualClock('2026-11-21T06:00:00Z')
   const reads: (readonly string[])[] = []
+  const state = { isAway: false }
+  const orAway = <Value>(run: () => Promise<Value>): Promise<Value> =>
+    state.isAway ? Promise.reject(new StoreError('away')) : run()
   const open: typeof openStore = async (...given) => {
     const store = await openStore(...given)
     return {
       ...store,
       usedOn: (keyId, days) => {
         reads.push(days)
-        return store.usedOn(keyId, days)
+        return orAway(() => store.usedOn(keyId, days))
       },
+      commit: batch => orAway(() => store.commit(batch)),
     }
   }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env, open })
   const { starter: key = '' } = gateway.keys
   const { starter: id = '' } = gateway.keyIds
   const ask = (given = key, headers = {}) => gateway.get('/key', { key: given, headers })
-  return { gateway, clock, reads, key, id, ask }
+  return { gateway, clock, reads, key, id, ask, state }
 }
 
 t.test('a key reads what it is and what it used, which costs it nothing', async t => {
@@ -47,7 +52,14 @@ t.test('a key reads what it is and what it used, which costs it nothing', async 
   const { days, ...others } = body
   t.strictSame(others, {
     id,
-    ...{ tier: 'starter', limit: 1_000, used: 3, remaining: 997, reset_at: '2026-11-21T18:00:00.000Z' },
+    ...{
+      tier: 'starter',
+      limit: 1_000,
+      used: 3,
+      remaining: 997,
+      reason: null,
+      reset_at: '2026-11-21T18:00:00.000Z',
+    },
     rates: { per_second: null, burst: null, per_minute: 600 },
     restrictions: { origins: null, addresses: null, endpoints: ['locations'] },
     created_at: '2026-11-21T06:00:00.000Z',
@@ -114,7 +126,7 @@ t.test(
     t.match((await ask()).body, { used: 4 }, 'what is no question counts')
     await gateway.administration.setKey(id, { limit: 2, restrictions: { endpoints: ['forecast'] } })
     await until('the limit is in force', async () => (await ask()).body.limit === 2)
-    t.equal((await gateway.get(list, { key })).status, 429)
+    t.equal((await gateway.get('/forecast/district/3026', { key })).status, 429)
     t.match(await ask(), { status: 200, body: { limit: 2, used: 4, remaining: 0, days: [{ used: 4 }] } })
     await gateway.administration.setKey(id, { restrictions: { addresses: ['192.0.2.1'], endpoints: null } })
     await until('it is asked from elsewhere', async () => (await ask()).status === 403)
@@ -182,3 +194,34 @@ t.test('gateways of a fleet say the same of a key, exactly', async t => {
       t.match(await ask(each), { used: i, remaining: 10_000 - i, days: [{ used: i }] }, `${i} requests`)
   }
 })
+
+t.test(
+  'while the store is away the counts of a key are null, with the reason, and never those of an allowance',
+  async t => {
+    const { gateway, clock, key, ask, state } = await start(t)
+    for (let i = 0; i < 5; i++) await gateway.get(list, { key })
+    const exact = await ask()
+    t.match(exact.body, { used: 5, remaining: 995, reason: null, days: [{ used: 5 }] })
+    state.isAway = true
+    await gateway.get(list, { key })
+    const unknown = {
+      used: null,
+      remaining: null,
+      reason: 'store_unavailable',
+      days: [{ used: null }, { used: null }],
+    }
+    t.match(
+      await ask(),
+      { status: 200, body: { ...unknown, limit: 1_000 } },
+      'former days were read a moment ago',
+    )
+    clock.advance(61_000)
+    t.match(await ask(), { status: 200, body: unknown })
+    state.isAway = false
+    await until('all is counted', async () => {
+      clock.advance(1_000)
+      return (await ask()).body.reason === null
+    })
+    t.match(await ask(), { body: { days: [{ used: (await ask()).body.used }] } })
+  },
+)

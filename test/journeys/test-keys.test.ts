@@ -304,3 +304,20 @@ t.test('two gateways on one Redis count a test key together, and answer it alike
     ['999', '998'],
   )
 })
+
+t.test('requests of test keys are in no metric of admission', async t => {
+  const { get, live, metric, administration } = await setUp(t)
+  const terms = { rates: { perSecond: null, burst: null, perMinute: 1 } }
+  const { key, id } = await administration.createKey('Tests', 'test_key')
+  await administration.setKey(id, { ...terms, restrictions: { endpoints: ['locations'] } })
+  const small = await administration.createKey('Tests', 'test_key', { limit: 1 })
+  const statuses = [(await get(list)).status]
+  for (const given of [key, key, small.key, small.key])
+    statuses.push((await live(place, { key: given })).status)
+  t.strictSame(statuses, [200, 403, 429, 200, 429])
+  for (const decision of ['allowed', 'rate_limited', 'exhausted', 'endpoint-not-allowed'])
+    t.notOk(await metric(`abohawa_admissions_total{decision="${decision}"}`), decision)
+  t.notOk(await metric('abohawa_rate_limited_total{policy="minute"}'))
+  for (const percent of [80, 100])
+    t.notOk(await metric(`abohawa_keys_near_limit_total{percent="${percent}"}`))
+})

@@ -318,7 +318,40 @@ t.test('with quota.notModifiedCost a 304 gives back its part, of a list that of 
   t.equal((await get('/weather/district/3026', one)).headers['x-ratelimit-remaining'], '7')
   await get('/locations/division/30', { key })
   for (let i = 0; i < 6; i++) await get('/locations/division/30', { key })
-  t.equal((await get('/weather/district/3026', one)).status, 429, 'an exhausted key is refused all the same')
+  const free = await get('/weather/district/3026', one)
+  t.match([free.status, free.headers['x-ratelimit-remaining']], [304, '0'], 'an exhausted key too')
+  t.equal(free.headers['x-ratelimit-cost'], undefined)
+  t.equal((await get('/weather/district/3026', { key })).status, 429, 'but not for what has changed')
+})
+
+t.test('what costs nothing takes no unit meanwhile, and is not refused for want of units', async t => {
+  const { gateway, get, provider } = await setUp(t, { ABOHAWA_QUOTA__NOT_MODIFIED_COST: '0' })
+  const key = gateway.keys.ten ?? ''
+  const list = `/weather?places=${two}`
+  const tagOf = async (path: string) => (await get(path)).headers.etag ?? ''
+  const [ofPlace, ofList] = [await tagOf('/weather/district/3026'), await tagOf(list)]
+  const ask = async (path: string, etag: string, more = {}) => {
+    const { status, headers } = await get(path, { key, headers: { 'if-none-match': etag, ...more } })
+    return [status, headers['x-ratelimit-remaining'], headers['x-ratelimit-cost']]
+  }
+  for (let i = 0; i < 9; i++) await get('/locations/division/30', { key })
+  const all = await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      i === 10 ? ask('/weather/district/3026', '"old"') : ask('/weather/district/3026', ofPlace),
+    ),
+  )
+  const statuses = all.map(([status]) => status)
+  t.strictSame([statuses[10], statuses.filter(status => status === 304).length], [200, 19])
+  t.strictSame(await ask(list, ofList), [304, '0', '0'])
+  t.strictSame(await ask(list, '"old"'), [429, '0', '2'])
+  const before = (await provider.steer({})).requests.length
+  t.strictSame(
+    await ask('/weather/coords/22.05/92.05', '*'),
+    [429, '0', undefined],
+    'memory has no weather there',
+  )
+  t.equal((await provider.steer({})).requests.length, before, 'and none is loaded for it')
+  t.strictSame(await ask('/weather/district/999999', '*'), [429, '0', undefined])
 })
 
 t.test('what a gateway gives back another one has at once, and a stop loses none of it', async t => {

@@ -22,6 +22,7 @@ t.test('what is given is set, what is absent stays, and what is null is lifted',
     [{ rates: { perMinute: 100 } }, { rates: { ...rates, perMinute: 100 } }, former],
     [{ rates: { burst: null } }, { rates: { ...rates, burst: null } }, former],
     [{ rates: { perSecond: null, burst: null } }, { rates: null }, former],
+    [{ rates: { perSecond: null } }, { rates: null }, former],
     [{ rates: { perMinute: 7 } }, { rates: { perSecond: null, burst: null, perMinute: 7 } }],
   ]
   for (const [given, after, before] of cases)

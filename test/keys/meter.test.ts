@@ -4,8 +4,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { KnownUsage, LostUnits } from '../../src/keys/meter.ts'
-import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/keys/outage.ts'
+import { createPartition, type KnownUsage, type LostUnits } from '../../src/keys/meter.ts'
+import { allowanceOf, type Count, type QuotaDecision, reconcileForMs } from '../../src/keys/outage.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -831,3 +831,74 @@ for (const isBack of [true, false])
     // Of 2,000 a turn takes some ms.
     t.ok(walks.maxInOneTurn <= 2_100, `${walks.maxInOneTurn} in one turn`)
   })
+
+t.test('late requests over midnight make no later one look its count up', async t => {
+  const clock = manualClock('2026-11-21T17:59:59.999Z')
+  const meter = meterOn(storeInMemory(t, clock), clock)
+  const client = { keyId: 'key_1', limit: 90, count: undefined as object | undefined }
+  const late = clock.now()
+  const request = (at: number) => consume(meter, client as Parameters<typeof consume>[1], at)
+  await request(late)
+  clock.advance(1)
+  for (const at of [late + 1, late, late + 1, late]) await request(at)
+  await request(late + 1)
+  const { count } = client
+  let looked = 0
+  Object.defineProperty(client, 'keyId', { get: () => ++looked && 'key_1' })
+  await request(late + 1)
+  t.strictSame([looked, client.count === count], [0, true])
+})
+
+t.test('the counts of test keys come near no limit', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const near: string[] = []
+  const observer = { nearLimit: ({ keyId }: { keyId: string }) => near.push(keyId) }
+  const meter = meterOn(storeInMemory(t, clock), clock, { observer })
+  for (const isTest of [true, false]) {
+    const client = { keyId: isTest ? 'of_tests' : 'other', limit: 1, isTest }
+    await consume(meter, client, clock.now())
+  }
+  t.strictSame([...new Set(near)], ['other'])
+})
+
+t.test('a loss visits no count in its turn, however many wait to be read since the loss before', async t => {
+  let visited = 0
+  const forEver = Number.POSITIVE_INFINITY
+  const window = { name: '2026-11-21', startsAt: 0, endsAt: forEver, keepUntil: forEver }
+  const counts = Array.from(
+    { length: 5_000 },
+    (_, i): Count => ({
+      ...{ keyId: `key_${i}`, window, limit: 900, step: 16, admitted: 0, confirmed: 0 },
+      ...{ lastKnown: undefined, knownSince: 0 },
+    }),
+  )
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const partition = createPartition({
+    instance: 'one',
+    store: {
+      commit: async ({ entries }) => entries.map(() => ({ granted: 0, before: 0, used: 0 })),
+      usedOn: async () => [0],
+      usageMessagesArrive: () => true,
+      time: async () => 0,
+    },
+    whenStoreIsDown: 'share',
+    instances: () => 2,
+    latestStart: () => 0,
+    counts: function* () {
+      for (const count of counts) {
+        visited += 1
+        yield count
+      }
+    },
+    clock,
+    observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
+  })
+  partition.onMessagesLost()
+  await partition.probe()
+  clock.advance(reconcileForMs + 1)
+  await partition.probe()
+  t.equal(partition.state(), 'counting')
+  visited = 0
+  partition.onMessagesLost()
+  t.equal(visited, 0)
+})

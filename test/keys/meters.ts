@@ -46,7 +46,7 @@ export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given =
 /** Takes units, one unless told otherwise. @throws StoreError as `take` does */
 export const consume = (
   meter: Pick<Meter, 'take'>,
-  client: { readonly keyId: string; readonly limit: number },
+  client: { readonly keyId: string; readonly limit: number; readonly isTest?: boolean },
   arrivedAt: number,
   units = 1,
 ): Promise<QuotaDecision> => promised(waiter => meter.take(client, arrivedAt, units, waiter))
@@ -108,7 +108,7 @@ export const oneCount = (
   const count: Count = {
     keyId: 'key_1',
     window: { name: day, startsAt: 0, endsAt: forEver, keepUntil: forEver },
-    ...{ limit: 1_000, step: 16, admitted: 0, confirmed: 0, lastKnown: undefined },
+    ...{ limit: 1_000, step: 16, admitted: 0, confirmed: 0, lastKnown: undefined, knownSince: 0 },
   }
   const partition = createPartition(
     {

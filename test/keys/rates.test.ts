@@ -6,14 +6,16 @@ import { rateFigures } from '../../src/api/rate-lines.ts'
 import { createRates, type RateRefusal, type RatesParts } from '../../src/keys/rates.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type RateLimits, StoreError } from '../../src/stores/store.ts'
-import type { TokenRequest, TokenStore } from '../../src/stores/token-bucket.ts'
+import type { TokenRequest } from '../../src/stores/token-bucket.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const limits = (given: Partial<RateLimits>): RateLimits => ({
   ...{ perSecond: null, burst: null, perMinute: null },
   ...given,
 })
-const nowhere: TokenStore = { takeTokens: () => Promise.reject(new Error('nobody asks the store')) }
+type Store = RatesParts['store']
+const partitionOf = (keyId: string) => (keyId === 'key_of_another' ? 1 : 0)
+const nowhere: Store = { partitionOf, takeTokens: () => Promise.reject(new Error('nobody asks the store')) }
 
 /** One gateway, whose clock and performance.now() are moved by hand. */
 const gateway = (t: Test, given: Partial<RatesParts> = {}, clock = manualClock()) => {
@@ -134,7 +136,8 @@ const fleet = (t: Test, size: number) => {
   t.teardown(() => store.close())
   const requests: TokenRequest[] = []
   const state = { isAway: false, isBroken: false }
-  const counted: TokenStore = {
+  const counted: Store = {
+    partitionOf,
     takeTokens: request => {
       requests.push(request)
       return state.isBroken ? Promise.reject(new StoreError('away')) : store.takeTokens(request)
@@ -194,7 +197,8 @@ t.test('tokens that go back to the store with a step are used by nobody while it
   const buckets = openEmbeddedStore(':memory:', clock)
   t.teardown(() => buckets.close())
   let steps: (() => void)[] = []
-  const store: TokenStore = {
+  const store: Store = {
+    partitionOf,
     takeTokens: async request => {
       const grant = await buckets.takeTokens(request)
       await new Promise<void>(resolve => {
@@ -282,4 +286,22 @@ t.test('where a limit has less than one for each, an instance alone still admits
   t.equal(await one.admitted(client, 5), 0)
   clock.advance(1)
   t.equal(await one.admitted(client, 5), 1, 'its part of 2 a second for 4 is one in two')
+})
+
+t.test('a partition of the store that fails is away for its own keys only', async t => {
+  const asked: string[] = []
+  const store: Store = {
+    partitionOf,
+    takeTokens: async ({ keyId, wanted }) => {
+      asked.push(keyId)
+      if (keyId === 'key_1') throw new StoreError('away')
+      return { granted: wanted, left: [5] }
+    },
+  }
+  const { clientOf, admitted } = gateway(t, { store, isAlone: () => false, instances: () => 2 })
+  const own = limits({ perSecond: 10 })
+  await admitted(clientOf(own), 1)
+  await admitted(clientOf(own, 'key_of_another'), 1)
+  await admitted(clientOf(own), 1)
+  t.strictSame(asked, ['key_1', 'key_of_another'])
 })

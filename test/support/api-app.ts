@@ -75,6 +75,7 @@ export const startApp = async (
         now: clock.now,
         resetAfter: calendar.nextMidnight,
         giveBack: () => 0,
+        isExact: () => true,
         take: (_client, _at, units, waiter) => {
           const allowed = left >= units
           if (allowed) left -= units
@@ -90,6 +91,7 @@ export const startApp = async (
           return timelines.read(subject)
         },
       },
+      inMemory: () => undefined,
       calendar,
       hourlyHours: 144,
       catalogue,

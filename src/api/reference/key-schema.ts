@@ -21,8 +21,23 @@ export const keySchema = component(
     ),
     tier: field(z.string(), 'The plan of the key.', 'কী-র প্ল্যান।'),
     limit: field(z.int().min(1), 'The daily quota.', 'দৈনিক কোটা।', 'requests'),
-    used: field(z.int().min(0), 'Units used today.', 'আজ ব্যবহৃত একক।', 'requests'),
-    remaining: field(z.int().min(0), 'Units left today.', 'আজ বাকি একক।', 'requests'),
+    used: field(
+      z.int().min(0).nullable(),
+      'Units used today; null while they are not known.',
+      'আজ ব্যবহৃত একক; জানা না গেলে null।',
+      'requests',
+    ),
+    remaining: field(
+      z.int().min(0).nullable(),
+      'Units left today; null while they are not known.',
+      'আজ বাকি একক; জানা না গেলে null।',
+      'requests',
+    ),
+    reason: field(
+      z.string().nullable(),
+      'Why the counts are null: `store_unavailable` while the gateway does not reach their store. Null where they are exact.',
+      'গণনা কেন null: গেটওয়ে তার ভান্ডারে পৌঁছাতে না পারলে `store_unavailable`। গণনা সঠিক হলে null।',
+    ),
     reset_at: field(instant, 'The next local midnight, in UTC.', 'পরবর্তী স্থানীয় মধ্যরাত, UTC-তে।', 'iso8601'),
     rates: field(
       z
@@ -58,7 +73,12 @@ export const keySchema = component(
         .array(
           z.strictObject({
             day: field(z.string().regex(/^\d{4}-\d\d-\d\d$/), 'A local day.', 'একটি স্থানীয় দিন।'),
-            used: field(z.int().min(0), 'Units used on it.', 'সেদিন ব্যবহৃত একক।', 'requests'),
+            used: field(
+              z.int().min(0).nullable(),
+              'Units used on it; null while they are not known.',
+              'সেদিন ব্যবহৃত একক; জানা না গেলে null।',
+              'requests',
+            ),
           }),
         )
         .length(30),
