@@ -7,6 +7,11 @@ export const clockToleranceMs = 300_000
 export type Clock = {
   now(): number
   /**
+   * Ms from any beginning, which nobody can set; it may stand still while the machine is suspended. Absent where the clock is
+   * moved by hand.
+   */
+  readonly elapsed?: () => number
+  /**
    * Timers that follow this clock. Absent where it advances as the machine's does; present where it is moved, as in a
    * rehearsal, so that periodic work keeps its place in the day. Timeouts of sockets and of the store never follow it.
    */
@@ -21,7 +26,7 @@ export type Timers = {
   after(ms: number, work: () => unknown): () => void
 }
 
-export const systemClock: Clock = { now: () => Date.now() }
+export const systemClock: Clock = { now: () => Date.now(), elapsed: () => performance.now() }
 
 /**
  * Whether an instant is still to come that was set at most so long before. A clock that was set back since would otherwise
@@ -31,12 +36,6 @@ export const isStillToCome = (clock: Clock, instant: number, longestMs: number):
   const left = instant - clock.now()
   return left > 0 && left <= longestMs
 }
-
-/** A clock that is ahead of another one by an offset, which may change. */
-export const clockAhead = (clock: Clock, offset: { readonly ms: number }): Clock => ({
-  ...clock,
-  now: () => clock.now() + offset.ms,
-})
 
 /** Runs periodic work by a clock; it keeps no process alive. Returns the function that ends it. */
 export const every = ({ timers }: Clock, ms: number, work: () => unknown): (() => void) => {

@@ -3,8 +3,8 @@
 // measures its clock on timers.
 
 import { createCalendar } from '../common/calendar.ts'
-import { type Clock, clockAhead } from '../common/clock.ts'
-import type { Store, UsageStore } from '../stores/store.ts'
+import type { Clock } from '../common/clock.ts'
+import type { Store } from '../stores/store.ts'
 import { createMeter, type Meter, type MeterObserver, type MeterParts, type Quota } from './meter.ts'
 import { createRates, type Rates } from './rates.ts'
 import { localDays } from './window.ts'
@@ -75,7 +75,8 @@ export const openMetering = (
     start: async () => {
       const probe = (): void => {
         void meter.probe()
-        // A store that was away or slow at the start must not leave the day to this machine's clock for half a minute.
+        // A store that was away or slow at the start must not leave the day to this machine's clock for half a minute. After a
+        // suspension the store's clock is ahead of what is known here.
         if (!storeClock.isMeasured()) void storeClock.measure()
       }
       timers.push(setInterval(probe, probeEveryMs).unref())
@@ -90,11 +91,11 @@ export const openMetering = (
   }
 }
 
-/** This machine's clock plus the measured offset of the store's. */
+/** The store's clock, by its last measurement. */
 type StoreClock = Clock & {
-  /** Measures the offset again; keeps the former one when the store does not answer. */
+  /** Measures the store's clock again; keeps the previous measurement when the store does not answer. */
   measure(): Promise<void>
-  /** Whether it was ever measured; until then this machine's clock is all there is. */
+  /** False until the first measurement, and after this machine's clock was set or the machine was suspended. */
   isMeasured(): boolean
   /** The store's clock minus this machine's, in ms. */
   offsetMs(): number
@@ -102,22 +103,41 @@ type StoreClock = Clock & {
 
 // With a slower reply, the instant at which the store read its clock is too uncertain.
 const slowestReplyMs = 250
+// Corrections of a clock that runs too fast or too slow are smaller.
+const smallestStepMs = 1_000
 
-export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {
-  const offset = { ms: 0 }
+/**
+ * Until the first measurement it is this machine's clock. Then `elapsed` carries it on, so that setting this machine's clock moves
+ * no request to another day. An embedded store's clock is this machine's.
+ */
+export const createStoreClock = (store: Pick<Store, 'kind' | 'time'>, clock: Clock): StoreClock => {
+  const elapsed = (store.kind === 'redis' && clock.elapsed) || clock.now
+  let source = clock.now
+  /** This machine's clock minus the source, and the store's clock minus this machine's, both at the last measurement. */
+  let sourceMs = 0
+  let offsetMs = 0
   let isMeasured = false
+  const stepMs = (): number => {
+    const ms = clock.now() - source() - sourceMs
+    return Math.abs(ms) > smallestStepMs ? ms : 0
+  }
   return {
-    ...clockAhead(clock, offset),
-    offsetMs: () => offset.ms,
-    isMeasured: () => isMeasured,
+    ...(clock.timers && { timers: clock.timers }),
+    now: () => Math.round(source() + sourceMs + offsetMs),
+    offsetMs: () => Math.round(offsetMs - stepMs()),
+    isMeasured: () => isMeasured && stepMs() === 0,
     measure: async () => {
-      const sentAt = clock.now()
+      const sent = { wall: clock.now(), elapsed: elapsed() }
       const storeTime = await store.time().catch(() => undefined)
-      const receivedAt = clock.now()
-      if (storeTime === undefined || receivedAt - sentAt > slowestReplyMs) return
+      const received = { wall: clock.now(), elapsed: elapsed() }
+      const tookMs = Math.max(received.wall - sent.wall, received.elapsed - sent.elapsed)
+      if (storeTime === undefined || tookMs > slowestReplyMs) return
+      source = elapsed
+      sourceMs = received.wall - received.elapsed
+      const sentAt = sent.elapsed + sourceMs
       // Between the two instants: the clocks may well agree.
-      const agrees = storeTime >= sentAt - 1 && storeTime <= receivedAt + 1
-      offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
+      const agrees = storeTime >= sentAt - 1 && storeTime <= received.wall + 1
+      offsetMs = agrees ? 0 : Math.round(storeTime - (sentAt + received.wall) / 2)
       isMeasured = true
     },
   }

@@ -91,3 +91,25 @@ t.test('gateways with other clocks keep to a limit without Redis', { skip }, asy
   t.ok(admitted <= limit, `${admitted} of ${limit}`)
   t.ok(admitted > limit * 0.8, `${admitted}: a third of what was left for each`)
 })
+
+t.test("setting a gateway's clock gives a used-up key no second limit", { skip }, async t => {
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const provider = await startProvider(t)
+  const clock = { ...manualClock(Date.now()), elapsed: () => performance.now() }
+  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__TIERS__FREE: '2' }
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const key = gateway.keys.free ?? ''
+  const send = () => gateway.get('/locations?type=division&limit=1', { key })
+  for (const status of [200, 200, 429]) t.equal((await send()).status, status)
+  const { 'x-ratelimit-reset': reset } = (await send()).headers
+  for (const days of [1, 1, -5]) {
+    clock.advance(days * 86_400_000)
+    const answer = await send()
+    t.equal(answer.status, 429, `${days} days`)
+    t.equal(answer.headers['x-ratelimit-reset'], reset)
+  }
+  const raw = new Redis(redis.url)
+  t.teardown(() => raw.quit())
+  t.equal((await raw.keys('*quota:{*')).length, 1, 'the counts of one day')
+})

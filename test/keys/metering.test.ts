@@ -5,28 +5,33 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createFleetSize, createStoreClock } from '../../src/keys/metering.ts'
 import { allowanceOf, stepOf } from '../../src/keys/outage.ts'
-import { StoreError } from '../../src/stores/store.ts'
+import { type Store, StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 /** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */
-const clockOfStore = (aheadMs: number, wayMs: number) => {
-  const clock = manualClock()
+const clockOfStore = (aheadMs: number, wayMs: number, kind: Store['kind'] = 'redis') => {
+  const elapsed = manualClock(0)
+  const clock = { ...manualClock(), elapsed: elapsed.now }
   const state = { aheadMs, wayMs, away: false }
   const time = async () => {
     if (state.away) throw new StoreError('away')
-    clock.advance(state.wayMs)
+    pass(state.wayMs)
     const time = clock.now() + state.aheadMs
-    clock.advance(state.wayMs)
+    pass(state.wayMs)
     return time
   }
-  const storeClock = createStoreClock({ time }, clock)
+  const pass = (ms: number) => {
+    clock.advance(ms)
+    elapsed.advance(ms)
+  }
+  const storeClock = createStoreClock({ kind, time }, clock)
   /** Measures it when the store has changed. @returns the offset afterwards */
   const measure = async (change: Partial<typeof state> = {}) => {
     Object.assign(state, change)
     await storeClock.measure()
     return storeClock.offsetMs()
   }
-  return { clock, storeClock, measure }
+  return { clock, pass, storeClock, measure }
 }
 
 for (const [aheadMs, wayMs] of [
@@ -35,10 +40,11 @@ for (const [aheadMs, wayMs] of [
   [300, 125],
 ] as const)
   t.test(`the clock follows a store that is ${aheadMs} ms ahead and ${wayMs} ms away`, async t => {
-    const { clock, storeClock, measure } = clockOfStore(aheadMs, wayMs)
+    const { clock, pass, storeClock, measure } = clockOfStore(aheadMs, wayMs)
+    clock.advance(3_600_000)
     t.equal(storeClock.now(), clock.now(), 'the same before the first measurement')
     t.equal(await measure(), aheadMs)
-    clock.advance(1_234)
+    pass(1_234)
     t.equal(storeClock.now(), clock.now() + aheadMs)
   })
 
@@ -58,6 +64,43 @@ t.test('a slow reply, or none, measures nothing and keeps the former offset', as
   t.equal(await measure({ away: true }), 5_000)
   t.ok(storeClock.isMeasured(), 'it stays so')
   t.equal(await measure({ away: false, wayMs: 125 }), 9_000)
+})
+
+t.test("the store's clock goes on when this machine's clock is set, and is measured again", async t => {
+  for (const stepMs of [86_400_000, -86_400_000]) {
+    const { clock, pass, storeClock, measure } = clockOfStore(5_000, 0)
+    await measure()
+    const before = storeClock.now()
+    clock.advance(stepMs)
+    pass(10)
+    t.equal(storeClock.now(), before + 10)
+    t.equal(
+      storeClock.offsetMs(),
+      5_000 - stepMs,
+      'how far this machine is off is known without a measurement',
+    )
+    t.notOk(storeClock.isMeasured())
+    t.equal(await measure({ aheadMs: 5_000 - stepMs }), 5_000 - stepMs)
+    t.ok(storeClock.isMeasured())
+    t.equal(storeClock.now(), before + 10)
+  }
+})
+
+t.test('after a suspension of the machine the store decides', async t => {
+  const { clock, storeClock, measure } = clockOfStore(5_000, 0)
+  await measure()
+  clock.advance(3_600_000)
+  t.notOk(storeClock.isMeasured())
+  await measure()
+  t.equal(storeClock.now(), clock.now() + 5_000)
+})
+
+t.test('the clock of an embedded store is the one of this machine, also when that is set', async t => {
+  const { clock, storeClock, measure } = clockOfStore(0, 0, 'embedded')
+  await measure()
+  clock.advance(86_400_000)
+  t.equal(storeClock.now(), clock.now())
+  t.ok(storeClock.isMeasured())
 })
 
 /** The size of a fleet after heartbeats, each so many ms after the one before it. */
