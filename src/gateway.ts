@@ -12,6 +12,7 @@ import { catalogueFile } from './catalogue/snapshot-reader.ts'
 import { createCalendar } from './common/calendar.ts'
 import type { Clock } from './common/clock.ts'
 import { InputError, messageOf } from './common/errors.ts'
+import { type Place, unusablePlace } from './common/listening.ts'
 import { filesNamedIn, type LoadedConfig } from './config/load.ts'
 import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
@@ -351,22 +352,19 @@ export const startGateway = async (
   }
 }
 
-type Place = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
-type Listener = { readonly server: Server; listen(at: Required<Place>): Promise<unknown> }
+type ListenAt = Place & { readonly reusePort?: boolean }
+type Listener = { readonly server: Server; listen(at: Required<ListenAt>): Promise<unknown> }
 
 /** The address of a listener, such as `http://127.0.0.1:8080`. @throws InputError when it can't be listened there */
 const openListener = async (
   { server, listen }: Listener,
   section: 'server' | 'ops' | 'health',
-  { host, port, reusePort = false }: Place,
+  { host, port, reusePort = false }: ListenAt,
 ): Promise<string> => {
   try {
     await listen({ host, port, reusePort })
   } catch (cause) {
-    throw new InputError(
-      `${section}.host and ${section}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,
-      { cause },
-    )
+    throw unusablePlace(section, { host, port }, cause)
   }
   const bound = server.address()
   if (bound === null || typeof bound === 'string') throw new Error('a listener has no port')

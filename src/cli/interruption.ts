@@ -3,7 +3,7 @@
 // comes so soon that it is the same one. Imports nothing, so that `main.ts` can hold signals before anything else is loaded.
 
 // A terminal sends Ctrl-C to all processes of a job, and those that started this one, such as npm, hand it on too.
-const sameWithinMs = 1_000
+export const sameWithinMs = 1_000
 
 const held = new Set<NodeJS.Signals>()
 const hold = (signal: NodeJS.Signals): void => void held.add(signal)

@@ -38,6 +38,9 @@ export const numberIn =
     throw new InvalidArgumentError(`Allowed: ${allowed ?? words}.`)
   }
 
+/** How many gateways share a port. */
+export const processesIn = numberIn(1, 256)
+
 /** `0.1` or `10%`; not a number for what is neither. */
 export const shareOf = (given: string): number => {
   const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []

@@ -2,9 +2,20 @@
 // open descriptor. O_NONBLOCK keeps a pipe in their place from being waited for. The one other source is a pipe that the shell
 // hands over, such as `<(command)`, which is read once.
 
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 
+const { W_OK, X_OK } = constants
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
 const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY
 
@@ -174,7 +185,18 @@ const textOf = (bytes: Buffer): string => {
  * point it at another file of this process.
  */
 export const openToAppend = (path: string, mode: number): number =>
-  openRegular(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode)
+  openRegular(path, appending | O_CREAT, mode)
+const appending = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+
+/** Throws where `openToAppend` would, and creates nothing. */
+export const requireAppendable = (path: string): void => {
+  try {
+    closeSync(openRegular(path, appending))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    accessSync(`${dirname(resolve(path))}/.`, W_OK | X_OK)
+  }
+}
 
 /** A file to be read and overwritten in place, created where it is missing. @throws FileError, or the system's error */
 export const openToUpdate = (path: string, mode: number): number =>

@@ -6,7 +6,7 @@ import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { catalogueFile, readSnapshot } from '../catalogue/snapshot-reader.ts'
 import { InputError, messageOf } from '../common/errors.ts'
-import { requireFileOrFree } from '../common/regular-file.ts'
+import { requireAppendable, requireFileOrFree } from '../common/regular-file.ts'
 import { tlsOf } from '../stores/redis/place.ts'
 import { printPlace } from './faults.ts'
 import type { ConfigFault, LoadedConfig } from './load.ts'
@@ -23,6 +23,7 @@ const checks: readonly FileCheck[] = [
   ['server.tls.ticketKey', ({ server }) => ticketKeyOf(server.tls)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
+  ['log.file', ({ log }) => checkLogFile(log.file)],
   [
     'catalogue.path',
     ({ catalogue: { path } }) =>
@@ -68,5 +69,15 @@ export const checkStoreFile = async (path: string): Promise<void> => {
     if (existsSync(file)) await access(file, R_OK | W_OK)
   } catch (cause) {
     throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** Whether the file of the log can be written, or made. @throws InputError when not */
+export const checkLogFile = (path: string | null): void => {
+  if (path === null) return
+  try {
+    requireAppendable(path)
+  } catch (cause) {
+    throw new InputError(`log.file is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
   }
 }

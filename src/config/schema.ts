@@ -36,8 +36,8 @@ const server = section`The API that consumers call.`({
     TCP port of the API, 0 to 65535; 0 takes any free port and reports it in the log.`,
   reusePort: setting(flag(), false)`
     Whether other gateways on this machine may listen on the port too. The kernel shares connections out among them;
-    each needs an ops.port (and health.port) of its own, and all of them one store. serve --processes sets all of that.
-    Linux and FreeBSD have it.`,
+    each needs an ops.port (and health.port) of its own, and all of them one store. serve --processes sets all of that,
+    and refuses a port that others listen on unless this is true. Linux and FreeBSD have it.`,
   tls: section`
     Certificate for HTTPS straight from the gateway. Set both files or neither; neither means that a proxy does it.`(
     {

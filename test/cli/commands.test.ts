@@ -145,7 +145,7 @@ t.test('config check takes files, and looks at what they name unless told otherw
   const folder = t.testdir({
     'gateway.yaml':
       'server:\n  tls: { cert: nowhere.crt, key: nowhere.key }\ncatalogue:\n  path: nowhere.json\n',
-    'later.yaml': 'store:\n  path: /dev/null/a.db\n',
+    'later.yaml': 'store:\n  path: /dev/null/a.db\nlog:\n  file: nowhere/a.log\n',
   })
   const files = [join(folder, 'gateway.yaml'), join(folder, 'later.yaml')]
   t.match(await runCommand(['config', 'check', '--no-files', ...files]), { code: 0 })
@@ -157,9 +157,15 @@ t.test('config check takes files, and looks at what they name unless told otherw
   t.match(faults, [
     { file: files[0], line: 2, column: 16, path: 'server.tls.cert', sentence: cert },
     { file: files[1], line: 2, path: 'store.path', sentence: store },
+    {
+      file: files[1],
+      line: 4,
+      path: 'log.file',
+      sentence: /is nowhere\/a\.log, which can't be written: ENOENT/,
+    },
     { file: files[0], line: 4, path: 'catalogue.path', sentence: /catalogue\.path: .*nowhere\.json/ },
   ])
-  t.equal(stderr.split('\n').length, 4, 'a line for each')
+  t.equal(stderr.split('\n').length, 5, 'a line for each')
 })
 
 t.test('config print --changed says what differs from the defaults, and where that was given', async t => {

@@ -69,6 +69,33 @@ t.test('beside a serving gateway its ports are well, and the point is charged to
   t.match(before.get('provider'), { status: 'ok', detail: /10000 of 10000 left this day/ })
   t.match(before.get('proxies'), { status: 'warn', detail: /accepted over plain HTTP/ })
   t.match((await doctor()).get('provider'), { status: 'ok', detail: /9997 of 10000 left this day/ })
+
+  const port = env.ABOHAWA_SERVER__PORT ?? ''
+  const other = await setUp(t, { ABOHAWA_SERVER__PORT: port })
+  t.match((await other.doctor('--no-spend')).get('ports'), {
+    status: 'fail',
+    detail: /^server\.port \S+ is held by a gateway that has another ops\.port$/,
+  })
+  const shared = await setUp(t, { ABOHAWA_SERVER__PORT: port, ABOHAWA_SERVER__REUSE_PORT: 'true' })
+  t.match((await shared.doctor('--no-spend')).get('ports'), { status: 'ok' })
+})
+
+t.test('the ports of several processes are those of each of them', async t => {
+  const held = createServer()
+  await new Promise<void>(resolve => held.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => held.close())
+  const { port } = held.address() as AddressInfo
+  const ports = async (more: Record<string, string>) =>
+    (await (await setUp(t, more)).doctor('--no-spend', '--processes', '2')).get('ports')
+  t.match(await ports({ ABOHAWA_OPS__PORT: String(port - 1) }), {
+    status: 'fail',
+    detail: new RegExp(`ops\\.port \\S+:${port} is held by another program$`),
+  })
+  for (const [more, detail] of [
+    [{ ABOHAWA_OPS__PORT: '65535' }, /set them further apart$/],
+    [{ ABOHAWA_SERVER__PORT: '0' }, /^server\.port is 0, but 2 processes share one port/],
+  ] as const)
+    t.match(await ports(more), { status: 'fail', detail })
 })
 
 t.test('another program on a port, an address of another machine, and a faulty setting fail', async t => {

@@ -2,11 +2,13 @@
 // operators, one that ends is started again, and neither that, nor a restart one after the other, nor the end loses a
 // request that was begun. Three processes are slow to start: what does not disturb each other shares them, in the order of the file.
 
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { endInOrder } from '../../src/cli/serve/supervisor.ts'
 import { openCallers } from '../scenarios/callers.ts'
 import { type RestartResult, restartUnderLoad } from '../scenarios/rolling-restart.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
@@ -75,6 +77,32 @@ t.test('two gateways from their start to their end', async t => {
     t.match(stdout, /Instances/)
   })
 
+  await t.test('another configuration can not take a part of the requests', async t => {
+    const port = new URL(running.api).port
+    const other = {
+      ...env,
+      ABOHAWA_REDIS__URL: '',
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'other.db'),
+      ABOHAWA_SERVER__PORT: port,
+    }
+    const serve = ['serve', '--processes', '2']
+    const { code, stderr } = await runCommand(serve, other)
+    t.equal(code, 1)
+    t.match(
+      stderr,
+      new RegExp(
+        `^abohawa: server\\.host and server\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: .*EADDRINUSE.*\n$`,
+      ),
+    )
+    // So far as the port of operators, which nobody shares.
+    const shared = {
+      ...other,
+      ABOHAWA_SERVER__REUSE_PORT: 'true',
+      ABOHAWA_OPS__PORT: new URL(running.ops(1)).port,
+    }
+    t.match((await runCommand(serve, shared)).stderr, /ops\.host and ops\.port are .*EADDRINUSE/)
+  })
+
   await t.test('one that is killed is started again, and the other one goes on', async t => {
     const [first = 0, second] = running.pids()
     process.kill(first, 'SIGKILL')
@@ -114,6 +142,21 @@ t.test('two gateways from their start to their end', async t => {
     t.ok(running.pids().every(pid => !former.includes(pid)))
     t.notOk(former.some(isAlive))
     t.equal(countOf('restarting the processes, one after the other'), 1, 'one restart at a time')
+  })
+
+  await t.test('a restart that is asked for during another one follows it', async () => {
+    const restarts = () => countOf('restarting the processes, one after the other')
+    const [before, ended, [first = 0]] = [restarts(), countOf('processes restarted'), running.pids()]
+    // It waits for this one.
+    process.kill(first, 'SIGSTOP')
+    running.child.kill('SIGALRM')
+    await until('it is under way', () => restarts() === before + 1)
+    const at = performance.now()
+    await until('the next one is no repetition of the same signal', () => performance.now() - at > 1_100)
+    running.child.kill('SIGALRM')
+    process.kill(first, 'SIGCONT')
+    await until('both are over', () => countOf('processes restarted') === ended + 2)
+    t.equal(restarts(), before + 2)
   })
 
   await t.test('the end loses no request that was begun, and leaves no process', async t => {
@@ -208,6 +251,21 @@ t.test('a restart ends none for a broken file, and goes no further than one that
   writeFileSync(file, '')
   await running.opened(3)
   t.equal(running.pids()[1], pids[1], 'once the file is well, the first one is back by itself')
+})
+
+t.test('a process that hangs is killed after a while, and one that ends is not', async t => {
+  const began = 'process.send(0); setInterval(() => {}, 1000)'
+  const folder = t.testdir({ 'ends.js': began, 'hangs.js': `process.on('SIGTERM', () => {}); ${began}` })
+  const killed: string[] = []
+  const end = async (name: string, withinMs: number) => {
+    const gateway = fork(join(folder, name))
+    await once(gateway, 'message')
+    await endInOrder({ gateway, ended: once(gateway, 'exit') }, withinMs, () => killed.push(name))
+    return gateway.signalCode
+  }
+  t.equal(await end('ends.js', 60_000), 'SIGTERM')
+  t.equal(await end('hangs.js', 50), 'SIGKILL')
+  t.strictSame(killed, ['hangs.js'])
 })
 
 t.test('what is wrong at the start is said once, and ends all', async t => {

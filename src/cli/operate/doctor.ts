@@ -5,7 +5,7 @@ import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, safeText } from '../../common/outside-text.ts'
 import type { Check, Status } from '../../operate/doctor/check.ts'
 import { type DoctorOptions, examine } from '../../operate/doctor/doctor.ts'
-import { processesIn } from '../serve/process-config.ts'
+import { processesIn } from '../quantities.ts'
 import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 

@@ -5,14 +5,16 @@ import { setFlagsFromString } from 'node:v8'
 import { Option } from 'commander'
 import type { Clock } from '../../common/clock.ts'
 import { messageOf } from '../../common/errors.ts'
+import { listenFault, unusablePlace } from '../../common/listening.ts'
 import { version } from '../../common/version.ts'
 import { filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
+import { checkShared, forProcess } from '../../config/processes.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import { interruption, onSignal, stopCommand } from '../interruption.ts'
+import { processesIn } from '../quantities.ts'
 import type { AddTopCommand } from '../terminal.ts'
-import { checkShared, forProcess, processesIn } from './process-config.ts'
 import type { Serving } from './supervisor.ts'
 
 type Given = { processes: number; process?: string; movedClock?: string }
@@ -38,22 +40,26 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       const number = given.process === undefined ? undefined : Number(given.process)
       const read = (): LoadedConfig => {
         const loaded = readConfig(terminal.sources)
-        return number === undefined ? loaded : forProcess(loaded, number)
+        return number === undefined ? loaded : { ...loaded, config: forProcess(loaded.config, number) }
       }
       const { config } = read()
       const isAbove = processes > 1 && number === undefined
-      if (isAbove) checkShared(config, processes)
+      // Before the log is opened: what is wrong is for the terminal.
+      const check = isAbove
+        ? await openShared(processes, () => readConfig(terminal.sources).config)
+        : undefined
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../../telemetry/log.ts')
       const opened = openLog(config.log.level, config.log.file, processes > 1, number)
       let isExporting = false
       try {
-        if (isAbove) {
+        if (check) {
           const { supervise } = await import('./supervisor.ts')
           return await supervise(processes, {
             args: process.argv.slice(2),
             log: opened.log,
-            check: () => checkShared(readConfig(terminal.sources).config, processes),
+            config,
+            check,
             reopenLog: () => reopenLog(opened, config),
           })
         }
@@ -86,6 +92,26 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       }
     },
   })
+
+/**
+ * Returns the check of the files before each restart, and has made it once. The processes share a port with whoever lets them, so the
+ * port is first tried without sharing: those of another configuration would get a part of its requests.
+ */
+const openShared = async (processes: number, read: () => Config): Promise<() => Promise<Config>> => {
+  // Its own processes may listen there by now.
+  const own = new Set<number>()
+  const check = async (): Promise<Config> => {
+    const config = read()
+    checkShared(config, processes)
+    const { server } = config
+    const fault = server.reusePort || own.has(server.port) ? undefined : await listenFault(server)
+    if (fault) throw unusablePlace('server', server, fault)
+    own.add(server.port)
+    return config
+  }
+  await check()
+  return check
+}
 
 /**
  * Has V8 collect all of the heap less often, and not judge by the first, cold requests what lives long. docs/decisions/processes.md

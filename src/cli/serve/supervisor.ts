@@ -2,12 +2,13 @@
 // again what ends by itself, hands signals on, and at SIGALRM replaces them one after the other. What a gateway does is for
 // serve.ts; what becomes of connections is in docs/decisions/processes.md.
 
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { InputError, messageOf } from '../../common/errors.ts'
+import type { Config } from '../../config/schema.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { onSignal } from '../interruption.ts'
+import { onSignal, sameWithinMs } from '../interruption.ts'
 
 /** What a gateway that serves tells the process that started it. */
 export type Serving = { readonly opsUrl: string }
@@ -15,8 +16,9 @@ export type Serving = { readonly opsUrl: string }
 type SupervisorParts = {
   readonly args: readonly string[]
   readonly log: Log
-  /** Throws where none could start as the files are now. */
-  readonly check: () => void
+  readonly config: Config
+  /** The configuration as the files are now. Rejects where none could start with it. */
+  readonly check: () => Promise<Config>
   readonly reopenLog: () => void
 }
 
@@ -26,6 +28,8 @@ const [shortestPauseMs, longestPauseMs] = [500, 30_000]
 const askEveryMs = 100
 // One that does not answer is asked again; the next process waits for it meanwhile.
 const answersWithinMs = 5_000
+// A start takes seconds. A restart that has waited so long goes no further.
+const readyWithinMs = 90_000
 
 type Child = ReturnType<typeof start>
 
@@ -63,10 +67,30 @@ const answersReady = ({ opsUrl }: Serving): Promise<boolean> =>
     .then(({ statusCode, body }) => body.dump().then(() => statusCode === 200))
     .catch(() => false)
 
+/** How long the end of a gateway may take: its slowest request arrives in the last moment, and waits for the provider. */
+const endsWithinMs = ({ server, provider }: Config): number =>
+  server.drainForMs + server.requestTimeoutMs + provider.totalTimeoutMs
+
+const isWithin = (ms: number, awaited: Promise<unknown>): Promise<boolean> =>
+  Promise.race([awaited.then(() => true), pause(ms, false, { ref: false })])
+
+/** Asks a process to end, and kills one that has not ended in time: a process that hangs never does. */
+export const endInOrder = async (
+  { gateway, ended }: { readonly gateway: ChildProcess; readonly ended: Promise<unknown> },
+  withinMs: number,
+  onKilled: () => void,
+): Promise<void> => {
+  gateway.kill()
+  if (await isWithin(withinMs, ended)) return
+  onKilled()
+  gateway.kill('SIGKILL')
+  await ended
+}
+
 /** Resolves with the exit code when all have ended: that of the first one where it can't start. */
 export const supervise = async (
   processes: number,
-  { args, log, check, reopenLog }: SupervisorParts,
+  { args, log, config, check, reopenLog }: SupervisorParts,
 ): Promise<number> => {
   const children = new Map<number, Child>()
   const stopping = new AbortController()
@@ -93,31 +117,54 @@ export const supervise = async (
       if (stopping.signal.aborted) return 0
     }
   }
-  let isRestarting = false
-  const restart = async (): Promise<void> => {
-    if (isRestarting) return
-    isRestarting = true
+  let endMs = endsWithinMs(config)
+  const killed = (number: number): void =>
+    log.error({ process: number, seconds: endMs / 1_000 }, 'a process did not end, and is killed')
+  const killAll = (): void => {
+    for (const [number, { gateway, isServing }] of children) {
+      if (!isServing) continue
+      killed(number)
+      gateway.kill('SIGKILL')
+    }
+  }
+  const replaceAll = async (): Promise<void> => {
     log.info('restarting the processes, one after the other')
     try {
-      check()
+      // Those that run may have the longer times.
+      endMs = Math.max(endMs, endsWithinMs(await check()))
       for (const [number, former] of [...children]) {
         // One that is only being started is waited for; one that ended and has its pause is not.
-        await Promise.all([...children.values()].map(({ ready }) => ready))
+        await isWithin(readyWithinMs, Promise.all([...children.values()].map(({ ready }) => ready)))
         if (![...children.values()].every(({ isServing }) => isServing))
           throw new InputError(`process ${number} stays, because not all of them serve`)
         former.isLeaving = true
-        former.gateway.kill()
-        await former.ended
+        await endInOrder(former, endMs, () => killed(number))
         // So that `keep` has started the next one.
         await nextTurn()
-        if (!(await children.get(number)?.ready))
-          throw new InputError(`process ${number} ended before it was ready`)
+        const next = children.get(number) as Child
+        if (!(await isWithin(readyWithinMs, next.ready)))
+          throw new InputError(`process ${number} is not ready after ${readyWithinMs / 1_000} s`)
+        if (!(await next.ready)) throw new InputError(`process ${number} ended before it was ready`)
       }
       log.info('processes restarted')
     } catch (error) {
       log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
     }
-    isRestarting = false
+  }
+  let begunAt: number | undefined
+  let isAskedAgain = false
+  const restart = async (): Promise<void> => {
+    if (begunAt !== undefined) {
+      // The files may have changed since they were read.
+      if (performance.now() - begunAt >= sameWithinMs) isAskedAgain = true
+      return
+    }
+    do {
+      begunAt = performance.now()
+      isAskedAgain = false
+      await replaceAll()
+    } while (isAskedAgain && !stopping.signal.aborted)
+    begunAt = undefined
   }
   // SIGUSR1 is Node's, and would open a debugger.
   onSignal('SIGALRM', restart)
@@ -130,7 +177,10 @@ export const supervise = async (
     })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const)
     onSignal(signal, () => {
-      if (!stopping.signal.aborted) log.info({ signal }, 'stopping')
+      if (!stopping.signal.aborted) {
+        log.info({ signal }, 'stopping')
+        setTimeout(killAll, endMs).unref()
+      }
       stopping.abort()
       // One that does not serve yet may not hear it.
       for (const { gateway, isServing } of children.values()) gateway.kill(isServing ? signal : 'SIGKILL')

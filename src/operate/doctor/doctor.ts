@@ -13,7 +13,7 @@ import { openStore } from '../../stores/open-store.ts'
 import type { KeyStore } from '../../stores/store.ts'
 import { createBudgetAdmin } from '../budget-admin.ts'
 import { attempted, type Check, checkOf, type Finding, fail, ok, skip } from './check.ts'
-import { catalogueFinding, certificateFinding, embeddedFindings } from './files.ts'
+import { catalogueFinding, certificateFinding, embeddedFindings, logFinding } from './files.ts'
 import {
   migrationFinding,
   migrationSetting,
@@ -42,7 +42,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     attempted('Run it where sh is on the PATH.', async () => [
       openFilesFinding(await openFilesLimit(), config),
     ]),
-    attempted('Check server, ops and health in the configuration.', () => portFindings(config)),
+    attempted('Check server, ops and health in the configuration.', () => portFindings(config, processes)),
     url === undefined
       ? skip('the way of consumers was not tried: give --url https://… as they reach it')
       : urlFinding(url),
@@ -69,6 +69,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
       : []),
     checkOf('certificate', [certificateFinding(config.server, host, clock.now())]),
     checkOf('proxies', [proxyFinding(config), outside]),
+    checkOf('log', [logFinding(config.log)]),
     checkOf('catalogue', [catalogue]),
     ...stores,
     checkOf('clocks', [...redis.clock, ...provider.clock]),

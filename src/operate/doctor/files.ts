@@ -11,7 +11,7 @@ import { isoOf, utcDayMs } from '../../common/calendar.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { maxFileBytes, readRegularFileSync } from '../../common/regular-file.ts'
-import { checkStoreFile, storeFolder } from '../../config/file-check.ts'
+import { checkLogFile, checkStoreFile, storeFolder } from '../../config/file-check.ts'
 import type { Config } from '../../config/schema.ts'
 import { certificateOf, ticketKeyOf } from '../../config/tls.ts'
 import { sqliteCodeOf } from '../../stores/sqlite/attempt.ts'
@@ -50,6 +50,18 @@ export const certificateFinding = (
     return ok(`${names}, valid until ${dayOf(to)} (${days} days)`)
   } catch (error) {
     return fail(messageOf(error), fix)
+  }
+}
+
+export const logFinding = ({ file }: Config['log']): Finding => {
+  try {
+    checkLogFile(file)
+    return ok(file === null ? 'it goes to standard output' : `${file} can be written`)
+  } catch (error) {
+    return fail(
+      messageOf(error),
+      'Let the user of the gateway write the file and its folder, or name another in log.file.',
+    )
   }
 }
 

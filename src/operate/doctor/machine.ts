@@ -3,11 +3,13 @@
 
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { clockToleranceMs } from '../../common/clock.ts'
 import { apiPrefix } from '../../common/endpoints.ts'
+import { messageOf } from '../../common/errors.ts'
+import { listenFault, type Place } from '../../common/listening.ts'
+import { checkShared, forProcess } from '../../config/processes.ts'
 import type { Config } from '../../config/schema.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
 
@@ -49,48 +51,62 @@ export const migrationFinding = (setting: string): Finding =>
         'Set it to 1 in a file of /etc/sysctl.d (Linux 5.14), or have the proxy in front try again.',
       )
 
-type Place = { readonly host: string; readonly port: number }
-
-export const portFindings = (config: Config): Promise<Finding[]> => {
-  const { server, ops, health } = config
+/** @param processes that share server.port, each with the other ports of its own @throws InputError where they can't run side by side */
+export const portFindings = async (config: Config, processes: number): Promise<Finding[]> => {
+  if (processes > 1) checkShared(config, processes)
+  const { server } = config
   const scheme = server.tls.cert === null ? 'http' : 'https'
-  const { host, port } = health
-  const ofProbes = (name: string, place: Place) =>
-    portFinding(name, place, `http://${reachedAt(place)}/livez`)
-  return Promise.all([
-    portFinding('server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`),
-    ofProbes('ops', ops),
-    ...(port === null ? [] : [ofProbes('health', { host, port })]),
-  ])
+  const probed = (section: 'ops' | 'health', { host, port }: Listener): Promise<Use>[] =>
+    port === null ? [] : [useOf(section, { host, port }, `http://${reachedAt({ host, port })}/livez`)]
+  const ofFirst = [...probed('ops', config.ops), ...probed('health', config.health)]
+  const ofOthers = Array.from({ length: processes - 1 }, (_, i) => forProcess(config, i + 2)).flatMap(
+    ({ ops, health }) => [...probed('ops', ops), ...probed('health', health)],
+  )
+  const api = await useOf('server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`)
+  const [first, others] = await Promise.all([Promise.all(ofFirst), Promise.all(ofOthers)])
+  // A gateway of this configuration would answer there too.
+  const isStranger = api.is === 'gateway' && !server.reusePort && first[0]?.is === 'free'
+  return [
+    isStranger
+      ? fail(
+          `server.port ${server.host}:${server.port} is held by a gateway that has another ops.port`,
+          'Stop that gateway, or set server.port to a free port.',
+        )
+      : api.finding,
+    ...first.map(({ finding }) => finding),
+    ...others.flatMap(({ finding }) => (finding.status === 'ok' ? [] : [finding])),
+  ]
 }
 
-const portFinding = async (listener: string, { host, port }: Place, url: string): Promise<Finding> => {
-  const setting = `${listener}.port`
-  if (port === 0) return ok(`${setting} is 0: any free port`)
+type Listener = { readonly host: string; readonly port: number | null }
+
+/** Whether a port is free or a gateway's; neither where another program has it, or it is any port. */
+type Use = { readonly finding: Finding; readonly is?: 'free' | 'gateway' }
+
+const useOf = async (section: string, { host, port }: Place, url: string): Promise<Use> => {
+  const setting = `${section}.port`
+  if (port === 0) return { finding: ok(`${setting} is 0: any free port`) }
   const named = `${setting} ${host}:${port}`
   const fault = await listenFault({ host, port })
-  if (fault === undefined) return ok(`${named} is free`)
+  if (fault === undefined) return { finding: ok(`${named} is free`), is: 'free' }
   if (fault.code !== 'EADDRINUSE')
-    return fail(
-      `${named} can't be listened on: ${fault.message}`,
-      fault.code === 'EACCES'
-        ? `Set ${setting} to a port above 1023, or allow the process to open it (CAP_NET_BIND_SERVICE).`
-        : `Set ${listener}.host to an address of this machine.`,
-    )
+    return {
+      finding: fail(
+        `${named} can't be listened on: ${messageOf(fault)}`,
+        fault.code === 'EACCES'
+          ? `Set ${setting} to a port above 1023, or allow the process to open it (CAP_NET_BIND_SERVICE).`
+          : `Set ${section}.host to an address of this machine.`,
+      ),
+    }
   return (await isOwn(url))
-    ? ok(`${named} is held by a running gateway`)
-    : fail(
-        `${named} is held by another program`,
-        `Stop that program (ss -ltnp names it), or set ${setting} to a free port.`,
-      )
+    ? { finding: ok(`${named} is held by a running gateway`), is: 'gateway' }
+    : {
+        finding: fail(
+          `${named} is held by another program`,
+          `Stop that program (ss -ltnp names it), or set ${setting} to a free port.`,
+        ),
+      }
 }
-
-const listenFault = ({ host, port }: Place): Promise<NodeJS.ErrnoException | undefined> =>
-  new Promise(resolve => {
-    const server = createServer()
-    server.once('error', resolve)
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
-  })
 
 const answerWithinMs = 3_000
 

@@ -1,13 +1,18 @@
 // The judgements of `doctor` on figures that no test can make real: versions, clocks, limits, memory, certificates, disks.
 
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { systemClock } from '../../../src/common/clock.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { checkOf, type Finding, fail, ok, skip, warn } from '../../../src/operate/doctor/check.ts'
-import { catalogueFinding, certificateFinding, embeddedFindings } from '../../../src/operate/doctor/files.ts'
+import {
+  catalogueFinding,
+  certificateFinding,
+  embeddedFindings,
+  logFinding,
+} from '../../../src/operate/doctor/files.ts'
 import { clockFinding, migrationFinding, openFilesFinding } from '../../../src/operate/doctor/machine.ts'
 import { budgetFinding } from '../../../src/operate/doctor/provider.ts'
 import { proxyFinding } from '../../../src/operate/doctor/proxies.ts'
@@ -136,6 +141,21 @@ t.test('a catalogue loads or is named with its fault', async t => {
   const folder = t.testdir({ 'bad.json': '{' })
   const bad = { ...catalogue, path: join(folder, 'bad.json') }
   t.match(await catalogueFinding(bad), { status: 'fail', detail: /bad\.json/ })
+})
+
+t.test('the file of the log can be written, or made, and is not made by the check', async t => {
+  const folder = t.testdir({ 'a.log': '' })
+  symlinkSync('a.log', join(folder, 'link'))
+  const { log } = configOf()
+  const found = (file: string | null) => logFinding({ ...log, file })
+  t.match(found(null), { status: 'ok' })
+  for (const name of ['a.log', 'new.log']) t.match(found(join(folder, name)), { status: 'ok' })
+  for (const name of ['.', 'link', 'nowhere/a.log'])
+    t.match(found(join(folder, name)), {
+      status: 'fail',
+      detail: /^log\.file is .*, which can't be written: /,
+    })
+  t.strictSame(readdirSync(folder).toSorted(), ['a.log', 'link'])
 })
 
 t.test('the file of the store: its folder, its content, its mode, its disk', async t => {

@@ -1,24 +1,19 @@
 // What each of several processes has of one configuration: the port of the API together, and ports of its own for operators and
-// probes. Starting them is for supervisor.ts.
+// probes. Starting them is for cli/serve/supervisor.ts.
 
-import { InputError } from '../../common/errors.ts'
-import type { LoadedConfig } from '../../config/load.ts'
-import type { Config } from '../../config/schema.ts'
-import { numberIn } from '../quantities.ts'
-
-export const processesIn = numberIn(1, 256)
+import { InputError } from '../common/errors.ts'
+import type { Config } from './schema.ts'
 
 /** A configuration as the gateway with this number, from 1, has it: with ports of its own for operators and probes. */
-export const forProcess = (loaded: LoadedConfig, number: number): LoadedConfig => {
-  const { server, ops, health } = loaded.config
+export const forProcess = (config: Config, number: number): Config => {
+  const { server, ops, health } = config
   const own = (port: number) => (port === 0 ? 0 : port + number - 1)
-  const config = {
-    ...loaded.config,
+  return {
+    ...config,
     server: { ...server, reusePort: true },
     ops: { ...ops, port: own(ops.port) },
     health: { ...health, port: health.port === null ? null : own(health.port) },
   }
-  return { ...loaded, config }
 }
 
 /** @throws InputError where so many gateways of this configuration can't run side by side */
