@@ -37,6 +37,19 @@ export const isStillToCome = (clock: Clock, instant: number, longestMs: number):
   return left > 0 && left <= longestMs
 }
 
+/** Returns this instant by the clock as it is then: one that was taken before a clock was corrected could be decades ago. */
+export const presentInstant = (clock: Clock): (() => number) => {
+  const { elapsed } = clock
+  const takenAt = clock.now()
+  if (!elapsed) return () => takenAt
+  const elapsedThen = elapsed()
+  return () => {
+    const present = Math.round(clock.now() - (elapsed() - elapsedThen))
+    // Clocks are corrected by little all the time.
+    return Math.abs(present - takenAt) < clockToleranceMs ? takenAt : present
+  }
+}
+
 /** Runs periodic work by a clock; it keeps no process alive. Returns the function that ends it. */
 export const every = ({ timers }: Clock, ms: number, work: () => unknown): (() => void) => {
   if (timers) return timers.every(ms, work)

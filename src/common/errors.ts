@@ -2,6 +2,7 @@
 // The edges decide the meaning of a code for a consumer (status, wording) or a shell (exit code). The sentences may quote text from
 // outside, so they are made printable, free of API keys and short here, for every reader.
 
+import { constants } from 'node:os'
 import { safeText } from './outside-text.ts'
 
 /** A failure with a stable `code`; `message` is a sentence that is fit to show to an operator, or several, one a line. */
@@ -39,8 +40,23 @@ export class NotFoundError extends InputError {
 /** The sentence inside whatever was thrown, fit to show like those of an AbohawaError. */
 export const messageOf = (thrown: unknown): string => {
   if (thrown instanceof AbohawaError) return thrown.message
-  return safeText(thrown instanceof Error ? thrown.message : String(thrown))
+  return safeText(thrown instanceof Error ? withSystemNames(thrown.message) : String(thrown))
 }
+
+const { EDQUOT, ESTALE, ENOLCK } = constants.errno
+const systemWords = new Map([
+  [EDQUOT, 'disk quota exceeded'],
+  [ESTALE, 'stale file handle'],
+  [ENOLCK, 'no locks available'],
+])
+
+/** Node names no error that libuv does not know, such as those of quotas and of network disks: `Unknown system error -122`. */
+const withSystemNames = (message: string): string =>
+  message.replace(/Unknown system error -(\d+)(?:: Unknown system error -\1)?/g, (whole, digits: string) => {
+    const number = Number(digits)
+    const name = Object.entries(constants.errno).find(([, value]) => value === number)?.[0]
+    return name === undefined ? whole : `${name}: ${systemWords.get(number) ?? `system error ${number}`}`
+  })
 
 /** The code of an AbohawaError; `internal` for whatever else was thrown. */
 export const codeOf = (thrown: unknown): string => (thrown instanceof AbohawaError ? thrown.code : 'internal')

@@ -2,7 +2,7 @@
 // opening files) comes before anything is replaced. What needs a restart is named and left as it is. How each part takes its
 // settings is for the parts; src/gateway.ts lists them.
 
-import type { Clock } from '../common/clock.ts'
+import { type Clock, presentInstant } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import { checkFiles } from './file-check.ts'
 import { ConfigError, type LoadedConfig } from './load.ts'
@@ -59,7 +59,7 @@ export const createReload = (options: ReloadOptions): Reload => {
   const { read, prepare, apply, needRestart, clock, observer } = options
   let { running } = options
   let hash = fleetHashOf(running)
-  let appliedAt = clock.now()
+  let appliedAt = presentInstant(clock)
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
 
@@ -85,7 +85,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     for (const step of steps) step()
     if (live.length > 0) {
       hash = fleetHashOf(next)
-      appliedAt = clock.now()
+      appliedAt = presentInstant(clock)
       apply(next, begin => live.some(({ path }) => path.startsWith(begin)))
     }
     running = next
@@ -120,7 +120,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     },
     running: () => running,
     hash: () => hash,
-    appliedAt: () => appliedAt,
+    appliedAt: () => appliedAt(),
     fault: () => fault,
     restartNeeded: () => restartNeeded,
   }

@@ -4,7 +4,7 @@
 import { hostname } from 'node:os'
 import * as z from 'zod'
 import { stoppedReport } from '../cache/heartbeat.ts'
-import type { Clock } from '../common/clock.ts'
+import { type Clock, presentInstant } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
 import { version } from '../common/version.ts'
 import type { Reload } from '../config/reload.ts'
@@ -106,7 +106,7 @@ export const createSelfReport = ({
   readonly history: History
   readonly clock: Clock
 }): SelfReport => {
-  const startedAt = clock.now()
+  const startedAt = presentInstant(clock)
   const host = hostname()
   return () => {
     const open = outages.open()
@@ -114,7 +114,7 @@ export const createSelfReport = ({
       host,
       pid: process.pid,
       version,
-      startedAt,
+      startedAt: startedAt(),
       phase: phase(),
       configHash: reload.hash(),
       requestsPerSecond: history.newest().requestsPerSecond,

@@ -3,6 +3,7 @@
 // log.ts makes the lines.
 
 import { writev, writevSync } from 'node:fs'
+import { messageOf } from '../common/errors.ts'
 
 export type LogWriterOptions = {
   /** The most bytes that may wait for a slow reader; lines beyond it are dropped. */
@@ -46,7 +47,8 @@ export const createLogWriter = (
   let whenIdle: (() => void)[] = []
 
   /** Keeps the rest of a line that was begun, and drops all other lines. */
-  const failed = ({ message }: Error): void => {
+  const failed = (error: Error): void => {
+    const message = messageOf(error)
     const [first = nothing, ...others] = queue
     const end = at === 0 || first[at - 1] === newline ? at : first.indexOf(newline, at) + 1
     for (const lines of [first.subarray(end), ...others]) onDropped(linesIn(lines), message)

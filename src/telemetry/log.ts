@@ -159,7 +159,13 @@ export const openLog = (
       // Lines gathered before belong to the old file.
       handOver()
       const [formerFd, former] = [fd, writer]
-      fd = openFile(file)
+      try {
+        fd = openFile(file)
+      } catch (error) {
+        // The former file may be gone, and a line in it with it.
+        warnAside(`${messageOf(error)}; the log goes on in the file that was opened before`)
+        throw error
+      }
       writer = writerTo(fd)
       endingFormer = former.idle().then(() => closeSync(formerFd))
     },

@@ -80,7 +80,7 @@ t.test('no line is lost, cut or written twice', async t => {
 })
 
 t.test('a file that can’t be opened again is a line in the former one', async t => {
-  const { file, child, exited, linesIn, apiUrl } = await serve(t)
+  const { file, child, exited, linesIn, apiUrl, printed } = await serve(t)
   await apiUrl()
   renameSync(file, `${file}.1`)
   mkdirSync(file)
@@ -90,6 +90,12 @@ t.test('a file that can’t be opened again is a line in the former one', async 
     level: 'error',
     reason: /log\.file is .*abohawa\.log, which can't be written: it is a directory/,
   })
+  // The former file may be deleted by now.
+  await until('standard error says so', () =>
+    /^abohawa: log\.file is .*it is a directory.*; the log goes on in the file that was opened before\n$/.test(
+      printed(),
+    ),
+  )
   rmSync(file, { recursive: true })
   child.kill('SIGUSR2')
   await until('the file is there', () => linesIn(file).some(({ msg }) => msg === 'log file reopened'))
