@@ -219,7 +219,7 @@ export const sentences = {
 /** By the code of a failure below the API, which the consumer gets too; any other code is unexpected. */
 export const failureSentences = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
-  provider_not_sent: `${noWeather}: this gateway stood still before it could ask the weather provider`,
+  provider_not_sent: `${noWeather}: this gateway could not send its request to the weather provider`,
   provider_broke_off: `${noWeather}: the connection to the weather provider broke`,
   provider_circuit_open: `${noWeather}: the weather provider has been failing, and is tried again shortly`,
   provider_timeout: `${noWeather}: the weather provider did not answer in time`,

@@ -27,7 +27,7 @@ type Handling = {
 const codes = {
   /** No connection was established: nothing was sent. */
   provider_unreachable: { outcome: 'unsent', retryable: true, opensCircuit: true },
-  /** The reservation for the request is no longer valid, so that it was not sent. */
+  /** This gateway could not send it: its reservation is over, or the machine can open no connection. */
   provider_not_sent: { outcome: 'unsent', retryable: true },
   /** The connection broke before the response was complete, or the response was late. */
   provider_broke_off: { outcome: 'unknown', retryable: true, opensCircuit: true },

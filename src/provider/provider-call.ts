@@ -7,8 +7,8 @@ import { text as textOf } from 'node:stream/consumers'
 import { createGunzip, type Gunzip } from 'node:zlib'
 import type { Dispatcher, Pool } from 'undici'
 import type { Clock } from '../common/clock.ts'
-import { messageOf } from '../common/errors.ts'
-import { excerptOf, garbled, notSent, ProviderError } from './errors.ts'
+import { brokenOff, maxHeaderBytes, tooSlow } from './broken-call.ts'
+import { excerptOf, garbled, notSent } from './errors.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
 
 export type ProviderCallOptions = {
@@ -66,9 +66,6 @@ export type StreamedResponse = {
 const sliceBytes = 16 * 1024
 // The most bytes of an error body; its reason is one sentence.
 const maxErrorBytes = 16 * 1024
-// The most characters of a library's message about a connection, which may quote a certificate.
-const maxCharacters = 200
-const maxHeaderBytes = 16 * 1024
 // A kept connection stays at the address to which the provider's name led when it was opened; names move.
 const longestConnectionMs = 60_000
 const unzipAtOnce = 64 * 1024
@@ -201,52 +198,6 @@ const validateBeforeSend =
       onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
       onResponseError: (...given) => handler.onResponseError?.(...given),
     })
-
-const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
-  new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {
-    refused: 'too_slow',
-  })
-
-// Error codes of the system for a connection that was not established: nothing was sent.
-const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
-
-// This machine has no descriptor or memory left for a connection, which is no fault of the provider.
-const ofThisMachine = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
-
-// Without a cause: the error is kept for as long as its cell fails, and the errors of a parser hold what they read.
-const brokenOff = (
-  cause: unknown,
-  { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ProviderCallOptions,
-): ProviderError => {
-  if (cause instanceof ProviderError) return cause
-  const { code = '' } = cause as NodeJS.ErrnoException
-  switch (code) {
-    // Pools are closed when nothing is under way any more, never destroyed before.
-    case 'UND_ERR_CLOSED':
-    case 'UND_ERR_DESTROYED':
-      return notSent('its connections are closed')
-    case 'UND_ERR_CONNECT_TIMEOUT':
-      return unreachable(`no connection to the provider within ${connectTimeoutMs} ms`)
-    case 'UND_ERR_HEADERS_TIMEOUT':
-      return new ProviderError('provider_timeout', `no answer from the provider within ${timeoutMs} ms`)
-    case 'UND_ERR_BODY_TIMEOUT':
-      return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
-  }
-  if (ofThisMachine.has(code)) return notSent(`this machine can open no connection (${code})`)
-  if (unconnected.has(code)) return unreachable(`no connection to the provider: ${code}`)
-  // A truncated gzip body is an incomplete body like a truncated plain one.
-  if (code.startsWith('Z_'))
-    return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", {
-      refused: 'damaged',
-    })
-  return new ProviderError(
-    'provider_broke_off',
-    `the connection to the provider broke: ${excerptOf(messageOf(cause), maxCharacters)}`,
-  )
-}
-const unreachable = (sentence: string) => new ProviderError('provider_unreachable', sentence)
 
 /** The decoded body. Both the compressed and the decompressed size are bounded. @throws ProviderError */
 export async function* unzipped(

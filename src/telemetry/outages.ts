@@ -53,15 +53,16 @@ const tickEveryMs = 1_000
 // Failures that are further apart belong to different outages. Without demand nothing is loaded that could end one.
 const quietForMs = 15 * minuteMs
 const limited = 'provider_limited'
-// Nor is what this machine could not send.
-const ofNoOutage: ReadonlySet<string> = new Set([limited, 'provider_not_sent'])
+// What this gateway could not send says nothing of the provider.
+const notSent = 'provider_not_sent'
 const ofShare = 'key_share_used_up'
 const storeCode = 'store_unavailable'
 // They say something of one cell.
 const ofCell: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 // Failures of a request that waits for the provider, beside those with a code of the provider.
 const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
-const isOfWeather = (code: string): boolean => code.startsWith('provider_') || ofWaiting.has(code)
+const isOfWeather = (code: string): boolean =>
+  code !== notSent && (code.startsWith('provider_') || ofWaiting.has(code))
 
 export type OutageParts = {
   /** How many answers were stale since the start. */
@@ -136,7 +137,7 @@ export const openOutages = (
   return {
     requested: cause => {
       if (!cause) return endProvider()
-      if (cause.code === limited) return
+      if (cause.code === limited || cause.code === notSent) return
       firstFailure ??= cause
       provider.further(cause)
     },
@@ -152,7 +153,8 @@ export const openOutages = (
     },
     loadFailed: ({ id, error, purpose, usableUntil }) => {
       const cause = causeOf(error)
-      if (!provider.isOn() && purpose !== 'refresh_ahead' && !ofNoOutage.has(cause.code)) {
+      if (cause.code === notSent) return false
+      if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
         noteShortfall(cause)
         inARow += 1
         if (inARow >= failuresInARow || isWithoutRoom(cause.code)) begin()

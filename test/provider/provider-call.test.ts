@@ -1,11 +1,13 @@
 // Calls of a server that answers as it should, breaks off, or attacks apart from the content of its body: unrequested encodings,
 // endless heads and chunks, bodies that trickle or are read too slowly, redirects, and errors with anything as their body.
 
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { inspect } from 'node:util'
+import { inspect, promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -14,8 +16,10 @@ import { createProviderCall, unzipped } from '../../src/provider/provider-call.t
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
+import { withoutPrlimit } from '../support/process.ts'
 import { foundWithin } from '../support/until.ts'
 import { workedMs } from '../support/work-time.ts'
+import type { Ended } from './without-descriptors.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i, unit: '°C' })))
 const zipped = gzipSync(text)
@@ -214,6 +218,25 @@ t.test('a request that is not valid any more once there is a connection is not s
   t.ok((await request(() => true)).length > 0)
   t.equal(arrived, before + 1)
 })
+
+t.test(
+  'a request for which this machine has no descriptor is not sent, whether its host is an address or a name',
+  { skip: withoutPrlimit },
+  async t => {
+    const script = join(import.meta.dirname, 'without-descriptors.ts')
+    const url = provider.url('plain')
+    const urls = [url, url.replace('127.0.0.1', 'localhost')]
+    const { stdout } = await promisify(execFile)('prlimit', [
+      '--nofile=80',
+      process.execPath,
+      script,
+      ...urls,
+    ])
+    const ended = { code: 'provider_not_sent', message: /can open no connection \(EMFILE\)$/ }
+    const all: Ended[] = JSON.parse(stdout)
+    t.match(all, [ended, ended])
+  },
+)
 
 t.test('an unsolicited response is not taken for the response to the next request', async t => {
   const { get } = setUp(t, 'two-answers')

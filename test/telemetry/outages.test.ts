@@ -77,6 +77,25 @@ t.test('limits that are used up are one where answers fail for want of them', as
   t.match(outages.open(), [{ code: 'provider_limited' }])
 })
 
+t.test('what this gateway could not send begins none, is counted in none, and has lines of its own', t => {
+  const { next, outages, told, fail, meet } = setUp(t)
+  const error = new AbohawaError('provider_not_sent', 'x')
+  const all = () => {
+    outages.requested({ code: 'provider_not_sent', reason: 'x' })
+    t.notOk(fail('provider_not_sent'))
+    meet('failed', 'provider_not_sent')
+    t.notOk(outages.answered500(error))
+  }
+  next.room = 'none'
+  for (let i = 0; i < 5; i++) all()
+  t.strictSame(told(), [])
+  meet('failed', 'provider_timeout')
+  all()
+  t.match(outages.open(), [{ code: 'provider_timeout', failures: 0 }])
+  t.strictSame(told(), ['provider: outage begins'])
+  t.end()
+})
+
 t.test('a used-up share of a key is one where what is left is a reserve', async t => {
   const { next, outages, meet } = setUp(t)
   for (let i = 0; i < 9; i++) meet('failed', 'key_share_used_up')

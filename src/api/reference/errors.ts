@@ -213,7 +213,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'গেটওয়ের ত্রুটি: retry-after-এর পরে আবার চেষ্টা করুন এবং পরিচালককে x-request-id জানান।',
   ),
   provider_unreachable: later("The weather provider can't be reached", 'আবহাওয়া সরবরাহকারীর কাছে পৌঁছানো যাচ্ছে না'),
-  provider_not_sent: later('The gateway was held up', 'গেটওয়ে আটকে ছিল'),
+  provider_not_sent: later('The gateway could not ask the provider', 'গেটওয়ে সরবরাহকারীকে অনুরোধ পাঠাতে পারেনি'),
   provider_broke_off: later('The connection to the provider broke', 'সরবরাহকারীর সংযোগ ছিন্ন হয়েছে'),
   provider_circuit_open: later('The provider has been failing', 'সরবরাহকারী বারবার ব্যর্থ হচ্ছে'),
   provider_timeout: later('The provider was too slow', 'সরবরাহকারী খুব ধীর ছিল'),

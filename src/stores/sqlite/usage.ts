@@ -1,6 +1,7 @@
 // Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
 // the connection ends the only process that could report them again. While the file can't be written, counts go to the reserve,
 // and back once it can: whole sums of a day, so twice does no harm. All processes on the file read and change it under the write lock.
+// Longer than 300 lines, because one count passes memory, file and reserve.
 
 import { readSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'

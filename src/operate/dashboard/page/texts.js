@@ -368,10 +368,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   tokenSend: ['Open the dashboard', 'ড্যাশবোর্ড খুলুন'],
 
   code_provider_unreachable: ["the provider can't be reached", 'সরবরাহকারীর সঙ্গে সংযোগ করা যাচ্ছে না'],
-  code_provider_not_sent: [
-    'the request was not sent: its reservation had run out',
-    'অনুরোধ পাঠানো হয়নি: তার জন্য রাখা বাজেটের সময় পেরিয়ে গেছে',
-  ],
+  code_provider_not_sent: ['this gateway could not send the request', 'এই গেটওয়ে অনুরোধটি পাঠাতে পারেনি'],
   code_provider_broke_off: [
     'the connection to the provider broke off',
     'সরবরাহকারীর সঙ্গে সংযোগ মাঝপথে ছিন্ন হয়েছে',
