@@ -110,7 +110,7 @@ t.test('the life of a key', async t => {
   t.match(await json('keys', 'usage', issued.id, '--days', '2'), { limit: 10_000, days })
 
   const people = await runCommand(['keys', 'list'], env)
-  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\) +last used\n/)
+  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\) +last used \(Asia\/Dhaka\)\n/)
   const shownOnce = [
     people.stdout,
     JSON.stringify(await json('keys', 'show', issued.id)),

@@ -198,7 +198,7 @@ t.test('one key has an external id, by which commands name it', async t => {
   const set = await command('keys', 'set', 'external:crm/7', '--expires', '2099-12-31', '--json')
   t.match(JSON.parse(set.stdout), { id: first.id, expiresAt: '2099-12-31T18:00:00.000Z' })
   const { stdout } = await command('keys', 'list')
-  t.match(stdout, /^id +external id +subscriber .* expires \(UTC\) +last used\n/)
+  t.match(stdout, /^id +external id +subscriber .* expires \(UTC\) +last used \(Asia\/Dhaka\)\n/)
   const other = await create('--subscriber', 'Other', '--tier', 'free', '--external-id', 'crm/7')
   const taken = `external id "crm/7" is that of ${first.id}, a key of another subscriber`
   t.match(other, { code: 1, stderr: taken })

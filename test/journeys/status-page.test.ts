@@ -56,6 +56,7 @@ t.test('it is open, uncounted, compressed and validated, as the reference is', a
     'content-type': 'text/html; charset=utf-8',
     'content-language': 'en',
     'cache-control': 'no-cache',
+    refresh: '60',
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
     'content-security-policy': /^default-src 'none'/,
@@ -230,6 +231,7 @@ t.test('the page needs no script, and has the other language a link away', { ski
     await page.locator('main').innerText(),
     /No outage: weather is renewed(.|\n)*Fresh, of all that is asked for\s+✓\s*100%/,
   )
+  t.match(await page.locator('h1').innerText(), 'As of 21 Nov 2026, 12:00. Time zone: Asia/Dhaka')
   const rows = page.locator('tbody tr')
   t.equal(await rows.count(), 30)
   t.match(await rows.first().innerText(), /^21 Nov\s+✓\s*100%\s+none\s+none$/)

@@ -4,7 +4,7 @@ import { type Language, type Say as SayOf, sayIn as sayInOf } from '../../common
 
 const en = {
   title: 'Weather service status',
-  asOf: 'As of {0}. Times are those of',
+  asOf: 'As of {0}. Time zone:',
   otherLanguage: 'বাংলা',
   reference: 'API reference',
   now: 'Now',
@@ -32,7 +32,7 @@ const en = {
 
 const bn: typeof en = {
   title: 'আবহাওয়া সেবার অবস্থা',
-  asOf: '{0}-এর অবস্থা। সময় এই অঞ্চলের:',
+  asOf: '{0}-এর অবস্থা। সময় অঞ্চল:',
   otherLanguage: 'English',
   reference: 'এপিআই নির্দেশিকা',
   now: 'এখন',

@@ -98,7 +98,7 @@ export const statusPage = (status: ServiceStatus, figures: Figures): string => {
 <body>
 <header class="bar">
 <img src="docs/icon.svg" alt="" width="34" height="34">
-<h1>${markup(title)} <small>${markup(say('asOf', instant(at)))} <span lang="en">${markup(timeZone)}</span></small></h1>
+<h1>${markup(title)} <small>${markup(say('asOf', figures.dateTime(nowIso)))} <span lang="en">${markup(timeZone)}</span></small></h1>
 <p class="links"><a href="docs?lang=${language}">${markup(say('reference'))}</a> <a href="status.json" lang="en">JSON</a> <a href="?lang=${other}" hreflang="${other}" lang="${other}">${markup(say('otherLanguage'))}</a></p>
 </header>
 <main>

@@ -25,6 +25,7 @@ type StatusRequest = {
 }
 
 const keepForMs = 5_000
+const reloadedAfterSeconds = 60
 
 export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
   let style: Promise<Representation> | undefined
@@ -47,7 +48,8 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
     if (name !== 'en' && name !== 'bn') return represent(Buffer.from(statusJson(status)), jsonType, always)
     figures[name] ??= createFigures(name, timeZone)
     const page = Buffer.from(statusPage(status, figures[name]))
-    const headers = `${ofPage}content-language: ${name}\r\n`
+    // The page has no script that could reload it.
+    const headers = `${ofPage}content-language: ${name}\r\nrefresh: ${reloadedAfterSeconds}\r\n`
     return represent(page, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
   }
   const styleSheet = async (): Promise<Representation> => {

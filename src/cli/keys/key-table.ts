@@ -9,7 +9,7 @@ import { listText, ratesText } from './term-options.ts'
 type Row = ListedKey & KeyUsage
 type Column = { readonly heading: string; readonly of: (key: Row) => string; readonly isOptional?: true }
 
-const columns: readonly Column[] = [
+const columnsIn = (timeZone: string): readonly Column[] => [
   { heading: 'id', of: key => key.id },
   { heading: 'external id', of: key => key.externalId ?? '', isOptional: true },
   { heading: 'subscriber', of: key => key.subscriber },
@@ -18,7 +18,7 @@ const columns: readonly Column[] = [
   { heading: 'status', of: key => key.status },
   { heading: 'created (UTC)', of: key => minuteText(key.createdAt) },
   { heading: 'expires (UTC)', of: key => minuteText(key.expiresAt), isOptional: true },
-  { heading: 'last used', of: key => key.lastUsedOn ?? 'never' },
+  { heading: `last used (${timeZone})`, of: key => key.lastUsedOn ?? 'never' },
   { heading: 'former key until (UTC)', of: key => minuteText(key.formerKeyUntil), isOptional: true },
   { heading: 'rates', of: key => ratesText(key.rates), isOptional: true },
   { heading: 'endpoints', of: key => listText(key.restrictions?.endpoints), isOptional: true },
@@ -26,9 +26,11 @@ const columns: readonly Column[] = [
   { heading: 'addresses', of: key => listText(key.restrictions?.addresses), isOptional: true },
 ]
 
-/** Optional columns are there when a key has a value for them. */
-export const keyTable = (keys: readonly Row[]): string => {
-  const shown = columns.filter(({ of, isOptional }) => !isOptional || keys.some(key => of(key) !== ''))
+/** Optional columns are there when a key has a value for them. @param timeZone of the days of usage */
+export const keyTable = (keys: readonly Row[], timeZone: string): string => {
+  const shown = columnsIn(timeZone).filter(
+    ({ of, isOptional }) => !isOptional || keys.some(key => of(key) !== ''),
+  )
   return tableOf(
     shown.map(({ heading }) => heading),
     keys.map(key => shown.map(({ of }) => of(key))),

@@ -9,7 +9,7 @@ import type { TermTexts } from '../../keys/key-terms.ts'
 import { administer } from '../administer.ts'
 import { addGatewayOption } from '../operate/gateway-query.ts'
 import { collect, durationIn, numberIn } from '../quantities.ts'
-import { type AddTopCommand, counted, csvOption, type Terminal } from '../terminal.ts'
+import { type AddTopCommand, counted, csvOption, type Terminal, zoneOf } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { addCreateCommand, checkTier } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
@@ -37,7 +37,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
         const all = await administration.listKeys(filter)
         const none = filter === undefined ? `There is no key yet in ${store}.` : 'No key matches.'
         if (csv) await terminal.writeAll(keysCsv(all))
-        else terminal.show(all, all.length === 0 ? none : keyTable(all))
+        else terminal.show(all, all.length === 0 ? none : keyTable(all, zoneOf(terminal)))
       }),
   })
 
@@ -210,5 +210,5 @@ const showOne = (
 ): Promise<undefined> =>
   administer(terminal, async (administration, store) => {
     const key = await act(administration)
-    terminal.show({ ...key, store }, keyTable([key]))
+    terminal.show({ ...key, store }, keyTable([key], zoneOf(terminal)))
   })

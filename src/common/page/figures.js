@@ -43,6 +43,7 @@ export const createFigures = (language, timeZone) => {
   const second = new Intl.DateTimeFormat(locale, { ...clock, second: '2-digit' })
   const day = new Intl.DateTimeFormat(locale, { timeZone, day: 'numeric', month: 'short' })
   const utcDay = new Intl.DateTimeFormat(locale, { timeZone: 'UTC', day: 'numeric', month: 'short' })
+  const dayOfYear = new Intl.DateTimeFormat(locale, { timeZone, dateStyle: 'medium' })
   const dayOf = new Intl.DateTimeFormat('en-CA', { timeZone })
 
   /** @param {number} value @param {number} [digits] */
@@ -96,12 +97,19 @@ export const createFigures = (language, timeZone) => {
     }),
     degrees: orUnknown((/** @type {number} */ value) => `${number(value, 1)} °C`),
     millimetres: orUnknown((/** @type {number} */ value) => `${number(value, 1)} ${unit.mm}`),
-    /** The time of day of an instant; with its day where that is not the day of `now`. */
+    /** The time of day of an instant; with its day where that is not the day of `now`, and with its year likewise. */
     instant: (/** @type {string | null | undefined} */ iso, /** @type {string} */ now, isExact = false) => {
       if (!iso) return unknown
       const at = new Date(iso)
       const time = (isExact ? second : minute).format(at)
-      return dayOf.format(at) === dayOf.format(new Date(now)) ? time : `${day.format(at)}, ${time}`
+      const [own, other] = [dayOf.format(at), dayOf.format(new Date(now))]
+      if (own === other) return time
+      return `${(own.slice(0, 4) === other.slice(0, 4) ? day : dayOfYear).format(at)}, ${time}`
+    },
+    /** An instant with its day and year. */
+    dateTime: (/** @type {string} */ iso, isExact = false) => {
+      const at = new Date(iso)
+      return `${dayOfYear.format(at)}, ${(isExact ? second : minute).format(at)}`
     },
     /** A day given as YYYY-MM-DD. */
     day: (/** @type {string} */ iso) => utcDay.format(new Date(`${iso}T00:00Z`)),

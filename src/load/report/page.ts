@@ -149,7 +149,7 @@ export const reportFile = (
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="bar">${icon.replace('<svg ', '<svg class="icon" width="34" height="34" aria-hidden="true" ')}
-<h1>${escaped(page.title)}<small>${escaped(page.subtitle)}</small></h1>
+<h1>${escaped(page.title)}<small>${escaped(page.subtitle)}</small><small>Time zone: ${escaped(timeZone)}</small></h1>
 <select class="theme" aria-label="Theme" hidden>${themes.join('')}</select>
 </header>
 <main id="content" tabindex="-1">

@@ -69,8 +69,7 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
   return tiles([...pairs.map(([name, value, note]) => ({ name, value, note })), ...(weight ? [weight] : [])])
 }
 
-export const dateTime = (iso: string, figures: Figures): string =>
-  figures.instant(iso, '1970-01-01T00:00:00Z', true)
+export const dateTime = (iso: string, figures: Figures): string => figures.dateTime(iso, true)
 
 const replayed = (run: ReplayResult, figures: Figures): Html => {
   const { traffic, pace, totals } = run

@@ -46,12 +46,14 @@ t.test('durations have two units at most', async t => {
 })
 
 t.test(
-  'an instant is told in the time zone of the gateway, with its day where that is another one',
+  'an instant is told in the time zone of the gateway, with its day and year where these are others',
   async t => {
     const now = '2026-11-21T17:30:00Z'
     t.equal(en.instant('2026-11-21T06:00:05Z', now), '12:00')
     t.equal(en.instant('2026-11-21T06:00:05Z', now, true), '12:00:05')
     t.equal(en.instant('2026-11-21T18:30:00Z', now), '22 Nov, 00:30')
+    t.equal(en.instant('2027-11-21T18:30:00Z', now), '22 Nov 2027, 00:30')
+    t.equal(en.dateTime('2026-11-21T06:00:05Z', true), '21 Nov 2026, 12:00:05')
     t.match(bn.instant('2026-11-21T18:30:00Z', now), /^২২ .+, ০০:৩০$/)
     t.equal(en.instant(null, now), '–')
     t.equal(en.day('2026-11-21'), '21 Nov')

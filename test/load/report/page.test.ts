@@ -49,7 +49,7 @@ t.test('a report has all that was measured', async t => {
   for (const each of [
     ...['All thresholds passed: 2 of 2.', 'p99&lt;200ms', run.traffic.sha256, '6,000', 'cache.freshFor'],
     ...['as recorded, 345 times as fast', 'p99.9', 'Age, oldest', 'Event-loop delay', 'not saturated'],
-    ...['Dropped', 'AMD EPYC 7763'],
+    ...['Dropped', 'AMD EPYC 7763', 'Time zone: Asia/Dhaka'],
   ])
     t.ok(text.includes(each), each)
   t.ok(text.indexOf('All thresholds passed') < text.indexOf('What was replayed'), 'the verdict comes first')
@@ -157,6 +157,7 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
   const limits = [{ limit: 'p99>+10%', change: 0.4, verdict: 'failed' }] as const
   const compared = { a: [a], b: [b], warnings, differences: differences([a], [b]), limits }
   const html = comparePage(compared, timeZone)
+  t.match(textOf(html), 'Time zone: Asia/Dhaka')
   const text = textOf(html)
   for (const each of [
     'The traffic differs: A has hash x, B has y.',

@@ -77,7 +77,7 @@ const timeAxis = ({ kind, traffic, stepSeconds, steps }, at) => {
         values: at.map(seconds => begin + seconds),
         write: timeOfDay,
         timeZone: data.timeZone,
-        axis: { space: isLong ? 110 : 64 },
+        axis: { space: isLong ? 140 : 64 },
       }
 }
 

@@ -239,6 +239,7 @@ byId('forget').addEventListener('click', () => {
 // What the listener answers.
 
 byId('unloaded').remove()
+setText(byId('zone'), timeZone)
 showAll()
 setInterval(() => {
   if (document.hidden) return

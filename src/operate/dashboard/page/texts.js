@@ -20,6 +20,7 @@ const texts = /** @satisfies {Record<string, [en: string, bn: string]>} */ ({
   themeLight: ['Light', 'উজ্জ্বল'],
   themeDark: ['Dark', 'অন্ধকার'],
   forget: ['Forget the token', 'টোকেন ভুলে যান'],
+  timeZone: ['Time zone:', 'সময় অঞ্চল:'],
   connecting: ['Connecting…', 'সংযোগ হচ্ছে…'],
   live: ['Live', 'সরাসরি'],
   lostShort: ['Connection lost', 'সংযোগ নেই'],
