@@ -65,8 +65,10 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
     .helpCommand(false)
   // So that an option behind a command is one of that command.
   program.enablePositionalOptions()
+  // `help keys create` is `keys create --help`.
+  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv
   // With an option in front no command runs: it is one of the program, or an unknown one.
-  const called = argv.find(word => word !== '--')
+  const called = words.find(word => word !== '--')
   try {
     for (const [name, summary] of Object.entries(summaries)) {
       if (name === called) {
@@ -80,7 +82,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
         )
       } else program.command(name).summary(summary)
     }
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(words, { from: 'user' })
     return exitCode
   } catch (error) {
     return exitCodeOf(error)

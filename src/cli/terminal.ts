@@ -3,6 +3,7 @@
 
 import { type Command, Option } from 'commander'
 import type { Clock } from '../common/clock.ts'
+import { withoutKeys } from '../common/key-redaction.ts'
 import { jsonText, printable, printableLines } from '../common/outside-text.ts'
 import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
@@ -76,6 +77,7 @@ export type Terminal = ReturnType<typeof createTerminal>
 
 const createTerminal = (options: Options, { env, clock }: Surroundings) => {
   const given = (options.config as string[] | undefined) ?? []
+  const hasControls = env.TERM !== 'dumb'
   const sources: ConfigSources = { files: configFilesOf(given, env), env }
   return {
     /** Whether --json is given: print one JSON value instead of text. */
@@ -90,7 +92,9 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
       return process.stdout.isTTY ? process.stdout.rows : undefined
     },
     /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
-    colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
+    colours: process.stdout.isTTY && !env.NO_COLOR && hasControls,
+    /** Whether terminals of this kind take control sequences, which move the cursor and clear lines. */
+    controls: hasControls,
     given,
     /** The files of `--config`, or else of ABOHAWA_CONFIG_FILE, and the environment, not read yet. */
     sources,
@@ -113,7 +117,7 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
       }),
     /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
     progress: (text: string): void => {
-      if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`)
+      if (process.stderr.isTTY && hasControls) process.stderr.write(`\r\u001b[K${printable(text)}`)
     },
     /** Prints a remark or progress on standard error, on one line. */
     remark: (text: string): void => {
@@ -122,8 +126,16 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
   } as const
 }
 
-/** The zone of the times of day on a page: that of the gateway's configuration. @throws InputError for one that is wrong */
+/** The time zone of the gateway's configuration, for local days and the times of day on a page. @throws InputError for one that is wrong */
 export const zoneOf = (terminal: Pick<Terminal, 'config'>): string => terminal.config().quota.timeZone
+
+/** The command line of this process as a shell reads it, without keys. */
+export const commandLine = (): string =>
+  withoutKeys(
+    ['abohawa', ...process.argv.slice(2)]
+      .map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+      .join(' '),
+  )
 
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
@@ -165,35 +177,4 @@ export const createProgressLine = ({ progress, remark }: Pick<Terminal, 'progres
       remark(line)
     }
   }
-}
-
-/** Names and values, one pair a line, indented; escaped as in `tableOf`. Those without a value are left out. */
-export const factsText = (facts: readonly (readonly [string, string | undefined])[]): string => {
-  const known = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
-  return indented(tableOf(['', ''], known).replace(/^.*\n/, ''))
-}
-
-export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
-
-const longestValue = 500
-
-/**
- * A table with aligned columns. Control characters of the values are escaped, so that each row stays one line.
- * @param numbers the columns to align right
- */
-export const tableOf = (
-  headings: readonly string[],
-  rows: readonly (readonly string[])[],
-  numbers: readonly number[] = [],
-): string => {
-  const lines = [headings, ...rows].map(row => row.map(value => printable(value, longestValue)))
-  const widths = headings.map((_, i) => lines.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0))
-  return lines
-    .map(row =>
-      row
-        .map((text, i) => (numbers.includes(i) ? text.padStart(widths[i] ?? 0) : text.padEnd(widths[i] ?? 0)))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
 }

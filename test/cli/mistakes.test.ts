@@ -442,6 +442,17 @@ t.test('standard output on a full disk is one sentence', { skip: !existsSync('/d
   t.match(stderr, /^abohawa: standard output can't be written: ENOSPC[^\n]*\n$/)
 })
 
+t.test('help names a command as --help behind it does', async t => {
+  const [all, named, behind] = await runCommands([
+    ['help'],
+    ['help', 'keys', 'create'],
+    ['keys', 'create', '--help'],
+  ])
+  t.match(all, { code: 0, stdout: 'run the gateway' })
+  t.match(named, { code: 0, stdout: /--external-id/ })
+  t.strictSame(named, behind)
+})
+
 t.test('help in front of a command is that of all, and --version is also known behind one', async t => {
   const lines = [
     ['--help'],

@@ -59,6 +59,7 @@ t.test('what was replayed is printed and written', async t => {
     gateway: null,
     provider: null,
     settings: null,
+    command: / --threshold 'errors<0\.1%' /,
     // The script of this target is no weather.
     bodies: { checked: 1, faults: [{ path: '/api/v1/weather/district/3026', count: 1 }] },
   })

@@ -1,13 +1,26 @@
 // What commands write on the terminal: tables with one line for each row, and how long is left.
 
 import t from 'tap'
-import { leftText, tableOf } from '../../src/cli/terminal.ts'
+import { tableOf } from '../../src/cli/tables.ts'
+import { leftText } from '../../src/cli/terminal.ts'
 
 t.test('a cell has at most 500 characters and a sign of more, and its row stays one line', async t => {
   const [, short = '', long = ''] = tableOf(['name'], [['x'.repeat(500)], ['x'.repeat(501)]]).split('\n')
   t.equal(short, 'x'.repeat(500))
   t.equal(long, `${'x'.repeat(500)}…`)
   t.equal(tableOf(['name'], [['a\nb\u001b[31m']]).split('\n').length, 2)
+})
+
+t.test('columns are aligned in the cells of a terminal, whatever the script', async t => {
+  const rows = [
+    ['চট্টগ্রাম', '1'],
+    ['東京', '20'],
+    ['Dhaka', '3'],
+  ]
+  t.equal(
+    tableOf(['place', 'count'], rows, [1]),
+    ['place    count', 'চট্টগ্রাম      1', '東京        20', 'Dhaka        3'].join('\n'),
+  )
 })
 
 t.test('what is left is told when enough is done to tell', async t => {

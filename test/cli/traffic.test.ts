@@ -153,6 +153,41 @@ t.test('faulty lines are shown, the first ten in full, and the exit code says so
   t.strictSame(readdirSync(folder).sort(), ['a', 'out'])
 })
 
+t.test('a file that is packed otherwise than by gzip is refused by name', async t => {
+  const folder = t.testdir({
+    a: Buffer.from('28b52ffd0458', 'hex'),
+    b: Buffer.from('fd377a585a00', 'hex'),
+    c: 'BZh91AY',
+  })
+  for (const [name, packer] of [
+    ['a', 'zstd'],
+    ['b', 'xz'],
+    ['c', 'bzip2'],
+  ] as const) {
+    const [ended] = await runCommands([['traffic', 'stats', join(folder, name)]])
+    t.equal(ended?.code, 1)
+    t.match(
+      ended?.stderr,
+      `is compressed by ${packer}: unpack it first, with \`${packer} -d\`, or compress it by gzip`,
+    )
+  }
+})
+
+t.test('one request is no rate, and a dumb terminal gets no control sequences', async t => {
+  const folder = t.testdir({ a: linesOf([request(0)]) })
+  const onTerminal = (TERM: string, ...args: string[]) =>
+    spawnSync(product, traffic(...args), {
+      encoding: 'utf8',
+      env: { ...cleanEnv(), TERM, NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' },
+    })
+  const stats = onTerminal('xterm', 'stats', join(folder, 'a'))
+  t.match(stats.stderr, '\r\u001b[K')
+  t.notMatch(stats.stdout, /mean .*requests a second/)
+  const written = onTerminal('dumb', 'import', join(folder, 'a'), '--out', join(folder, 'out'))
+  t.match(written, { status: 0, stdout: /out has 1 request\.\n/ })
+  t.equal(written.stderr, '')
+})
+
 t.test('standard input and output are a file too', async t => {
   const text = linesOf([request(0), request(1)])
   const pipe = (args: string[], input: string | Buffer) =>

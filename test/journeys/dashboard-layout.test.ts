@@ -117,6 +117,22 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
   t.notOk(await more.isVisible())
 })
 
+t.test('charts are light on paper, and colours differ where the system forces its own', { skip }, async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells, clock: manualClock() })
+  const page = await visit(t, open, gateway, { colorScheme: 'light' })
+  t.match(await page.locator('main').innerText(), /Time zone: Asia\/Dhaka/)
+  const drawn = () => page.evaluate<string>("document.querySelector('#charts canvas').toDataURL()")
+  const light = await drawn()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await untilSeen('they are dark', async () => (await drawn()) !== light)
+  await page.emulateMedia({ media: 'print' })
+  await untilSeen('they are light again', async () => (await drawn()) === light)
+  await page.emulateMedia({ media: 'screen', forcedColors: 'active' })
+  const colours = await page.evaluate<string[]>(`import('./common/page/preferences.js')
+    .then(({ colourOf }) => ['--area-1', '--area-2', '--area-3', '--line-1', '--line-2', '--line-3'].map(colourOf))`)
+  t.equal(new Set(colours).size, 6, colours.join())
+})
+
 t.test('axe-core finds nothing, in either theme, language and size', { skip }, async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells, clock: manualClock() })
   await gateway.get('/weather/district/3026')

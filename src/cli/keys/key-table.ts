@@ -3,7 +3,7 @@
 import { csvLine } from '../../catalogue/csv-text.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import type { CreatedKey, KeyUsage, ListedKey } from '../../keys/administration.ts'
-import { tableOf } from '../terminal.ts'
+import { tableOf } from '../tables.ts'
 import { listText, ratesText } from './term-options.ts'
 
 type Row = ListedKey & KeyUsage

@@ -3,7 +3,8 @@
 
 import type { ListedSubscriber } from '../../keys/administration.ts'
 import { administer } from '../administer.ts'
-import { type AddTopCommand, tableOf } from '../terminal.ts'
+import { tableOf } from '../tables.ts'
+import type { AddTopCommand } from '../terminal.ts'
 import { minuteText } from './key-table.ts'
 
 export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {

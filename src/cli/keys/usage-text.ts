@@ -5,7 +5,8 @@ import { csvLine } from '../../catalogue/csv-text.ts'
 import { dayNumber, type LocalDay } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { Usage, UsageOfKey } from '../../keys/administration.ts'
-import { counted, numbered, tableOf } from '../terminal.ts'
+import { tableOf } from '../tables.ts'
+import { counted, numbered } from '../terminal.ts'
 
 /** @param columns width of the terminal; undefined for other outputs */
 export const usageText = (usage: Usage, columns: number | undefined): string =>

@@ -5,7 +5,8 @@ import type { RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
 import { planRemarks, planText } from '../../load/report/plans.ts'
 import { failedIn, shareOf } from '../../load/report/run-figures.ts'
 import type { SentWith } from '../../load/traffic/recorded-admission.ts'
-import { counted, indented, numbered, tableOf } from '../terminal.ts'
+import { indented, tableOf } from '../tables.ts'
+import { counted, numbered } from '../terminal.ts'
 
 const shares = ['hit', 'stale', 'miss'] as const
 const headings = ['setting', 'hits', 'stale', 'misses', 'refused', 'failed', 'requests', 'weight']

@@ -6,7 +6,6 @@ import { InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
-import { withoutKeys } from '../../common/key-redaction.ts'
 import { quoted, quotedPath } from '../../common/outside-text.ts'
 import type { GivenSettings, SettingCase } from '../../config/setting-grid.ts'
 import type { RehearsalParts, RehearsedCase } from '../../load/rehearsal/rehearsed-case.ts'
@@ -15,7 +14,14 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { stoppedBySignal } from '../interruption.ts'
 import { checkTier } from '../keys/key-create.ts'
 import { durationIn, numberIn } from '../quantities.ts'
-import { type AddTopCommand, counted, createProgressLine, leftText, type Terminal } from '../terminal.ts'
+import {
+  type AddTopCommand,
+  commandLine,
+  counted,
+  createProgressLine,
+  leftText,
+  type Terminal,
+} from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { forceOption } from '../writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
@@ -146,7 +152,7 @@ const partsOf = async (
       spanSeconds: (last.at - first.at) / 1000,
       faultyLines,
     },
-    command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
+    command: commandLine(),
     files: sources.files,
     env,
     tier,

@@ -4,13 +4,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
-import { withoutKeys } from '../../common/key-redaction.ts'
 import { keysFor, readKeyFile, readSecret } from '../../load/replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../../load/replay/thresholds.ts'
 import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { stoppedBySignal } from '../interruption.ts'
 import { durationIn, numberIn } from '../quantities.ts'
-import { counted, type Terminal } from '../terminal.ts'
+import { commandLine, counted, type Terminal } from '../terminal.ts'
 import { asUsage, UsageError } from '../usage-error.ts'
 import { hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
@@ -157,7 +156,7 @@ export const prepareSending = async (terminal: Terminal, files: readonly string[
       workers,
       patienceMs: patience,
       timeoutMs: timeout,
-      command: withoutKeys(['abohawa', ...process.argv.slice(2)].join(' ')),
+      command: commandLine(),
     },
     signal,
     /** @throws InputError */

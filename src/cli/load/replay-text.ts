@@ -6,7 +6,8 @@ import type { LiveFigures } from '../../load/replay/senders.ts'
 import { latencyText } from '../../load/report/metrics.ts'
 import type { ReplayResult } from '../../load/report/result.ts'
 import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../../load/report/run-figures.ts'
-import { counted, factsText, leftText, percentText, tableOf } from '../terminal.ts'
+import { factsText, tableOf } from '../tables.ts'
+import { counted, leftText, percentText } from '../terminal.ts'
 
 export const figures = createFigures('en', 'UTC')
 

@@ -15,7 +15,8 @@ import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { interruption } from '../interruption.ts'
 import { rateIn } from '../quantities.ts'
-import { type AddCommand, counted, factsText, leftText, type Terminal } from '../terminal.ts'
+import { factsText } from '../tables.ts'
+import { type AddCommand, counted, leftText, numbered, type Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkOutputs, forceOption, outputsOf } from '../writable.ts'
 import {
@@ -130,15 +131,14 @@ const generateTraffic = async (
   await writeText(out, textOf(observed(requests, progress, terminal)), { force })
   terminal.progress('')
   const file = out === standardOutput ? 'standard output' : printable(out)
-  const made = counted(progress.requests)
   if (progress.isStopped) {
-    terminal.remark(`Interrupted: ${file} has the first ${made} requests.`)
+    terminal.remark(`Interrupted: ${file} has the first ${counted(progress.requests)} requests.`)
     return 1
   }
   if (out !== standardOutput)
     terminal.show(
       { out, requests: progress.requests, catalogue: catalogue.checksum, ...shownOf(settings) },
-      `${file} has ${made} requests.\n${textOfSettings(settings, progress, calendar)}`,
+      `${file} has ${numbered(progress.requests, 'request', 'requests')}.\n${textOfSettings(settings, progress, calendar)}`,
     )
   return 0
 }

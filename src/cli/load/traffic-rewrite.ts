@@ -10,7 +10,8 @@ import { createGaps } from '../../load/traffic/gaps.ts'
 import type { TrafficRequest } from '../../load/traffic/traffic-request.ts'
 import { textOf, writeText } from '../../load/traffic/write-traffic.ts'
 import { checkTier } from '../keys/key-create.ts'
-import { counted, factsText, numbered, type Terminal } from '../terminal.ts'
+import { factsText } from '../tables.ts'
+import { counted, numbered, type Terminal } from '../terminal.ts'
 import { checkOutputs, outputsOf } from '../writable.ts'
 import {
   factsOfReading,
@@ -100,7 +101,7 @@ export const rewrite = async (
     files: summary.files,
   }
   const where = out === standardOutput ? 'Standard output' : printable(out)
-  const text = `${where} has ${counted(written.requests)} requests.\n${factsText([
+  const text = `${where} has ${numbered(written.requests, 'request', 'requests')}.\n${factsText([
     [
       'read',
       `${counted(read)} requests of ${numbered(summary.files.length, 'file', 'files')} (${formatsOf(summary)})`,

@@ -5,7 +5,8 @@ import { printable } from '../../common/outside-text.ts'
 import type { TrafficSummary } from '../../load/traffic/read-traffic.ts'
 import type { PopularityReport } from '../../load/traffic/stats/popularity.ts'
 import type { TrafficStats } from '../../load/traffic/stats/traffic-stats.ts'
-import { counted, factsText, indented, percentText, tableOf } from '../terminal.ts'
+import { factsText, indented, tableOf } from '../tables.ts'
+import { counted, percentText } from '../terminal.ts'
 import { factsOfReading, formatsOf, jsonOfGaps, spanText } from './traffic-reading.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
@@ -85,7 +86,8 @@ const rateText = ({ rate, from, to, requests }: TrafficStats, width: number): st
     'Rate',
     indented(line),
     factsText([
-      ['mean', `${rateOf(requests / seconds)} requests a second`],
+      // Requests of one instant have no rate.
+      ['mean', to === from ? undefined : `${rateOf(requests / seconds)} requests a second`],
       [
         'peak',
         rate.peak === null ? '' : `${counted(rate.peak.requests)} in the second from ${isoOf(rate.peak.at)}`,

@@ -12,7 +12,8 @@ import {
   remarksOn,
   type WhatIfResult,
 } from '../../load/what-if/what-if.ts'
-import { counted, factsText, percentText, tableOf } from '../terminal.ts'
+import { factsText, tableOf } from '../tables.ts'
+import { counted, percentText } from '../terminal.ts'
 
 const { duration: ageText } = createFigures('en', 'UTC')
 

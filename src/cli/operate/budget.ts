@@ -8,7 +8,8 @@ import { upstreamsIn } from '../../config/upstreams.ts'
 import { createBudgetAdmin, type ReopenReport } from '../../operate/budget-admin.ts'
 import { storeName } from '../../stores/open-store.ts'
 import { openCommandStore } from '../administer.ts'
-import { type AddTopCommand, factsText } from '../terminal.ts'
+import { factsText } from '../tables.ts'
+import type { AddTopCommand } from '../terminal.ts'
 import { distance } from './cell-text.ts'
 
 // Where the store is, the account, and its limits.

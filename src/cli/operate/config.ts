@@ -9,7 +9,8 @@ import { unknownName } from '../../config/faults.ts'
 import { checkFiles } from '../../config/file-check.ts'
 import { ConfigError, readConfig } from '../../config/load.ts'
 import { describeConfig } from '../../config/values.ts'
-import { type AddTopCommand, factsText, indented, tableOf } from '../terminal.ts'
+import { factsText, indented, tableOf } from '../tables.ts'
+import type { AddTopCommand } from '../terminal.ts'
 
 export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   const config = program.command('config').summary(summary).description('The configuration.')

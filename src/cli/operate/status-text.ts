@@ -5,7 +5,8 @@ import { styleText } from 'node:util'
 import type { Calendar } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { StatusReport } from '../../operate/listener/status-report.ts'
-import { counted, numbered, percentText, tableOf } from '../terminal.ts'
+import { tableOf } from '../tables.ts'
+import { counted, numbered, percentText } from '../terminal.ts'
 import { distance, localSecond } from './cell-text.ts'
 
 const styles = { title: 'bold', warn: 'yellow', bad: 'red', faint: 'dim' } as const

@@ -87,8 +87,9 @@ const clearBelow = '\u001b[J'
 
 /** Draws on the alternate screen of a terminal, until the process ends; elsewhere plain lines, one under the other. */
 const openScreen = (terminal: Terminal): ((lines: readonly StatusLine[]) => void) => {
-  const { columns, json, write } = terminal
-  if (columns === undefined || json) return lines => write(`${lines.map(({ text }) => text).join('\n')}\n\n`)
+  const { columns, controls, json, write } = terminal
+  if (columns === undefined || !controls || json)
+    return lines => write(`${lines.map(({ text }) => text).join('\n')}\n\n`)
   process.once('exit', () => write(fromAlternateScreen))
   write(toAlternateScreen)
   return lines => {

@@ -17,7 +17,8 @@ import {
 } from '../../operate/cache-warm.ts'
 import { openCommandStore } from '../administer.ts'
 import { interruption } from '../interruption.ts'
-import { counted, factsText, type Terminal } from '../terminal.ts'
+import { factsText } from '../tables.ts'
+import { counted, type Terminal } from '../terminal.ts'
 import { type AskedGateway, queryGateway } from './gateway-query.ts'
 
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {

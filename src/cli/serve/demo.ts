@@ -12,7 +12,8 @@ import type { IssuedKey } from '../../keys/administration.ts'
 import { serviceUrl } from '../../provider/open-meteo/terms.ts'
 import { administerWith } from '../administer.ts'
 import { interruption } from '../interruption.ts'
-import { type AddTopCommand, indented, tableOf } from '../terminal.ts'
+import { indented, tableOf } from '../tables.ts'
+import type { AddTopCommand } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
 export const addDemoCommand: AddTopCommand = (program, add, summary) =>

@@ -43,10 +43,18 @@ export const applyTheme = theme => {
   document.documentElement.dataset.theme = theme
 }
 
+/** Draws again when the system or paper brings other colours. @param {() => void} draw */
+export const drawInOtherColours = draw => {
+  for (const media of ['(prefers-color-scheme: dark)', '(forced-colors: active)', 'print'])
+    matchMedia(media).addEventListener('change', draw)
+}
+
 /** The computed colour of the stylesheet in the current theme. @param {string} name */
 export const colourOf = name => {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`
+  // Where the system forces its own colours too: lines and areas are to differ.
+  probe.style.forcedColorAdjust = 'none'
   document.body.append(probe)
   const { color } = getComputedStyle(probe)
   probe.remove()

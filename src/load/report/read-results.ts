@@ -8,8 +8,12 @@ import { type ReplayResult, replayResult } from './result.ts'
 
 /** The results of a file, which holds one or a list of them. @throws InputError with the file, what stands in it and what is allowed */
 export const readResults = async (file: string): Promise<ReplayResult[]> => {
+  if (file === '-') throw new InputError("standard input can't be read here; name the file of a result")
   const text = await readTextFile(file, maxFileBytes.result).catch((thrown: unknown) => {
-    throw new InputError(`${file} can't be read: ${messageOf(thrown)}`, { cause: thrown })
+    throw new InputError(
+      `${file} can't be read: ${isMissing(thrown) ? 'there is no such file' : messageOf(thrown)}`,
+      { cause: thrown },
+    )
   })
   if (!hasFewValues(text))
     throw new InputError(
@@ -28,6 +32,8 @@ export const readResults = async (file: string): Promise<ReplayResult[]> => {
     )
   return values.map(each => resultIn(each, file))
 }
+
+const isMissing = (thrown: unknown): boolean => Object(thrown).code === 'ENOENT'
 
 const maxResults = 200
 

@@ -56,7 +56,12 @@ export const openBytes = (path: string): FileBytes => {
   const unpacked = async function* (): Chunks {
     const source = packed()
     try {
-      const { begin, chunks } = await beginOf(source, gzipSign.length)
+      const { begin, chunks } = await beginOf(source, longestSign)
+      const other = otherSigns.find(({ sign }) => begin.subarray(0, sign.length).equals(sign))
+      if (other)
+        throw new InputError(
+          `${nameOfFile(path)} is compressed by ${other.name}: unpack it first, with \`${other.name} -d\`, or compress it by gzip`,
+        )
       const isGzip = begin.subarray(0, gzipSign.length).equals(gzipSign)
       for await (const chunk of isGzip ? gunzipped(chunks) : chunks) {
         hash.update(chunk)
@@ -73,6 +78,12 @@ export const openBytes = (path: string): FileBytes => {
 type Chunks = AsyncGenerator<Buffer, void, undefined>
 
 const gzipSign = Buffer.from([0x1f, 0x8b, 0x08])
+const otherSigns = [
+  { name: 'zstd', sign: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]) },
+  { name: 'xz', sign: Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]) },
+  { name: 'bzip2', sign: Buffer.from('BZh') },
+]
+const longestSign = 6
 
 /** At least so many of the first bytes, if there are as many, and all of the chunks. Standard input may come by the byte. */
 export const beginOf = async (

@@ -2,7 +2,7 @@
 
 import uPlot from 'uplot'
 import { createFigures } from '../../../common/page/figures.js'
-import { applyTheme, chosenTheme, keepTheme } from '../../../common/page/preferences.js'
+import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from '../../../common/page/preferences.js'
 import { figureOf, mostLines } from './chart.js'
 
 /** @typedef {import('../page.ts').PageData & { timeZone: string }} Data */
@@ -259,8 +259,7 @@ for (const place of document.querySelectorAll('.charts')) {
 const redrawAll = () => {
   for (const redraw of redraws) redraw()
 }
-for (const query of ['(prefers-color-scheme: dark)', 'print'])
-  matchMedia(query).addEventListener('change', redrawAll)
+drawInOtherColours(redrawAll)
 for (const select of document.querySelectorAll('select')) {
   select.value = chosenTheme()
   applyTheme(chosenTheme())

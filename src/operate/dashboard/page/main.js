@@ -5,6 +5,7 @@ import {
   applyTheme,
   chosenLanguage,
   chosenTheme,
+  drawInOtherColours,
   keepLanguage,
   keepTheme,
 } from '../../../common/page/preferences.js'
@@ -185,7 +186,7 @@ theme.addEventListener('change', () => {
   applyTheme(value)
   charts.draw()
 })
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.draw())
+drawInOtherColours(() => charts.draw())
 
 // The map stays below the bar, whose height follows the language and the width.
 new ResizeObserver(() => {
