@@ -7,11 +7,12 @@ import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult } from './answer.ts'
 import type { Chunks } from './connection/ready-response.ts'
 import { type Accepted, compressed, type Encoded } from './content-coding.ts'
+import type { Representation } from './endpoint.ts'
 import { type GzipPart, gzipOfParts, partBehind, storedPart } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type DocUrl, Problem, problemOf, problemResponse } from './problem.ts'
 import type { RenderedWeather, WeatherPart } from './rendered-weather.ts'
-import { type Representation, tagOf } from './representation.ts'
+import { tagOf } from './representation.ts'
 
 /** A place of a list, with the cell that answers for it. */
 export type ListedPlace = { readonly cell: Cell; readonly place: PlacePart }

@@ -6,10 +6,11 @@ import { flatText } from '../common/flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
 import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
+import type { Representation } from './endpoint.ts'
 import type { GzipPart } from './joined-gzip.ts'
 import type { Language } from './parameters.ts'
 import type { PlacePart } from './places.ts'
-import { type Representation, tagOf } from './representation.ts'
+import { tagOf } from './representation.ts'
 import { forecastPart, weatherPart } from './response-bodies.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */

@@ -3,7 +3,7 @@
 import type { ResponseName } from '../common/endpoints.ts'
 import type { Client } from '../keys/authentication.ts'
 import type { Connection } from './connection/connection.ts'
-import type { Representation } from './representation.ts'
+import type { Representation } from './endpoint.ts'
 
 export type RequestState = Access & {
   /** Served to anyone: no key, no quota. */

@@ -9,6 +9,7 @@ import type { Cell } from '../weather/cell.ts'
 import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
 import type { Compression } from './encoded-weather.ts'
+import type { Endpoint } from './endpoint.ts'
 import { createJoinedWeather, expectedError, type ListedPlace, type PlaceList } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
 import { listQueries } from './place-list.ts'
@@ -22,7 +23,7 @@ import {
 } from './places.ts'
 import { badRequest, createDocUrl, type DocUrl } from './problem.ts'
 import { createRenderedWeather, languageHeaders } from './rendered-weather.ts'
-import { type Endpoint, locatedAt } from './representation.ts'
+import { locatedAt } from './representation.ts'
 import { sentences } from './sentences.ts'
 
 export type WeatherEndpointParts = AnswerParts & {

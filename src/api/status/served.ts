@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../common/clock.ts'
 import { createFigures, type Figures, type Language } from '../../common/page/figures.js'
 import type { ServiceStatus } from '../../telemetry/service-status.ts'
+import type { Representation } from '../endpoint.ts'
 import { jsonType } from '../problem.ts'
 import { always, languageOf, ofPage, represent } from '../reference/served.ts'
-import type { Representation } from '../representation.ts'
 import { statusJson, statusPage } from './page.ts'
 
 export type StatusParts = {
