@@ -9,8 +9,8 @@ import { buildApi } from './api/api.ts'
 import { openUpstream } from './cache/upstream.ts'
 import { openCatalogue } from './catalogue/live-catalogue.ts'
 import { catalogueFile } from './catalogue/snapshot-reader.ts'
-import { createCalendar } from './common/calendar.ts'
-import type { Clock } from './common/clock.ts'
+import { createCalendar, minuteMs } from './common/calendar.ts'
+import { type Clock, every } from './common/clock.ts'
 import { InputError, messageOf } from './common/errors.ts'
 import { type Place, unusablePlace } from './common/listening.ts'
 import { filesNamedIn, type LoadedConfig } from './config/load.ts'
@@ -243,6 +243,9 @@ export const startGateway = async (
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
   )
+  const storeFacts = createStoreWatch(store, log)
+  // Also where nobody scrapes: its lines are for the log.
+  if (store.kind === 'redis') opening.defer(every(clock, minuteMs / 2, storeFacts))
   const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
   const running = { timelines, runs, config: reload.running }
   const cache = createCacheAdmin(config, { store, catalogue, clock, running })
@@ -254,7 +257,7 @@ export const startGateway = async (
   const parts = {
     api,
     store,
-    storeFacts: createStoreWatch(store, log),
+    storeFacts,
     storeFaults: observers.storeFaults,
     storeFile,
     metering,

@@ -1,5 +1,5 @@
 // Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second and drops the
-// cached keys that changed; while the store is away cached keys go on working. authentication.ts decides whether a key may be
+// copies of keys that changed; while the store is away cached keys go on working. authentication.ts decides whether a key may be
 // used.
 
 import { LRUCache } from 'lru-cache'
@@ -19,7 +19,8 @@ export type KeyDirectory = {
   copyOf(hash: string): KeyCopy | undefined
   /**
    * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
-   * the store fails. While the store is away the answer is never `unknown` from memory alone.
+   * the store fails, or has lost a key that was known here. While the store is away the answer is never `unknown` from
+   * memory alone.
    */
   find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
   /** Reads the log of key changes now and not at the next interval; never rejects. */
@@ -38,6 +39,8 @@ const readEveryMs = 500
 export const copyFreshForMs = 60_000
 // After a failed look-up a copy is used for so long before the next look-up, which may fail slowly.
 const retryAfterMs = 1_000
+// Such a copy proves only that the store had the key: records of keys are never deleted.
+const changed = 0
 // Two caches, so that a flood of wrong keys evicts no valid one.
 const maxKnown = 50_000
 const maxUnknown = 20_000
@@ -57,7 +60,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     maxSize: maxKnown,
     sizeCalculation: () => 1,
     dispose: copy => {
-      copy.freshUntil = 0
+      copy.freshUntil = changed
     },
   })
   /** Hash → instant until which it counts as unknown. */
@@ -70,22 +73,22 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     const answer = store.findByHash(hash).then(
       found => {
         // A look-up that began before a change was read may have the older key: it is not cached.
-        if (lookUps.get(hash) !== answer) return found ?? 'unknown'
-        lookUps.delete(hash)
+        const isLatest = lookUps.get(hash) === answer
+        if (isLatest) lookUps.delete(hash)
+        const lost = found ? undefined : known.peek(hash)
+        if (lost) throw new StoreError(`the record of key ${lost.found.key.id} is gone from the store`)
+        if (!isLatest) return found ?? 'unknown'
         const freshUntil = clock.now() + copyFreshForMs
         if (found) {
           known.set(hash, { found, freshUntil })
           unknown.delete(hash)
-        } else {
-          unknown.set(hash, freshUntil)
-          known.delete(hash)
-        }
+        } else unknown.set(hash, freshUntil)
         return found ?? 'unknown'
       },
       (error: unknown) => {
         if (lookUps.get(hash) === answer) lookUps.delete(hash)
         const copy = known.peek(hash)
-        if (!copy || !(error instanceof StoreError)) throw error
+        if (!copy || copy.freshUntil === changed || !(error instanceof StoreError)) throw error
         copy.freshUntil = clock.now() + retryAfterMs
         return copy.found
       },
@@ -96,19 +99,18 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
 
   let lastRead: number | undefined
   let reading: Promise<void> | undefined
-  const evict = (concerns: (found: FoundKey) => boolean): void => {
-    for (const [hash, { found }] of [...known.entries()]) if (concerns(found)) known.delete(hash)
+  const expire = (concerns: (found: FoundKey) => boolean): void => {
+    for (const copy of known.values()) if (concerns(copy.found)) copy.freshUntil = changed
     unknown.clear()
     lookUps.clear()
   }
   const readChangeRecords = async (): Promise<void> => {
     try {
       const { records, complete } = await store.changeRecordsAfter(topic, lastRead ?? 0)
-      const changed = new Set(records.map(({ text }) => text))
+      const named = new Set(records.map(({ text }) => text))
       // Changes before the first read, or changes missing from the log, may concern any copy.
-      if (lastRead === undefined || !complete) evict(() => true)
-      else if (changed.size > 0)
-        evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
+      if (lastRead === undefined || !complete) expire(() => true)
+      else if (named.size > 0) expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
       lastRead = records.at(-1)?.number ?? (complete ? lastRead : undefined)
       // A store that loses everything must differ from one without changes, so there is always a change record.
       if (lastRead === undefined) await announceChange(store, 'begin', clock.now())

@@ -24,7 +24,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
   const now = clock.now()
   const [facts, instances, near, catalogue, upstreams] = await Promise.all([
-    createStoreWatch(store, { warn: () => {} })(),
+    createStoreWatch(store, { error: () => {}, warn: () => {}, info: () => {} })(),
     instancesIn(store, now),
     keysNearLimit(config, store),
     catalogueStatus(config),

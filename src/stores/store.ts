@@ -283,8 +283,15 @@ export type ChangeTopic = 'keys' | 'purges'
 /** An entry of such a log. */
 export type ChangeRecord = { readonly number: number; readonly text: string }
 
-/** In bytes; `maxBytes` is 0 where there is no limit. */
-export type StoreSize = { readonly usedBytes: number; readonly maxBytes: number }
+/** In bytes; `maxBytes` is 0 where there is no limit. Only Redis evicts. */
+export type StoreSize = {
+  readonly usedBytes: number
+  readonly maxBytes: number
+  readonly eviction?: Eviction
+}
+
+/** What Redis does when it is full: its policy, whether that may evict API keys, and how many records it evicted since its start. */
+export type Eviction = { readonly policy: string; readonly takesKeys: boolean; readonly evicted: number }
 
 export interface Store
   extends KeyStore,

@@ -61,6 +61,7 @@ export const watchGauges = (
   const { provider, budget, breaker, runs } = account
   let store: StoreFacts = { kind: 'embedded', latencyMs: null, fault: 'not read yet', size: undefined }
   const redisSize = () => (store.kind === 'redis' ? store.size : undefined)
+  const eviction = () => redisSize()?.eviction
   const states =
     <State extends string>(names: readonly State[], read: () => State) =>
     () =>
@@ -207,6 +208,16 @@ export const watchGauges = (
     'abohawa_redis_memory_max_bytes',
     'The maxmemory of that Redis, 0 where it has none; NaN where that is not known.',
     () => redisSize()?.maxBytes ?? unknown,
+  )
+  gauge(
+    'abohawa_redis_evicts_keys',
+    '1 while the maxmemory-policy of Redis lets it evict API keys; NaN where that is not known.',
+    () => Number(eviction()?.takesKeys ?? unknown),
+  )
+  gauge(
+    'abohawa_redis_evicted_records',
+    'Records of any kind that Redis evicted since it started, on a cluster all masters; NaN where that is not known.',
+    () => eviction()?.evicted ?? unknown,
   )
   gauge(
     'abohawa_provider_run_available_timestamp_seconds',

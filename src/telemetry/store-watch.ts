@@ -19,18 +19,31 @@ const answersWithinMs = 2_000
 // INFO is not free for a busy Redis, and several may scrape.
 const sizeEveryMs = 10_000
 
+/** @param now in ms, from any beginning */
 export const createStoreWatch = (
   store: Pick<Store, 'kind' | 'ping' | 'size'>,
-  log: Pick<Log, 'warn'>,
+  log: Pick<Log, 'error' | 'warn' | 'info'>,
+  now = () => performance.now(),
 ): (() => Promise<StoreFacts>) => {
   let size: Promise<StoreSize | undefined> | undefined
   let readAt = Number.NEGATIVE_INFINITY
   let isRefusalLogged = false
+  let evictsKeys = false
+
+  const noteEviction = ({ eviction }: StoreSize): void => {
+    const isOn = eviction?.takesKeys ?? false
+    if (isOn === evictsKeys) return
+    evictsKeys = isOn
+    const next = 'set maxmemory-policy to noeviction; docs/runbook.md#abohawaredisevictskeys'
+    if (isOn) log.error({ ...eviction, next }, 'Redis may evict API keys')
+    else log.info({ ...eviction }, 'Redis evicts no API keys any more')
+  }
 
   const readSize = async (): Promise<StoreSize | undefined> => {
     try {
       const read = await within(answersWithinMs, store.size())
       isRefusalLogged = false
+      noteEviction(read)
       return read
     } catch (error) {
       if (!isRefusalLogged) log.warn({ reason: messageOf(error) }, 'memory of Redis is not known')
@@ -49,12 +62,13 @@ export const createStoreWatch = (
       size = undefined
       return { kind, latencyMs: null, fault: messageOf(error), size: undefined }
     }
-    const now = performance.now()
-    if (!size || now - readAt >= sizeEveryMs) {
-      readAt = now
+    const latencyMs = Number((performance.now() - startedAt).toFixed(2))
+    const at = now()
+    if (!size || at - readAt >= sizeEveryMs) {
+      readAt = at
       size = readSize()
     }
-    return { kind, latencyMs: Number((now - startedAt).toFixed(2)), fault: null, size: await size }
+    return { kind, latencyMs, fault: null, size: await size }
   }
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/common/clock.ts'
 import { quietZone } from '../scenarios/keys.ts'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { startRedisProcess } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
@@ -40,6 +41,43 @@ for (const [kind, outageMs, lost, backWithinMs] of [
     t.equal(found.failed, 0, 'a key with enough left goes on')
     t.ok(found.recoveryMs <= backWithinMs, `normal counting after ${found.recoveryMs} ms`)
   })
+
+t.test(
+  'of a Redis that evicted all keys, a key that was known gets 500, and another 401',
+  { skip },
+  async t => {
+    const redis = await startRedisProcess()
+    t.teardown(redis.stop)
+    const provider = await startProvider(t)
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      clock: systemClock,
+      env: { ABOHAWA_REDIS__URL: `redis://${redis.address}` },
+    })
+    const send = (key = gateway.keys.free ?? '') => gateway.get('/locations?type=division', { key })
+    t.equal((await send()).status, 200)
+    await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-random')
+    await redis.admin.config('SET', 'maxmemory', '1')
+    await until('all is evicted', async () => {
+      await redis.admin.set('one', 'more').catch(() => {})
+      return (await redis.admin.dbsize()) === 0
+    })
+    await redis.admin.config('SET', 'maxmemory', '0')
+    const lost = await until('the loss is known', async () => {
+      const answer = await send()
+      return answer.status === 500 && answer
+    })
+    t.equal(lost.body.code, 'store_unavailable')
+    const isReady = async () => (await gateway.metric('abohawa_quota_counting{state="counting"}')) === 1
+    await until('Redis is back', isReady)
+    t.equal((await send()).status, 500)
+    t.equal((await send(gateway.keys.starter)).status, 401)
+    const reason = `the record of key ${gateway.keyIds.free} is gone from the store`
+    t.ok(gateway.logged.some(line => line.msg === 'failed' && line.reason === reason))
+    t.equal(await gateway.metric('abohawa_redis_evicts_keys'), 1)
+    t.ok(gateway.logged.some(({ msg }) => msg === 'Redis may evict API keys'))
+  },
+)
 
 t.test('the second choice of the sentinels has what the first counted', { skip }, async t => {
   const sentinel = await startSentinel()

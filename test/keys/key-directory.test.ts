@@ -16,7 +16,7 @@ const tiers = { free: 100, starter: 1_000 }
 const setUp = async (t: Test) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
-  const state = { lookUps: 0, away: false, held: undefined as Promise<void> | undefined }
+  const state = { lookUps: 0, away: false, lost: false, held: undefined as Promise<void> | undefined }
   const seen = <Value>(value: Promise<Value>): Promise<Value> => {
     if (state.away) throw new StoreError('away')
     return value
@@ -27,7 +27,7 @@ const setUp = async (t: Test) => {
         state.lookUps += 1
         const found = seen(store.findByHash(hash))
         await state.held
-        return found
+        return state.lost ? undefined : found
       },
       changeRecordsAfter: async (topic, number) => seen(store.changeRecordsAfter(topic, number)),
       appendChangeRecord: store.appendChangeRecord,
@@ -120,6 +120,36 @@ t.test('a look-up that was under way when a change was read leaves no copy', asy
   t.equal(revokedAt(await before), null, 'it had read the key before')
   t.equal(revokedAt(await directory.find('hash-1')), 7)
   t.equal(state.lookUps, 2)
+})
+
+t.test(
+  'a known key whose record vanished is a fault of the store, until the record is there again',
+  async t => {
+    const { clock, state, directory } = await setUp(t)
+    await directory.find('hash-1')
+    state.lost = true
+    t.equal(revokedAt(await directory.find('hash-1')), null, 'the copy is fresh')
+    clock.advance(60_000)
+    const gone = { code: 'store_unavailable', message: 'the record of key key_1 is gone from the store' }
+    await t.rejects(async () => directory.find('hash-1'), gone)
+    await t.rejects(async () => directory.find('hash-1'), gone)
+    t.equal(await directory.find('hash-2'), 'unknown', 'of another key nothing was known')
+    state.lost = false
+    t.equal(revokedAt(await directory.find('hash-1')), null)
+  },
+)
+
+t.test('a copy of a key that changed is no answer, whether the store is away or lost the key', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  await change(store, 'key_1', { revokedAt: 7 }, clock.now())
+  await directory.readChanges()
+  for (const fault of ['away', 'lost'] as const) {
+    state[fault] = true
+    await t.rejects(async () => directory.find('hash-1'), { name: 'StoreError' }, fault)
+    state[fault] = false
+  }
+  t.equal(revokedAt(await directory.find('hash-1')), 7)
 })
 
 t.test('change records that may be missing drop all copies, until there is one to go on from', async t => {

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createStoreWatch } from '../../src/telemetry/store-watch.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
@@ -20,7 +21,8 @@ const setUp = async (test: Test) => {
   test.teardown(() => store.close())
   const lines: string[] = []
   const log = createLog('info', { write: line => void lines.push(line) })
-  return { redis, store, outcomes, lines, look: createStoreWatch(store, log) }
+  const clock = manualClock()
+  return { redis, store, outcomes, lines, clock, look: createStoreWatch(store, log, clock.now) }
 }
 
 t.test('a Redis that answers has a latency, and its memory is read once in ten seconds', async t => {
@@ -32,6 +34,30 @@ t.test('a Redis that answers has a latency, and its memory is read once in ten s
   t.ok((first.size?.usedBytes ?? 0) > 100_000)
   t.equal(second.size, first.size)
   t.match(await redis.admin.info('commandstats'), /cmdstat_info:calls=1,/)
+})
+
+t.test('a policy that may evict API keys is a line, and so is its end', async t => {
+  const { redis, look, lines, clock } = await setUp(t)
+  const eviction = async () => {
+    clock.advance(10_000)
+    return (await look()).size?.eviction
+  }
+  t.strictSame(await eviction(), { policy: 'noeviction', takesKeys: false, evicted: 0 })
+  await redis.admin.mset('x:one', 'a', 'x:two', 'b')
+  await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  await redis.admin.config('SET', 'maxmemory', '1')
+  await t.rejects(redis.admin.set('x:three', 'c'), /OOM/)
+  t.match(await eviction(), { policy: 'allkeys-lru', takesKeys: true, evicted: 2 })
+  await eviction()
+  await redis.admin.config('SET', 'maxmemory-policy', 'volatile-lru')
+  t.match(await eviction(), { policy: 'volatile-lru', takesKeys: false })
+  t.match(
+    lines.map(line => JSON.parse(line)),
+    [
+      { level: 'error', msg: 'Redis may evict API keys', policy: 'allkeys-lru', evicted: 2, next: /runbook/ },
+      { level: 'info', msg: 'Redis evicts no API keys any more', policy: 'volatile-lru' },
+    ],
+  )
 })
 
 t.test('where INFO is refused, Redis answers, its memory is unknown, and one line says so', async t => {

@@ -10,7 +10,7 @@ import type { Config } from '../../config/schema.ts'
 import { connect, listenerOn, ping, type RedisClient } from '../../stores/redis/connection.ts'
 import type { RedisOptions } from '../../stores/redis/place.ts'
 import { checkRedisFormat } from '../../stores/redis/redis-store.ts'
-import { infoOf, type RedisInfo, serverName } from '../../stores/redis/server.ts'
+import { evictsKeys, infoOf, type RedisInfo, serverName } from '../../stores/redis/server.ts'
 import { type Check, checkOf, type Finding, fail, ok, skip, warn } from './check.ts'
 import { clockFinding } from './machine.ts'
 
@@ -117,7 +117,7 @@ export const memoryFinding = (info: RedisInfo): Finding => {
   const bound = most > 0 ? `maxmemory ${mebibytes(most)}, ${mebibytes(used)} used` : 'no maxmemory'
   const detail = `maxmemory-policy ${policy}, ${bound}`
   const noEviction = 'Set maxmemory-policy to noeviction: CONFIG SET, and the same in its file.'
-  if (policy.startsWith('allkeys')) return fail(`${detail}: API keys would be thrown away`, noEviction)
+  if (evictsKeys(policy)) return fail(`${detail}: API keys would be thrown away`, noEviction)
   if (policy === 'volatile-ttl' || policy === 'volatile-random')
     return warn(`${detail}: counts in use may be thrown away`, noEviction)
   if (most > 0 && used > nearlyFull * most)

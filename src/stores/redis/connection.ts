@@ -3,7 +3,7 @@
 
 import { type AbstractConnector, type Cluster, Redis, ReplyError } from 'ioredis'
 import type { RecordObserver } from '../records.ts'
-import type { StoreSize } from '../store.ts'
+import type { Eviction, StoreSize } from '../store.ts'
 import { connectCluster, FailFastCluster, openCluster, watchCluster } from './cluster.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
@@ -11,6 +11,7 @@ import { modeIn, OtherMode, refusal } from './refusal.ts'
 import {
   addressOf,
   createOutage,
+  evictsKeys,
   infoOf,
   type OutageObserver,
   type RedisInfo,
@@ -74,13 +75,15 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   if (fault) throw new Error(fault)
 }
 
-/** The memory of the server; on a cluster that of the master with least room. */
+/** The memory of the server; on a cluster that of the master with least room, and what all masters evict. */
 export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
-  const found = await Promise.all(nodes.map(async node => memoryIn(infoOf(await node.info('memory')))))
-  const [fullest] = found.toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
+  const infos = await Promise.all(nodes.map(async node => infoOf(await node.info('memory', 'stats'))))
+  const [fullest] = infos
+    .map(memoryIn)
+    .toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
   if (!fullest) throw new Error('no node answers')
-  return fullest
+  return { ...fullest, eviction: evictionIn(infos) }
 }
 
 const shareOf = ({ usedBytes, maxBytes }: StoreSize): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
@@ -89,6 +92,16 @@ const memoryIn = (info: RedisInfo): StoreSize => {
   const used = info.get('used_memory')
   if (used === undefined) throw new Error('INFO has no used_memory')
   return { usedBytes: Number(used), maxBytes: Number(info.get('maxmemory') ?? 0) }
+}
+
+const evictionIn = (infos: readonly RedisInfo[]): Eviction => {
+  const policies = infos.map(info => info.get('maxmemory_policy') ?? 'unknown')
+  const policy = policies.find(evictsKeys)
+  return {
+    policy: policy ?? policies[0] ?? 'unknown',
+    takesKeys: policy !== undefined,
+    evicted: infos.reduce((sum, info) => sum + Number(info.get('evicted_keys') ?? 0), 0),
+  }
 }
 
 /** A connection for subscriptions: to the server, or to any master of a cluster; undefined while there is none. */

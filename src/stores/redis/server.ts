@@ -69,6 +69,9 @@ export const infoOf = (text: string): RedisInfo =>
       .map(line => [line.slice(0, line.indexOf(':')), safeText(line.slice(line.indexOf(':') + 1), 100)]),
   )
 
+/** Whether a maxmemory-policy lets Redis evict records that never expire, as API keys. */
+export const evictsKeys = (policy: string): boolean => policy.startsWith('allkeys')
+
 /** Such as `Redis 8.0.1` or `Valkey 8.1.0`. */
 export const serverName = (info: RedisInfo): string => {
   const valkey = info.get('valkey_version')
