@@ -13,6 +13,7 @@ import { createCalendar, minuteMs } from './common/calendar.ts'
 import { type Clock, every } from './common/clock.ts'
 import { InputError, messageOf } from './common/errors.ts'
 import { type Place, unusablePlace } from './common/listening.ts'
+import { requireServable } from './config/certificate-check.ts'
 import { filesNamedIn, type LoadedConfig } from './config/load.ts'
 import { createReload, type ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
@@ -110,10 +111,19 @@ export const startGateway = async (
     running: config,
     read: source?.read ?? (() => ({ config, origins: new Map() })),
     needRestart: next => settingsThatNeedRestart(config, next),
-    prepare: async ({ server: { tls } }) => {
+    prepare: async ({ server }) => {
+      const { tls } = server
       const change = api.prepareTls(tls)
       if (!change) return []
-      return [change.use, ...change.replaced.map(what => () => log.info(tls, `${what} replaced`))]
+      const isRenewal = change.replaced.includes('certificate')
+      const faults = isRenewal ? await requireServable(server, clock.now()) : []
+      return [
+        change.use,
+        ...change.replaced.map(what => () => log.info(tls, `${what} replaced`)),
+        ...faults.map(({ detail, fix }) => () => {
+          log.warn({ reason: detail, next: fix }, 'the new certificate has a fault')
+        }),
+      ]
     },
     apply: (next, isChanged) => {
       if (isChanged('log.')) {

@@ -8,18 +8,19 @@ import { catalogueFile, readSnapshot } from '../catalogue/snapshot-reader.ts'
 import { InputError, messageOf } from '../common/errors.ts'
 import { requireAppendable, requireFileOrFree } from '../common/regular-file.ts'
 import { tlsOf } from '../stores/redis/place.ts'
+import { requireServable } from './certificate-check.ts'
 import { printPlace } from './faults.ts'
 import type { ConfigFault, LoadedConfig } from './load.ts'
 import type { Config } from './schema.ts'
-import { certificateOf, ticketKeyOf } from './tls.ts'
+import { ticketKeyOf } from './tls.ts'
 
 /** A setting that names a file, and a check that throws when the file can't be used. */
-type FileCheck = readonly [path: string, check: (config: Config) => unknown]
+type FileCheck = readonly [path: string, check: (config: Config, now: number) => unknown]
 
 const { R_OK, W_OK, X_OK } = constants
 
 const checks: readonly FileCheck[] = [
-  ['server.tls.cert', ({ server }) => certificateOf(server.tls)],
+  ['server.tls.cert', ({ server }, now) => requireServable(server, now)],
   ['server.tls.ticketKey', ({ server }) => ticketKeyOf(server.tls)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
@@ -37,13 +38,14 @@ const checks: readonly FileCheck[] = [
 export const checkFiles = async (
   config: Config,
   origins: LoadedConfig['origins'],
+  now: number,
   isMeant: (path: string) => boolean = () => true,
 ): Promise<ConfigFault[]> => {
   const faults: ConfigFault[] = []
   for (const [path, check] of checks) {
     if (!isMeant(path)) continue
     try {
-      await check(config)
+      await check(config, now)
     } catch (error) {
       const place = origins.get(path)
       faults.push({ ...place, path, sentence: `${place ? printPlace(place) : path}: ${messageOf(error)}` })

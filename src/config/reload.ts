@@ -66,7 +66,7 @@ export const createReload = (options: ReloadOptions): Reload => {
   const readAll = async (): Promise<LoadedConfig> => {
     const loaded = read()
     const changed = new Set(changesBetween(running, loaded.config).map(({ path }) => path))
-    const faults = await checkFiles(loaded.config, loaded.origins, path => changed.has(path))
+    const faults = await checkFiles(loaded.config, loaded.origins, clock.now(), path => changed.has(path))
     if (faults.length > 0) throw new ConfigError(faults)
     return loaded
   }

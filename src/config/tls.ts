@@ -74,6 +74,7 @@ export const certificateOf = ({ cert, key }: Pick<TlsFiles, 'cert' | 'key'>): Ce
   }
   try {
     createSecureContext(pair)
+    chainOf(pair.cert)
   } catch (cause) {
     throw new InputError(
       `server.tls.cert and server.tls.key can't be used: ${cert} and ${key} are no certificate and key in PEM form that belong together (${messageOf(cause)})`,
@@ -91,7 +92,14 @@ const fileOf = (name: string, path: string, isPrivate = false): Buffer => {
   }
 }
 
-/** When the served certificate expires, ms since the epoch; undefined without one. */
+/** The certificates of a file in PEM in the order in which they are sent: first the server's own. @throws Error for none */
+export const chainOf = (pem: Buffer): readonly [X509Certificate, ...X509Certificate[]] => {
+  const [own = '', ...others] = pem.toString('latin1').match(inPem) ?? []
+  return [new X509Certificate(own), ...others.map(each => new X509Certificate(each))]
+}
+const inPem = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]+-----END \1-----/g
+
+/** When the first certificate of the served chain expires, ms since the epoch; undefined without one. */
 export const createCertificateExpiry = (
   served: () => Certificate | undefined,
 ): (() => number | undefined) => {
@@ -99,9 +107,11 @@ export const createCertificateExpiry = (
   return () => {
     const certificate = served()
     if (!certificate) return undefined
-    // The first one of the chain is the server's own.
-    if (known?.of !== certificate)
-      known = { of: certificate, expiresAt: new X509Certificate(certificate.cert).validToDate.getTime() }
+    if (known?.of !== certificate) {
+      // Clients refuse the whole chain from then on.
+      const ends = chainOf(certificate.cert).map(({ validToDate }) => validToDate.getTime())
+      known = { of: certificate, expiresAt: Math.min(...ends) }
+    }
     return known.expiresAt
   }
 }

@@ -81,7 +81,7 @@ export const watchGauges = (
   )
   gauge(
     'abohawa_tls_certificate_expiry_timestamp_seconds',
-    'When the certificate that the API serves expires; NaN where it serves plain HTTP.',
+    'When the first certificate of the chain that the API serves expires; NaN where it serves plain HTTP.',
     () => secondsOf(api.certificateExpiresAt()),
   )
   gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', () => timelines.held().entries)

@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import { makeChain, withoutOpenssl } from '../support/certificate-chain.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { samplesIn } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -251,6 +252,16 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
   await eventually('it is refused', async () => (await outcomes('refused')) === 1)
   t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
   t.equal(await subjectOf(api), former)
+  // Each a right pair, which no client would take.
+  if (!withoutOpenssl) {
+    const { key: own, fileOf } = makeChain(t.testdir())
+    copyFileSync(own, join(folder, 'tls.key'))
+    copyFileSync(fileOf('server', 'stranger'), join(folder, 'tls.crt'))
+    await eventually('its chain is refused', async () =>
+      /which clients refuse: certificate 2 of its chain/.test((await ready()).detail.configuration),
+    )
+    t.equal(await subjectOf(api), former)
+  }
   const expiry = () => metric('abohawa_tls_certificate_expiry_timestamp_seconds')
   const expiresAt = (name: string) =>
     new X509Certificate(readFileSync(fixture(`${name}.crt`))).validToDate.getTime() / 1000

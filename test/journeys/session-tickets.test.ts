@@ -8,7 +8,8 @@ import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { InputError } from '../../src/common/errors.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
-import { localCertificate, startTlsGateway } from '../support/http2-client.ts'
+import { localCertificate, renewedAt, startTlsGateway } from '../support/http2-client.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
 import { until } from '../support/until.ts'
@@ -116,8 +117,10 @@ t.test('a new ticket key is used at once, and a new certificate leaves the one t
   }
   put('localhost')
   const files = { ABOHAWA_SERVER__TLS__CERT: cert, ABOHAWA_SERVER__TLS__KEY: key }
-  const gateway = await startTlsGateway(t, provider, { ...files, ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey })
-  const alone = await startTlsGateway(t, provider, files)
+  const clock = manualClock(renewedAt)
+  const withKey = { ...files, ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey }
+  const gateway = await startTlsGateway(t, provider, withKey, clock)
+  const alone = await startTlsGateway(t, provider, files, clock)
   const resumes = async ({ apiUrl, keys }: typeof gateway, ticket: Buffer) =>
     (await visit(apiUrl, keys.enterprise ?? '', ticket)).isResumed
   const logged = (msg: string) => gateway.logged.filter(line => line.msg === msg).length

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { startTlsGateway, trusting } from '../support/http2-client.ts'
+import { renewedAt, startTlsGateway, trusting } from '../support/http2-client.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -26,7 +27,7 @@ t.test('versions and ciphers that scanners refuse are refused, also after a rene
   }
   put('localhost')
   const env = { ABOHAWA_SERVER__TLS__CERT: files.cert, ABOHAWA_SERVER__TLS__KEY: files.key }
-  const gateway = await startTlsGateway(t, provider, env)
+  const gateway = await startTlsGateway(t, provider, env, manualClock(renewedAt))
   const { hostname, port } = new URL(gateway.apiUrl)
   /** What was agreed on, or why nothing. */
   const agreed = async (offered: ConnectionOptions): Promise<string> => {
@@ -56,7 +57,7 @@ t.test('versions and ciphers that scanners refuse are refused, also after a rene
   }
   await refusedTo()
   put('renewed')
-  await gateway.reloadConfig()
+  t.equal(await gateway.reloadConfig(), 'applied')
   await refusedTo()
 })
 

@@ -6,11 +6,15 @@ import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2'
 import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { manualClock } from './manual-clock.ts'
 import { startGateway, type TestGateway } from './start-gateway.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
+
+/** An instant at which the certificate that renews the first one is valid too. */
+export const renewedAt = '2026-11-23T06:00:00Z'
 
 /** The files of a certificate for localhost. */
 export const localCertificate = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }
@@ -22,9 +26,11 @@ export const startTlsGateway = (
   t: Teardown,
   provider: { readonly url: string },
   more: Record<string, string> = {},
+  clock = manualClock(),
 ): Promise<TestGateway> =>
   startGateway(t, {
     providerUrl: provider.url,
+    clock,
     env: {
       ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
       ABOHAWA_SERVER__TLS__KEY: localCertificate.key,

@@ -26,7 +26,9 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
       const { given, env, json, show } = terminal
       try {
         const loaded = readConfig({ files: configFilesOf([...given, ...files], env), env })
-        const faults = options.files ? await checkFiles(loaded.config, loaded.origins) : []
+        const faults = options.files
+          ? await checkFiles(loaded.config, loaded.origins, terminal.clock.now())
+          : []
         if (faults.length > 0) throw new ConfigError(faults)
       } catch (error) {
         const faults = error instanceof ConfigError ? error.faults : [{ sentence: messageOf(error) }]

@@ -13,7 +13,7 @@ import { openStore } from '../../stores/open-store.ts'
 import type { KeyStore } from '../../stores/store.ts'
 import { createBudgetAdmin } from '../budget-admin.ts'
 import { attempted, type Check, checkOf, type Finding, fail, ok, skip } from './check.ts'
-import { catalogueFinding, certificateFinding, embeddedFindings, logFinding } from './files.ts'
+import { catalogueFinding, certificateFindings, embeddedFindings, logFinding } from './files.ts'
 import {
   migrationFinding,
   migrationSetting,
@@ -67,7 +67,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     ...(processes > 1 || config.server.reusePort
       ? [checkOf('restarts', [migrationFinding(migrationSetting())])]
       : []),
-    checkOf('certificate', [certificateFinding(config.server, host, clock.now())]),
+    checkOf('certificate', await certificateFindings(config.server, host, clock.now())),
     checkOf('proxies', [proxyFinding(config), outside]),
     checkOf('log', [logFinding(config.log)]),
     checkOf('catalogue', [catalogue]),

@@ -1,19 +1,23 @@
 // Checks of files: the certificate, the catalogue, and the embedded store with its disk. Changes nothing.
 
-import { X509Certificate } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { locationTypes } from '../../catalogue/location-schema.ts'
 import { catalogueFile, readSnapshot } from '../../catalogue/snapshot-reader.ts'
 import { isoOf, utcDayMs } from '../../common/calendar.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { safeText } from '../../common/outside-text.ts'
-import { maxFileBytes, readRegularFileSync } from '../../common/regular-file.ts'
+import { certificateFaults } from '../../config/certificate-check.ts'
 import { checkLogFile, checkStoreFile, storeFolder } from '../../config/file-check.ts'
 import type { Config } from '../../config/schema.ts'
-import { certificateOf, ticketKeyOf } from '../../config/tls.ts'
+import {
+  type Certificate,
+  certificateOf,
+  chainOf,
+  createCertificateExpiry,
+  ticketKeyOf,
+} from '../../config/tls.ts'
 import { sqliteCodeOf } from '../../stores/sqlite/attempt.ts'
 import { exposedStoreFile } from '../../stores/sqlite/store-file.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
@@ -21,36 +25,36 @@ import { type Finding, fail, ok, warn } from './check.ts'
 const renewWithinDays = 14
 
 /** @param host the name by which consumers reach the gateway, where it is known */
-export const certificateFinding = (
-  { tls }: Config['server'],
+export const certificateFindings = async (
+  server: Config['server'],
   host: string | undefined,
   now: number,
-): Finding => {
-  if (tls.cert === null || tls.key === null) return ok('none: HTTPS ends elsewhere, or is not needed')
-  const renew = `Renew ${tls.cert} and its key.`
+): Promise<readonly Finding[]> => {
+  const { tls } = server
   let fix = 'Make one of the mode 600: (umask 077; openssl rand 48 > FILE).'
   try {
     ticketKeyOf(tls)
     fix = 'Give server.tls.cert and server.tls.key files in PEM form that belong together.'
-    certificateOf(tls)
-    const certificate = new X509Certificate(readRegularFileSync(tls.cert, maxFileBytes.pem))
-    const names = safeText(certificate.subjectAltName ?? certificate.subject, 200)
-    const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
-    const days = Math.floor((to - now) / utcDayMs)
-    if (now < from)
-      return fail(`it is valid only from ${dayOf(from)} on`, 'Set the clock of this machine, or wait.')
-    if (now >= to) return fail(`it expired on ${dayOf(to)}`, renew)
-    if (
-      host !== undefined &&
-      (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) === undefined
-    )
-      return fail(`it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
-    if (days < 1) return fail(`it expires within a day, at ${isoOf(to).slice(0, 16)}Z`, renew)
-    if (days < renewWithinDays) return warn(`it expires on ${dayOf(to)}, in ${days} days`, renew)
-    return ok(`${names}, valid until ${dayOf(to)} (${days} days)`)
+    const certificate = certificateOf(tls)
+    if (!certificate) return [ok('none: HTTPS ends elsewhere, or is not needed')]
+    const faults = await certificateFaults(server, now, host)
+    const found = faults.map(({ isGrave, detail, fix }) => (isGrave ? fail : warn)(detail, fix))
+    return [...found, ...expiryFindings(certificate, now, `Renew ${tls.cert} and its key.`)]
   } catch (error) {
-    return fail(messageOf(error), fix)
+    return [fail(messageOf(error), fix)]
   }
+}
+
+const expiryFindings = (certificate: Certificate, now: number, renew: string): readonly Finding[] => {
+  const end = createCertificateExpiry(() => certificate)() as number
+  const [own] = chainOf(certificate.cert)
+  const days = Math.floor((end - now) / utcDayMs)
+  if (days < 0) return []
+  const which = end < own.validToDate.getTime() ? 'a certificate of its chain' : 'it'
+  if (days < 1) return [fail(`${which} expires within a day, at ${isoOf(end).slice(0, 16)}Z`, renew)]
+  if (days < renewWithinDays) return [warn(`${which} expires on ${dayOf(end)}, in ${days} days`, renew)]
+  const names = safeText(own.subjectAltName ?? own.subject, 200)
+  return [ok(`${names}, valid until ${dayOf(end)} (${days} days)`)]
 }
 
 export const logFinding = ({ file }: Config['log']): Finding => {

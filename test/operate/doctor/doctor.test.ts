@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { systemClock } from '../../../src/common/clock.ts'
-import { loadConfig } from '../../../src/config/load.ts'
+import { checkFiles } from '../../../src/config/file-check.ts'
+import { loadConfig, readConfig } from '../../../src/config/load.ts'
+import type { Config } from '../../../src/config/schema.ts'
+import { certificateOf, createCertificateExpiry } from '../../../src/config/tls.ts'
 import { checkOf, type Finding, fail, ok, skip, warn } from '../../../src/operate/doctor/check.ts'
 import {
   catalogueFinding,
-  certificateFinding,
+  certificateFindings,
   embeddedFindings,
   logFinding,
 } from '../../../src/operate/doctor/files.ts'
@@ -24,6 +27,7 @@ import {
 } from '../../../src/operate/doctor/redis.ts'
 import { infoOf } from '../../../src/stores/redis/server.ts'
 import { openEmbeddedStore } from '../../../src/stores/sqlite/embedded-store.ts'
+import { makeChain, withoutOpenssl } from '../../support/certificate-chain.ts'
 
 const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })
 const info = (fields: Record<string, string | number>) =>
@@ -106,33 +110,87 @@ const tls = {
   key: join(fixtures, 'localhost.key'),
   ticketKey: null,
 }
-const server = { ...configOf().server, tls }
+const server: Config['server'] = { ...configOf().server, tls }
 
-t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {
-  const at = Date.parse('2026-11-22')
-  const first = certificateFinding(server, 'localhost', at)
-  t.match(first, { status: 'ok', detail: /^DNS:localhost, IP Address:127\.0\.0\.1, valid until \d{4}-/ })
-  const end = Date.parse(/until (\S+)/.exec(first.detail)?.[1] ?? '')
-  const dayMs = 86_400_000
-  const withFiles = (files: Partial<typeof tls>) => ({ ...server, tls: { ...tls, ...files } })
-  for (const [given, name, now, status, detail] of [
-    [server, undefined, end - 5 * dayMs, 'warn', /in [45] days/],
-    [server, undefined, end - 1, 'fail', /expires within a day, at/],
-    [server, undefined, end + 2 * dayMs, 'fail', /expired on/],
-    [server, undefined, 0, 'fail', /valid only from/],
-    [server, '127.0.0.1', at, 'ok', /valid until/],
-    [server, 'weather.example', at, 'fail', /not for weather\.example/],
-    [withFiles({ key: join(fixtures, 'renewed.key') }), undefined, 0, 'fail', /belong together/],
-    [withFiles({ cert: '/nowhere.pem' }), undefined, 0, 'fail', /\/nowhere\.pem/],
+t.test(
+  'a certificate expires, is not valid yet, is for another name, or does not belong to the key',
+  async t => {
+    const key = join(t.testdir({ 'a.key': readFileSync(tls.key) }), 'a.key')
+    chmodSync(key, 0o600)
+    const withFiles = (files: Partial<typeof tls>) => ({ ...server, tls: { ...tls, key, ...files } })
+    const found = async (given: typeof server, host: string | undefined, now: number) =>
+      checkOf('certificate', await certificateFindings(given, host, now))
+    const at = Date.parse('2026-11-22')
+    const own = withFiles({})
+    const first = await found(own, 'localhost', at)
+    t.match(first, { status: 'ok', detail: /^DNS:localhost, IP Address:127\.0\.0\.1, valid until \d{4}-/ })
+    const end = Date.parse(/until (\S+)/.exec(first.detail)?.[1] ?? '')
+    const dayMs = 86_400_000
+    for (const [given, name, now, status, detail] of [
+      [own, undefined, end - 5 * dayMs, 'warn', /^it expires on \S+ in [45] days$/],
+      [own, undefined, end - 1, 'fail', /^it expires within a day, at/],
+      [own, undefined, end + 2 * dayMs, 'fail', /^it expired on/],
+      [own, undefined, 0, 'fail', /^it is valid only from/],
+      [own, '127.0.0.1', at, 'ok', /valid until/],
+      [own, 'weather.example', at, 'fail', /not for weather\.example$/],
+      [withFiles({ key: join(fixtures, 'renewed.key') }), undefined, 0, 'fail', /belong together/],
+      [withFiles({ cert: '/nowhere.pem' }), undefined, 0, 'fail', /\/nowhere\.pem/],
+    ] as const)
+      t.match(await found(given, name, now), { status, detail })
+    t.match(await found(withFiles({ ticketKey: '/nowhere.key' as unknown as null }), undefined, 0), {
+      status: 'fail',
+      detail: /server\.tls\.ticketKey is \/nowhere\.key/,
+      fix: /openssl rand 48/,
+    })
+    chmodSync(key, 0o644)
+    t.match(await found(own, undefined, at), { status: 'warn', detail: /may open its key/, fix: /chmod 600/ })
+  },
+)
+
+t.test('a chain is related, whole, valid and for the public name', { skip: withoutOpenssl }, async t => {
+  const { key, fileOf } = makeChain(t.testdir())
+  const now = Date.now()
+  const found = async (cert: string, at = now, more: Partial<Config['server']> = {}) =>
+    checkOf(
+      'certificate',
+      await certificateFindings({ ...server, tls: { ...tls, key, cert }, ...more }, undefined, at),
+    )
+  const whole = fileOf('server', 'middle', 'root')
+  const in_ = (days: number) => now + days * 86_400_000
+  for (const [check, status, detail] of [
+    [await found(whole), 'warn', /^a certificate of its chain expires on \S+ in \d+ days$/],
+    [await found(whole, in_(11)), 'fail', /^certificate 2 of its chain \(middle\) expired on \S+$/],
+    [await found(fileOf('server')), 'warn', /^its chain ends with server, whose issuer is no authority/],
+    [
+      await found(fileOf('server', 'stranger')),
+      'fail',
+      /^certificate 2 of its chain \(stranger\) has issued none .*issuer of server is missing$/,
+    ],
+    [
+      await found(fileOf('server', 'middle', 'root', 'stranger')),
+      'warn',
+      /^certificate 4 of its chain \(stranger\) has issued none of the others/,
+    ],
+    [
+      await found(whole, now, { publicUrl: 'https://other.example' }),
+      'fail',
+      /not for other\.example of server\.publicUrl$/,
+    ],
+    [
+      await found(whole, now, { publicUrl: 'https://other.example', trustedProxies: ['10.0.0.1'] }),
+      'warn',
+      /not for other\.example/,
+    ],
   ] as const)
-    t.match(certificateFinding(given, name, now), { status, detail })
-  const noTicketKey = { ...server, tls: { ...tls, ticketKey: '/nowhere.key' as unknown as null } }
-  t.match(certificateFinding(noTicketKey, undefined, 0), {
-    status: 'fail',
-    detail: /server\.tls\.ticketKey is \/nowhere\.key/,
-    fix: /openssl rand 48/,
-  })
-  t.end()
+    t.match(check, { status, detail })
+  const served = certificateOf({ cert: whole, key })
+  const ends = createCertificateExpiry(() => served)() ?? 0
+  t.ok(ends > in_(9) && ends < in_(11), 'the metric has the first end of the chain')
+
+  const env = { ABOHAWA_SERVER__TLS__CERT: fileOf('server', 'stranger'), ABOHAWA_SERVER__TLS__KEY: key }
+  const { config, origins } = readConfig({ files: [], env })
+  const [fault] = await checkFiles(config, origins, now, path => path === 'server.tls.cert')
+  t.match(fault, { sentence: /server\.tls\.cert is .*, which clients refuse: certificate 2 of its chain/ })
 })
 
 t.test('a catalogue loads or is named with its fault', async t => {
