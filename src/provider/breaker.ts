@@ -46,7 +46,12 @@ export const createBreaker = (
   let isOnTrial = false
   const { after, halfOpenAfterMs, halfOpenAfterAtMostMs, isBacked = false } = options
   const policy: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen(error => error instanceof ProviderError && error.opensCircuit),
+    // Any other error of a probe is an answer, which closes the circuit.
+    handleWhen(
+      error =>
+        error instanceof ProviderError &&
+        (error.opensCircuit || (error.code === 'provider_not_sent' && policyState() === 'half-open')),
+    ),
     {
       breaker: {
         state: undefined,

@@ -98,6 +98,18 @@ t.test('the machine’s clock may be set back while it is open: the probe is sen
   t.strictSame(changes, ['open', 'half-open', 'closed', 'open'])
 })
 
+t.test('a probe that this gateway could not send does not close it', async t => {
+  const { breaker, send, open, waitForProbe, changes } = setUp(1, 1)
+  await send('provider_not_sent')
+  await open()
+  await waitForProbe()
+  t.equal(await send('provider_not_sent'), 'provider_not_sent')
+  t.strictSame(changes, ['open', 'half-open', 'open'])
+  await waitForProbe()
+  await send()
+  t.equal(breaker.state().state, 'closed')
+})
+
 t.test('after a probe that was refused for its point, it takes as many failures as at first', async t => {
   const { send, open, waitForProbe, changes } = setUp(20)
   await open()
