@@ -121,7 +121,7 @@ t.test('after a probe that was refused for its point, it takes as many failures 
 })
 
 t.test('with another upstream behind, one request after a probe is on trial', async t => {
-  const { breaker, send, open, waitForProbe, requests } = setUp(20, 60_000, true)
+  const { breaker, send, open, waitForProbe, requests } = setUp(200, 60_000, true)
   await open()
   await waitForProbe()
   t.equal(await send(), 'ok')
