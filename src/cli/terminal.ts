@@ -9,7 +9,7 @@ import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { collect } from './quantities.ts'
-import { isOutputClosed } from './standard-output.ts'
+import { isOutputClosed, writeAll, writeSeen } from './standard-output.ts'
 import { UsageError } from './usage-error.ts'
 
 /** The environment variables and the clock that `main` passes in. */
@@ -79,6 +79,8 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
   const given = (options.config as string[] | undefined) ?? []
   const hasControls = env.TERM !== 'dumb'
   const sources: ConfigSources = { files: configFilesOf(given, env), env }
+  const resultText = (value: unknown, text: string): string =>
+    `${options.json ? jsonText(value) : printableLines(text)}\n`
   return {
     /** Whether --json is given: print one JSON value instead of text. */
     json: options.json === true,
@@ -103,18 +105,18 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
       loadConfig({ ...sources, env: { ...env, ...overrides } }),
     /** Prints the result: `text`, escaped line by line, or with --json the value. */
     show: (value: unknown, text: string): void => {
-      process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
+      process.stdout.write(resultText(value, text))
     },
+    /** Prints a result that nothing can show again, and resolves when standard output has taken it. */
+    showOnce: (value: unknown, text: string): Promise<void> => writeSeen(resultText(value, text)),
     /** Prints text as it is: what is drawn again and again, and ends with its reader. */
     write: (text: string): void => {
       if (isOutputClosed()) process.exit(0)
       process.stdout.write(text)
     },
     /** Prints text as it is, and resolves when standard output has taken it: for CSV and long outputs. */
-    writeAll: (text: string): Promise<void> =>
-      new Promise((resolve, reject) => {
-        process.stdout.write(text, error => (error ? reject(error) : resolve()))
-      }),
+    writeAll,
+    writeSeen,
     /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
     progress: (text: string): void => {
       if (process.stderr.isTTY && hasControls) process.stderr.write(`\r\u001b[K${printable(text)}`)

@@ -184,8 +184,15 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
 
   return {
     ...createKeyCreation({ store, tiers, calendar, clock }),
-    /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
-    rotateKey: async (given: string, overlapMs: number): Promise<RotatedKey> => {
+    /**
+     * Creates another key under the same id and count; the former key works for `overlapMs` more.
+     * @param show receives it before it is valid; when it rejects, the former key stays
+     */
+    rotateKey: async (
+      given: string,
+      overlapMs: number,
+      show: (planned: RotatedKey) => Promise<void> = async () => {},
+    ): Promise<RotatedKey> => {
       const record = await keyById(given)
       const { id, subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       if (status === 'revoked')
@@ -201,9 +208,11 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const limit = record.limit ?? tierLimitOf(tiers, tier)
       const key = createKey(prefixOf(tier))
       const until = clock.now() + overlapMs
+      const rotated = { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
+      await show(rotated)
       await store.replaceHash(id, hashOf(key), until)
       await announceChange(store, id, clock.now())
-      return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
+      return rotated
     },
     /**
      * Sets what is given of a key, all in one step: tier, limit, expiry (as in key-expiry.ts) and terms (as in key-terms.ts). A

@@ -1,5 +1,5 @@
 // Creates keys, one or many: checks the requests, stores each key once, and creates new subscribers. An interrupted run is
-// repeated as a whole: an external id that has a key keeps it.
+// repeated as a whole: an external id that has a key keeps it. A key is shown before it is stored, so that none is lost.
 
 import { closestMatch } from 'leven'
 import type { Calendar } from '../common/calendar.ts'
@@ -30,6 +30,9 @@ export type CreatedKey = Omit<KeyFacts, 'limit'> & {
   limit: number | null
   existed: boolean
 }
+
+/** A key before it is stored. `add` stores it, and resolves to the one that has its external id by then. */
+type Planned = { readonly planned: CreatedKey; readonly add: () => Promise<CreatedKey> }
 
 type KeyFacts = {
   id: string
@@ -92,7 +95,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
   }
   const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>
     store.ensureSubscriber({ id, name, createdAt: clock.now(), revokedAt: null })
-  const issue = async (order: ReturnType<typeof orderOf>): Promise<CreatedKey> => {
+  const plan = async (order: ReturnType<typeof orderOf>): Promise<Planned> => {
     const { name, tier, limit, externalId, expiresAt, terms } = order
     const createdAt = clock.now()
     const subscriber = await ensureSubscriber(`sub_${randomBase62(12)}`, name)
@@ -111,9 +114,7 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       ...terms,
       formers: [],
     }
-    const there = await store.addKey(record)
-    if (there) return existing(there, name)
-    return {
+    const planned: CreatedKey = {
       id: record.id,
       key,
       subscriber: name,
@@ -124,6 +125,11 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       ...terms,
       existed: false,
     }
+    const add = async (): Promise<CreatedKey> => {
+      const there = await store.addKey(record)
+      return there ? existing(there, name) : planned
+    }
+    return { planned, add }
   }
   /** The subscriber of a key whose record a failover lost: it is written again under its own name alone. @throws InputError */
   const mendedSubscriber = async ({ id, subscriberId }: KeyRecord, name: string): Promise<Subscriber> => {
@@ -145,14 +151,15 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
     return { ...facts, key: null, existed: true }
   }
   /** A request whose key exists needs no validation: its expiry may be past by now. */
-  const issueOnce = async (request: KeyRequest): Promise<CreatedKey> => {
+  const planOnce = async (request: KeyRequest): Promise<Planned> => {
     const there =
       request.externalId === undefined
         ? undefined
         : await store.findByExternalId(externalIdOf(request.externalId))
     // Stored once more, which changes nothing but lists a key that an earlier run left unlisted.
-    if (there) return existing((await store.addKey(there)) ?? there, subscriberNameOf(request.subscriber))
-    return issue(orderOf(request))
+    if (!there) return plan(orderOf(request))
+    const planned = await existing((await store.addKey(there)) ?? there, subscriberNameOf(request.subscriber))
+    return { planned, add: async () => planned }
   }
 
   return {
@@ -163,7 +170,8 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       more: Pick<KeyRequest, 'limit' | 'expires'> = {},
     ): Promise<IssuedKey> => {
       // Without an external id there is always a new one.
-      const { existed: _, ...issued } = await issue(orderOf({ subscriber, tier, ...more }))
+      const { add } = await plan(orderOf({ subscriber, tier, ...more }))
+      const { existed: _, ...issued } = await add()
       await announceChange(store, issued.id, clock.now())
       return issued as IssuedKey
     },
@@ -210,12 +218,19 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
     },
     /**
      * Creates keys without faults by `faultsOf`, a few at a time; yields those that are in the store. An external id that has a
-     * key keeps it, so that an interrupted run can be repeated as a whole. @throws InputError, StoreError
+     * key keeps it, so that an interrupted run can be repeated as a whole.
+     * @param show receives each few before they are stored; when it rejects, they are not stored
+     * @throws InputError, StoreError
      */
-    async *createKeys(requests: readonly KeyRequest[]): AsyncGenerator<CreatedKey[]> {
+    async *createKeys(
+      requests: readonly KeyRequest[],
+      show: (planned: readonly CreatedKey[]) => Promise<void> = async () => {},
+    ): AsyncGenerator<CreatedKey[]> {
       for (let from = 0; from < requests.length; from += keysCreated) {
         const part = requests.slice(from, from + keysCreated)
-        const outcomes = await Promise.allSettled(part.map(async request => issueOnce(request)))
+        const plans = await Promise.all(part.map(async request => planOnce(request)))
+        await show(plans.map(({ planned }) => planned))
+        const outcomes = await Promise.allSettled(plans.map(({ add }) => add()))
         const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
         const [first] = created.filter(({ existed }) => !existed)
         // With any change, gateways forget which keys were unknown.

@@ -1,14 +1,15 @@
-// Commands whose reader leaves early: what streams ends well and quietly, a verdict keeps its exit code, and no key is created that
-// nobody sees.
+// Commands whose reader leaves early, or whose disk fills up: what streams ends well and quietly, a verdict keeps its exit code, and
+// no key is created that nobody sees.
 
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startTarget } from '../load/replay/scripted-target.ts'
 import { arriving, linesOf } from '../load/replay/send-some.ts'
-import { cleanEnv, product, runCommand } from '../support/process.ts'
+import { cleanEnv, product, runCommand, withoutPrlimit } from '../support/process.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 
 const folder = t.testdir()
 const env = {
@@ -73,4 +74,58 @@ t.test('keys are not created when nobody sees them', async t => {
   t.match(stderr, /^abohawa: standard output can't be written: .*EPIPE/)
   const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], env)).stdout)
   t.ok(listed.length < 600, `${listed.length} of 3,002`)
+})
+
+const onFullDisk = { skip: withoutPrlimit || withoutOwnRedis }
+t.test('on a disk that fills up, the keys created are those that can be read', onFullDisk, async t => {
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const store = { ABOHAWA_REDIS__URL: redis.url }
+  const create = ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--count', '200']
+  const limit = ['--fsize=15000:unlimited', product]
+  const file = join(folder, 'issued')
+  const onDisk = (args: readonly string[]) => {
+    const fd = openSync(file, 'w')
+    const stdio: StdioOptions = ['ignore', fd, 'pipe']
+    const options = { stdio, env: cleanEnv(store), encoding: 'utf8' } as const
+    const { status, stderr } = spawnSync('prlimit', [...limit, ...args], options)
+    closeSync(fd)
+    return { status, stderr, text: readFileSync(file, 'utf8') }
+  }
+  const idsIn = (text: string) => text.match(/key_\w{12}/g) ?? []
+  const ids = async () => {
+    const { stdout } = await runCommand(['keys', 'list', '--json'], store)
+    return JSON.parse(stdout).map(({ id }: { id: string }) => id) as string[]
+  }
+
+  const out = join(folder, 'issued.json')
+  const toFile = onDisk([...create, '--json', '--out', out])
+  const sentence = /^abohawa: --out can't be written: EFBIG.*; 50 created, .* of 200: --count 150 creates the/
+  t.match(toFile, { status: 1, stderr: sentence, text: '' })
+  const first = await ids()
+  const shown: { id: string }[] = JSON.parse(readFileSync(out, 'utf8'))
+  t.strictSame(shown.map(({ id }) => id).toSorted(), first.toSorted())
+
+  const { status, stderr, text } = onDisk([...create, '--csv'])
+  t.equal(status, 1)
+  t.match(stderr, /^abohawa: standard output can't be written: EFBIG.*; 150 created, .* not valid: key_/)
+  const second = (await ids()).slice(first.length)
+  t.strictSame(idsIn(text).slice(0, 150).toSorted(), second.toSorted())
+  t.ok(stderr.includes(idsIn(text)[150] ?? 'none'), 'shown in part, and named as not valid')
+
+  const usual = onDisk(['keys', 'list', '--csv'])
+  t.match(usual, { status: 1, stderr: /^abohawa: standard output can't be written: EFBIG/ })
+  t.equal(usual.text.length, 15_000, 'no output is cut in silence')
+})
+
+t.test('a key is replaced after the new one is shown', async t => {
+  const create = ['keys', 'create', '--create-store', '--subscriber', 'R', '--tier', 'free', '--json']
+  const { id } = JSON.parse((await runCommand(create, env)).stdout)
+  const rotate = ['keys', 'rotate', id, '--overlap', '0s']
+  const { code, stderr } = await unread(rotate)
+  t.equal(code, 1)
+  t.match(stderr, `key ${id} was not replaced`)
+  const [shown] = JSON.parse(`[${(await runCommand(['keys', 'show', id, '--json'], env)).stdout}]`)
+  t.equal(shown.formerKeyUntil, null)
+  t.match(await runCommand(rotate, env), { code: 0, stdout: /^svc_live_/ })
 })

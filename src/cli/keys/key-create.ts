@@ -1,5 +1,5 @@
 // `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
-// alone, as they come: what ends midway has shown what it has created. keys/key-creation.ts does the work.
+// alone, each before it is created: what ends midway has shown what it has created. keys/key-creation.ts does the work.
 
 import { type FileHandle, rm } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
@@ -36,6 +36,8 @@ type Options = TermTexts & {
 }
 
 const maxKeys = 10_000
+// Of a sentence.
+const maxNamed = 20
 
 export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
@@ -126,10 +128,46 @@ const createOne = async (
     terminal.remark(
       `${quoted(request.subscriber.trim(), 100)} is a new subscriber, and nearly ${quoted(meant, 100)}. If that was meant, revoke this key and create another.`,
     )
-  // One without an external id is always a new one.
-  for await (const created of administration.createKeys([request]))
-    for (const { existed, ...key } of created)
-      terminal.show({ ...key, ...(key.externalId !== null && { existed }), store }, textOfOne(key))
+  const unsure = createUnsure()
+  const show = async (planned: readonly CreatedKey[]): Promise<void> => {
+    for (const { existed, ...key } of planned)
+      await terminal
+        // One without an external id is always a new one.
+        .showOnce({ ...key, ...(key.externalId !== null && { existed }), store }, textOfOne(key))
+        .catch(cause => {
+          throw new InputError(`${messageOf(cause)}; no key was created`, { cause })
+        })
+    unsure.add(planned)
+  }
+  try {
+    for await (const created of administration.createKeys([request], show)) unsure.remove(created)
+  } catch (cause) {
+    throw new InputError(`${messageOf(cause)}${unsure.text()}`, { cause })
+  }
+  unsure.refuse()
+}
+
+/** New keys that are shown, and of which it is not known that they were created. */
+const createUnsure = () => {
+  const ids = new Set<string>()
+  const text = (): string => {
+    if (ids.size === 0) return ''
+    const more = ids.size > maxNamed ? [`and ${counted(ids.size - maxNamed)} more`] : []
+    return `; shown, but perhaps not valid: ${[...[...ids].slice(0, maxNamed), ...more].join(', ')}`
+  }
+  return {
+    text,
+    add: (planned: readonly CreatedKey[]): void => {
+      for (const { id, existed } of planned) if (!existed) ids.add(id)
+    },
+    remove: (created: readonly CreatedKey[]): void => {
+      for (const { id } of created) ids.delete(id)
+    },
+    /** @throws InputError where another command gave their external ids to keys of its own meanwhile */
+    refuse: (): void => {
+      if (ids.size > 0) throw new InputError(`another command created keys of the same external ids${text()}`)
+    },
+  }
 }
 
 const textOfOne = ({
@@ -195,25 +233,35 @@ const createMany = async (
   const totals = { created: 0, existed: 0 }
   const done = () => totals.created + totals.existed
   const all = counted(requests.length)
-  await output.write(form.head)
+  let shown = 0
+  const unsure = createUnsure()
+  const show = async (planned: readonly CreatedKey[]): Promise<void> => {
+    const part: CreatedKey[] = []
+    for (const key of planned) part.push(await differences.settle(key))
+    const lines = part.map((key, i) => `${shown + i > 0 ? form.between : ''}${form.line(key)}`)
+    // A part of it may be seen though it could not be written. A file is cut.
+    if (out === undefined) unsure.add(part)
+    await output.write(lines.join(''))
+    shown += part.length
+    unsure.add(part)
+  }
   try {
-    for await (const created of administration.createKeys(requests)) {
-      const part: CreatedKey[] = []
-      for (const key of created) part.push(await differences.settle(key))
-      const lines = part.map((key, i) => `${done() + i > 0 ? form.between : ''}${form.line(key)}`)
-      for (const { existed } of part) totals[existed ? 'existed' : 'created'] += 1
-      await output.write(lines.join(''))
+    await output.write(form.head)
+    for await (const created of administration.createKeys(requests, show)) {
+      unsure.remove(created)
+      for (const { existed } of created) totals[existed ? 'existed' : 'created'] += 1
       terminal.progress(`${counted(done())} of ${all}`)
       if (isStopped && done() < requests.length) throw new InputError('the command was interrupted')
     }
+    unsure.refuse()
   } catch (cause) {
     terminal.progress('')
     // Standard output may be what failed.
-    await output.end(form.tail, done() > 0).catch(() => {})
+    await output.end(form.tail, shown > 0).catch(() => {})
     const isAlike = from === undefined && externalId === undefined
     const again = isAlike ? `--count ${requests.length - done()}` : 'the same command with another --out'
     const sentence = `${messageOf(cause)}; ${totalsText(totals)} of ${all}: ${again} creates the rest`
-    throw new InputError(sentence, { cause })
+    throw new InputError(`${sentence}${unsure.text()}`, { cause })
   }
   terminal.progress('')
   await output.end(form.tail, true)
@@ -228,8 +276,9 @@ const createMany = async (
 const totalsText = ({ created, existed }: { created: number; existed: number }): string =>
   `${counted(created)} created, ${counted(existed)} existed`
 
-// Where the keys go: standard output, or a new file that its owner alone can read, written to disk key by key.
+// Where the keys go: standard output, or a new file that its owner alone can read.
 type Output = {
+  /** Resolves when all of it is there; of a file nothing of it stays when it rejects. */
   write(text: string): Promise<void>
   /** @param isKept false removes a file with nothing in it */
   end(text: string, isKept: boolean): Promise<void>
@@ -238,14 +287,20 @@ type Output = {
 /** @throws InputError for a file that is there or can't be written */
 const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
   const file = path === undefined ? undefined : await openNewOutput(path)
+  let bytes = 0
   const write = async (text: string): Promise<void> => {
-    await file?.appendFile(text)
-    // A key that is created and not on disk is lost when the power fails.
-    if (file) return file.datasync()
-    // A key that nobody sees is lost.
-    await terminal.writeAll(text).catch(cause => {
-      throw new InputError(`standard output can't be written: ${messageOf(cause)}`, { cause })
-    })
+    if (!file) return terminal.writeSeen(text)
+    try {
+      const part = Buffer.from(text)
+      for (let at = 0; at < part.length; )
+        at += (await file.write(part, at, part.length - at, bytes + at)).bytesWritten
+      // A key that is created and not on disk is lost when the power fails.
+      await file.datasync()
+      bytes += part.length
+    } catch (cause) {
+      await file.truncate(bytes).catch(() => {})
+      throw new InputError(`--out can't be written: ${messageOf(cause)}`, { cause })
+    }
   }
   return {
     write,

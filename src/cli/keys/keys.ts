@@ -3,8 +3,9 @@
 
 import { Option } from 'commander'
 import { utcDayMs } from '../../common/calendar.ts'
+import { InputError, messageOf } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
-import { type Administration, limitIn, type UsageOfKey } from '../../keys/administration.ts'
+import { type Administration, limitIn, type RotatedKey, type UsageOfKey } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
 import { administer } from '../administer.ts'
 import { addGatewayOption } from '../operate/gateway-query.ts'
@@ -71,20 +72,17 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
         ),
     run: (terminal, { overlap }, id = '') =>
       administer(terminal, async (administration, store) => {
-        const rotated = await administration.rotateKey(id, overlap)
-        const { key, subscriber, tier, limit, formerKeyUntil } = rotated
-        const former =
-          overlap === 0
-            ? 'The former key is refused within a second.'
-            : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
-        terminal.show(
-          { ...rotated, store },
-          `${key}
-
-${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.
-${former}
-Keep the new key now: it can't be shown again.`,
-        )
+        let isShown = false
+        const show = async (rotated: RotatedKey): Promise<void> => {
+          await terminal.showOnce({ ...rotated, store }, rotatedText(rotated, overlap)).catch(cause => {
+            throw new InputError(`${messageOf(cause)}; key ${rotated.id} was not replaced`, { cause })
+          })
+          isShown = true
+        }
+        await administration.rotateKey(id, overlap, show).catch(cause => {
+          if (!isShown) throw cause
+          throw new InputError(`${messageOf(cause)}; the new key may not be valid: keep both keys`, { cause })
+        })
       }),
   })
 
@@ -200,6 +198,21 @@ const usageOfAll = async (
   if (sort) rows.sort((one, other) => other.used - one.used)
   if (csv) await terminal.writeAll(rows.map(allUsageCsv.lines).join(''))
   else terminal.show(rows, allUsageText(rows))
+}
+
+const rotatedText = (
+  { id, key, subscriber, tier, limit, formerKeyUntil }: RotatedKey,
+  overlap: number,
+): string => {
+  const former =
+    overlap === 0
+      ? 'The former key is refused within a second.'
+      : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
+  return `${key}
+
+${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.
+${former}
+Keep the new key now: it can't be shown again.`
 }
 
 const idHelp = 'id of the key, or external: and its external id'
