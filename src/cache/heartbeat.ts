@@ -11,6 +11,11 @@ import type { Demand } from './demand.ts'
 export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
 
 const everyMs = 5_000
+
+/** The instant that what is done each so often is counted from, after it was done now: what came late shifts nothing. */
+export const inStep = (now: number, sinceMs: number, everyMs: number): number =>
+  Number.isFinite(sinceMs) && sinceMs > 0 ? now - (sinceMs % everyMs) : now
+
 /** How long after its last heartbeat an instance counts as alive. */
 export const aliveForMs = 4 * everyMs
 /** The report of an instance that has stopped: it counts as alive for a while, but is not shown. */
@@ -43,14 +48,16 @@ export const createHeartbeat = ({
 }) => {
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
+  // The next one is counted from here.
+  let beatAt = sentAt
 
   const send = async (reported: string, runsWith: string | null): Promise<void> => {
     const now = clock.now()
     // After the clock was set back nothing is known to be sent.
     const unsent = now < sentAt ? now - demandForMs : sentAt
     const requested = demand.since(unsent).map(({ subject }) => subject.id)
-    const before = sentAt
-    sentAt = now
+    const before = [sentAt, beatAt] as const
+    sentAt = beatAt = now
     try {
       onHeartbeat(
         await store.heartbeat({
@@ -66,7 +73,7 @@ export const createHeartbeat = ({
       )
     } catch {
       // The next heartbeat repeats this demand.
-      sentAt = before
+      ;[sentAt, beatAt] = before
       onHeartbeatFailure()
     }
   }
@@ -80,7 +87,11 @@ export const createHeartbeat = ({
     send: sendNow,
     sendLast: (): Promise<void> => send(stoppedReport, null),
     sendIfDue: async (): Promise<void> => {
-      if (Math.abs(clock.now() - sentAt) >= everyMs) await sendNow()
+      const now = clock.now()
+      const since = now - beatAt
+      if (Math.abs(since) < everyMs) return
+      await sendNow()
+      if (sentAt === now) beatAt = inStep(now, since, everyMs)
     },
   }
 }

@@ -28,27 +28,31 @@ type Due<Of> = Pick<Demanded<Of>, 'key' | 'subject' | 'score' | 'consumer'>
 // Few loads queue at a time, so that a change in demand still changes the order.
 const batchesUnderWay = 3
 
-/** Starts the loads that are due; called at short intervals. Returns how many it started. */
-export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): (() => number) => {
+export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>) => {
   const { demand, pinned, memory, policy, isHeldBack, refresh, batch, demandForMs, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
+  /** When an entry is due; Infinity for one that nobody requested since its load, and for none. */
+  const dueAtOf = (key: string, requestedAt: number, now: number): number => {
+    const entry = memory.peek(key)
+    return entry && requestedAt > entry.fetchedAt ? policy.dueAt(entry, now) : Number.POSITIVE_INFINITY
+  }
 
-  return () => {
+  /** Starts the loads that are due; called at short intervals. Returns how many it started. */
+  const start = (): number => {
     const now = clock.now()
     const due = new Map<string, Due<Of>>()
     let urgent = false
     // Runs for each cell in demand, so it allocates nothing.
     const consider = (candidate: Due<Of>, requestedAt: number): void => {
       const { key, consumer } = candidate
-      const entry = memory.peek(key)
-      if (!entry || requestedAt <= entry.fetchedAt) return
-      const dueAt = policy.dueAt(entry, now)
+      const dueAt = dueAtOf(key, requestedAt, now)
       // Few cells get further.
       if (now < dueAt || underWay.has(key) || isHeldBack(key, consumer)) return
       due.set(key, candidate)
-      urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
+      const entry = memory.peek(key)
+      if (entry) urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
 
     for (const demanded of demand.since(now - demandForMs)) consider(demanded, demanded.lastRequestedAt)
@@ -78,6 +82,19 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     }
     return chosen.length
   }
+
+  /** When the first entry is due, as things are; in the past where one waits for a full batch. Infinity where none is to come. */
+  const nextAt = (): number => {
+    const now = clock.now()
+    let first = Number.POSITIVE_INFINITY
+    for (const { key, lastRequestedAt } of demand.since(now - demandForMs))
+      first = Math.min(first, dueAtOf(key, lastRequestedAt, now))
+    for (const { id } of pinned())
+      first = Math.min(first, memory.peek(id) ? dueAtOf(id, Number.POSITIVE_INFINITY, now) : now)
+    return first
+  }
+
+  return { start, nextAt }
 }
 
 // The budget may refuse a probe, which leaves the circuit as it is: wait before the next one.

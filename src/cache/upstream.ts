@@ -37,7 +37,7 @@ import {
   freshnessOf,
   type Run,
 } from './freshness.ts'
-import { createHeartbeat, type Fleet } from './heartbeat.ts'
+import { createHeartbeat, type Fleet, inStep } from './heartbeat.ts'
 import { joinTiers, type UpstreamTier } from './namespaces.ts'
 import { createPurgeReader, createPurges, type PurgeObserver } from './purges.ts'
 import { type CacheObserver, createReadThrough } from './read-through.ts'
@@ -79,6 +79,7 @@ export type Timelines = Upstream['timelines']
 export type CellExplanation = Awaited<ReturnType<Timelines['explain']>>
 
 const nowhere: readonly Cell[] = []
+const never = Number.POSITIVE_INFINITY
 const tickEveryMs = 500
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
@@ -331,10 +332,13 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const refreshAheadIfDue = (): void => {
     const [at, runs, pinnedNow] = [clock.now(), newestRuns(), pinned()]
     const isUnchanged = runs === passed.runs && pinnedNow === passed.pinned
-    if (isUnchanged && Math.abs(at - passed.at) < Math.min(policy.leadMs / 6, passEveryMs)) return
-    const started = refreshAhead()
+    const everyMs = Math.min(policy.leadMs / 6, passEveryMs)
+    const since = at - passed.at
+    if (isUnchanged && Math.abs(since) < everyMs) return
+    const started = refreshAhead.start()
+    const from = isUnchanged ? inStep(at, since, everyMs) : at
     // The loads that did not fit now come next.
-    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, runs, pinned: pinnedNow }
+    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : from, runs, pinned: pinnedNow }
   }
 
   let reported: OpenUpstream | undefined = inUse
@@ -383,6 +387,9 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     /** The size of the memory tier. */
     held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
+    /** When there may be work though nobody requests anything: a refresh that is due, or a new run. */
+    nextWorkAt: (): number =>
+      Math.min(refreshAhead.nextAt(), ...accounts.all.map(({ account }) => account.runs?.nextAt() ?? never)),
     /**
      * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, in the past
      * where one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were

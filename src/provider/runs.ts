@@ -69,6 +69,7 @@ export const createRunWatch = (
       failing = true
     }
   }
+  const begunAt = clock.now()
   const endTimer = every(clock, pollEveryMs, poll)
 
   /** The last runs that were read or, while none can be, assumed; newest first, none until one was read. */
@@ -90,6 +91,12 @@ export const createRunWatch = (
     /** The newest one that was read, and not assumed. */
     newestRead: (): ModelRun | undefined => known[0],
     recent,
+    /** When the first poll comes that may read a newer one, by the interval of runs. */
+    nextAt: (): number => {
+      const last = known[0]
+      const from = Math.max(clock.now(), last ? last.availableAt + last.intervalMs : 0)
+      return begunAt + Math.ceil((from - begunAt) / pollEveryMs) * pollEveryMs
+    },
     poll,
     close: endTimer,
   }

@@ -30,7 +30,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const keep = (...keys: string[]) => {
     for (const key of keys) keepEntry(memory, key, textEntry({ value: key, fetchedAt: clock.now() }))
   }
-  const refreshAhead = createRefreshAhead<Subject>({
+  const { start: refreshAhead } = createRefreshAhead<Subject>({
     demand,
     pinned: () => pinned.map(id => ({ id })),
     memory,

@@ -19,7 +19,15 @@ import { whatIfResultOf } from '../../load/what-if/what-if.ts'
 import { whatIfPage } from '../../load/what-if/what-if-page.ts'
 import { interruption } from '../interruption.ts'
 import { durationIn, numberIn } from '../quantities.ts'
-import { type AddTopCommand, counted, leftText, type Terminal, zoneOf } from '../terminal.ts'
+import {
+  type AddTopCommand,
+  counted,
+  createProgressLine,
+  leftText,
+  numbered,
+  type Terminal,
+  zoneOf,
+} from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { checkOutputs, forceOption, outputsOf, writeOutput } from '../writable.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
@@ -164,11 +172,12 @@ const tryAll = async (
     threads,
   )
   void interrupted.then(run.stop)
+  const show = createProgressLine(terminal)
   const timer = setInterval(() => {
-    const { done, all } = run.progress()
+    const share = run.progress()
     const seconds = (performance.now() - started) / 1000
-    terminal.progress(
-      `${cases.length} settings: ${((100 * done) / all).toFixed(0)} %, ${counted(Math.round(done / seconds))} requests/s${leftText(done / all, seconds)}`,
+    show(
+      `${numbered(cases.length, 'setting', 'settings')}: ${(100 * share).toFixed(0)} %${leftText(share, seconds)}`,
     )
   }, progressEveryMs)
   try {

@@ -13,6 +13,11 @@ export type MovedClock = Clock & {
    * @throws InputError for an instant before the present one
    */
   moveTo(instant: number, settle?: (work: unknown) => unknown): Promise<void>
+  /**
+   * Leaves out what is due again and again until an instant, but for the last time of each: for a while in which none of it
+   * would find anything to do. Ends at the first that is due once.
+   */
+  skipTo(instant: number): void
 }
 
 type Timer = { dueAt: number; readonly everyMs: number | null; readonly work: () => unknown }
@@ -57,6 +62,14 @@ export const createMovedClock = (start: number): MovedClock => {
         await settle(timer.work())
       }
       now = instant
+    },
+    skipTo: instant => {
+      let end = instant
+      for (const { dueAt, everyMs } of timers) if (everyMs === null) end = Math.min(end, dueAt)
+      for (const timer of timers)
+        if (timer.everyMs !== null)
+          timer.dueAt += Math.max(0, Math.floor((end - timer.dueAt) / timer.everyMs)) * timer.everyMs
+      earliest = undefined
     },
   }
 }

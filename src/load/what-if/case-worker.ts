@@ -13,8 +13,8 @@ export type WorkerTask = {
   readonly trace: Trace
   readonly options: SimulateOptions
   readonly configs: readonly Config[]
-  /** The requests done, by case. */
-  readonly progress: Int32Array
+  /** The share of the time that has passed, by case. */
+  readonly progress: Float64Array
 }
 
 export type WorkerAnswer =
@@ -29,7 +29,9 @@ const run = async (at: number): Promise<WorkerAnswer> => {
     const catalogue = await readCatalogue(config.catalogue.path)
     const figures = await simulate(config, trace, options, {
       catalogue,
-      onProgress: requests => void Atomics.store(progress, at, requests),
+      onProgress: share => {
+        progress[at] = share
+      },
     })
     return { case: at, figures }
   } catch (error) {

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { InputError } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import type { WorkerAnswer, WorkerTask } from './case-worker.ts'
-import { requestsOf, type SimulateOptions } from './simulate.ts'
+import type { SimulateOptions } from './simulate.ts'
 import type { CaseFigures } from './tally.ts'
 import type { Trace } from './trace.ts'
 
@@ -17,8 +17,7 @@ export const runCases = (
   options: SimulateOptions,
   threads: number,
 ) => {
-  const progress = new Int32Array(new SharedArrayBuffer(configs.length * 4))
-  const each = requestsOf(trace, options)
+  const progress = new Float64Array(new SharedArrayBuffer(configs.length * 8))
   const figures: (CaseFigures | undefined)[] = configs.map(() => undefined)
   const workers = new Set<Worker>()
   let isStopped = false
@@ -43,7 +42,7 @@ export const runCases = (
         const answer = await answered.promise
         if (answer === undefined) return
         if ('failure' in answer) throw new InputError(answer.failure)
-        Atomics.store(progress, at, each)
+        progress[at] = 1
         figures[at] = answer.figures
       }
     } finally {
@@ -67,11 +66,8 @@ export const runCases = (
         }),
       ),
     ).then(() => figures),
-    /** The requests that went through, of how many in all cases. */
-    progress: () => ({
-      done: configs.reduce((sum, _, at) => sum + Atomics.load(progress, at), 0),
-      all: each * configs.length,
-    }),
+    /** The share of the time of all cases that has passed. */
+    progress: (): number => progress.reduce((sum, share) => sum + share, 0) / configs.length,
     stop,
   }
 }

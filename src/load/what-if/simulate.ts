@@ -32,25 +32,27 @@ export type SimulateOptions = {
 
 export type SimulateParts = {
   readonly catalogue: Catalogue
-  /** Called now and then with the requests that are done, those of `warm` too. */
-  readonly onProgress: (requests: number) => void
+  /** Called with the share of the time that has passed, 0 to 1, that of `warm` too. */
+  readonly onProgress: (share: number) => void
+  /** False lets the clock tick through gaps in which nothing happens: the same figures, after much longer. */
+  readonly skips?: boolean
 }
 
-const progressEvery = 20_000
+// After the last request or load all parts know of it: heartbeats and passes of refresh-ahead have come.
+const quietAfterMs = 15_000
+const progressEvery = 1_000
 const maxSteps = 96
+const lookEveryMs = 10_000
 // After the last request, for those that still wait.
 const lastMoveMs = 500
 // Work that goes on without the clock shows within so many turns of the event loop.
 const turnsWithoutProgress = 3
 
-export const requestsOf = (trace: Trace, { warm }: Pick<SimulateOptions, 'warm'>): number =>
-  trace.at.length * (warm ? 2 : 1)
-
 export const simulate = async (
   config: Config,
   trace: Trace,
   { instances: size, warmUpMs, warm, latencyMs }: SimulateOptions,
-  { catalogue, onProgress }: SimulateParts,
+  { catalogue, onProgress, skips = true }: SimulateParts,
 ): Promise<CaseFigures> => {
   const begin = trace.at[0] ?? 0
   const end = trace.at.at(-1) ?? begin
@@ -93,10 +95,15 @@ export const simulate = async (
     openInstance(config, {
       ...{ store, catalogue, clock, weather, latencyMs, observer },
       instances: size,
-      onSpent: tally.spent,
+      onSpent: (cells, weight) => {
+        activeAt = clock.now()
+        tally.spent(cells, weight)
+      },
     }),
   )
 
+  // The latest request or load.
+  let activeAt = begin - aheadMs
   let reads = 0
   let settledAt = -1
   // Loads that wait for the clock make no progress: then it may move on.
@@ -115,15 +122,42 @@ export const simulate = async (
 
   for (const instance of instances) await instance.start()
   await settle()
+  let sampled = { at: clock.now(), stretch: 1 }
   const endSamples = every(clock, minuteMs, () => {
     const held = instances.map(({ timelines }) => timelines.held())
-    tally.sample({
+    const now = clock.now()
+    const sample = {
       stretch: instances[0]?.timelines.stretch() ?? 1,
       memoryBytes: Math.max(...held.map(({ bytes }) => bytes)),
       memoryEntries: Math.max(...held.map(({ entries }) => entries)),
-      sharedEntries: work.entries(clock.now()),
-    })
+      sharedEntries: work.entries(now),
+    }
+    tally.sample(sample, Math.round((now - sampled.at) / minuteMs))
+    sampled = { at: now, stretch: sample.stretch }
   })
+
+  /** Until when nothing would find anything to do; not to come where something goes on. */
+  const quietUntil = (): number => {
+    const now = clock.now()
+    const day = Math.floor(now / utcDayMs) * utcDayMs
+    const knownAt = Math.max(activeAt, day) + quietAfterMs
+    if (reads > 0 || work.isBusy() || sampled.stretch > 1 || now < knownAt) return now
+    // The next sample tells how loads, or a new day's budget, stretch freshness.
+    const end = sampled.at < knownAt ? sampled.at + minuteMs : day + utcDayMs
+    return Math.min(end, ...instances.map(({ timelines }) => timelines.nextWorkAt()))
+  }
+  /** Moves the clock, over what is quiet in one step. */
+  const moveTo = async (instant: number): Promise<void> => {
+    while (skips && instant - clock.now() > quietAfterMs) {
+      const until = Math.min(quietUntil(), instant)
+      if (until > clock.now()) clock.skipTo(until)
+      await clock.moveTo(Math.min(Math.max(until, clock.now() + lookEveryMs), instant), settle)
+      showProgress()
+    }
+    await clock.moveTo(instant, settle)
+  }
+  const showProgress = (): void =>
+    onProgress((clock.now() - begin + aheadMs) / Math.max(1, end - begin + aheadMs))
 
   const asked = trace.paths.map(weatherPathOf)
   // A list counts as a request for each of its places.
@@ -144,11 +178,11 @@ export const simulate = async (
   }
 
   let isCounting = warmUpMs === 0 && !warm
-  let done = 0
   const pass = async (offsetMs: number): Promise<void> => {
     for (let row = 0; row < trace.at.length; row++) {
       const at = (trace.at[row] ?? 0) + offsetMs
-      await clock.moveTo(at, settle)
+      await moveTo(at)
+      activeAt = at
       if (!isCounting && at >= begin + warmUpMs) {
         isCounting = true
         tally.reset()
@@ -166,8 +200,7 @@ export const simulate = async (
       }
       // A stale answer is there at once, and has a load behind it.
       if (late || work.steps() !== settledAt) await settle()
-      done += 1
-      if (done % progressEvery === 0) onProgress(done)
+      if (row % progressEvery === 0) showProgress()
     }
   }
   if (warm) await pass(-aheadMs)

@@ -100,9 +100,9 @@ export const createTally = (
         refused: 0,
       })
     },
-    /** Taken each minute. */
-    sample: ({ stretch, memoryBytes, memoryEntries, sharedEntries }: Sample): void => {
-      counts.stretch.samples += 1
+    /** Taken each minute. @param minutes for how many: those before the last one without stretch */
+    sample: ({ stretch, memoryBytes, memoryEntries, sharedEntries }: Sample, minutes: number): void => {
+      counts.stretch.samples += minutes
       if (stretch > 1) counts.stretch.above += 1
       counts.stretch.most = Math.max(counts.stretch.most, stretch)
       step().stretch = Math.max(step().stretch, stretch)

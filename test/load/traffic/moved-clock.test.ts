@@ -79,3 +79,21 @@ t.test('work that fails fails the move, and the clock never goes back', async t 
   after(clock, 1, () => Promise.reject(new Error('no')))
   await t.rejects(clock.moveTo(start + 1), { message: 'no' })
 })
+
+t.test(
+  'a skip leaves out repetitions but the last of each, in step, and nothing that is due once',
+  async t => {
+    const clock = createMovedClock(start)
+    const ran: string[] = []
+    const work = (name: string) => () => void ran.push(`${name} ${clock.now() - start}`)
+    every(clock, 500, work('tick'))
+    every(clock, 7_000, work('sample'))
+    clock.skipTo(start + 20_100)
+    await clock.moveTo(start + 21_000)
+    t.strictSame(ran.splice(0), ['sample 14000', 'tick 20000', 'tick 20500', 'tick 21000', 'sample 21000'])
+    after(clock, 3_200, work('once'))
+    clock.skipTo(start + 90_000)
+    await clock.moveTo(start + 24_300)
+    t.strictSame(ran, ['tick 24000', 'once 24200'])
+  },
+)

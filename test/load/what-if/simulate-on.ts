@@ -7,7 +7,7 @@ import type { Config } from '../../../src/config/schema.ts'
 import { settingCases } from '../../../src/config/setting-grid.ts'
 import { schemaAt } from '../../../src/config/tree.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
-import { type SimulateOptions, simulate } from '../../../src/load/what-if/simulate.ts'
+import { type SimulateOptions, type SimulateParts, simulate } from '../../../src/load/what-if/simulate.ts'
 import type { CaseFigures } from '../../../src/load/what-if/tally.ts'
 import { readTrace, type Trace } from '../../../src/load/what-if/trace.ts'
 import { withConstants } from '../../support/constants.ts'
@@ -19,12 +19,13 @@ let catalogue: Catalogue | undefined
 export const simulateOn = async (
   config: Config,
   trace: Trace,
-  options: Partial<SimulateOptions> = {},
+  options: Partial<SimulateOptions & Pick<SimulateParts, 'skips' | 'onProgress'>> = {},
 ): Promise<CaseFigures> => {
   const { path } = config.catalogue
   catalogue ??= await readCatalogue(path)
-  const parts = { catalogue, onProgress: () => {} }
-  const figures = await simulate(config, trace, { ...usual, ...options }, parts)
+  const { onProgress = () => {}, skips, ...given } = options
+  const parts = { catalogue, onProgress, ...(skips === undefined ? {} : { skips }) }
+  const figures = await simulate(config, trace, { ...usual, ...given }, parts)
   if (!figures) throw new Error('it was ended')
   return figures
 }
@@ -57,7 +58,7 @@ const configOf = (given: string): Config => {
 export const trySetting = async (
   given: string,
   requests: readonly TrafficRequest[],
-  options: Partial<SimulateOptions> = {},
+  options: Parameters<typeof simulateOn>[2] = {},
 ): Promise<CaseFigures> => {
   return simulateOn(configOf(given), await traceOf(requests), options)
 }

@@ -2,7 +2,7 @@
 // memory, several instances, warm-up; and that two runs are the same.
 
 import t from 'tap'
-import { hourMs, minuteMs } from '../../../src/common/calendar.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../../src/common/calendar.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { traceOf, trySetting } from './simulate-on.ts'
 
@@ -174,6 +174,40 @@ t.test('twice the same traffic gives the same figures', async t => {
     'cache.freshness=age cache.freshFor=5m provider.budget.perDay=300 provider.budget.perMinute=12'
   const run = () => trySetting(settings, requests, { instances: 2, latencyMs: 300 })
   t.strictSame(await run(), await run())
+})
+
+t.test('gaps are skipped, and the figures are those of a clock that ticks through them', async t => {
+  // Over midnight UTC and a new run: some alone, some that bring what is in demand to its refresh.
+  const hours = [16.5, 16.7, 17.3, 17.35, 17.9, 18.05, 18.9, 19.1]
+  const requests = hours.map((hour, i) => at(hour * hourMs, far(i % 3)))
+  const cases = [
+    [`cache.freshness=run ${noBudget}`, {}],
+    [
+      'cache.freshness=age cache.freshFor=30m provider.budget.perDay=40 provider.budget.perMinute=6',
+      { instances: 2, latencyMs: 400 },
+    ],
+  ] as const
+  for (const [settings, options] of cases) {
+    const skipped = await trySetting(settings, requests, options)
+    t.strictSame(skipped, await trySetting(settings, requests, { ...options, skips: false }), settings)
+    t.equal(skipped.weather, requests.length)
+  }
+})
+
+t.test('a sparse year costs what its requests cost, and progress goes by the clock', async t => {
+  const requests = Array.from({ length: 400 }, (_, i) => at(i * 0.9 * utcDayMs, far(i % 3)))
+  const shares: number[] = []
+  const onProgress = (share: number) => void shares.push(share)
+  const figures = await trySetting(`cache.freshness=run ${noBudget}`, requests, { onProgress })
+  t.match(outcomes(figures), { ...none, misses: 400, loads: 400 })
+  // Ticks would be sixty million.
+  t.ok(shares.length < 20_000, `looked at the gaps ${shares.length} times`)
+  t.strictSame(
+    shares,
+    shares.toSorted((one, other) => one - other),
+  )
+  t.ok(shares.some(share => share > 0.4 && share < 0.6))
+  t.equal(shares.at(-1), 1)
 })
 
 t.test('requests far out of place are put in their place, with all that belongs to them', async t => {

@@ -31,26 +31,29 @@ const latencyTick = ms => (ms < 1000 ? `${figures.plain(ms)} ms` : `${figures.pl
 
 /** From zero to above the largest. @type {uPlot.Scale} */
 const fromZero = { range: (_, __, most) => [0, most > 0 ? most * 1.06 : 1] }
-/** Around all values, wide enough that noise does not fill it. @type {uPlot.Scale} */
-const around = {
+/** Around all values, wide enough that noise does not fill it and that marks differ. @param {number} leastRoom @returns {uPlot.Scale} */
+const around = leastRoom => ({
   range: (_, least, most) => {
-    const room = Math.max((most - least) * 0.12, Math.abs(most) * 0.01, 1e-6)
+    const room = Math.max((most - least) * 0.12, Math.abs(most) * 0.01, leastRoom)
     return [least < 0 ? least - room : Math.max(0, least - room), most + room]
   },
-}
+})
 /** @type {uPlot.Scale} */
 const logarithmic = { distr: 3 }
 // Whole seconds, minutes, hours or days.
 const durations = [
   1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 432_000,
-  864_000,
+  864_000, 1_728_000, 4_320_000, 8_640_000,
 ]
 
-/** @param {number} seconds since the begin, with hours where there are any */
+/** @param {number} seconds since the begin, with hours where there are any, and from two days on with days */
 const elapsed = seconds => {
   const two = (/** @type {number} */ value) => String(Math.floor(value)).padStart(2, '0')
-  const hours = Math.floor(seconds / 3600)
-  return `${hours === 0 ? '' : `${hours}:`}${two((seconds / 60) % 60)}:${two(seconds % 60)}`
+  const days = seconds < 172_800 ? 0 : Math.floor(seconds / 86_400)
+  const hours = Math.floor(seconds / 3600) - days * 24
+  const clock = `${hours === 0 && days === 0 ? '' : `${hours}:`}${two((seconds / 60) % 60)}:${two(seconds % 60)}`
+  if (days === 0) return clock
+  return seconds % 86_400 === 0 ? `${days} d` : `${days} d ${clock}`
 }
 
 /** Several lines on the values of x that any of them has. @param {{ at: number[], values: Values }[]} lines */
@@ -162,7 +165,7 @@ const overWeight = (title, name, y) => {
       values: known.map(point => point.weight),
       write: figures.count,
       tick: figures.short,
-      scale: around,
+      scale: around(1),
     },
     y,
     lines: [{ name: y.name ?? '', values: known.map(point => point[name]) }],
@@ -173,7 +176,7 @@ const overWeight = (title, name, y) => {
 /** @type {Chart['y']} */
 const duration = { name: 'Age, p95', write: figures.duration, axis: { incrs: durations }, scale: fromZero }
 /** @type {Chart['y']} */
-const share = { name: 'Hits', write: figures.share, scale: around }
+const share = { name: 'Hits', write: figures.share, scale: around(0.005) }
 /** @type {Chart['y']} */
 const rate = { write: figures.measured, scale: fromZero }
 
