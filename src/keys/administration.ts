@@ -7,6 +7,7 @@ import { dayNumber, daysUpTo, isoOf, type LocalDay } from '../common/calendar.ts
 import { InputError, NotFoundError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
+import { countedSubscribers, keysBySubscriber } from './held-keys.ts'
 import {
   type AdministrationParts,
   createKeyCreation,
@@ -90,34 +91,32 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   }
   const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey =>
     listedKey(key, subscriber, tiers, clock.now())
-  /** Some days at a time, back to the latest one with a count. */
-  const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
-    const today = calendar.dayOf(clock.now())
+  const keptDays = () => daysUpTo(calendar.dayOf(clock.now()), maxDays)
+  /** @param kept the days of which counts are kept, today first */
+  const usageOf = async ({ id, createdAt }: KeyRecord, kept: readonly LocalDay[]): Promise<KeyUsage> => {
+    const [today = ''] = kept
     // An import may have brought counts of earlier days, as far as they are kept.
     const age = createdAt === 0 ? maxDays : dayNumber(today) - dayNumber(calendar.dayOf(createdAt)) + 1
-    const days = daysUpTo(today, Math.min(maxDays, Math.max(1, age)))
-    for (let from = 0; from < days.length; from += daysRead) {
-      const part = days.slice(from, from + daysRead)
-      const counts = await store.usedOn(id, part)
+    const days = kept.slice(0, Math.max(1, age))
+    // Most keys were used of late.
+    for (const part of [days.slice(0, lateDays), days.slice(lateDays)]) {
+      const counts = part.length === 0 ? [] : await store.usedOn(id, part)
       const i = counts.findIndex(used => used > 0)
-      if (i >= 0) return { lastUsedOn: part[i] ?? null, usedToday: (from + i === 0 && counts[0]) || 0 }
+      if (i >= 0) return { lastUsedOn: part[i] ?? null, usedToday: (part[i] === today && counts[i]) || 0 }
     }
     return { lastUsedOn: null, usedToday: 0 }
   }
   const showKey = async (id: string): Promise<ListedKey & KeyUsage> => {
     const key = await keyById(id)
-    const [subscriber, usage] = await Promise.all([store.findSubscriber(key.subscriberId), usageOf(key)])
+    const [subscriber, usage] = await Promise.all([
+      store.findSubscriber(key.subscriberId),
+      usageOf(key, keptDays()),
+    ])
     return { ...listed(key, subscriber), ...usage }
-  }
-  const keysBySubscriber = async (): Promise<Map<string, number>> => {
-    const keys = new Map<string, number>()
-    for await (const part of partsOfKeys())
-      for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
-    return keys
   }
   const showSubscriber = async (id: string): Promise<CountedSubscriber> => {
     const subscriber = await subscriberBy(id)
-    return { ...listedSubscriber(subscriber), keys: (await keysBySubscriber()).get(subscriber.id) ?? 0 }
+    return { ...listedSubscriber(subscriber), keys: (await keysBySubscriber(store)).get(subscriber.id) ?? 0 }
   }
   // Announces even without a change: an earlier try may have failed between the two steps.
   const changeKey = async (id: string, change: KeyChange): Promise<ListedKey & KeyUsage> => {
@@ -137,29 +136,38 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     return listedSubscriber(await subscriberBy(id))
   }
 
-  /** Keys in parts, oldest first; yields to the event loop in between. */
-  async function* partsOfKeys(): AsyncGenerator<KeyRecord[]> {
-    const total = await store.countKeys()
-    for (let from = 0; from < total; from += keysRead) {
-      yield await store.listKeys(from, keysRead)
+  /** What is made of keys in parts, oldest first, of `count` after the first `first`; a turn of the event loop each. */
+  async function* partsOf<Made>(
+    make: (keys: readonly KeyRecord[]) => Promise<Made>,
+    first = 0,
+    count = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<Made> {
+    const end = Math.min(first + count, await store.countKeys())
+    for (let from = first; from < end; from += keysRead) {
+      yield await make(await store.listKeys(from, Math.min(keysRead, end - from)))
       await nextTurn()
     }
   }
-  /** So many keys after the first `from`, and where the next part begins, null at the end. */
-  const partOf = async (from: number, count: number) => {
-    const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
-    return { part, next: from + count < total ? from + count : null }
+  /** What is made of so many keys after the first `from`, and where the next part begins, null at the end. */
+  const partOf = async <Made>(
+    make: (keys: readonly KeyRecord[]) => Promise<Made[]>,
+    from: number,
+    count: number,
+  ): Promise<{ keys: Made[]; next: number | null }> => {
+    const keys = (await Array.fromAsync(partsOf(make, from, count))).flat()
+    return { keys, next: from + count < (await store.countKeys()) ? from + count : null }
   }
   /** Joins keys with their usage, without those that a filter excludes. */
   const matchingBy = (filter = '') => {
     const { mayMatch, matches } = keyFilterIn(filter, calendar, clock.now())
     const named = subscribersOf(store)
+    const days = keptDays()
     return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
       const found = await Promise.all(
         keys.map(async key => {
           const shown = listed(key, await named(key.subscriberId))
           if (!mayMatch(shown)) return []
-          const whole = { ...shown, ...(await usageOf(key)) }
+          const whole = { ...shown, ...(await usageOf(key, days)) }
           return matches(whole) ? [whole] : []
         }),
       )
@@ -167,19 +175,20 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     }
   }
 
-  const usageOfPart = (keys: readonly KeyRecord[], count: number): Promise<UsageOfKey[]> => {
+  const usageOver = (count: number) => {
     const days = daysUpTo(calendar.dayOf(clock.now()), count)
     const named = subscribersOf(store)
-    return Promise.all(
-      keys.map(async key => {
-        const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
-        const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
-          used > 0 ? [{ day: days[i] ?? '', used }] : [],
-        )
-        const used = counts.reduce((sum, { used }) => sum + used, 0)
-        return { id, externalId, subscriber, tier, limit, used, days: counts }
-      }),
-    )
+    return (keys: readonly KeyRecord[]): Promise<UsageOfKey[]> =>
+      Promise.all(
+        keys.map(async key => {
+          const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
+          const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
+            used > 0 ? [{ day: days[i] ?? '', used }] : [],
+          )
+          const used = counts.reduce((sum, { used }) => sum + used, 0)
+          return { id, externalId, subscriber, tier, limit, used, days: counts }
+        }),
+      )
   }
 
   return {
@@ -231,12 +240,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       })
     },
     /** All keys, oldest first, or those that match a filter. @throws InputError for a wrong filter */
-    listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {
-      const matching = matchingBy(filter)
-      const all: (ListedKey & KeyUsage)[] = []
-      for await (const part of partsOfKeys()) all.push(...(await matching(part)))
-      return all
-    },
+    listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> =>
+      (await Array.fromAsync(partsOf(matchingBy(filter)))).flat(),
     /**
      * The matching ones of `count` keys after the first `from`, and where the next part begins, null at the end. Keys are
      * never deleted, so parts fit together unless a clock goes back.
@@ -245,11 +250,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       from: number,
       count: number,
       filter?: string,
-    ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
-      const matching = matchingBy(filter)
-      const { part, next } = await partOf(from, count)
-      return { keys: await matching(part), next }
-    },
+    ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> =>
+      partOf(matchingBy(filter), from, count),
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
     reinstateKey: (id: string) => setKeyRevoked(id, null),
@@ -274,27 +276,19 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       }
     },
     /** The usage of all keys, oldest first, some at a time. */
-    async *usageOfAll(count: number): AsyncGenerator<UsageOfKey[]> {
-      for await (const part of partsOfKeys()) yield usageOfPart(part, count)
-    },
+    usageOfAll: (count: number): AsyncGenerator<UsageOfKey[]> => partsOf(usageOver(count)),
     /** The usage of `count` keys after the first `from`, and where the next part begins, null at the end. */
     partOfUsage: async (
       from: number,
       count: number,
       days: number,
-    ): Promise<{ keys: UsageOfKey[]; next: number | null }> => {
-      const { part, next } = await partOf(from, count)
-      return { keys: await usageOfPart(part, days), next }
-    },
+    ): Promise<{ keys: UsageOfKey[]; next: number | null }> => partOf(usageOver(days), from, count),
     countKeys: () => store.countKeys(),
     showSubscriber,
-    listSubscribers: async (): Promise<CountedSubscriber[]> => {
-      const keys = await keysBySubscriber()
-      return (await store.listSubscribers()).map(each => ({
-        ...listedSubscriber(each),
-        keys: keys.get(each.id) ?? 0,
-      }))
-    },
+    /** Oldest first, with a turn of the event loop for each part. */
+    subscribersInParts: () => countedSubscribers(store),
+    listSubscribers: async (): Promise<CountedSubscriber[]> =>
+      (await Array.fromAsync(countedSubscribers(store))).flat(),
     revokeSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, clock.now()),
     reinstateSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, null),
   }
@@ -303,7 +297,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
 /** In place of an id: `external:` and the external id. */
 const externalPrefix = 'external:'
-/** The number of days whose counts are read, and of days and of keys that are read at a time. */
+/** The number of days whose counts are read, and of those that are read first. */
 const maxDays = 400
-const daysRead = 31
-const keysRead = 500
+const lateDays = 31
+/** Keys that are read in a turn of the event loop. */
+const keysRead = 50

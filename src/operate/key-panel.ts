@@ -1,24 +1,21 @@
 // The keys that the dashboard shows: those with most requests today, or those that a search finds among all. Who holds each and what
 // it has used is of the store; what it did by hour, and why it was refused, is of this gateway.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Calendar, isoOf, isoOrNull } from '../common/calendar.ts'
 import { limitOfTier, type Tiers } from '../keys/authentication.ts'
+import { heldKeysOf } from '../keys/held-keys.ts'
 import type { KeyActivities } from '../keys/key-activity.ts'
-import { subscribersOf } from '../keys/key-creation.ts'
 import { foldName } from '../keys/name-forms.ts'
-import type { KeyRecord, Store } from '../stores/store.ts'
+import type { HeldKey, KeyRecord, Store } from '../stores/store.ts'
 import type { DayUsage } from './day-usage.ts'
 import type { KeyPanelReport, PanelKey } from './listener/key-panel-report.ts'
 
 const mostShown = 50
-// Each part of the keys is read in one turn of the event loop.
-const keysRead = 50
 // A search over very many keys ends here, and says so.
 const searchForMs = 5_000
 
 type Parts = {
-  readonly store: Pick<Store, 'findKey' | 'findSubscriber' | 'listKeys' | 'countKeys' | 'usedOn'>
+  readonly store: Pick<Store, 'findKey' | 'findSubscriber' | 'heldKeys' | 'usedOn'>
   readonly dayUsage: () => Promise<DayUsage>
   readonly activities: Pick<KeyActivities, 'of'>
   /** As they are now. */
@@ -67,29 +64,24 @@ export const createKeyPanel =
     }
     const found = async (): Promise<{ keys: PanelKey[]; isWhole: boolean }> => {
       const deadline = performance.now() + searchForMs
-      const subscriberOf = subscribersOf(store)
       const text = foldName(wanted)
-      const folded = new Map<string, string>()
-      const total = await store.countKeys()
-      const matching: { key: KeyRecord; name: string | null }[] = []
-      let from = 0
-      for (; from < total && matching.length < mostShown && performance.now() < deadline; from += keysRead) {
-        for (const key of await store.listKeys(from, keysRead)) {
-          const id = key.subscriberId
-          const name = (await subscriberOf(id))?.name ?? null
-          const foldedName = folded.getOrInsertComputed(id, () => foldName(name ?? ''))
-          if (key.id.toLowerCase().includes(text) || foldedName.includes(text)) matching.push({ key, name })
-        }
-        await nextTurn()
+      const matching: HeldKey[] = []
+      let isWhole = true
+      for await (const part of heldKeysOf(store)) {
+        for (const held of part)
+          if (held.id.toLowerCase().includes(text) || foldName(held.subscriber ?? '').includes(text))
+            matching.push(held)
+        isWhole = matching.length <= mostShown && performance.now() < deadline
+        if (!isWhole) break
       }
       const today = [calendar.dayOf(now())]
       const keys = await Promise.all(
-        matching.map(async ({ key, name }) => {
-          const [used = 0] = await store.usedOn(key.id, today)
-          return shown(key, key.id, name, used)
+        matching.slice(0, mostShown).map(async ({ id, subscriber }) => {
+          const [key, [used = 0]] = await Promise.all([store.findKey(id), store.usedOn(id, today)])
+          return shown(key, id, subscriber, used)
         }),
       )
-      return { keys, isWhole: from >= total && keys.length <= mostShown }
+      return { keys, isWhole }
     }
 
     const { keys, isWhole } = wanted === '' ? { keys: await mostUsed(), isWhole: true } : await found()

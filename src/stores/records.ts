@@ -135,6 +135,10 @@ export const wholeNumbersIn = (text: string): number[] => {
 /** The maximum characters of a name, a hash or an id in a record. */
 export const longestText = 400
 
+/** The name of a subscriber where it is read alone; null for what is no name. */
+export const nameIn = (value: string): string | null =>
+  value !== '' && value.length <= longestText ? value : null
+
 // Fields are texts, and an absent one is empty.
 const text = z
   .string(`1 to ${longestText} characters`)

@@ -59,6 +59,13 @@ export type KeyChange = Partial<
   Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt' | 'restrictions' | 'rates'>
 >
 
+/** A key beside its holder, whose name is null where the record is missing or damaged. */
+export type HeldKey = {
+  readonly id: string
+  readonly subscriberId: string
+  readonly subscriber: string | null
+}
+
 /** The key that a hash belongs to. `validUntil` is null for the current hash. */
 export type FoundKey = {
   readonly key: KeyRecord
@@ -84,6 +91,11 @@ export interface KeyStore {
    * fewer before the end.
    */
   listKeys(from?: number, count?: number): Promise<KeyRecord[]>
+  /**
+   * A part of all keys beside their holders, about oldest first, damaged ones too: cheaper than the records of both.
+   * @param from the `next` of the part before; it is null at the end
+   */
+  heldKeys(from?: number): Promise<{ readonly keys: readonly HeldKey[]; readonly next: number | null }>
   /** How many keys there are, damaged ones too. */
   countKeys(): Promise<number>
   /** False when there is no such key. */
@@ -102,7 +114,7 @@ export interface KeyStore {
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>
   /** The id that a name stands for, also where a failover lost the subscriber's record. */
   findSubscriberId(name: string): Promise<string | undefined>
-  /** All subscribers, oldest first. */
+  /** All subscribers, oldest first; read in parts with a turn of the event loop each. */
   listSubscribers(): Promise<Subscriber[]>
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }

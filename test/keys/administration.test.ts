@@ -97,3 +97,42 @@ t.test('the last day of use is the latest with a count, as far back as counts an
     t.strictSame(await usage('young'), day < '2026-11-20' ? [null, 0] : [day, day === today ? 5 : 0])
   }
 })
+
+t.test('parts of keys, their usage and subscribers are made few in a turn of the event loop', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const store = storeInMemory(t, clock)
+  for (let i = 0; i < 120; i++) {
+    await store.ensureSubscriber({ ...sampleSubscriber, id: `sub_${i}`, name: `Name ${i}` })
+    await store.addKey({ ...sampleKey(`key_${i}`), subscriberId: `sub_${i}`, createdAt: i })
+  }
+  const inTurn = { keys: 0, most: 0, counts: 0 }
+  const counted = {
+    ...store,
+    listKeys: async (from?: number, count?: number) => {
+      const keys = await store.listKeys(from, count)
+      if (inTurn.keys === 0)
+        setImmediate(() => {
+          inTurn.keys = 0
+        })
+      inTurn.keys += keys.length
+      inTurn.most = Math.max(inTurn.most, inTurn.keys)
+      return keys
+    },
+    usedOn: (id: string, days: readonly string[]) => {
+      inTurn.counts += 1
+      return store.usedOn(id, days)
+    },
+  }
+  const administration = createAdministration({ store: counted, tiers: { free: 100 }, calendar, clock })
+  const [keys, usage] = [
+    await administration.partOfKeys(10, 105),
+    await administration.partOfUsage(0, 105, 1),
+  ]
+  t.match([keys.keys.length, keys.keys[0]?.id, keys.next], [105, 'key_10', 115])
+  t.match([usage.keys.length, usage.next], [105, 105])
+  t.equal((await administration.partOfKeys(10, 200)).next, null)
+  t.equal(inTurn.most, 50)
+  t.equal(inTurn.counts, 105 * 2 + 105 + 110 * 2, 'two reads of a key that was never used')
+  const subscribers = await administration.listSubscribers()
+  t.strictSame([subscribers.length, subscribers[7]?.keys], [120, 1])
+})

@@ -7,6 +7,7 @@ import { longestId } from '../../src/stores/records.ts'
 import type { Spending, Spent } from '../../src/stores/spending-store.ts'
 import {
   type ChangeTopic,
+  type HeldKey,
   type KeyChange,
   type KeyRecord,
   type Store,
@@ -69,6 +70,33 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     for (const from of [0, 2, 4, 5])
       t.strictSame(idsOf(await store.listKeys(from, 2)), ids.slice(from, from + 2), `two from ${from}`)
     t.equal(await store.countKeys(), 5)
+  })
+
+  test('keys beside their holders, and subscribers, are read two hundred in a turn', async (t, store) => {
+    const holders = Array.from({ length: 250 }, (_, i) => subscriber(`sub_${i}`, `Name ${i}`, 9_000 - i))
+    await Promise.all(holders.map(each => store.ensureSubscriber(each)))
+    const held = Array.from({ length: 450 }, (_, i) => ({
+      ...{ id: `key_${i}`, subscriberId: `sub_${i % 250}`, subscriber: `Name ${i % 250}` },
+    }))
+    for (const [createdAt, { id, subscriberId }] of held.entries())
+      await store.addKey(keyRecord(id, { createdAt, subscriberId }))
+    const parts: (readonly HeldKey[])[] = []
+    for (let from: number | null = 0; from !== null; ) {
+      const { keys, next } = await store.heldKeys(from)
+      parts.push(keys)
+      from = next
+    }
+    t.strictSame(parts.flat(), held)
+    t.strictSame(
+      parts.map(part => part.length),
+      [200, 200, 50],
+    )
+    let isFree = false
+    setImmediate(() => {
+      isFree = true
+    })
+    t.strictSame(idsOf(await store.listSubscribers()), idsOf(holders.toReversed()))
+    t.ok(isFree, 'other work ran in between')
   })
 
   keysTest(
@@ -626,6 +654,26 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.deleteBytes(['cell', 'none']), 1)
     t.strictSame(await store.hasBytes(['cell', 'none']), [false, false])
     t.equal(await store.readBytes('cell'), undefined)
+  })
+
+  test('entries are found among keys that lie side by side or far apart', async (t, store) => {
+    const all = Array.from({ length: 400 }, (_, i) => `cells:${1_000 + i}`)
+    const later = Date.now() + 60_000
+    for (const key of all) await store.writeBytes(key, Buffer.from('weather'), later)
+    const apart = all.filter((_, i) => i % 40 === 39)
+    for (const keys of [all, all.slice(7, 11), apart, apart.toReversed()]) {
+      const withOthers = keys.flatMap(key => [key, `${key}.5`])
+      t.strictSame(
+        await store.hasBytes(withOthers),
+        withOthers.map((_, i) => i % 2 === 0),
+      )
+    }
+    t.equal(await store.deleteBytes([...apart, 'cells:9']), apart.length)
+    t.strictSame(
+      await store.hasBytes(all),
+      all.map(key => !apart.includes(key)),
+      'no other is gone',
+    )
   })
 
   test('a lease has one holder at a time', async (t, store) => {

@@ -13,6 +13,7 @@ import {
 import { parseDuration } from '../../keys/key-expiry.ts'
 import { maxRate } from '../../stores/records.ts'
 import type { KeyPanel } from '../key-panel.ts'
+import { jsonType } from './refusal.ts'
 import { type BodyForm, post, type Query, textIn, wholeIn } from './request-input.ts'
 
 export type OpsKeys = {
@@ -95,7 +96,12 @@ export const registerKeys = (app: FastifyInstance, { parts, panel, changed }: Op
       throw new InputError(`q has ${q.length} characters; allowed: at most ${longestQuery}`)
     return panel(q)
   })
-  app.get('/subscribers', async () => administration().listSubscribers())
+  app.get('/subscribers', async (_, reply) => {
+    const parts: string[] = []
+    for await (const part of administration().subscribersInParts())
+      parts.push(JSON.stringify(part).slice(1, -1))
+    return reply.type(jsonType).send(`[${parts.join(',')}]`)
+  })
   app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))
 
   post(app, '/keys', bodies.create, async (request, reply) => {

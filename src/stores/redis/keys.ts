@@ -3,10 +3,10 @@
 // on one slot, and a pointer whose record is missing or lacks the hash is ignored. What a failover lost, or
 // can't be read, is written again where it is stored again.
 
-import { hashesOf, keyRecordIn, longestId, shown, subscriberIn } from '../records.ts'
+import { hashesOf, keyRecordIn, longestId, longestText, nameIn, shown, subscriberIn } from '../records.ts'
 import type { KeyChange, KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
+import { fieldReader, hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
 
 // Former hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
 const replaceScript = `
@@ -47,13 +47,16 @@ type Pair = readonly [field: string, value: string]
 const formerMark = 'former:'
 const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
 
-const idsPerCommand = 1_000
+// Their records are asked for together, and a thousand would hold the event loop for long.
+const idsPerCommand = 200
+const isShort = (id: string): boolean => id.length <= longestId
 
 export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
   const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
   const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
   const readHash = hashReader(redis)
+  const readField = fieldReader(redis)
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): undefined =>
     void observer.recordRefused({ record, name: shown(name), fault })
   /** The fields of a record; undefined where there are none, or too many. */
@@ -131,10 +134,29 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
       const most = Math.min(idsPerCommand, first + count - from)
       if (most <= 0) return all
       const ids = await redis.zrange(list, String(from), String(from + most - 1))
-      const found = await Promise.all(ids.map(async id => (id.length <= longestId ? read(id) : undefined)))
+      const found = await Promise.all(ids.map(async id => (isShort(id) ? read(id) : undefined)))
       all.push(...found.flatMap(value => value ?? []))
       if (ids.length < idsPerCommand) return all
     }
+  }
+  const fieldAt = async (record: 'key' | 'subscriber', id: string, field: string): Promise<string> => {
+    const found = await readField(names[record](id), field, longestText)
+    if (typeof found === 'string') return found
+    refuse(record, id, found[0])
+    return ''
+  }
+  const heldKeys: KeyStore['heldKeys'] = async (from = 0) => {
+    const listed = await redis.zrange(names.keys, String(from), String(from + idsPerCommand - 1))
+    const ids = listed.filter(isShort)
+    const holders = await Promise.all(ids.map(id => fieldAt('key', id, 'subscriberId')))
+    const nameOf = new Map<string, Promise<string>>()
+    const keys = ids.map(async (id, i) => {
+      const subscriberId = holders[i] ?? ''
+      const name = nameOf.getOrInsertComputed(subscriberId, () => fieldAt('subscriber', subscriberId, 'name'))
+      return { id, subscriberId, subscriber: nameIn(await name) }
+    })
+    const next = listed.length < idsPerCommand ? null : from + idsPerCommand
+    return { keys: await Promise.all(keys), next }
   }
   /** False when there is no such record. Records are never deleted, so checking before the change is enough. */
   const change = async (name: string, changed: KeyChange): Promise<boolean> => {
@@ -174,6 +196,7 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
       return subscriber && { key: found, subscriber, validUntil }
     },
     listKeys: (from, count) => readAll(names.keys, id => readKey(id), from, count),
+    heldKeys,
     countKeys: () => redis.zcard(names.keys),
     changeKey: (id, given) => change(names.key(id), given),
     replaceHash: async (id, hash, formerValidUntil) => {

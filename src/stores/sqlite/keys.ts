@@ -1,8 +1,9 @@
 // Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. records.ts
 // checks what a row means. A file of an earlier version of the same format gets the columns that it lacks.
 
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { keyRecordIn, longestRestrictions, longestText, maxFields, subscriberIn } from '../records.ts'
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { keyRecordIn, longestRestrictions, longestText, maxFields, nameIn, subscriberIn } from '../records.ts'
 import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import { storeFormat } from '../store-format.ts'
 import { type EmbeddedParts, inTransaction } from './attempt.ts'
@@ -50,6 +51,7 @@ const keyColumns = [
   textOf({ restrictions: 'restrictions', rates: 'rates' }, longestRestrictions),
 ].join(', ')
 const subscriberColumns = textOf({ ...created, name: 'name' })
+const rowsAtOnce = 200
 
 export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
   // Checks again inside the transaction, because another process may be opening the file too.
@@ -95,8 +97,14 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
     ),
     subscriberId: db.prepare(`SELECT id FROM subscribers WHERE name = ?`),
-    listSubscribers: db.prepare(
-      `SELECT ${subscriberColumns} FROM subscribers ORDER BY subscribers.created_at, subscribers.id`,
+    heldKeys: db.prepare(
+      `SELECT keys.rowid AS place, ${textOf({ id: 'keys.id', subscriberId: 'subscriber_id', subscriber: 'name' })}
+       FROM keys LEFT JOIN subscribers ON subscribers.id = subscriber_id
+       WHERE keys.rowid > ? ORDER BY keys.rowid LIMIT ${rowsAtOnce}`,
+    ),
+    subscribers: db.prepare(
+      `SELECT rowid AS place, ${subscriberColumns} FROM subscribers
+       WHERE rowid > ? ORDER BY rowid LIMIT ${rowsAtOnce}`,
     ),
     setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
   }
@@ -113,6 +121,14 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
   const readByExternalId = (externalId: string): KeyRecord | undefined => {
     const row = statements.findByExternalId.get(externalId)
     return row && keyIn(row)
+  }
+  /** So many rows of a table, in the order in which they were added, which is about that of their creation. */
+  const partOf = async (
+    page: StatementSync,
+    after: number,
+  ): Promise<{ rows: Row[]; next: number | null }> => {
+    const rows = await patiently(() => page.all(after))
+    return { rows, next: rows.length < rowsAtOnce ? null : Number(rows.at(-1)?.place) }
   }
   const readSubscriber = (idOrName: string): Subscriber | undefined => {
     const row = statements.findSubscriber.get(idOrName)
@@ -153,6 +169,15 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       }),
     listKeys: (from = 0, count = -1) =>
       patiently(() => statements.listKeys.all(count, from).flatMap(row => keyIn(row) ?? [])),
+    heldKeys: async (from = 0) => {
+      const { rows, next } = await partOf(statements.heldKeys, from)
+      const keys = rows.map(({ id, subscriberId, subscriber }) => ({
+        id: textIn(id),
+        subscriberId: textIn(subscriberId),
+        subscriber: nameIn(textIn(subscriber)),
+      }))
+      return { keys, next }
+    },
     countKeys: () => patiently(() => Number(statements.countKeys.get()?.keys)),
     changeKey: (id, change) =>
       patiently(() =>
@@ -191,12 +216,22 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
         const row = statements.subscriberId.get(name)
         return row && textIn(row.id)
       }),
-    listSubscribers: () =>
-      patiently(() => statements.listSubscribers.all().flatMap(row => subscriberOf(row) ?? [])),
+    listSubscribers: async () => {
+      const all: Subscriber[] = []
+      for (let from: number | null = 0; from !== null; await nextTurn()) {
+        const { rows, next } = await partOf(statements.subscribers, from)
+        all.push(...rows.flatMap(({ place: _, ...row }) => subscriberOf(row) ?? []))
+        from = next
+      }
+      return all.sort(byCreation)
+    },
     setSubscriberRevoked: (id, at) =>
       patiently(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
   }
 }
+
+const byCreation = (one: Subscriber, other: Subscriber): number =>
+  one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1)
 
 const jsonIn = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
 

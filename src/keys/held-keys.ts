@@ -1,0 +1,40 @@
+// All keys beside their holders, for what looks at every key of a store that may have very many: the search of the dashboard, and the
+// number of keys of each subscriber.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { HeldKey, KeyStore } from '../stores/store.ts'
+import { type CountedSubscriber, listedSubscriber } from './listed-key.ts'
+
+const subscribersAtOnce = 500
+
+/** In parts, about oldest first, with a turn of the event loop for each. @throws StoreError */
+export async function* heldKeysOf({
+  heldKeys,
+}: Pick<KeyStore, 'heldKeys'>): AsyncGenerator<readonly HeldKey[]> {
+  for (let from: number | null = 0; from !== null; await nextTurn()) {
+    const { keys, next } = await heldKeys(from)
+    yield keys
+    from = next
+  }
+}
+
+/** The number of keys by the id of their subscriber. @throws StoreError */
+export const keysBySubscriber = async (store: Pick<KeyStore, 'heldKeys'>): Promise<Map<string, number>> => {
+  const keys = new Map<string, number>()
+  for await (const part of heldKeysOf(store))
+    for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+  return keys
+}
+
+/** All subscribers in parts, oldest first, with a turn of the event loop for each. @throws StoreError */
+export async function* countedSubscribers(
+  store: Pick<KeyStore, 'heldKeys' | 'listSubscribers'>,
+): AsyncGenerator<CountedSubscriber[]> {
+  const keys = await keysBySubscriber(store)
+  const all = await store.listSubscribers()
+  for (let from = 0; from < all.length; from += subscribersAtOnce) {
+    const part = all.slice(from, from + subscribersAtOnce)
+    yield part.map(each => ({ ...listedSubscriber(each), keys: keys.get(each.id) ?? 0 }))
+    await nextTurn()
+  }
+}
