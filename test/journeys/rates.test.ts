@@ -125,9 +125,10 @@ t.test('a burst, and a change of the limits while the gateway runs', async t => 
   t.equal(await gateway.set({ 'quota.rates.free': '{ perMinute: null }' }), 'applied')
   t.strictSame(await statuses(5), [200, 200, 200, 200, 200])
   t.equal(await gateway.set({ 'quota.rates.free': '{ burst: 5 }' }), 'refused')
-  t.match(
+  t.equal(
     gateway.logged.at(-1)?.reason,
-    'quota.rates.free.burst is set, but quota.rates.free.perSecond is not',
+    'ABOHAWA_QUOTA__RATES__FREE: quota.rates has an invalid setting',
+    'config/rules has the sentence of the terminal',
   )
 })
 
@@ -192,4 +193,23 @@ t.test('two gateways on one Redis together admit what one may, and one alone get
   const [used = 0] = await Promise.all([usedBy(gateways[0] as TestGateway, 'fast')])
   t.equal(used, admitted, 'refused requests take no unit')
   t.match((await gateways[0]?.get(list, { key }))?.headers['ratelimit-policy'], '"second";q=40;w=1')
+})
+
+t.test('a 429 by the minute says what is left of the day over the fleet', async t => {
+  const { gateways, key } = await twoOnRedis(t, '{ perMinute: 5 }')
+  let admitted = 0
+  const send = async (which: number) => {
+    const answer = await gateways[which]?.get(list, { key })
+    if (answer?.status === 200) admitted += 1
+    return answer
+  }
+  t.equal((await send(1))?.status, 200, 'what the second gateway knows of the day')
+  await until('the first uses up the minute', async () => (await send(0))?.status === 429)
+  await until('the second has a 429', async () => {
+    const answer = await send(1)
+    if (answer?.status !== 429) return false
+    t.equal(answer.headers['x-ratelimit-remaining'], String(1_000_000 - admitted))
+    return true
+  })
+  t.ok(admitted >= 5, 'the first gateway took units that the second never saw')
 })

@@ -118,8 +118,8 @@ const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
   400: ['A parameter, the URL or the request itself is malformed.', 'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।'],
   401: ['There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'],
   403: [
-    "The key is bound to other origins, addresses or endpoints, which counts. Or the preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself, which does not count.",
-    'কী-টি অন্য উৎস, ঠিকানা বা এন্ডপয়েন্টে সীমিত; গণনা হয়। বা যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS; গণনা হয় না।',
+    "The key is bound to other origins, addresses or endpoints. Or it is the preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself. Does not count.",
+    'কী-টি অন্য উৎস, ঠিকানা বা এন্ডপয়েন্টে সীমিত, বা যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS; গণনা হয় না।',
   ],
   404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
   405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
@@ -164,7 +164,10 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
 })
 
 const notModified = (given: readonly HeaderName[], name: AnswerName): Json => ({
-  ...described('The body is the one that if-none-match names. Counts.', 'বডি if-none-match-এর বডিই। গণনা হয়।'),
+  ...described(
+    'The body is the one that if-none-match names. Counts like a 200 unless the operator charges less.',
+    'বডি if-none-match-এর বডিই। পরিচালক কম না ধরলে 200-এর মতোই গণনা হয়।',
+  ),
   headers: headerRefs(
     given.filter(header => header !== 'content-encoding'),
     name,
@@ -211,8 +214,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
       version,
       ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401 and 429 do not count. HEAD is GET without a body, and counts. A key may ask about itself, which does not count. Checks are made in this order: HTTPS, key, limits by the second and minute, quota, what the key is bound to, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। কী নিজের সম্বন্ধে জানতে পারে, যা গণনা হয় না। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কোটা, কী যাতে সীমিত, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401, 403 and 429 do not count. HEAD is GET without a body, and counts. A key may ask about itself, which does not count. Checks are made in this order: HTTPS, key, limits by the second and minute, what the key is bound to, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
+        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401, 403 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। কী নিজের সম্বন্ধে জানতে পারে, যা গণনা হয় না। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কী যাতে সীমিত, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
       ),
       license: licence,
     },

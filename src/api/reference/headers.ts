@@ -73,8 +73,8 @@ export const headers = {
   ),
   etag: header(
     'W/"p7VxIYy0LhQ"',
-    'Names the body. Send it as if-none-match for a 304 without a body, which counts too.',
-    'বডির নাম। if-none-match হিসেবে পাঠালে বডি ছাড়া 304, যা গণনা হয়।',
+    'Names the body. Send it as if-none-match for a 304 without a body. A 304 counts like a 200 unless the operator charges less.',
+    'বডির নাম। if-none-match হিসেবে পাঠালে বডি ছাড়া 304। পরিচালক কম না ধরলে 304 একটি 200-এর মতোই গণনা হয়।',
   ),
   'cache-control': header(
     'private, max-age=600',
