@@ -25,7 +25,9 @@ export type Next<Upstream> =
   | { readonly upstream: Upstream; readonly room: 'any' | 'reserve' }
   | ({ readonly upstream: undefined; readonly room: 'none' } & Obstacle)
 
-/** What nobody waits for is loaded when a minute is over: another upstream would answer for the rest of an hour or a run. */
+/**
+ * So long a load that nobody waits for waits for an upstream: another one would give the weather for the rest of an hour or a run.
+ */
 export const soonMs = 65_000
 
 /** @param upstreams in their order, one or more */
