@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { apiPrefix } from '../common/endpoints.ts'
 import { holdsKey } from '../common/key-redaction.ts'
+import { endAtLast } from '../common/last-request.ts'
 import { endBehind, isLast } from '../common/unread-body.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { Admission } from './admission.ts'
@@ -28,7 +29,7 @@ export const createListener =
   (request, response) => {
     const connection = connectionOf(request) ?? connections.ofFirst(request)
     if (connection.isEnding) {
-      connections.behindLast(request)
+      if (!isHttp2(request)) endAtLast(request.socket)
       return
     }
     const { headers } = request

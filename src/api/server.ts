@@ -8,7 +8,6 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
-import { requestClasses } from '../common/last-request.ts'
 import {
   createCertificateExpiry,
   type TlsFiles,
@@ -166,7 +165,6 @@ const createListening = (
 ): Server => {
   const { requestTimeoutMs } = options
   const http = {
-    ...requestClasses,
     // The API itself refuses a missing host header, in JSON; Node would send an empty body. Two host headers are joined, and
     // the result is invalid.
     requireHostHeader: false,

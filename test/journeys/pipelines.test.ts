@@ -2,7 +2,7 @@
 // of its own key, the garbage gets one 400 after them, and nothing gets two responses. When a connection ends, and what is not read.
 
 import t from 'tap'
-import { startTlsGateway } from '../support/http2-client.ts'
+import { openHttp2, startTlsGateway } from '../support/http2-client.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -68,9 +68,12 @@ t.test('a body that turns bad belongs to its request, which is not answered twic
 
 t.test('nothing is answered behind a request with a body, or with an offer to upgrade', async t => {
   const raw = await open()
-  raw.send(`${chunked()}5\r\nhello\r\n0\r\n\r\n${request()}`)
+  // Far more than one read.
+  raw.send(`${chunked()}5\r\nhello\r\n0\r\n\r\n${many(10_000)}`)
   const [refused, ...behind] = await raw.answersToTheEnd()
   t.strictSame([refused?.status, refused?.headers.get('connection'), behind], [405, 'close', []])
+  await until('the connection is closed', () => raw.socket.closed)
+  t.equal(raw.socket.errored, null, 'and it is not reset')
   // Node's parser loses what follows an offer on the connection.
   for (const each of [gateway, secure])
     for (const key of ['none', keyOf(each)])
@@ -222,6 +225,28 @@ t.test('eight requests of a connection are begun at once, and lists one after th
       for (let i = 0; i < count; i++) if ((await raw.answer()).status !== 200) t.fail(`answer ${i}`)
       t.equal(await taken(), count * units, 'all are answered, and counted once')
     }
+})
+
+t.test('lists over HTTP/2 are begun one after the other, and places beside them', async t => {
+  const key = keyOf(secure)
+  const { send } = await openHttp2(t, secure.apiUrl)
+  const get = (path: string) => send(`/api/v1${path}`, { 'x-api-key': key })
+  const remaining = async () => Number((await get(place)).headers['x-ratelimit-remaining'])
+  const before = await remaining()
+  await provider.steer({ hold: true })
+  const lists = Array.from({ length: 5 }, () => get('/weather?places=district/1009,division/20'))
+  for (let i = 1; i <= 20; i++) t.equal(before - (await remaining()) - i, 2, 'one list is begun')
+  await provider.steer({ hold: false })
+  t.strictSame(statusesOf(await Promise.all(lists)), Array(5).fill(200))
+  t.equal(before - (await remaining()) - 21, 10, 'all are answered, and counted once')
+})
+
+t.test('a new connection may pipeline before its key is looked up', async t => {
+  const fresh = await startGateway(t, { providerUrl: provider.url })
+  const raw = await open(fresh)
+  const count = 500
+  raw.send(many(count, keyOf(fresh)))
+  for (let i = 0; i < count; i++) if ((await raw.answer()).status !== 200) t.fail(`answer ${i}`)
 })
 
 t.test('who waits to be asked for a body gets the answer at once, behind all earlier ones', async t => {

@@ -1,7 +1,7 @@
 // Addresses of clients: whether one is a trusted proxy's, whose x-forwarded-* headers hold, who is behind it, and how much of an
 // address is counted or logged. Text that is no address is never logged.
 
-import { isIP } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { createAddressMatch } from '../../common/address-range.ts'
 
@@ -73,6 +73,7 @@ export const networkOf = (address: string): string => {
 
 /** Without a port, and an IPv4 address in its own spelling; undefined for what is no address. */
 const plainAddress = (given: string): string | undefined => {
+  if (isIPv4(given)) return given
   const address = /^\[(.*)\](?::\d{1,5})?$/.exec(given)?.[1] ?? given.replace(/^([\d.]+):\d{1,5}$/, '$1')
   // A zone names an interface of the other machine, and may be any text.
   if (isIP(address) === 0 || address.includes('%')) return undefined

@@ -21,8 +21,6 @@ export type Connection = {
   place: number
   /** The socket that was accepted; that of a TLS session is another one. */
   readonly socket: Socket
-  /** What is read of where HTTP/1.1 is spoken; under TLS undefined until the handshake is done. */
-  reader: Socket | undefined
   /** Undefined where HTTP/1.1 is spoken. */
   session: ServerHttp2Session | undefined
   /** The other end, once a request has come. */

@@ -5,7 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import { endAtLast, isBehindLast } from '../../common/last-request.ts'
+import { endAtLast } from '../../common/last-request.ts'
 import { emptyKeyMemo } from '../../keys/authentication.ts'
 import type { ClosingReason } from '../../telemetry/label-values.ts'
 import { networkOf } from './client-address.ts'
@@ -82,7 +82,6 @@ export const trackConnections = (
       number: tracked,
       place: notOpen,
       socket,
-      reader: isTls ? undefined : socket,
       session: undefined,
       peer: undefined,
       keyMemo: emptyKeyMemo(),
@@ -145,10 +144,6 @@ export const trackConnections = (
     })
   })
 
-  server.on('secureConnection', (socket: Socket & { alpnProtocol?: string | false }) => {
-    if (socket.alpnProtocol !== 'h2') known(socket, socket).reader = socket
-  })
-
   const known = (carrier: Carrier, socket: Socket): Connection => {
     // A connection that did not come over the network is not counted.
     carrier[mark] ??= byPeer.get(peerOf(socket))?.connection ?? track(socket, undefined)
@@ -181,16 +176,18 @@ export const trackConnections = (
     connection.isEnding = true
     pipelines.drop(connection)
   }
-  const pipelines = createPipelines(open, {
+  const pipelines = createPipelines({
     pause,
     end: (connection, request, now) => {
       observer.connectionClosed('pipeline')
       connection.isEnding = true
-      pause(connection, request)
-      if (!now) return
+      endAtLast(request.socket)
+      if (!now) {
+        pause(connection, request)
+        return
+      }
       // It counts on for its address.
       connection.refusals = maxRefusals
-      pipelines.drop(connection)
       request.socket.destroy()
     },
   })
@@ -224,12 +221,6 @@ export const trackConnections = (
       if (!pipelines.waits(connection, request, response, begin)) return false
       connection.afterAnswer = afterAnswer
       return true
-    },
-    /** A request came behind the last one of its connection. */
-    behindLast: (request: IncomingMessage): void => {
-      if (isHttp2(request) || isBehindLast(request)) return
-      endAtLast(request.socket)
-      pipelines.readInTurns()
     },
     /** A request came with a good key for the first time: the connection is not counted any more. */
     authenticated: (connection: Connection): void => {

@@ -18,18 +18,15 @@ const maxWaiting = 100
 // What was read before the pause comes on top: 650 requests, if each has a key.
 const maxWaitingWithKey = 1_000
 // Of all connections without a good key together. The first request of a connection never waits.
-const maxWaitingOfStrangers = 1_000
-// What is left of a read behind the last request takes some milliseconds to parse.
-const maxEndsInTurn = 8
+const maxWaitingOfStrangers = 2_000
+// So long the requests of a stranger that was ended count on. So in a flood most end at their second request, not at their hundredth.
+const endedForMs = 1_000
 
 // The response of one place or point; any other may be large.
 const small = /^\/api\/v1\/[a-z]+\//
 
-/** @param open all connections */
-export const createPipelines = (open: readonly Connection[], { pause, end }: Ends) => {
+export const createPipelines = ({ pause, end }: Ends) => {
   let ofStrangers = 0
-  let endsInTurn = 0
-  let heldUp: Connection[] = []
 
   const countStrangers = ({ isAuthenticated, session }: Connection, by: number): void => {
     if (!isAuthenticated && !session) ofStrangers += by
@@ -38,29 +35,23 @@ export const createPipelines = (open: readonly Connection[], { pause, end }: End
     countStrangers(connection, -(connection.waiting?.length ?? 0))
     connection.waiting = undefined
   }
-
-  const nextTurn = (): void => {
-    endsInTurn = 0
-    // The latest first: a flood of many connections came before them.
-    for (const { reader, paused } of heldUp.reverse()) if (!paused && !reader?.destroyed) reader?.resume()
-    heldUp = []
+  const uncount = (count: number): void => {
+    ofStrangers -= count
   }
-  const readInTurns = (): void => {
-    endsInTurn += 1
-    if (endsInTurn === 1) setImmediate(nextTurn)
-    if (endsInTurn !== maxEndsInTurn) return
-    heldUp = open.filter(({ isAuthenticated, reader, paused }) => !isAuthenticated && reader && !paused)
-    for (const { reader } of heldUp) reader?.pause()
-  }
+  const isStrangerBeyond = (connection: Connection, count: number): boolean =>
+    !connection.isAuthenticated &&
+    (ofStrangers > maxWaitingOfStrangers || (count >= maxWaiting && !mayHaveGoodKey(connection)))
   const boundWaiting = (connection: Connection, { request, response }: Waiting): void => {
-    const { isAuthenticated } = connection
     const count = connection.waiting?.length ?? 0
     if (count >= maxWaiting) pause(connection, request)
-    if (isAuthenticated) {
-      if (count < maxWaitingWithKey) return
+    if (isStrangerBeyond(connection, count)) {
+      connection.waiting = undefined
+      setTimeout(uncount, endedForMs, count).unref()
+      end(connection, request, true)
+    } else if (count >= maxWaitingWithKey) {
       response.shouldKeepAlive = false
       end(connection, request, false)
-    } else if (count >= maxWaiting || ofStrangers > maxWaitingOfStrangers) end(connection, request, true)
+    }
   }
 
   return {
@@ -71,12 +62,8 @@ export const createPipelines = (open: readonly Connection[], { pause, end }: End
       response: ServerResponse,
       begin: Waiting['begin'],
     ): boolean => {
-      if (
-        isHttp2(request)
-          ? mayBeginBeside(connection, request)
-          : !connection.waiting && mayBegin(connection, request)
-      )
-        return false
+      // Over HTTP/2, small ones go before lists.
+      if ((!connection.waiting || isHttp2(request)) && mayBegin(connection, request)) return false
       const added = { request, response, begin }
       connection.waiting ??= []
       connection.waiting.push(added)
@@ -99,8 +86,6 @@ export const createPipelines = (open: readonly Connection[], { pause, end }: End
       }
       connection.waiting = undefined
     },
-    /** Call for the first request behind the last one of a connection: beyond some of them strangers wait for the next turn. */
-    readInTurns,
     /** Lets go of what waits: the connection ends before it, or is closed. */
     drop,
     /** Fewer wait than may. */
@@ -111,6 +96,9 @@ export const createPipelines = (open: readonly Connection[], { pause, end }: End
   }
 }
 
+/** Its key is being looked up. */
+const mayHaveGoodKey = ({ refusals, keyMemo }: Connection): boolean =>
+  refusals === 0 && keyMemo.presented !== undefined
 const isWanted = ({ response }: Waiting): boolean =>
   isHttp2(response) ? !response.stream.destroyed : !response.destroyed
 /** A list alone, or a few small responses. */

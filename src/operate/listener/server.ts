@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
-import { endAtLast, isBehindLast, requestClasses } from '../../common/last-request.ts'
+import { endAtLast } from '../../common/last-request.ts'
 import { endBehind, endWith, isOfParser } from '../../common/unread-body.ts'
 import { addressOf, answerError, jsonType, Refusal, type RefusalObserver } from './refusal.ts'
 
@@ -113,7 +113,6 @@ export const createBoundedServer = (
     const { socket } = request
     const before = latest.get(socket)
     // Behind the last answer of a connection nothing is a request any more.
-    if (isBehindLast(request)) return
     if (before?.shouldKeepAlive === false || ended.has(socket)) {
       endAtLast(socket)
       return
@@ -134,7 +133,6 @@ export const createBoundedServer = (
 
   const server = createServer(
     {
-      ...requestClasses,
       // A missing host header is refused by us, with a sentence.
       requireHostHeader: false,
       maxHeaderSize: maxHeaderBytes,
