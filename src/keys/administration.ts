@@ -7,14 +7,13 @@ import { dayNumber, daysUpTo, isoOf, type LocalDay } from '../common/calendar.ts
 import { InputError, NotFoundError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
-import { countedSubscribers, keysBySubscriber } from './held-keys.ts'
+import { countedSubscribers, keysBySubscriber, subscribersOf } from './held-keys.ts'
 import {
   type AdministrationParts,
   createKeyCreation,
   type IssuedKey,
   type KeySetting,
   longestName,
-  subscribersOf,
   tierLimitOf,
 } from './key-creation.ts'
 import { announceChange } from './key-directory.ts'
@@ -246,11 +245,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
      * The matching ones of `count` keys after the first `from`, and where the next part begins, null at the end. Keys are
      * never deleted, so parts fit together unless a clock goes back.
      */
-    partOfKeys: async (
-      from: number,
-      count: number,
-      filter?: string,
-    ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> =>
+    partOfKeys: async (from: number, count: number, filter?: string) =>
       partOf(matchingBy(filter), from, count),
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
@@ -278,11 +273,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     /** The usage of all keys, oldest first, some at a time. */
     usageOfAll: (count: number): AsyncGenerator<UsageOfKey[]> => partsOf(usageOver(count)),
     /** The usage of `count` keys after the first `from`, and where the next part begins, null at the end. */
-    partOfUsage: async (
-      from: number,
-      count: number,
-      days: number,
-    ): Promise<{ keys: UsageOfKey[]; next: number | null }> => partOf(usageOver(days), from, count),
+    partOfUsage: async (from: number, count: number, days: number) => partOf(usageOver(days), from, count),
     countKeys: () => store.countKeys(),
     showSubscriber,
     /** Oldest first, with a turn of the event loop for each part. */

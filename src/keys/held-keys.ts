@@ -1,8 +1,8 @@
-// All keys beside their holders, for what looks at every key of a store that may have very many: the search of the dashboard, and the
+// Keys beside their holders. A store may have very many, so all of them are read in parts: for the search of the dashboard, and for the
 // number of keys of each subscriber.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { HeldKey, KeyStore } from '../stores/store.ts'
+import type { HeldKey, KeyStore, Subscriber } from '../stores/store.ts'
 import { type CountedSubscriber, listedSubscriber } from './listed-key.ts'
 
 const subscribersAtOnce = 500
@@ -36,5 +36,15 @@ export async function* countedSubscribers(
     const part = all.slice(from, from + subscribersAtOnce)
     yield part.map(each => ({ ...listedSubscriber(each), keys: keys.get(each.id) ?? 0 }))
     await nextTurn()
+  }
+}
+
+/** Looks subscribers up by id or name, each once; undefined for a missing or damaged one. */
+export const subscribersOf = (store: Pick<KeyStore, 'findSubscriber'>) => {
+  const known = new Map<string, Promise<Subscriber | undefined>>()
+  return (idOrName: string): Promise<Subscriber | undefined> => {
+    const subscriber = known.get(idOrName) ?? store.findSubscriber(idOrName)
+    known.set(idOrName, subscriber)
+    return subscriber
   }
 }

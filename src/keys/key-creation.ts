@@ -10,6 +10,7 @@ import { holdsKey } from '../common/key-redaction.ts'
 import { isPrintable, quoted } from '../common/outside-text.ts'
 import type { KeyRecord, RateLimits, Restrictions, Store, Subscriber } from '../stores/store.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
+import { subscribersOf } from './held-keys.ts'
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
@@ -251,16 +252,6 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
       })
       return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
     },
-  }
-}
-
-/** Looks subscribers up by id or name, each once; undefined for a missing or damaged one. */
-export const subscribersOf = (store: Pick<Store, 'findSubscriber'>) => {
-  const known = new Map<string, Promise<Subscriber | undefined>>()
-  return (idOrName: string): Promise<Subscriber | undefined> => {
-    const subscriber = known.get(idOrName) ?? store.findSubscriber(idOrName)
-    known.set(idOrName, subscriber)
-    return subscriber
   }
 }
 
