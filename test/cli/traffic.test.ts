@@ -138,11 +138,14 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
 t.test('faulty lines are shown, the first ten in full, and the exit code says so with --strict', async t => {
   const folder = t.testdir({ a: `${linesOf([request(0)])}${'broken\n'.repeat(25)}${linesOf([request(1)])}` })
   const [file, out] = [join(folder, 'a'), join(folder, 'out')]
-  const [loose, strict, strictStats] = await runCommands([
+  writeFileSync(join(folder, 'b'), 'broken {"at":"\n')
+  const [loose, strict, strictStats, none] = await runCommands([
     traffic('import', file, '--out', out),
     traffic('import', file, '--strict', '--out', `${out}2`),
     traffic('stats', file, '--strict'),
+    traffic('stats', join(folder, 'b'), '--format', 'ndjson'),
   ])
+  t.match(none, { code: 1, stdout: '', stderr: /there are no requests in .*b\n$/ })
   t.match(loose, { code: 0, stdout: /out has 2 requests\.[\s\S]*faulty +25 lines, left out/ })
   const remarks = loose?.stderr.trim().split('\n') ?? []
   t.equal(remarks.length, 11)
@@ -150,7 +153,7 @@ t.test('faulty lines are shown, the first ten in full, and the exit code says so
   t.equal(remarks[10], 'and 15 more faulty lines.')
   for (const ended of [strict, strictStats])
     t.match(ended, { code: 1, stdout: '', stderr: /^abohawa: .*a:2: "broken" is no JSON\n$/ })
-  t.strictSame(readdirSync(folder).sort(), ['a', 'out'])
+  t.strictSame(readdirSync(folder).sort(), ['a', 'b', 'out'])
 })
 
 t.test('a file that is packed otherwise than by gzip is refused by name', async t => {

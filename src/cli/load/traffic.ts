@@ -2,6 +2,8 @@
 // terminal in traffic-stats-text.ts.
 
 import { type Command, Option } from 'commander'
+import { InputError } from '../../common/errors.ts'
+import { nameOfFile } from '../../load/traffic/file-bytes.ts'
 import { createTrafficStats, type Subject } from '../../load/traffic/stats/traffic-stats.ts'
 import { numberIn } from '../quantities.ts'
 import { type AddCommand, type AddTopCommand, counted } from '../terminal.ts'
@@ -33,6 +35,9 @@ const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
       for await (const _ of counters.pass(reading.batches()));
       const summary = reading.end()
       const stats = counters.stats()
+      // An interruption may come before the first.
+      if (stats.requests === 0 && !reading.isInterrupted())
+        throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
       terminal.show(jsonOfStats(stats, summary), textOfStats(stats, summary, terminal.columns ?? 100))
       if (!reading.isInterrupted()) return 0
       terminal.remark(`Interrupted: the figures are of the first ${counted(stats.requests)} requests.`)
