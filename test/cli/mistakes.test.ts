@@ -432,6 +432,18 @@ t.test('a target that is no gateway is named', async t => {
   t.notMatch(none?.stdout, /0 ms, p90/)
 })
 
+t.test('traffic without key ids says so, and not that the target is wrong', async t => {
+  const [log, keys] = [at('keyless.log'), at('some-keys.csv')]
+  writeFileSync(log, '203.0.113.7 - - [21/Nov/2026:12:00:01 +0600] "GET /a HTTP/1.1" 200 5000\n')
+  writeFileSync(keys, 'id,key\nkey_1,svc_live_1\n')
+  const target = await startTarget(t, () => ok('{}').replace('200 OK', '401 Unauthorized'))
+  const replay = `replay ${log} --target ${target.url}`
+  const nobody = /the traffic has no key ids, so --reuse-keys has nobody .*; --key FILE sends one key with/
+  await check(t, [`${replay} --keys ${keys} --reuse-keys`, 2, nobody])
+  const { stderr } = await runCommand(replay.split(' '))
+  t.match(stderr, /1 of 1 answers were 401: the traffic has no key ids; --key FILE sends one key/)
+})
+
 t.test('standard output on a full disk is one sentence', { skip: !existsSync('/dev/full') }, async t => {
   const full = openSync('/dev/full', 'w')
   t.teardown(() => closeSync(full))

@@ -54,7 +54,7 @@ export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
 export const hostOption = (): Option =>
   new Option(
     '--host <host>',
-    'of a HAR: whose requests to take; if not given, the host of the first request to this API, or else of the first',
+    'take the requests to this host alone (HAR, .gor, logs with virtual hosts or URLs); of a HAR by default that of its first request to this API',
   ).argParser(hostIn)
 
 export const formatIn = (given: string): string => {

@@ -1,8 +1,10 @@
 // A line of nginx or Apache as a request: the common and the combined format, with a host before or figures behind, and the
 // format of deploy/nginx. Client addresses, users, referrers and agents are left behind. Instants have whole seconds here.
 
+import { isIP } from 'node:net'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
+import { hostIn, isOfHost, type Reading } from './format.ts'
 import { durationOf, instantOf, known, methodOf, pathOf } from './request-line.ts'
 import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
@@ -14,16 +16,26 @@ export const quotedRequest =
   /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (?:(\d+\.\d{3}) )?(\d+|-)(?=\s|$)(.*)$/s
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** Undefined where the client sent nothing that is a request. @throws InputError */
-export const requestOfCommonLog = (line: string): CommonLine | undefined => {
-  const [, time = '', sent, status, seconds, bytes, rest = ''] = quotedRequest.exec(line) ?? []
+/** Undefined where the client sent nothing that is a request, null for one to another host. @throws InputError */
+export const requestOfCommonLog = (line: string, reading: Reading): CommonLine | undefined | null => {
+  const match = quotedRequest.exec(line)
+  const [, time = '', sent, status, seconds, bytes, rest = ''] = match ?? []
   if (sent === undefined) throw new InputError(`${quoted(line)} is no line of the common or combined format`)
   const [, method, target] = /^([A-Z]{1,20}) (.*?)(?: HTTP\/[\d.]+)?$/.exec(sent) ?? []
   if (method === undefined || target === undefined) return undefined
+  if (!isOfHost(reading, hostOf(target, line.slice(0, match?.index)))) return null
   const at = instantOfTime(time)
   // `$request_time` stands before `$body_bytes_sent` in some formats of nginx.
   const { ms, isEnd } = durationBehind(seconds === undefined ? rest : ` ${seconds}`, at)
   return { request: requestWith(at, method, unescapedPath(target), status, bytes, ms), isEnd }
+}
+
+/** The host of a URL, or the one that stands before client, ident and user. */
+const hostOf = (target: string, before: string): string | undefined => {
+  if (!target.startsWith('/')) return hostIn(target)
+  const [, first = ''] = /^(\S+) \S+ \S+ \S+ $/.exec(before) ?? []
+  // A user with a blank makes the first the client.
+  return isIP(first) === 0 ? hostIn(first) : undefined
 }
 
 // 203.0.113.7 [2026-11-21T12:00:00+06:00] GET /api/v1/weather/district/3026 200 1834 0.005 127.0.0.1:8081 200 4a1c…

@@ -1,12 +1,13 @@
 // A format of traffic files: how a file in it is recognised, and its reader, which tells of the file what else it finds. The
 // formats themselves are listed in formats.ts.
 
+import { InputError } from '../../common/errors.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 export type Found = {
   /** Right lines without a request. */
   skippedLines: number
-  /** Requests of a file of a browser that no server has received, or another than `host`. */
+  /** Requests that no server has received, in the file of a browser, or another than `host`. */
   readonly leftOut: Record<LeftOut, number>
   /** Null where files of its format name no host. */
   host: string | null
@@ -29,12 +30,30 @@ export type Reading = {
 /** A host without a port that is usual for http or https: people name it or leave it away. */
 export const withoutUsualPort = (host: string): string => host.replace(/:(?:80|443)$/, '')
 
+/** Whether a request to this host is wanted; counts it where not. @throws InputError for one whose host is not known */
+export const isOfHost = ({ host: wanted, found }: Reading, host: string | undefined): boolean => {
+  if (wanted === undefined) return true
+  if (host === undefined) throw new InputError('it names no host; allowed with --host: requests that do')
+  if (host === wanted) found.host = host
+  else found.leftOut.otherHosts += 1
+  return host === wanted
+}
+
+/** The host of a URL, or of a header, as `--host` is read; undefined where there is none. */
+export const hostIn = (text: string | undefined): string | undefined => {
+  if (text === undefined || text === '') return undefined
+  const url = URL.parse(/^https?:\/\//i.test(text) ? text : `https://${text}`)
+  return url ? withoutUsualPort(url.host) : undefined
+}
+
 /** `cached`: a browser served them itself. `blocked`: they have no response, so that most were never sent. */
 export const leftOut = ['cached', 'blocked', 'otherHosts'] as const
 export type LeftOut = (typeof leftOut)[number]
 
 /** In the order in which a file is compared with them. */
 export const formatNames = ['access-log', 'ndjson', 'har', 'gor', 'combined', 'nginx'] as const
+/** Those whose requests may name a host. */
+export const formatsWithHosts: readonly string[] = ['har', 'gor', 'combined']
 export type FormatName = (typeof formatNames)[number]
 
 export type Read = (

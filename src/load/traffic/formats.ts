@@ -31,18 +31,30 @@ const lines = (name: FormatName, form: RegExp, readerOf: (reading: Reading) => R
   read: (chunks, reading) => readLines(chunks, reading, readerOf(reading)),
 })
 
-const spreadOver = (readLine: (line: string) => CommonLine | undefined) => (): ReadLine => {
-  const spread = createSpread()
-  return line => {
-    const read = readLine(line)
-    return read && spread(read)
+const spreadOver =
+  (readLine: (line: string, reading: Reading) => CommonLine | undefined | null) =>
+  (reading: Reading): ReadLine => {
+    const spread = createSpread()
+    return line => {
+      const read = readLine(line, reading)
+      return read && spread(read)
+    }
   }
-}
 
 export const ownFormat = 'ndjson'
 
-// Other members may stand before `log`. A text in `log` is a line that Docker kept.
-const harBegin = /^\s*\{(?:\s*"[^"]*"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)\s*,)*\s*"log"\s*:(?!\s*")/
+/** Whether it begins as an object with a member `log`. A text in `log` is a line that Docker kept. */
+const isHar = (begin: string): boolean => {
+  if (!/^\s*\{/.test(begin)) return false
+  let depth = 0
+  for (const [token, log] of begin.matchAll(/("log"\s*:(?!\s*"))|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (depth === 1 && log !== undefined) return true
+    if (token === '{' || token === '[') depth += 1
+    if (token === '}' || token === ']') depth -= 1
+    if (depth === 0) return false
+  }
+  return false
+}
 
 const formats: readonly Format[] = [
   lines(
@@ -53,7 +65,7 @@ const formats: readonly Format[] = [
         requestOfAccessLog(line, found),
   ),
   lines(ownFormat, /^\s*\{.*"at"\s*:\s*"/, () => requestOf),
-  { name: 'har', matches: begin => harBegin.test(begin), read: readHar },
+  { name: 'har', matches: isHar, read: readHar },
   { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
   lines('combined', quotedRequest, spreadOver(requestOfCommonLog)),
   lines('nginx', ownRequest, spreadOver(requestOfOwnNginx)),

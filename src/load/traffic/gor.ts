@@ -3,7 +3,7 @@
 
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
-import type { Reading } from './format.ts'
+import { hostIn, isOfHost, type Reading } from './format.ts'
 import { durationOf, known, methodOf, ownText, pathOf, recordedOutcome, sentIn } from './request-line.ts'
 import { cutOff } from './text-lines.ts'
 import { heldAs, isInstant, type TrafficRequest } from './traffic-request.ts'
@@ -32,7 +32,9 @@ export async function* readGor(
       const former = waiting.get(id)
       if (former) done.push(former)
       waiting.delete(id)
-      waiting.set(id, requestOfHead(at, head, reading.nameOf))
+      const headers = headersOf(head.slice(1))
+      if (!isOfHost(reading, hostIn(headers.host))) return
+      waiting.set(id, requestOfHead(at, head[0] ?? '', headers, reading.nameOf))
       if (waiting.size <= maxWaiting) return
       const [oldest, request] = waiting.entries().next().value as [string, TrafficRequest]
       waiting.delete(oldest)
@@ -143,12 +145,13 @@ const payloadOf = (payload: Buffer): Payload => {
 /** @throws InputError */
 const requestOfHead = (
   at: number,
-  [requestLine = '', ...lines]: readonly string[],
+  requestLine: string,
+  headers: Readonly<Record<string, string>>,
   nameOf: Reading['nameOf'],
 ): TrafficRequest => {
   const [, method, target] = /^(\S+) (.*?)(?: HTTP\/[\d.]+)?$/.exec(requestLine) ?? []
   if (method === undefined) throw new InputError(`${quoted(requestLine)} is no request line`)
-  return known({ at, method: methodOf(method), path: pathOf(target), ...sentIn(headersOf(lines), nameOf) })
+  return known({ at, method: methodOf(method), path: pathOf(target), ...sentIn(headers, nameOf) })
 }
 
 const answerOf = ([statusLine = '', ...lines]: readonly string[], ms: number): Partial<TrafficRequest> => {

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 import { InputError } from '../../common/errors.ts'
 import { defaultWindow, inOrder, merged } from './arrival-order.ts'
 import { beginOf, nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
-import { type Found, type LeftOut, leftOut } from './format.ts'
+import { type Found, formatsWithHosts, type LeftOut, leftOut } from './format.ts'
 import { type Format, formatNamed, formatOf, ownFormat } from './formats.ts'
 import { createPseudonyms, type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'
 import type { TrafficRequest } from './traffic-request.ts'
@@ -137,9 +137,9 @@ const readFile = (
       const { begin, chunks } = await beginOf(unpacked(), beginBytes)
       if (begin.length === 0 && reading.failure === undefined) return
       format ??= formatIn(begin)
-      if (host !== undefined && format.name !== 'har')
+      if (host !== undefined && !formatsWithHosts.includes(format.name))
         throw new InputError(
-          `--host chooses requests of a HAR, but ${file} is in the format ${format.name}; leave it out`,
+          `--host chooses requests by their host, but ${file} is in the format ${format.name}, which names none; leave it out`,
         )
       // Our own files went through this once, and may have such parameters on purpose.
       const isOwn = format.name === ownFormat

@@ -5,8 +5,8 @@ import { InputError } from '../../common/errors.ts'
 import type { Found, Reading } from './format.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** Undefined for a line that is right and holds no request. @throws InputError */
-export type ReadLine<Item = TrafficRequest> = (line: string) => Item | undefined
+/** Undefined for a line that is right and holds no request, null for one that is left out and counted. @throws InputError */
+export type ReadLine<Item = TrafficRequest> = (line: string) => Item | undefined | null
 
 type LinesRead = Pick<Reading, 'failure' | 'onFault'> & { readonly found: Pick<Found, 'skippedLines'> }
 
@@ -34,7 +34,7 @@ export async function* readLines<Item>(
         const given = unwrapped(each.endsWith('\r') ? each.slice(0, -1) : each)
         const request = given === '' ? undefined : readLine(given)
         if (request) requests.push(request)
-        else if (given !== '') reading.found.skippedLines += 1
+        else if (request === undefined && given !== '') reading.found.skippedLines += 1
       } catch (thrown) {
         reading.onFault(line, thrown)
       }

@@ -4,6 +4,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createKey } from '../../../src/keys/key-form.ts'
+import { gorSeparator } from '../../../src/load/traffic/gor.ts'
 import type { TrafficRequest } from '../../../src/load/traffic/traffic-request.ts'
 import { readAll } from './read-all.ts'
 
@@ -97,12 +98,38 @@ t.test('what a reader of logs would take for another figure is read right or ref
   t.match(requests, [{ path: '/a', bytes: 5_000, ms: 1_834 }])
   const har = {
     comment: 'of "today"',
+    creator: { name: '}', pages: [{ log: 1 }] },
     log: { entries: [entry({}, { url: 'https://a.example/x', headers: [] })] },
   }
   t.match(await readText(t, JSON.stringify(har)), { format: 'har', requests: [{ path: '/x' }] })
   await t.rejects(readText(t, `${line} 5000\r${line} 5000\r`), /its lines end with CR alone; convert them/)
-  const hosts = /--host chooses requests of a HAR, but .* is in the format combined; leave it out/
-  await t.rejects(readText(t, `${line} 5000\n`, undefined, 'a.example'), hosts)
+})
+
+t.test('one host is taken of files that name hosts, whatever their format', async t => {
+  const line = (before: string, target: string) =>
+    `${before}203.0.113.7 - - [21/Nov/2026:12:00:01 +0600] "GET ${target} HTTP/1.1" 200 5000`
+  const wanted = 'a.example'
+  const log = [line('A.example:443 ', '/1'), line('b.example ', '/2'), line('', 'http://a.example/3')]
+  const paths = ({ requests }: { requests: TrafficRequest[] }) => requests.map(({ path }) => path)
+  const ofLog = await readText(t, [...log, line('', 'http://a.example:81/4')].join('\n'), undefined, wanted)
+  t.strictSame(paths(ofLog), ['/1', '/3'])
+  t.match(ofLog, { host: wanted, summary: { leftOut: { otherHosts: 2 }, skippedLines: 0 } })
+  const unnamed = await readText(t, [...log, line('', '/5')].join('\n'), undefined, wanted)
+  t.match(unnamed, {
+    requests: { length: 2 },
+    faults: [{ line: 4, reason: /it names no host; allowed with/ }],
+  })
+
+  const payload = (id: string, host: string) =>
+    `1 ${id} 1795240800000000000\nGET /${id} HTTP/1.1\r\nHost: ${host}\r\n\r\n${gorSeparator}`
+  const gor = await readText(t, payload('a1', 'A.example:80') + payload('b1', 'b.example'), undefined, wanted)
+  t.strictSame(paths(gor), ['/a1'])
+  t.match(gor, { host: wanted, summary: { leftOut: { otherHosts: 1 } } })
+
+  const own = '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/x"}\n'
+  const refused =
+    /--host chooses requests by their host, but .* format ndjson, which names none; leave it out/
+  await t.rejects(readText(t, own, undefined, wanted), refused)
 })
 
 t.test('the format of deploy/nginx, whose paths are decoded', async t => {
