@@ -1,25 +1,37 @@
 // Behind the last request of a connection, Node's parser makes no more of what it has read. Node does not document the field that does it.
 
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecure } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { endAtLast } from '../../src/common/last-request.ts'
+import { localCertificate, trusting } from '../support/http2-client.ts'
 
-t.test('of a thousand requests in one read, none is made behind the last', async t => {
-  let made = 0
-  const server = createServer(({ socket }) => {
-    made += 1
-    if (made < 10) return
-    endAtLast(socket)
-    socket.destroy()
-  })
-  t.teardown(() => server.close())
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  client.on('error', () => {})
-  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000))
-  client.resume()
-  await once(client, 'close')
-  t.equal(made, 10)
-})
+const [cert, key] = [readFileSync(localCertificate.cert), readFileSync(localCertificate.key)]
+
+for (const isTls of [false, true])
+  t.test(
+    `of 500 requests in one read, none is made behind the last${isTls ? ', under TLS too' : ''}`,
+    async t => {
+      let made = 0
+      const listener: RequestListener = ({ socket }) => {
+        made += 1
+        if (made < 10) return
+        endAtLast(socket)
+        socket.destroy()
+      }
+      const server = isTls ? createSecure({ cert, key }, listener) : createServer(listener)
+      t.teardown(() => server.close())
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const at = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+      const client = isTls ? connectTls({ ...at, ...trusting }) : connect(at)
+      client.on('error', () => {})
+      client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(500))
+      client.resume()
+      await once(client, 'close')
+      t.equal(made, 10)
+    },
+  )
