@@ -3,11 +3,11 @@
 import t, { type Test } from 'tap'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
-import { sampleSubscriber } from '../support/key-records.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
-import type { RedisProcess } from '../support/redis-process.ts'
+import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { quiet } from '../support/redis-store.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
@@ -100,6 +100,67 @@ t.test('a start in another mode ends with a sentence', async t => {
   const away = new RegExp(`^redis\\.url and redis\\.nodes name ${at}.*, which can't be used: .*ECONNREFUSED`)
   await t.rejects(start({ mode: 'cluster', url: `redis://${at}`, nodes: [at] }), { message: away })
 })
+
+t.test('a cluster whose nodes announce no address is refused for that reason', async t => {
+  const args = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
+  const { admin, address, stop } = await startRedisProcess({ args })
+  t.teardown(stop)
+  await admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383)
+  await until('it is ok', async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
+  const start = async () => {
+    const options = { ...timeouts, mode: 'cluster' as const, prefix: 'x:', url: `redis://${address}` }
+    await (await openRedisStore(options, quiet)).close()
+  }
+  const message = /can't be used: a node announces no address; set cluster-announce-ip/
+  // Redis knows no address of itself before it meets another node; an empty name it writes as a question mark.
+  for (const preferred of ['ip', 'hostname']) {
+    await admin.config('SET', 'cluster-preferred-endpoint-type', preferred)
+    await t.rejects(start(), { name: 'InputError', message }, preferred)
+  }
+  await admin.config('SET', 'cluster-announce-hostname', '127.0.0.1')
+  await start()
+})
+
+t.test(
+  'counts of a single server are refused by a cluster, and those of a cluster by a single server',
+  async t => {
+    const { store, prefix } = await open(t)
+    const day = new Date().toISOString().slice(0, 10)
+    const reopened = async () => {
+      const again = await openRedisStore(
+        { ...timeouts, commandTimeoutMs: patientMs, mode: 'cluster', url, prefix },
+        quiet,
+      )
+      await again.close()
+    }
+    const ids = ['key_1', 'key_2', 'key_3', 'key_4']
+    const [ofFirst = ''] = ids.filter(id => usageTag(id) === '{q0}')
+    const [ofOther = ''] = ids.filter(id => usageTag(id) !== '{q0}')
+    await store.ensureSubscriber(sampleSubscriber)
+    for (const id of ids) await store.addKey({ ...sampleKey(id), formers: [] })
+    const month = `${prefix}used:{q0}:${day.slice(0, 7)}`
+    const { admin } = await cluster.masterOf(month)
+    await admin.hset(month, ofFirst, `${day.slice(8)}:7`)
+    await reopened()
+    await admin.hset(month, ofOther, `${day.slice(8)}:7`)
+    await t.rejects(reopened(), {
+      name: 'InputError',
+      message: /as a single server keeps them.*`abohawa store copy`/,
+    })
+    await store.raiseUsed(ofOther, day, 7, later)
+    await reopened()
+
+    const single = await startRedisProcess()
+    t.teardown(single.stop)
+    const start = async () => {
+      const options = { ...timeouts, url: `redis://${single.address}`, prefix: 'x:' }
+      await (await openRedisStore(options, quiet)).close()
+    }
+    await start()
+    await single.admin.hset(`x:quota:{q2}:${day}`, 'key_1', '7 -:0:7')
+    await t.rejects(start(), { name: 'InputError', message: /as a cluster keeps them/ })
+  },
+)
 
 t.test('the number of the format is written with the first record, and a later one is refused', async t => {
   const { store, prefix } = await open(t)

@@ -1,5 +1,5 @@
-// How consumers come to the gateway: the proxies that the configuration trusts, and whether the one in front passes on that a
-// request came over HTTPS.
+// Proxies on both sides: those that the configuration trusts, whether the one in front passes on that a request came over HTTPS,
+// and one for what the gateway sends, which it does not use.
 
 import { isIP } from 'node:net'
 import { Agent, request } from 'undici'
@@ -26,6 +26,16 @@ export const proxyFinding = ({ server }: Pick<Config, 'server'>): Finding => {
   return tls.cert === null
     ? ok(`plain HTTP on ${host}, no proxy is trusted`)
     : ok('HTTPS straight from the gateway, no proxy is trusted')
+}
+
+const proxyVariable = /^(https?|all)_proxy$/i
+
+/** Whether the environment names a proxy for what the gateway sends, which it does not use. */
+export const outgoingFindings = (env: NodeJS.ProcessEnv): readonly Finding[] => {
+  const [name] = Object.keys(env).filter(each => proxyVariable.test(each) && env[each] !== '')
+  return name === undefined
+    ? []
+    : [ok(`${name} is set and not used: the gateway connects to the provider without a proxy`)]
 }
 
 // Node's own sentences recommend an option of its command line.

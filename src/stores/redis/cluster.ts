@@ -20,6 +20,7 @@ export class FailFastCluster extends Cluster {
   /** The fault of the cluster: a master that does not answer or is not ok; undefined when all are. */
   async fault(): Promise<string | undefined> {
     const nodes = new Map(this.nodes('master').map(node => [addressOf(node), node]))
+    if (isUnannounced(this)) return unannounced
     const faults = [...new Set(this.slots.map(([master = '']) => master))].map(async address => {
       try {
         const info = (await nodes.get(address)?.cluster('INFO')) ?? 'no connection'
@@ -50,6 +51,13 @@ export class FailFastCluster extends Cluster {
     super.handleError(...given)
   }
 }
+
+/** Whether the cluster names a master without an address, or with an empty name, which Redis writes as `?`. */
+const isUnannounced = ({ slots }: Cluster): boolean =>
+  slots.some(nodes => nodes?.[0] === undefined || nodes[0].startsWith('?:'))
+
+const unannounced =
+  'a node announces no address; set cluster-announce-ip on each node, or cluster-announce-hostname where names are preferred'
 
 /** @param retryDelay ms to wait before the given attempt to reconnect, or null to give up */
 export const openCluster = (
@@ -87,7 +95,9 @@ export const connectCluster = async (cluster: FailFastCluster): Promise<void> =>
       last = `${address}: ${redisReason(error, timeoutOf(cluster))}`
   })
   // The promise of connect() never settles when the cluster is not ready.
-  const ended = new Promise<never>((_, reject) => cluster.once('end', () => reject(new Error(last))))
+  const ended = new Promise<never>((_, reject) =>
+    cluster.once('end', () => reject(new Error(isUnannounced(cluster) ? unannounced : last))),
+  )
   const connected = cluster.connect().catch(() => ended)
   await Promise.race([connected, ended])
   const fault = await cluster.fault()

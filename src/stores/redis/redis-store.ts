@@ -19,6 +19,7 @@ import {
   type RedisOutcome,
   reasonAway,
 } from './connection.ts'
+import { checkCountPlaces } from './count-places.ts'
 import { redisFleet } from './fleet.ts'
 import { type RedisKeyNames, redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
@@ -145,7 +146,10 @@ export const openRedisStore = async (
     await redis.quit().catch(() => redis.disconnect())
   }
   try {
-    await attempt(() => checkRedisFormat(redis, options))
+    await attempt(async () => {
+      await checkRedisFormat(redis, options)
+      await checkCountPlaces(parts, options)
+    })
   } catch (error) {
     await close()
     throw error

@@ -1,0 +1,70 @@
+// Refuses a Redis whose counts another mode wrote. A single server has the counts of all keys in one partition, a cluster in four:
+// where such a snapshot is served in the other mode, used-up keys would begin at 0 again, and nobody would notice.
+
+import { dayOfNumber, daysUpTo, utcDayMs } from '../../common/calendar.ts'
+import { InputError } from '../../common/errors.ts'
+import { longestId } from '../records.ts'
+import type { RedisClient, RedisParts } from './connection.ts'
+import { usagePartitionOf, usagePartitionsOn } from './key-names.ts'
+import type { RedisOptions } from './place.ts'
+import { isWrongType, scriptOn } from './records.ts'
+
+// ARGV: fields of the hash. Returns 1 where it has any of them.
+const hasAnyScript = `
+local found = redis.pcall('HMGET', KEYS[1], unpack(ARGV))
+if found.err then return 0 end
+for i = 1, #found do if found[i] then return 1 end end
+return 0`
+
+const daysKept = 400
+const idsPerStep = 1_000
+const [first = 0, ...others] = usagePartitionsOn({ isCluster: true }).all
+
+/** @throws InputError when the counts lie where another mode keeps them */
+export const checkCountPlaces = async (
+  { redis, names }: Pick<RedisParts, 'redis' | 'names'>,
+  { url, urlName = 'redis.url' }: RedisOptions,
+): Promise<void> => {
+  const [seconds] = await redis.time()
+  // Local days may be ahead of those of UTC.
+  const tomorrow = dayOfNumber(Math.floor((Number(seconds) * 1_000) / utcDayMs) + 1)
+  const months = [...new Set(daysUpTo(tomorrow, daysKept).map(day => day.slice(0, 7)))]
+  const has = async (keys: readonly string[]): Promise<boolean> => (await redis.exists(...keys)) > 0
+  const hasMonths = (partition: number) => has(months.map(month => names.monthUsage(partition, month)))
+  const refused = (written: string, serve: string, into: string): InputError =>
+    new InputError(
+      `${urlName} names ${new URL(url).host}, where counts lie as ${written} keeps them, so that keys would begin at 0 again; ` +
+        `serve the snapshot with ${serve}, and copy it into ${into} with \`abohawa store copy\` (docs/operating/keys.md)`,
+    )
+
+  if (!redis.isCluster) {
+    // Those of former days are no longer counted.
+    const days = daysUpTo(tomorrow, 3)
+    if (await has(others.flatMap(partition => days.map(day => names.dayUsage(partition, day)))))
+      throw refused('a cluster', 'a cluster', 'an empty server')
+    return
+  }
+  const [ofFirst, ...ofOthers] = await Promise.all([first, ...others].map(hasMonths))
+  if (!ofFirst || ofOthers.includes(true)) return
+  // The cluster may have few keys, all of the first partition.
+  const hasAny = scriptOn<number>(redis, 'abohawaHasAny', 1, hasAnyScript)
+  for (let from = 0; ; from += idsPerStep) {
+    const ids = await idsFrom(redis, names.keys, from)
+    const elsewhere = ids.filter(id => id.length <= longestId && usagePartitionOf(id) !== first)
+    if (elsewhere.length > 0)
+      for (const month of months)
+        if ((await hasAny(names.monthUsage(first, month), ...elsewhere)) === 1)
+          throw refused('a single server', 'a single server', 'an empty cluster')
+    if (ids.length < idsPerStep) return
+  }
+}
+
+/** None where the list is damaged. */
+const idsFrom = async (redis: RedisClient, list: string, from: number): Promise<string[]> => {
+  try {
+    return await redis.zrange(list, String(from), String(from + idsPerStep - 1))
+  } catch (error) {
+    if (isWrongType(error)) return []
+    throw error
+  }
+}
