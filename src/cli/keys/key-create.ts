@@ -1,11 +1,9 @@
 // `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
 // alone, each before it is created: what ends midway has shown what it has created. keys/key-creation.ts does the work.
 
-import { type FileHandle, rm } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
-import { openNewFile } from '../../common/write-beside.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
 import { testTier, tiersOf } from '../../keys/test-keys.ts'
@@ -17,6 +15,7 @@ import { asUsage, UsageError } from '../usage-error.ts'
 import { checkOutputs, outputsOf } from '../writable.ts'
 import { createKeyDifferences } from './key-differences.ts'
 import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
+import { createUnsure, openOutput } from './key-output.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText, minuteText } from './key-table.ts'
 import { addTermOptions, termsOf, termsText } from './term-options.ts'
 
@@ -36,8 +35,6 @@ type Options = TermTexts & {
 }
 
 const maxKeys = 10_000
-// Of a sentence.
-const maxNamed = 20
 
 export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
@@ -147,29 +144,6 @@ const createOne = async (
   unsure.refuse()
 }
 
-/** New keys that are shown, and of which it is not known that they were created. */
-const createUnsure = () => {
-  const ids = new Set<string>()
-  const text = (): string => {
-    if (ids.size === 0) return ''
-    const more = ids.size > maxNamed ? [`and ${counted(ids.size - maxNamed)} more`] : []
-    return `; shown, but perhaps not valid: ${[...[...ids].slice(0, maxNamed), ...more].join(', ')}`
-  }
-  return {
-    text,
-    add: (planned: readonly CreatedKey[]): void => {
-      for (const { id, existed } of planned) if (!existed) ids.add(id)
-    },
-    remove: (created: readonly CreatedKey[]): void => {
-      for (const { id } of created) ids.delete(id)
-    },
-    /** @throws InputError where another command gave their external ids to keys of its own meanwhile */
-    refuse: (): void => {
-      if (ids.size > 0) throw new InputError(`another command created keys of the same external ids${text()}`)
-    },
-  }
-}
-
 const textOfOne = ({
   id,
   key,
@@ -275,50 +249,3 @@ const createMany = async (
 
 const totalsText = ({ created, existed }: { created: number; existed: number }): string =>
   `${counted(created)} created, ${counted(existed)} existed`
-
-// Where the keys go: standard output, or a new file that its owner alone can read.
-type Output = {
-  /** Resolves when all of it is there; of a file nothing of it stays when it rejects. */
-  write(text: string): Promise<void>
-  /** @param isKept false removes a file with nothing in it */
-  end(text: string, isKept: boolean): Promise<void>
-} & AsyncDisposable
-
-/** @throws InputError for a file that is there or can't be written */
-const openOutput = async (terminal: Terminal, path: string | undefined): Promise<Output> => {
-  const file = path === undefined ? undefined : await openNewOutput(path)
-  let bytes = 0
-  const write = async (text: string): Promise<void> => {
-    if (!file) return terminal.writeSeen(text)
-    try {
-      const part = Buffer.from(text)
-      for (let at = 0; at < part.length; )
-        at += (await file.write(part, at, part.length - at, bytes + at)).bytesWritten
-      // A key that is created and not on disk is lost when the power fails.
-      await file.datasync()
-      bytes += part.length
-    } catch (cause) {
-      await file.truncate(bytes).catch(() => {})
-      throw new InputError(`--out can't be written: ${messageOf(cause)}`, { cause })
-    }
-  }
-  return {
-    write,
-    end: (text, isKept) => (path === undefined || isKept ? write(text) : rm(path)),
-    [Symbol.asyncDispose]: async () => file?.close(),
-  }
-}
-
-const openNewOutput = async (path: string): Promise<FileHandle> => {
-  try {
-    return await openNewFile(path, 0o600)
-  } catch (cause) {
-    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
-    throw new InputError(
-      isThere
-        ? `--out is ${path}, which is there already; allowed: a new file`
-        : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
-      { cause },
-    )
-  }
-}
