@@ -15,7 +15,7 @@ import type { Admission } from './admission.ts'
 import type { ClientAddress } from './connection/client-address.ts'
 import { connectionOf, isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
-import { asHttp1, methodOf } from './connection/http2.ts'
+import { asHttp1, methodOf, refuseStream } from './connection/http2.ts'
 import type { Representation } from './endpoint.ts'
 import type { Live } from './representation.ts'
 import type { Answered, AnswerObserver, RequestState, RequestTrace } from './request-state.ts'
@@ -29,7 +29,8 @@ export const createListener =
   (request, response) => {
     const connection = connectionOf(request) ?? connections.ofFirst(request)
     if (connection.isEnding) {
-      if (!isHttp2(request)) endAtLast(request.socket)
+      if (isHttp2(response)) refuseStream(response)
+      else endAtLast(request.socket)
       return
     }
     const { headers } = request

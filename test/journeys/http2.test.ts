@@ -331,3 +331,19 @@ t.test('headers beyond 16 KiB end their stream alone, and bodies are not read', 
   }
   t.equal((await send(weather, key)).status, 200)
 })
+
+t.test('a stranger whose lists wait is let go of with all of them', async t => {
+  const { send, session } = await openHttp2(t, gateway.apiUrl)
+  const closed = once(session, 'close')
+  const outcomes = await Promise.all(
+    Array.from({ length: 150 }, (_, i) =>
+      send('/api/v1/weather?places=district/3026', { 'x-api-key': `svc_live_wrong${i}` }).then(
+        ({ status }) => status,
+        () => 'not answered',
+      ),
+    ),
+  )
+  t.equal(outcomes.filter(each => each === 401).length, 100)
+  t.equal(outcomes.filter(each => each === 'not answered').length, 50)
+  await closed
+})

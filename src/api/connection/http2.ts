@@ -66,6 +66,12 @@ export const writerOfBoth =
     else write(response, status, head, own, connection, body)
   }
 
+// RFC 9113, 7.
+const refusedStream = 7
+
+/** Leaves a request to its client, which may send it on another connection. */
+export const refuseStream = ({ stream }: Http2ServerResponse): void => stream.close(refusedStream)
+
 const endOfStream = { endStream: true }
 
 // To the stream itself: the compatibility API would send an empty frame for trailers behind each body.

@@ -3,6 +3,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Connection, isHttp2, type Waiting } from './connection.ts'
+import { refuseStream } from './http2.ts'
 
 type Ends = {
   /** Reads no further until few enough wait. */
@@ -33,6 +34,8 @@ export const createPipelines = ({ pause, end }: Ends) => {
   }
   const drop = (connection: Connection): void => {
     countStrangers(connection, -(connection.waiting?.length ?? 0))
+    // A session of HTTP/2 closes once no stream is open.
+    for (const { response } of connection.waiting ?? []) if (isHttp2(response)) refuseStream(response)
     connection.waiting = undefined
   }
   const uncount = (count: number): void => {
