@@ -16,6 +16,23 @@ t.test('the tables of commands and metrics are not stale', async t => {
   }
 })
 
+t.test('docs/api.md and the description give one order of the checks, and say what counts', async t => {
+  const [page, text] = ['docs/api.md', 'docs/openapi.json'].map(path =>
+    readFileSync(join(import.meta.dirname, '../..', path), 'utf8'),
+  )
+  const [, order = ''] = /^(Checks are made in this order: .*?\.)$/m.exec(page ?? '') ?? []
+  const { info, components } = JSON.parse(text ?? '')
+  t.ok(order !== '' && info.description.includes(order), order)
+  for (const [name, status] of [
+    ['Unauthorized', 401],
+    ['Forbidden', 403],
+    ['QuotaExhausted', 429],
+  ] as const) {
+    t.match(info.description, new RegExp(`${status}.* do not count`))
+    t.match(components.responses[name].description, /Does not count\.$/, name)
+  }
+})
+
 t.test('docs/api.md has the endpoints and the parameters of the description, and no others', async t => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8')
   const { paths } = JSON.parse(readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8'))
