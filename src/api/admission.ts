@@ -132,23 +132,21 @@ export const createAdmission = (
     observe(client, problem.refusal)
     refuse(state, client, problem.refusal, problem.problem, next)
   }
-  /** Refuses a request that takes no unit. Where the store is away and nothing is known of the key's day, 0 remain. */
-  const refuse = (
-    state: RequestState,
-    client: Client,
-    reason: string,
-    problem: Problem,
-    next: Next,
-  ): void => {
-    quota.take(client, state.arrivedAt, 0, (_, decision) =>
-      goOn(() => {
-        state.isDecided = true
-        state.reason = reason
-        state.remaining = decision?.remaining ?? 0
-        next(problem)
-      }),
-    )
-  }
+  /** Reads what remains of the day for a refusal, which takes no unit: 0 where the store is away and nothing is known of it. */
+  const remainingOf = (client: Client, arrivedAt: number, then: (remaining: number) => void): void =>
+    quota.take(client, arrivedAt, 0, (_, decision) => goOn(() => then(decision?.remaining ?? 0)))
+  const refuse = (state: RequestState, client: Client, reason: string, problem: Problem, next: Next): void =>
+    remainingOf(client, state.arrivedAt, remaining => {
+      state.isDecided = true
+      state.reason = reason
+      state.remaining = remaining
+      next(problem)
+    })
+  /** The same for an unparsable request. */
+  const refused = (client: Client, arrivedAt: number, reason: string, problem: Problem): Promise<Charged> =>
+    new Promise(resolve => {
+      remainingOf(client, arrivedAt, remaining => resolve({ client, remaining, problem, reason }))
+    })
   const limited = (refusal: RateRefusal, client: Client): Problem => {
     observe(client, rateLimited)
     if (!client.isTest) observer.rateLimited(refusal.policy)
@@ -224,23 +222,14 @@ export const createAdmission = (
         if ('refusal' in authentication) return nobody
         const { client } = authentication
         isTest = client.isTest
-        const take = (units: number) => promised(waiter => quota.take(client, arrivedAt, units, waiter))
-        const refusal = await new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve))
-        if (refusal) {
-          const problem = limited(refusal, client)
-          return { client, remaining: (await take(0)).remaining, problem, reason: rateLimited }
-        }
+        const tooSoon = await new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve))
+        if (tooSoon) return refused(client, arrivedAt, rateLimited, limited(tooSoon, client))
         const bound = client.bound && boundProblem(client.bound, head, 'other')
         if (bound) {
           observe(client, bound.refusal)
-          return {
-            client,
-            remaining: (await take(0)).remaining,
-            problem: bound.problem,
-            reason: bound.refusal,
-          }
+          return refused(client, arrivedAt, bound.refusal, bound.problem)
         }
-        const { allowed, remaining } = await take(1)
+        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
         observe(client, allowed ? 'allowed' : 'exhausted')
         const problem = allowed
           ? undefined

@@ -43,16 +43,18 @@ export const createKeyEndpoint = (
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { state } = request
     const client = state.client as Client
-    // In the turn in which what is left was read.
-    const isExact = quota.isExact(client.keyId)
-    const counts = await countsOf(client.keyId, state.arrivedAt).catch((error: unknown) => {
-      if (error instanceof StoreError) return undefined
-      throw error
-    })
-    const body = Buffer.from(JSON.stringify(bodyOf(client, state, isExact ? counts : undefined, calendar)))
+    // Asked in the turn in which what remains was read.
+    const counts = quota.isExact(client.keyId)
+      ? await countsOf(client.keyId, state.arrivedAt).catch(unknownWhileAway)
+      : undefined
+    const body = Buffer.from(JSON.stringify(bodyOf(client, state, counts, calendar)))
     const lines = `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: private, no-store\r\n`
     send.ready(request, reply, 200, headOf(200, lines), [body], false)
   }
+}
+
+const unknownWhileAway = (error: unknown): undefined => {
+  if (!(error instanceof StoreError)) throw error
 }
 
 const bodyOf = (

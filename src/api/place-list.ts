@@ -53,7 +53,7 @@ const hasList = (query: string): boolean => {
   try {
     return queryOf(query, { places: listOfPlaces }).places !== undefined
   } catch {
-    // Given twice, or not encoded.
+    // Given twice, with brackets, or not encoded.
     return true
   }
 }

@@ -1,5 +1,5 @@
-// Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second and drops the
-// copies of keys that changed; while the store is away cached keys go on working. authentication.ts decides whether a key may be
+// Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second, and looks keys that
+// changed up again; while the store is away the others go on working. authentication.ts decides whether a key may be
 // used.
 
 import { LRUCache } from 'lru-cache'
@@ -39,7 +39,7 @@ const readEveryMs = 500
 export const copyFreshForMs = 60_000
 // After a failed look-up a copy is used for so long before the next look-up, which may fail slowly.
 const retryAfterMs = 1_000
-// Such a copy proves only that the store had the key: records of keys are never deleted.
+// In place of an instant. Such a copy proves only that the store had the key: records of keys are never deleted.
 const changed = 0
 // Two caches, so that a flood of wrong keys evicts no valid one.
 const maxKnown = 50_000

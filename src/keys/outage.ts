@@ -24,15 +24,15 @@ export type Count = {
   confirmed: number
   /** The last known count of the store, and the units admitted here until then. */
   lastKnown: LastKnown | undefined
-  /** The number of the loss that counts were read after when it became known. */
+  /** The `readSince` of the partition when that became known. */
   knownSince: number
   /** The last one; undefined while no request waits. */
   pending?: Pending | undefined
 }
 
 /**
- * Waiting requests of a count that came one after the other and cost the same, and the limit of their batch: that of the count may
- * change meanwhile.
+ * Waiting requests of a count that came one after the other and cost the same. The limit is that of the first ones' batch: that of
+ * the count may change meanwhile.
  */
 export type Pending = {
   readonly count: Count
@@ -69,8 +69,8 @@ export type PartitionStatus = {
   /** Units admitted locally and confirmed by the store since it went away. */
   reconciled: number
   /**
-   * After the loss with this number counts are read anew: others may have counted meanwhile what older ones do not know. So the next
-   * loss need not look at each count to forget those.
+   * The number of the loss after which counts are read anew: others may have counted meanwhile. What was known of a count before
+   * is worth nothing at the next loss, which sees it by the number and visits no count.
    */
   readSince: number
 }
@@ -345,9 +345,10 @@ export const createOutage = (
 export const isUnconfirmed = ({ admitted, confirmed }: Count): boolean => admitted !== confirmed
 
 /** An entry that requests no units. */
-const reportOf = (count: Count): BatchEntry => ({
-  ...{ count, unitsEach: 0, requested: 0, limit: count.limit, next: undefined },
-})
+const reportOf = (count: Count): BatchEntry => {
+  const { limit } = count
+  return { count, limit, unitsEach: 0, requested: 0, next: undefined }
+}
 
 // Each count is published at 64 steps of its limit.
 const stepsPerLimit = 64

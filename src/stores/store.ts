@@ -161,8 +161,9 @@ export interface UsageStore {
   /** The partition of a key: a small number. A batch counts keys of one partition in one atomic step. */
   partitionOf(keyId: string): number
   /**
-   * Grants each entry what it requests of the rest of its day's limit, in one atomic step over all instances. Granted units survive the death of this process. A batch with unknown outcome does no harm: the next one reports
-   * the units that were really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
+   * Grants each entry what it requests of the rest of its day's limit, in one atomic step over all instances. Granted units
+   * survive the death of this process. A batch with unknown outcome does no harm: the next one reports the units that were really
+   * admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
   commit(batch: UsageBatch): Promise<UsageGrant[]>
   /** The usage of a key on each of the days, in their order; 0 for a day without a count. */

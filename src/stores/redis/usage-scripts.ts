@@ -97,10 +97,11 @@ end
 /**
  * Commits one batch. KEYS: the counts of its day and the sums of its month. ARGV: instance, sequence, channel, the day, the
  * expiries of both hashes, the number of entries, and the entries packed one after the other: each is a `packedEntry` with
- * units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. Behind them comes each
- * `packedRun` of the entries in their order: the units of a request, and how many requests. A refused entry creates no count. Returns `granted used before`
- * of all entries in one string, which is cheaper than a list of numbers. Where something was damaged it returns a second string
- * too: the numbers of the entries whose count was, and `day` or `month` for the whole hash. An overtaken batch counts nothing.
+ * units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. Behind all entries come their
+ * runs in the same order, each a `packedRun`: the units of a request, and how many requests. A refused entry creates no count.
+ * Returns `granted used before` of all entries in one string, which is cheaper than a list of numbers. Where something was damaged
+ * it returns a second string too: the numbers of the entries whose count was, and `day` or `month` for the whole hash. An
+ * overtaken batch counts nothing.
  */
 export const commitScript = `${namesLua}
 local match, sub, byte = string.match, string.sub, string.byte
