@@ -195,21 +195,21 @@ t.test('two gateways on one Redis together admit what one may, and one alone get
   t.match((await gateways[0]?.get(list, { key }))?.headers['ratelimit-policy'], '"second";q=40;w=1')
 })
 
-t.test('a 429 by the minute says what is left of the day over the fleet', async t => {
-  const { gateways, key } = await twoOnRedis(t, '{ perMinute: 5 }')
+t.test('a 429 by the second says what is left of the day over the fleet', async t => {
+  const { gateways, key } = await twoOnRedis(t, '{ perSecond: 4 }')
   let admitted = 0
   const send = async (which: number) => {
     const answer = await gateways[which]?.get(list, { key })
     if (answer?.status === 200) admitted += 1
     return answer
   }
-  t.equal((await send(1))?.status, 200, 'what the second gateway knows of the day')
-  await until('the first uses up the minute', async () => (await send(0))?.status === 429)
-  await until('the second has a 429', async () => {
+  // A machine that is busy may be so slow that there is a token again: then it tries again.
+  await until('a gateway refuses what another has admitted since', async () => {
+    await until('this one refuses', async () => (await send(1))?.status === 429)
+    await until('the other admits', async () => (await send(0))?.status === 200)
     const answer = await send(1)
     if (answer?.status !== 429) return false
     t.equal(answer.headers['x-ratelimit-remaining'], String(1_000_000 - admitted))
     return true
   })
-  t.ok(admitted >= 5, 'the first gateway took units that the second never saw')
 })
