@@ -25,6 +25,7 @@ const tiers: Settings = {
 
 /** The keys of every schedule: one that has enough, and three that run out. */
 const keys = { plenty: 'enterprise', many: 'business', some: 'starter', few: 'free' } as const
+const bound = { some: ['weather', 'coords', 'weather_places', 'locations'] } as const
 
 export const scheduleOf = (seed: number): Schedule => {
   const random = createRandom(seed, 'proof')
@@ -40,7 +41,11 @@ export const scheduleOf = (seed: number): Schedule => {
   )
   const start = startOf(random)
   const hasProcesses = random.chance(0.02) || opening.hasProcesses === true
-  const settings = { ...settingsOf(random, store !== 'embedded'), ...opening.settings }
+  const settings = {
+    ...settingsOf(random, store !== 'embedded'),
+    ...(seed % 3 === 1 && { 'quota.notModifiedCost': '0' }),
+    ...opening.settings,
+  }
   const state: State = {
     random,
     store,
@@ -68,8 +73,7 @@ export const scheduleOf = (seed: number): Schedule => {
     skews: Array.from({ length: gateways }, skewOf),
     settings,
     ...(opening.constants && { constants: opening.constants }),
-    keys,
-    steps,
+    ...{ keys, bound, steps },
   }
 }
 

@@ -122,5 +122,7 @@ export type Schedule = {
   readonly constants?: Settings
   /** Tier by the name of a key that exists from the start. */
   readonly keys: Readonly<Record<string, string>>
+  /** The endpoints that a key is bound to, by its name; the other keys are bound to nothing. */
+  readonly bound?: Readonly<Record<string, readonly string[]>>
   readonly steps: readonly Step[]
 }

@@ -3,7 +3,7 @@
 
 import type { Answer } from '../history.ts'
 import { partsOf, shapeFault } from './contract.ts'
-import { type Facts, headerOf, isListed, second, singlePathsOf } from './facts.ts'
+import { type Facts, headerOf, isListed, isUnchecked, second, singlePathsOf } from './facts.ts'
 import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
@@ -23,13 +23,13 @@ export const answered: Rule = ({ answers, lives }, report) => {
 }
 
 const jsonType = 'application/json; charset=utf-8'
-const statuses = new Set([200, 304, 400, 401, 404, 405, 429, 500])
+const statuses = new Set([200, 304, 400, 401, 403, 404, 405, 429, 500])
 
 export const withinContract: Rule = (facts, report) => {
   for (const answer of facts.answers) {
     if (answer.status === 0) continue
     report.saw()
-    const fault = faultOf(answer) ?? headerFault(facts, answer)
+    const fault = faultOf(answer) ?? boundFault(facts, answer) ?? headerFault(facts, answer)
     if (fault) report.broken(answer, fault)
   }
 }
@@ -48,6 +48,16 @@ const faultOf = (answer: Answer): string | undefined => {
   if (status === 304) return headers.etag ? undefined : '304 without a tag'
   if (headers['content-type'] !== jsonType) return `content-type is ${headers['content-type']}`
   return bodyFault(answer)
+}
+
+/** What a key is bound to comes behind the key and before its quota. */
+const boundFault = ({ isBeyondBounds }: Facts, answer: Answer): string | undefined => {
+  const { status, method, body } = answer
+  if (!isBeyondBounds(answer)) return status === 403 ? 'its key may be used there' : undefined
+  if (status !== 403) return status === 401 || isUnchecked(answer) ? undefined : 'its key is bound to others'
+  return method === 'HEAD' || /"code":"key_endpoint_not_allowed"/.test(body)
+    ? undefined
+    : '403 for another reason'
 }
 
 const bodyFault = (answer: Answer): string | undefined => {

@@ -8,7 +8,6 @@ import {
   day,
   type Facts,
   headerOf,
-  isAdmitted,
   isoOf,
   isSoonAfter,
   isUnsure,
@@ -138,7 +137,7 @@ const isOutrun = (
       isOther(answer) &&
       answer.key === admitted.key &&
       headerOf(answer, 'reset') === headerOf(admitted, 'reset') &&
-      isAdmitted(answer) &&
+      facts.isCounted(answer) &&
       answer.seq > to.seq &&
       answer.at - to.at > reconcilesForMs &&
       answer.ms - to.ms < backAfterRealMs,
@@ -146,7 +145,7 @@ const isOutrun = (
 
 export const withinLimit: Rule = (facts, report) => {
   for (const { key, reset, answers } of daysOf(facts)) {
-    const admitted = answers.filter(isAdmitted)
+    const admitted = answers.filter(facts.isCounted)
     const limit = Math.max(0, ...limitsOf(facts, key))
     if (admitted.length === 0 || limit === 0) continue
     if (answers.some(answer => answer.status === 429 && !isPaced(answer))) report.saw()
@@ -169,15 +168,19 @@ export const exactWhileServing: Rule = (facts, report) => {
   const firstChange = Math.min(last, ...changes.map(({ seq }) => seq))
   for (const { key, answers } of daysOf(facts)) {
     const quiet = answers.filter(({ seq, sent }) => seq < until && sent.seq < Math.min(until, firstChange))
-    const admitted = quiet.filter(isAdmitted)
-    const unsure = unansweredOf(facts, key) + unitsOf(quiet.filter(isUnsure))
+    const admitted = quiet.filter(facts.isCounted)
+    const given = unitsOf(quiet.filter(facts.isFree))
+    const unsure = unansweredOf(facts, key) + unitsOf(quiet.filter(isUnsure)) + given
     if (admitted.length > 1) report.saw()
     const counts = new Map<number, Answer>()
+    // A unit that was given back is taken again.
+    let twins = 0
     for (const answer of admitted) {
       const used = headerOf(answer, 'limit') - headerOf(answer, 'remaining')
       for (let unit = used - costOf(answer) + 1; unit <= used; unit++) {
         const twin = counts.get(unit)
-        if (twin) report.broken(answer, `unit ${unit} was given to #${twin.seq} too`)
+        if (twin) twins += 1
+        if (twin && twins > given) report.broken(answer, `unit ${unit} was given to #${twin.seq} too`)
         counts.set(unit, answer)
       }
     }
@@ -188,12 +191,16 @@ export const exactWhileServing: Rule = (facts, report) => {
         `${key}: ${most} units are taken for the ${unitsOf(admitted)} of admitted requests`,
       )
     for (const answer of quiet.filter(each => each.status === 429 && !isPaced(each))) {
-      const before = unitsOf(answers.filter(each => isAdmitted(each) && each.sent.seq < answer.seq))
+      const before = unitsOf(answers.filter(each => facts.isCounted(each) && each.sent.seq < answer.seq))
       if (before + unsure + costOf(answer) <= headerOf(answer, 'limit'))
         report.broken(answer, `it comes after ${before} of ${headerOf(answer, 'limit')}`)
     }
   }
 }
+
+/** Whether its gateway died, which may leave units taken that it was about to give back. */
+const isKilled = ({ lives }: Facts, { gateway, run }: Answer): boolean =>
+  lives.some(life => life.what === 'killed' && life.gateway === gateway && life.run === run)
 
 export const exactAfterwards: Rule = (facts, report) => {
   for (const { key, answers } of daysOf(facts)) {
@@ -207,8 +214,9 @@ export const exactAfterwards: Rule = (facts, report) => {
     if (!first || !final.every(({ status }) => status === 200 || status === 429)) continue
     report.saw()
     const before = answers.filter(answer => answer.sent.seq < first.sent.seq)
-    const admitted = before.filter(isAdmitted)
-    const most = unitsOf(admitted) + unitsOf(before.filter(isUnsure)) + unansweredOf(facts, key)
+    const admitted = before.filter(facts.isCounted)
+    const kept = unitsOf(before.filter(answer => facts.isFree(answer) && isKilled(facts, answer)))
+    const most = unitsOf(admitted) + unitsOf(before.filter(isUnsure)) + unansweredOf(facts, key) + kept
     const least = unitsOf(admitted) - lostOf(facts, admitted)
     const limit = headerOf(first, 'limit')
     let used = limit - headerOf(first, 'remaining') - (first.status === 200 ? 1 : 0)

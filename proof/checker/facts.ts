@@ -37,6 +37,9 @@ export const factsOf = ({ events, schedule }: History) => {
   const configured = of('configured').filter(({ outcome }) => outcome === 'applied')
   const skews = [0, ...lives.map(({ skewMs }) => skewMs)]
   const end: Moment = { seq: last, at: last, ms: last }
+  /** A 304 that takes nothing, although its units may be taken for a moment. */
+  const isFree = ({ status }: Answer): boolean =>
+    status === 304 && schedule.settings['quota.notModifiedCost'] === '0'
 
   const found = schedule.skews.map((): Trouble[] => [])
   const everybody = [...found.keys()]
@@ -62,6 +65,14 @@ export const factsOf = ({ events, schedule }: History) => {
 
   return {
     ...{ schedule, events, of, answers, lives, steps, configured, troubles },
+    isFree,
+    /** Whether it takes units of the day. */
+    isCounted: (answer: Answer): boolean => isAdmitted(answer) && !isFree(answer),
+    /** Whether its key is bound to other endpoints. */
+    isBeyondBounds: (answer: Answer): boolean => {
+      const endpoint = endpointOf(answer)
+      return endpoint !== undefined && schedule.bound?.[answer.key]?.includes(endpoint) === false
+    },
     said: of('provider'),
     keyEvents: of('key'),
     /** The largest difference between two clocks of gateways, or between one and the true one, in ms. */
@@ -98,13 +109,19 @@ export const factsOf = ({ events, schedule }: History) => {
   }
 }
 
-/** 401, 403, 429, and a key or quota that could not be checked, take nothing; nor does a 304 that says so. */
-export const isAdmitted = (answer: Answer): boolean =>
-  !untaken.has(answer.status) && !isUnchecked(answer) && !isFree(answer)
+/** 401, 403, 429, and a key or quota that could not be checked, are not admitted. */
+export const isAdmitted = (answer: Answer): boolean => !untaken.has(answer.status) && !isUnchecked(answer)
 const untaken = new Set([0, 401, 403, 429])
 
-/** Of a list, whose answers say what they cost. */
-const isFree = ({ status, headers }: Answer): boolean => status === 304 && headers['x-ratelimit-cost'] === '0'
+/** The endpoint that a key may be bound to; undefined for what is none, which any key is told. */
+const endpointOf = ({ path, method }: Pick<Answer, 'path' | 'method'>): string | undefined => {
+  const [endpoint = '', type] = path.split('?')[0]?.slice(1).split('/') ?? []
+  if (method === 'POST') return undefined
+  if (isListed({ path })) return `${endpoint}_places`
+  if (endpoint === 'locations') return type === undefined ? 'locations' : 'location'
+  if (endpoint === 'weather' && type === 'coords') return 'coords'
+  return endpoint === 'weather' || endpoint === 'forecast' ? endpoint : undefined
+}
 
 /** Whether the key or its quota may not have been checked; an answer to HEAD does not say why it failed. */
 export const isUnchecked = ({ status, body, method }: Answer): boolean =>

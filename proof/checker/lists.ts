@@ -5,7 +5,7 @@ import { costOf, headerOf, isListed } from './facts.ts'
 import { isPaced } from './pace.ts'
 import type { Rule } from './rule.ts'
 
-export const allOrNone: Rule = ({ answers }, report) => {
+export const allOrNone: Rule = ({ answers, isFree }, report) => {
   for (const answer of answers) {
     const { status, headers, body, method } = answer
     const said = headers['x-ratelimit-cost']
@@ -17,7 +17,7 @@ export const allOrNone: Rule = ({ answers }, report) => {
     // Without a good connection to the store, whose the key is may not be known.
     if (status === 500 && said === undefined) continue
     report.saw()
-    const cost = costOf(answer)
+    const cost = status === 403 || isFree(answer) ? 0 : costOf(answer)
     if (said !== String(cost)) report.broken(answer, `it costs ${cost}, and says ${said}`)
     if (method === 'HEAD') continue
     if (status === 200) {

@@ -127,8 +127,11 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const issue = (name: string, tier: string, expiresAfterMs?: number): Promise<void> =>
     changeKey(name, async () => {
       const until = expiresAfterMs === undefined ? undefined : clock.now() + expiresAfterMs
-      const expires = until === undefined ? {} : { expires: new Date(until).toISOString() }
-      const { id, key } = await administration.createKey(subscriber, tier, expires)
+      const endpoints = schedule.bound?.[name]
+      const { id, key } = await administration.createKey(subscriber, tier, {
+        ...(until !== undefined && { expires: new Date(until).toISOString() }),
+        ...(endpoints && { restrictions: { endpoints: [...endpoints] } }),
+      })
       keys.set(name, { id, key })
       return { what: 'issued', tier, ...(until !== undefined && { until }) }
     })

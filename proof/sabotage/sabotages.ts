@@ -72,8 +72,8 @@ weather says that it was fetched at the request [3] src/api/rendered-weather.ts
   - Math.min(fetchedAt, readAt)
   + readAt
 the circuit stays open [13] src/provider/breaker.ts
-  - halfOpenAt = performance.now() + waitMs
-  + halfOpenAt = performance.now() + waitMs * 1e6
+  - halfOpenAt = now + waitMs
+  + halfOpenAt = now + waitMs * 1e6
 the points of a batch are mixed up [3 13] src/provider/open-meteo/request.ts
   - cells.map(cell => cell.longitude)
   + cells.toReversed().map(cell => cell.longitude)

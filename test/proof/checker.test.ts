@@ -6,6 +6,7 @@ import { type PromiseNumber, promiseNumbers } from '../../proof/promises.ts'
 import type { Step } from '../../proof/steps.ts'
 import {
   type At,
+  beyondBounds,
   counted,
   exhausted,
   historyOf,
@@ -18,6 +19,7 @@ import {
   paced,
   provider,
   refused,
+  unchanged,
   weather,
 } from './made-up-history.ts'
 
@@ -94,6 +96,8 @@ const cases: readonly Case[] = [
     [counted(1, 2, { method: 'HEAD', body: '' })],
     [counted(1, 2, { method: 'POST', status: 405, body: '{"error":"e","code":"method_not_allowed"}' })],
   ],
+  [2, [beyondBounds(1, 'narrow')], [counted(1, 2, { key: 'narrow' })]],
+  [2, [counted(1, 2)], [beyondBounds(1, 'one')]],
   [3, [said, seen], [said, weather(1, 2, 8)]],
   [3, [said, weather(14 * minute, 2, 7)], [provider(-150 * minute, 7), seen]],
   [
@@ -110,8 +114,14 @@ const cases: readonly Case[] = [
   ],
   [
     5,
-    [counted(1, 2), counted(2, 1, { status: 304, body: '', ifNoneMatch: 'W/"places"' })],
+    [counted(1, 2), unchanged(2, 2)],
     [counted(1, 2), counted(2, 1, { status: 304, body: '', ifNoneMatch: 'W/"others"' })],
+  ],
+  [7, [...spent, unchanged(4, 0), exhausted(5)], [counted(1, 2), unchanged(2, 2), exhausted(3)]],
+  [
+    6,
+    [away(0), ...spent, unchanged(4, 0), exhausted(5)],
+    [away(0), ...spent, unchanged(4, 0), counted(5, 0)],
   ],
   [6, [away(0), ...spent, exhausted(4)], [away(0), ...spent, counted(4, 0), exhausted(5)]],
   [

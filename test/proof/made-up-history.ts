@@ -20,6 +20,7 @@ const schedule: Schedule = {
   settings: {
     'quota.tiers.tiny': '3',
     'quota.tiers.more': '5',
+    'quota.notModifiedCost': '0',
     'cache.freshFor': '10m',
     'cache.freshForAtMost': '1h',
     'cache.staleFor': '1h',
@@ -27,6 +28,7 @@ const schedule: Schedule = {
     'provider.budget.perDay': '',
   },
   keys: { one: 'tiny' },
+  bound: { narrow: ['weather'] },
   steps: [],
 }
 
@@ -138,6 +140,14 @@ export const exhausted = (afterMs: number, given: Given = {}): At =>
     ...given,
     headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
   })
+
+/** A 304 for the list of divisions. */
+export const unchanged = (afterMs: number, remaining: number): At =>
+  counted(afterMs, remaining, { status: 304, body: '', ifNoneMatch: 'W/"places"' })
+
+/** The refusal of a key that is bound to another endpoint. */
+export const beyondBounds = (afterMs: number, key: string): At =>
+  counted(afterMs, 3, { key, status: 403, body: '{"error":"e","code":"key_endpoint_not_allowed"}' })
 
 /** An answer to the key whose limit is two a second; a refusal without what remains. */
 export const paced = (afterMs: number, remaining?: number, given: Given = {}): At =>
