@@ -84,11 +84,11 @@ what was spent is given back [12] src/provider/budget.ts
   - by: costIn(window) - weight }
   + by: -weight }
 changes of keys are not taken over [10 11] src/keys/key-directory.ts
-  - evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
-  + evict(() => false)
+  - expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
+  + expire(() => false)
 midnight comes by the clock of each gateway [9] src/keys/metering.ts
-  - offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
-  + offset.ms = agrees ? 0 : 0
+  - offsetMs = agrees ? 0 : Math.round(storeTime - (sentAt + received.wall) / 2)
+  + offsetMs = agrees ? 0 : 0
 what is counted on a full disk is lost [7 8] src/stores/sqlite/reserve.ts
   - write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)
 places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
