@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
@@ -26,15 +26,21 @@ export const writeBeside = async <Filled>(
   const handle = await openNewFile(beside, mode)
   try {
     const filled = await fill(beside, handle).finally(() => handle.close().catch(() => {}))
-    if (force) await rename(beside, path)
-    else await link(beside, path)
-    // Sync the directory too, so that the name survives a power cut.
-    await using directory = await open(dirname(path), 'r')
-    await directory.sync()
+    await sync(beside)
+    // Takes the name first. A hard link would do both at once, but memory cards and shares of networks know none.
+    if (!force) await (await openNewFile(path, mode)).close()
+    await rename(beside, path)
+    // The name is to survive a power cut too.
+    await sync(dirname(path))
     return filled
   } finally {
     await rm(beside, { force: true })
   }
+}
+
+const sync = async (path: string): Promise<void> => {
+  await using opened = await open(path, 'r')
+  await opened.sync()
 }
 
 /** Whether it is a device or a named pipe, which takes what comes and is not replaced. */

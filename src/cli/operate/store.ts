@@ -88,7 +88,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       } else {
         // It names subscribers.
         await writePrivateFile(output, force, (beside, handle) =>
-          pipeline(lines, createWriteStream(beside, { fd: handle, flush: true })),
+          pipeline(lines, createWriteStream(beside, { fd: handle })),
         )
         terminal.show({ file, ...totals, leftOut, store }, `${file}: ${totalsText(totals)}, of ${store}.`)
       }
