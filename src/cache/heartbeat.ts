@@ -12,7 +12,7 @@ export type Fleet = { readonly instances: number; readonly variants: number; rea
 
 const everyMs = 5_000
 
-/** The instant that what is done each so often is counted from, after it was done now: what came late shifts nothing. */
+/** From when the next period counts, after something periodic was done now. Where it was done late, the later ones stay in step. */
 export const inStep = (now: number, sinceMs: number, everyMs: number): number =>
   Number.isFinite(sinceMs) && sinceMs > 0 ? now - (sinceMs % everyMs) : now
 
@@ -48,7 +48,7 @@ export const createHeartbeat = ({
 }) => {
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
-  // The next one is counted from here.
+  /** From when the next period counts. */
   let beatAt = sentAt
 
   const send = async (reported: string, runsWith: string | null): Promise<void> => {

@@ -193,7 +193,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   const demandPerDay = (): number => (fleet.wanted * protocol.weightPerCell * utcDayMs) / policy.periodMs()
-  /** The upstream whose stretch and runs are in effect: one that only has to wait for its next minute stays it. */
+  /** The upstream whose stretch and runs are in effect. It stays in use while only its minute is full. */
   let inUse = accounts.all[0] as OpenUpstream
   // Freshness has a maximum.
   const computeStretch = (): number => {

@@ -33,8 +33,8 @@ export const constants = {
     breaker: {
       // Fewer failures would take bad luck for an outage.
       after: 3,
-      // Until the first probe, with up to 25 % jitter less. A probe fetches one point, also when no consumer asks (with
-      // another upstream behind a batch too); each failed one doubles the time. After a recovery weather is back within it.
+      // Until the first probe, with up to 25 % jitter less. A probe fetches one point, also when no consumer asks. With another
+      // upstream behind it fetches up to ten more. Each failed one doubles the time. After a recovery weather is back within it.
       halfOpenAfterMs: 5_000,
       // Longer would put less load on a struggling provider, and notice its recovery later.
       halfOpenAfterAtMostMs: 60_000,

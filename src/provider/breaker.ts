@@ -65,7 +65,7 @@ export const createBreaker = (
         },
       },
       halfOpenAfter: new DelegateBackoff(() => {
-        // Soon after a recovery it is a relapse.
+        // Soon after a recovery it is a relapse, and counts on.
         const isRelapse = isBacked && performance.now() - (closedAt ?? 0) < halfOpenAfterAtMostMs
         if (closedAt !== undefined && !isRelapse) openings = 0
         closedAt = undefined

@@ -25,9 +25,7 @@ export type Next<Upstream> =
   | { readonly upstream: Upstream; readonly room: 'any' | 'reserve' }
   | ({ readonly upstream: undefined; readonly room: 'none' } & Obstacle)
 
-/**
- * So long a load that nobody waits for waits for an upstream: another one would give the weather for the rest of an hour or a run.
- */
+/** A load that nobody waits for waits up to this long for room: weather of another upstream would stay for an hour or a whole run. */
 export const soonMs = 65_000
 
 /** @param upstreams in their order, one or more */

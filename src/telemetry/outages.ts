@@ -61,6 +61,9 @@ const storeCode = 'store_unavailable'
 const ofCell: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 // Failures of a request that waits for the provider, beside those with a code of the provider.
 const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
+/** Whether no upstream would load. A used-up share is a matter of one key, unless what is left is a reserve. */
+const isWithoutRoom = (code: string, room: OutageParts['room']): boolean =>
+  code === ofShare ? room() !== 'any' : !ofCell.has(code) && room() === 'none'
 const isOfWeather = (code: string): boolean =>
   code !== notSent && (code.startsWith('provider_') || ofWaiting.has(code))
 
@@ -102,9 +105,6 @@ export const openOutages = (
   const away = new Set<StorePart>()
   let ended: Readonly<Record<string, unknown>> = {}
 
-  // A used-up share is a matter of one key, unless what is left is a reserve.
-  const isWithoutRoom = (code: string): boolean =>
-    code === ofShare ? room() !== 'any' : !ofCell.has(code) && room() === 'none'
   const isQuiet = (at: number): boolean => Math.abs(clock.now() - at) >= quietForMs
   const noteShortfall = (cause: Cause): void => {
     const now = clock.now()
@@ -149,7 +149,7 @@ export const openOutages = (
       if (provider.isOn()) return provider.met()
       if (ofCell.has(cause.code)) return
       noteShortfall(cause)
-      if (isWithoutRoom(cause.code)) begin()
+      if (isWithoutRoom(cause.code, room)) begin()
     },
     loadFailed: ({ id, error, purpose, usableUntil }) => {
       const cause = causeOf(error)
@@ -157,7 +157,7 @@ export const openOutages = (
       if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
         noteShortfall(cause)
         inARow += 1
-        if (inARow >= failuresInARow || isWithoutRoom(cause.code)) begin()
+        if (inARow >= failuresInARow || isWithoutRoom(cause.code, room)) begin()
       }
       provider.failed(cause.code, { cell: id, usableUntil })
       return provider.isOn()

@@ -44,7 +44,7 @@ export const createUpstreamMetrics = (
   )
   const oddValue = countBy(
     'abohawa_provider_odd_values_total',
-    'Values of any upstream that are null in answers, because their variable can not have them.',
+    'Values of any upstream that are null in answers, because the variable cannot have them.',
     ['variable'],
     Object.keys(ranges).map(variable => [variable]),
   )

@@ -39,9 +39,9 @@ const temperature = decimals(-100, 70)
 const apparent = decimals(-200, 120)
 // The provider rounds to whole per cent: 101 is a saturated cell.
 const percent: Range = { ...wholes(0, 100), roundedAbove: 1 }
-// Records: 401 mm in an hour (Shangdi, 1947), 198 mm in a quarter of one (Plumb Point, 1916).
 // Sums that are interpolated fall below 0 by a tenth at most.
 const amount = (most: number): Range => ({ ...decimals(0, most), roundedBelow: 0.1 })
+// Records: 401 mm in an hour (Shangdi, 1947), 198 mm in a quarter of one (Plumb Point, 1916).
 const rain = amount(500)
 // The provider makes 0.7 cm of snow of each mm of water.
 const snow = amount(350)

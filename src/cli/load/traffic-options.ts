@@ -54,7 +54,7 @@ export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
 export const hostOption = (): Option =>
   new Option(
     '--host <host>',
-    'take the requests to this host alone (HAR, .gor, logs with virtual hosts or URLs); of a HAR by default that of its first request to this API',
+    'take only the requests to this host (HAR, .gor, logs with hosts or URLs); default for a HAR: the host of its first request to this API',
   ).argParser(hostIn)
 
 export const formatIn = (given: string): string => {

@@ -94,8 +94,8 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
   })
 
 /**
- * Returns the check of the files before each restart, and has made it once. The processes share a port with whoever lets them, so the
- * port is first tried without sharing: those of another configuration would get a part of its requests.
+ * Checks that the processes can start, and returns that check for each restart. It tries the port without sharing first: processes of
+ * another configuration that listen there would get a part of the requests.
  */
 const openShared = async (processes: number, read: () => Config): Promise<() => Promise<Config>> => {
   // Its own processes may listen there by now.

@@ -5,7 +5,6 @@
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import { isDisturbed } from './comparability.ts'
-import { unansweredMicros } from './histogram.ts'
 import { type Drawn, type Estimate, type Interval, medianEstimate } from './intervals.ts'
 import {
   counted,
@@ -230,9 +229,13 @@ const verdictOf = (
   return b.value > a.value === (isBetterLarger ?? false) ? 'better' : 'worse'
 }
 
-/** Whether requests without an answer were given up sooner than others were answered: then they make percentiles smaller. */
-const failsQuickly = ({ latency, latencies }: ReplayResult): boolean =>
-  latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < (latency.p99 ?? unansweredMicros))
+/**
+ * Whether requests without an answer were given up sooner than others were answered, and make percentiles smaller: so in results of
+ * earlier versions, which have them among the responses.
+ */
+const failsQuickly = ({ totals, latency, latencies }: ReplayResult): boolean =>
+  totals.sendingSeconds === undefined &&
+  latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < (latency.p99 ?? 0))
 
 /** A request that is refused at once has waited for little: latencies are no better where more requests have no answer. */
 const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {

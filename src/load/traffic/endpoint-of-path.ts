@@ -35,7 +35,7 @@ const read = (path: string): Parts => {
   const endpoint = endpointNames.find(name => params[name] === '') ?? 'other'
   const parts = { pathname, query: query < 0 ? '' : path.slice(query + 1), params }
   const isNothing =
-    endpoint !== 'other' && isList(endpoint) && !/(?:^|&)places(?:=|\[|%5b)/i.test(parts.query)
+    endpoint !== 'other' && isList(endpoint) && !/(?:^|&)places(?:=|\[|%5[bB])/.test(parts.query)
   return { ...parts, endpoint: isNothing ? 'other' : endpoint }
 }
 

@@ -68,29 +68,7 @@ export const simulate = async (
   const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / maxSteps / quarterHourMs)) * quarterHourMs
   const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
   const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)
-  const nothing = (): void => {}
-  const observer: UpstreamObserver = {
-    onRead: tally.onRead,
-    onCollapsed: nothing,
-    onLoadFailure: nothing,
-    onShortfall: nothing,
-    onSharedTierFailure: unforeseen,
-    onEntryRefused: unforeseen,
-    onHeartbeat: nothing,
-    onPurge: nothing,
-    onPurgesMissed: nothing,
-    request: nothing,
-    refused: nothing,
-    odd: nothing,
-    loaded: nothing,
-    onShareUsedUp: nothing,
-    newRun: nothing,
-    runsUnknown: unforeseen,
-    storeAway: unforeseen,
-    storeBack: nothing,
-    reopened: nothing,
-    breaker: nothing,
-  }
+  const observer = observerOf(tally.onRead)
   const instances = Array.from({ length: size }, () =>
     openInstance(config, {
       ...{ store, catalogue, clock, weather, latencyMs, observer },
@@ -136,16 +114,9 @@ export const simulate = async (
     sampled = { at: now, stretch: sample.stretch }
   })
 
-  /** Until when nothing would find anything to do; not to come where something goes on. */
-  const quietUntil = (): number => {
-    const now = clock.now()
-    const day = Math.floor(now / utcDayMs) * utcDayMs
-    const knownAt = Math.max(activeAt, day) + quietAfterMs
-    if (reads > 0 || work.isBusy() || sampled.stretch > 1 || now < knownAt) return now
-    // The next sample tells how loads, or a new day's budget, stretch freshness.
-    const end = sampled.at < knownAt ? sampled.at + minuteMs : day + utcDayMs
-    return Math.min(end, ...instances.map(({ timelines }) => timelines.nextWorkAt()))
-  }
+  const workAt = (): number => Math.min(...instances.map(({ timelines }) => timelines.nextWorkAt()))
+  const quietUntil = (): number =>
+    reads > 0 || work.isBusy() ? clock.now() : endOfQuiet(clock.now(), activeAt, sampled, workAt)
   /** Moves the clock, over what is quiet in one step. */
   const moveTo = async (instant: number): Promise<void> => {
     while (skips && instant - clock.now() > quietAfterMs) {
@@ -212,6 +183,46 @@ export const simulate = async (
   await store.close()
   return figures
 }
+
+/** Until when nothing would find anything to do; now where something goes on. @param activeAt of the latest request or load */
+const endOfQuiet = (
+  now: number,
+  activeAt: number,
+  sampled: { readonly at: number; readonly stretch: number },
+  workAt: () => number,
+): number => {
+  const day = Math.floor(now / utcDayMs) * utcDayMs
+  const knownAt = Math.max(activeAt, day) + quietAfterMs
+  if (sampled.stretch > 1 || now < knownAt) return now
+  // The next sample tells how loads, or a new day's budget, stretch freshness.
+  const end = sampled.at < knownAt ? sampled.at + minuteMs : day + utcDayMs
+  return Math.min(end, workAt())
+}
+
+const nothing = (): void => {}
+
+const observerOf = (onRead: UpstreamObserver['onRead']): UpstreamObserver => ({
+  onRead,
+  onCollapsed: nothing,
+  onLoadFailure: nothing,
+  onShortfall: nothing,
+  onSharedTierFailure: unforeseen,
+  onEntryRefused: unforeseen,
+  onHeartbeat: nothing,
+  onPurge: nothing,
+  onPurgesMissed: nothing,
+  request: nothing,
+  refused: nothing,
+  odd: nothing,
+  loaded: nothing,
+  onShareUsedUp: nothing,
+  newRun: nothing,
+  runsUnknown: unforeseen,
+  storeAway: unforeseen,
+  storeBack: nothing,
+  reopened: nothing,
+  breaker: nothing,
+})
 
 const unforeseen = (...what: unknown[]): void => {
   throw new Error(`a part without sockets failed: ${what.map(String).join(' ')}`)

@@ -93,7 +93,7 @@ const pageFault = ({ headersDistinct }: IncomingMessage, host: string): Refusal 
     return new Refusal(
       403,
       'origin',
-      `the origin header is ${quoted(foreign)}; allowed: none, or http://${host}, which is the host header: a proxy in between must pass that on unchanged, with the port`,
+      `the origin header is ${quoted(foreign)}; allowed: none, or http://${host}; a proxy in between must pass the host header on unchanged, with the port`,
     )
   const other = sites.find(site => site !== 'same-origin' && site !== 'none')
   if (other !== undefined)

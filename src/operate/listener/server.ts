@@ -49,6 +49,47 @@ const protection: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 }
 
+/** Returns what takes each new connection, and closes the oldest ones that are not busy beyond the bound. */
+const closeOldest = (
+  maxConnections: number,
+  isBusy: (socket: Socket) => boolean,
+  onClosed: () => void,
+): ((socket: Socket) => void) => {
+  // The oldest first.
+  const open = new Set<Socket>()
+  let isMakingRoom = false
+  const makeRoom = (): void => {
+    isMakingRoom = false
+    for (const socket of open) {
+      if (open.size <= maxConnections) return
+      if (isBusy(socket)) continue
+      onClosed()
+      open.delete(socket)
+      socket.destroy()
+    }
+  }
+  return socket => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    if (open.size <= maxConnections || isMakingRoom) return
+    isMakingRoom = true
+    // By then the event loop has read what the new ones have sent.
+    setImmediate(() => setImmediate(makeRoom))
+  }
+}
+
+/** Returns what counts a request until it is answered, and tells whether its connection has too many. */
+const countWaiting = () => {
+  const waiting = new WeakMap<Socket, number>()
+  return (socket: Socket, response: ServerResponse): boolean => {
+    const count = (waiting.get(socket) ?? 0) + 1
+    if (count > maxWaiting) return true
+    waiting.set(socket, count)
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    return false
+  }
+}
+
 export const createBoundedServer = (
   handle: Handle,
   observer: RefusalObserver,
@@ -57,40 +98,12 @@ export const createBoundedServer = (
   // The response to the request that came last on each connection: those before it are sent before it.
   const latest = new WeakMap<Socket, ServerResponse>()
   const ended = new WeakSet<Socket>()
-  const waiting = new WeakMap<Socket, number>()
-  // The oldest first.
-  const open = new Set<Socket>()
   const isBusy = (socket: Socket): boolean => {
     const last = latest.get(socket)
     return last?.req.complete === true && !last.writableFinished
   }
-  let isMakingRoom = false
-  const makeRoom = (): void => {
-    isMakingRoom = false
-    for (const socket of open) {
-      if (open.size <= maxConnections) return
-      if (isBusy(socket)) continue
-      observer.refused('connections')
-      open.delete(socket)
-      socket.destroy()
-    }
-  }
-  const opened = (socket: Socket): void => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-    if (open.size <= maxConnections || isMakingRoom) return
-    isMakingRoom = true
-    // By then the event loop has read what the new ones have sent.
-    setImmediate(() => setImmediate(makeRoom))
-  }
-  /** Counts a request until it is answered; returns whether its connection has too many. */
-  const isTooMany = (socket: Socket, response: ServerResponse): boolean => {
-    const count = (waiting.get(socket) ?? 0) + 1
-    if (count > maxWaiting) return true
-    waiting.set(socket, count)
-    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
-    return false
-  }
+  const opened = closeOldest(maxConnections, isBusy, () => observer.refused('connections'))
+  const isTooMany = countWaiting()
   const take = (request: IncomingMessage, response: ServerResponse, waits = false): void => {
     const late = setTimeout(() => {
       observer.refused('timeout')

@@ -186,17 +186,20 @@ t.test('what a run of seconds shows is unclear', async t => {
   t.match(verdicts([short(withPauses(1))], [short(withPauses(2, { slow: 1.5 }))]), { p50: 'unclear' })
 })
 
-t.test('latencies are not better where more requests are refused at once', async t => {
+t.test('in old results latencies are not better where more requests are refused at once', async t => {
   const refusing = withPauses(1, { slow: 0.5 })
   const failing = {
     ...refusing,
-    totals: { ...refusing.totals, failed: { refused: 3_000 } },
+    totals: { ...refusing.totals, failed: { refused: 3_000 }, sendingSeconds: undefined },
     steps: refusing.steps.map(step => ({ ...step, errors: 50 })),
     latencies: refusing.latencies.slice(0, 1).map(each => ({ ...each, p50: 0.1, outcome: 'failed' })),
   }
   t.match(verdicts([withPauses(2)], [failing]), { errors: 'worse', p50: 'unclear', p90: 'unclear' })
   const slowly = { ...failing, latencies: failing.latencies.map(each => ({ ...each, p50: 1e4 })) }
   t.match(verdicts([withPauses(2)], [slowly]), { errors: 'worse', p50: 'better' })
+  // Since then requests without a response are slower than every response: nothing makes the others look better.
+  const present = { ...failing, totals: { ...failing.totals, sendingSeconds: failing.totals.seconds } }
+  t.match(verdicts([withPauses(2)], [present]), { errors: 'worse', p50: 'better' })
 })
 
 t.test('every interval holds its own figure', async t => {
@@ -284,9 +287,10 @@ t.test('what stands in the way of a comparison is said', async t => {
     [{ pace: { ...one.pace, workers: 2 } }, ['connections']],
     [{ machine: { ...one.machine, cores: 64 } }, ['machine']],
     [{ generator: { ...one.generator, saturated: true, reason: 'its core was full' } }, ['saturated']],
-    [{ totals: { ...one.totals, due: 2 * one.totals.due, seconds: 2 * one.totals.seconds } }, ['length']],
+    [{ totals: { ...one.totals, due: 2 * one.totals.due, sendingSeconds: 500 } }, ['length']],
     [{ totals: { ...one.totals, due: 2 * one.totals.due } }, []],
-    [{ totals: { ...one.totals, seconds: 2 * one.totals.seconds } }, []],
+    [{ totals: { ...one.totals, sendingSeconds: 500 } }, []],
+    [{ totals: { ...one.totals, due: 2 * one.totals.due, seconds: 500 } }, []],
     [{ interrupted: true }, ['interrupted']],
     [{ generator: { ...one.generator, loopDelayP99: 25 } }, ['disturbed']],
     [{ totals: { ...one.totals, dropped: one.totals.due / 20 } }, ['late']],
