@@ -98,7 +98,8 @@ export const openOutages = (
     })
   const provider = outageOf('provider')
   const store = outageOf('store')
-  let inARow = 0
+  /** A load each; of a cell that is refused again and again, only the first. */
+  const inARow = new Set<string | symbol>()
   // Since the last success: the first request that failed, and what consumers met.
   let firstFailure: Cause | undefined
   let shortfalls: { readonly cause: Cause; readonly firstAt: number; lastAt: number } | undefined
@@ -110,7 +111,7 @@ export const openOutages = (
     const now = clock.now()
     if (!shortfalls || isQuiet(shortfalls.lastAt)) {
       shortfalls = { cause, firstAt: now, lastAt: now }
-      inARow = 0
+      inARow.clear()
     }
     shortfalls.lastAt = now
   }
@@ -118,7 +119,7 @@ export const openOutages = (
     if (shortfalls) provider.begin(firstFailure ?? shortfalls.cause, shortfalls.firstAt)
   }
   const endProvider = (): void => {
-    inARow = 0
+    inARow.clear()
     firstFailure = undefined
     shortfalls = undefined
     provider.end()
@@ -156,8 +157,8 @@ export const openOutages = (
       if (cause.code === notSent) return false
       if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
         noteShortfall(cause)
-        inARow += 1
-        if (inARow >= failuresInARow || isWithoutRoom(cause.code, room)) begin()
+        inARow.add(ofCell.has(cause.code) ? id : Symbol())
+        if (inARow.size >= failuresInARow || isWithoutRoom(cause.code, room)) begin()
       }
       provider.failed(cause.code, { cell: id, usableUntil })
       return provider.isOn()
