@@ -159,17 +159,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names) {
     const handler = handlerOf(answers[name], ofTests[name], send)
-    const [unchanged, unchangedOfTest] = [
-      unchangedOf(held[name], answers[name]),
-      unchangedOf(ofTests[name], ofTests[name]),
-    ]
-    const config = {
-      endpoint: name,
-      unchanged: (request: FastifyRequest) => {
-        if (!request.state.isTest) return unchanged(request)
-        return request.raw.headers['x-test-error'] === undefined ? unchangedOfTest(request) : undefined
-      },
-    }
+    const config = { endpoint: name, unchanged: unchangedOf(held[name], answers[name], ofTests[name]) }
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,

@@ -197,18 +197,22 @@ const matches = (ifNoneMatch: string, tag: string): boolean =>
 /**
  * What a request with `if-none-match` is answered with where memory has it, and its tag is the one that came.
  * @param held answers from memory alone, so that a consumer without units begins no load with a wrong tag
+ * @param ofTest answers those of test keys
  */
 export const unchangedOf =
-  (held: Endpoint, answer: Endpoint) =>
+  (held: Endpoint, answer: Endpoint, ofTest: Endpoint) =>
   (request: FastifyRequest): Representation | undefined => {
-    const { 'if-none-match': given = '' } = request.raw.headers
+    const { isTest } = request.state
+    const { 'if-none-match': given = '', 'x-test-error': wanted } = request.raw.headers
+    // A test of errors wants the error.
+    if (isTest && wanted !== undefined) return undefined
     try {
-      const found = answerTo(request, held)
+      const found = answerTo(request, isTest ? ofTest : held)
       if (found instanceof Promise || !matches(given, found.tag)) return undefined
       // Another read may change what it shares.
       const kept = { ...found }
       // As any answer it is counted, keeps its cell in demand, and has it refreshed where it is stale.
-      const read = answerTo(request, answer)
+      const read = answerTo(request, isTest ? ofTest : answer)
       if (!(read instanceof Promise)) return matches(given, read.tag) ? { ...read } : undefined
       read.catch(() => {})
       return kept

@@ -78,9 +78,7 @@ export const createPipelines = ({ pause, end }: Ends) => {
     },
     /** Begins what may begin. */
     next: (connection: Connection): void => {
-      for (;;) {
-        const [first] = connection.waiting ?? []
-        if (!first) break
+      for (let first = connection.waiting?.[0]; first; first = connection.waiting?.[0]) {
         const { request, response, begin } = first
         if (!mayBegin(connection, request)) return
         countStrangers(connection, -1)
