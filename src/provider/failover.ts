@@ -1,6 +1,6 @@
 // Which upstream loads a cell: the first one that can. The next one is asked only after the one before has refused or failed, never
-// beside it. One whose circuit is not closed is left out, so that nothing but its probe is sent there, and so is one that refused
-// the cell a while ago. accounts.ts opens the upstreams, next-upstream.ts says which one would load now.
+// beside it. One whose circuit is not closed is left out, so that nothing but its probe is sent there. One that refused the cell a
+// while ago is left out too. accounts.ts opens the upstreams, next-upstream.ts says which one would load now.
 
 import { after, type Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'

@@ -1,5 +1,5 @@
-// Proxies on both sides: those that the configuration trusts, whether the one in front passes on that a request came over HTTPS,
-// and one for what the gateway sends, which it does not use.
+// Proxies on both sides. In front: those that the configuration trusts, and whether they pass on that a request came over HTTPS.
+// Behind: one that the environment names for outgoing requests, which the gateway does not use.
 
 import { isIP } from 'node:net'
 import { Agent, request } from 'undici'
