@@ -1,6 +1,7 @@
 // Compares two sides of one or several runs each: every metric with its interval, the change from A to B, and whether that is
 // a difference or noise; and limits of change, such as `p99>+10%`. What follows from steps has intervals from a bootstrap over
 // blocks of them with a fixed seed (metrics.ts, intervals.ts). All differences of a disturbed side are unclear.
+// Longer than 300 lines, because verdicts and limits go by the same intervals.
 
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
