@@ -193,15 +193,15 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   const demandPerDay = (): number => (fleet.wanted * protocol.weightPerCell * utcDayMs) / policy.periodMs()
-  /** The upstream whose stretch and runs are in effect. It stays in use while only its minute is full. */
-  let inUse = accounts.all[0] as OpenUpstream
+  /** The upstream that refreshes come from: its stretch and runs are in effect. While only its minute is full, refreshes wait. */
+  let refresher = accounts.all[0] as OpenUpstream
   // Freshness has a maximum.
   const computeStretch = (): number => {
-    inUse = accounts.next(soonMs).upstream ?? (accounts.all[0] as OpenUpstream)
-    return Math.min(inUse.account.budget.stretch(demandPerDay()), policy.maxStretch())
+    refresher = accounts.next(soonMs).upstream ?? (accounts.all[0] as OpenUpstream)
+    return Math.min(refresher.account.budget.stretch(demandPerDay()), policy.maxStretch())
   }
   const stretch = createStretch(computeStretch, clock)
-  const runsOf = hasSeveral ? (upstream = inUse.name) => accounts.runsOf(upstream) : account.runs?.recent
+  const runsOf = hasSeveral ? (upstream = refresher.name) => accounts.runsOf(upstream) : account.runs?.recent
   const policy = createFreshness(options, stretch.current, runsOf)
 
   const purges = createPurges()
@@ -341,7 +341,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : from, runs, pinned: pinnedNow }
   }
 
-  let reported: OpenUpstream | undefined = inUse
+  let reported: OpenUpstream | undefined = refresher
   const reportNext = (): void => {
     if (!hasSeveral) return
     stretch.renew()

@@ -214,7 +214,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
     },
     refused: metrics.providerAnswerRefused,
-    odd: oddValues(),
+    odd: oddValues(firstName),
     onShareUsedUp: metrics.keyShareUsedUp,
     newRun: ({ initialisedAt, availableAt }) =>
       log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),

@@ -5,10 +5,10 @@ import type { OddValues } from '../provider/protocol.ts'
 import type { Log } from './log.ts'
 import type { UpstreamMetrics } from './upstream-metrics.ts'
 
-/** The observer of an upstream; of the only one, or the first, without a name. */
+/** Returns what makes the observer of an upstream; it has no name where it is the only one. */
 export const createOddValues = (metrics: Pick<UpstreamMetrics, 'oddValue'>, log: Log) => {
   const said = new Set<string>()
-  return (upstream?: string) =>
+  return (upstream: string | undefined) =>
     ({ count, ...first }: OddValues): void => {
       for (let i = 0; i < count; i++) metrics.oddValue(first.variable)
       const subject = `${upstream} ${first.variable}`

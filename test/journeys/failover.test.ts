@@ -125,6 +125,15 @@ t.test('an outage begins when no upstream loads, and ends with weather of any', 
   t.ok(today.outage_minutes.weather <= 3, String(today.outage_minutes.weather))
 })
 
+t.test('the line of odd values names the upstream that gave them', async t => {
+  const { gateway } = await setUp(t)
+  await first.steer({ fault: 'odd-values' })
+  t.equal(upstreamOf(await gateway.get(pathOf(places[0] ?? ''))), 'primary')
+  const lines = gateway.logged.filter(({ msg }) => msg === 'odd values left out')
+  t.ok(lines.length > 0)
+  t.strictSame(new Set(lines.map(({ upstream }) => upstream)), new Set(['primary']))
+})
+
 t.test('a spent budget is an outage to those whose answers fail for want of it', async t => {
   const clock = manualClock()
   const { gateway, ask } = await setUp(t, {
