@@ -32,7 +32,7 @@ export const createFallbackObserver =
   (
     metrics: Pick<UpstreamMetrics, 'request'>,
     log: Log,
-    outages: Pick<Outages, 'requested'>,
+    outages: Pick<Outages, 'requestFailed'>,
     oddValues: ReturnType<typeof createOddValues>,
   ) =>
   (upstream: string): Omit<AccountObserver, 'loaded'> => {
@@ -40,8 +40,9 @@ export const createFallbackObserver =
     return {
       request: (outcome, _points, _ms, reason) => {
         metrics.request(upstream, outcome)
-        if (reason !== undefined) circuit.failed(outcome, reason)
-        outages.requested(reason === undefined ? undefined : { code: outcome, reason })
+        if (reason === undefined) return
+        circuit.failed(outcome, reason)
+        outages.requestFailed({ code: outcome, reason })
       },
       refused: nothing,
       odd: oddValues(upstream),

@@ -209,9 +209,10 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),
     request: (outcome, points, ms, reason) => {
       metrics.providerRequest(outcome, points, ms)
-      if (reason !== undefined) circuit.failed(outcome, reason)
+      if (reason === undefined) return
+      circuit.failed(outcome, reason)
       // Requests of operators load no points for the cache.
-      if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
+      if (points > 0) outages.requestFailed({ code: outcome, reason })
     },
     refused: metrics.providerAnswerRefused,
     odd: oddValues(firstName),
@@ -233,6 +234,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       if (firstName !== undefined) circuit.breaker(state)
     },
     onLoaded: name => {
+      outages.loaded()
       if (name !== undefined) metrics.upstreams.loaded(name)
     },
     onNextUpstream: next => {

@@ -1,6 +1,6 @@
 // When an outage of the provider or of the store begins and ends, and which failures belong to it and get no line of their
 // own. The provider's is what consumers meet: it begins with the first answer that failed for want of weather, or was stale and
-// could not be refreshed, and ends when any upstream gives weather. The store's begins with the first part that can't reach it.
+// could not be refreshed, and ends when any upstream loads weather for the cache. The store's begins with the first part that can't reach it.
 
 import type { LoadFailure } from '../cache/read-through.ts'
 import { minuteMs } from '../common/calendar.ts'
@@ -18,8 +18,10 @@ type OutageName = 'provider' | 'store'
 type OpenOutage = OutageState & { readonly outage: OutageName }
 
 export type Outages = {
-  /** A request for weather to any upstream ended. @param cause why it brought none */
-  requested(cause: Cause | undefined): void
+  /** A request for weather to any upstream brought none. */
+  requestFailed(cause: Cause): void
+  /** A cell was loaded from any upstream. What a probe brings is not kept, and is no load. */
+  loaded(): void
   /** A read failed, or had something stale that is not being refreshed, because of an earlier failure. */
   shortfall(met: 'failed' | 'stale', error: unknown): void
   /** True when the failure belongs to an outage, which counts it. */
@@ -136,12 +138,12 @@ export const openOutages = (
   }, tickEveryMs).unref()
 
   return {
-    requested: cause => {
-      if (!cause) return endProvider()
+    requestFailed: cause => {
       if (cause.code === limited || cause.code === notSent) return
       firstFailure ??= cause
       provider.further(cause)
     },
+    loaded: endProvider,
     shortfall: (met, error) => {
       const cause = causeOf(error)
       if (!isOfWeather(cause.code) && cause.code !== ofShare) return

@@ -81,6 +81,18 @@ t.test('while the first is away the second answers; then the first does again', 
   t.equal(await ask('24.9/91.9'), 'fallback-1', 'what the second gave stays until it is due')
 })
 
+/** The first as one that is overloaded: it answers one point, and fails for more. */
+const startCrowded = async (t: Test, isOverloaded: () => boolean) => {
+  const pointsIn = (target = ''): number =>
+    new URL(target, first.url).searchParams.get('latitude')?.split(',').length ?? 0
+  const { url, requests } = await startScriptedProvider(t, async ({ url = '' }, response) => {
+    if (isOverloaded() && pointsIn(url) > 1) return void response.writeHead(503).end('{}')
+    const answer = await fetch(`${first.url}${url}`)
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+  })
+  return { url, points: () => requests.map(({ target }) => pointsIn(target)) }
+}
+
 const outagesOn = (gateway: TestGateway, clock: ReturnType<typeof manualClock>) => async () => {
   // The status is made anew after five seconds.
   clock.advance(6_000)
@@ -123,6 +135,29 @@ t.test('an outage begins when no upstream loads, and ends with weather of any', 
   clock.advance(60_000)
   const [today] = (await sendRequest(`${gateway.apiUrl}/status.json`)).body.days
   t.ok(today.outage_minutes.weather <= 3, String(today.outage_minutes.weather))
+})
+
+t.test('a probe of which nobody gets weather does not end an outage', async t => {
+  let isOverloaded = true
+  const crowded = await startCrowded(t, () => isOverloaded)
+  const { gateway, ask } = await setUp(t, { providerUrl: crowded.url })
+  await second.steer({ fault: 'reset' })
+  const coldReads = async (from: number) =>
+    (await gateway.get(`/weather?places=coords/${places[from]},coords/${places[from + 1]}`)).status
+  t.strictSame([await coldReads(0), await coldReads(2)], [500, 500])
+  const told = () => gateway.logged.flatMap(({ outage, msg }) => (outage === 'provider' ? [msg] : []))
+  const { outages } = (await sendRequest(`${gateway.opsUrl}/status`)).body
+  t.match(outages, [{ outage: 'provider' }])
+  await until('two probes got one point', () => crowded.points().filter(points => points === 1).length >= 2)
+  t.strictSame((await sendRequest(`${gateway.opsUrl}/status`)).body.outages[0]?.since, outages[0].since)
+  t.strictSame(
+    told().filter(msg => msg !== 'outage has another cause'),
+    ['outage begins'],
+  )
+  isOverloaded = false
+  await until('the circuit is closed', async () => (await circuitOf(gateway)) === 1)
+  t.equal(await ask('25.7/89.2'), 'primary')
+  t.equal(told().at(-1), 'outage is over')
 })
 
 t.test('the line of odd values names the upstream that gave them', async t => {
@@ -271,15 +306,8 @@ t.test('while a probe of the first is out, cells go to the second', async t => {
 
 t.test('a first that answers one point and fails for more is not used before it answers as many', async t => {
   let isOverloaded = true
-  const pointsIn = (target = ''): number =>
-    new URL(target, first.url).searchParams.get('latitude')?.split(',').length ?? 0
-  const crowded = await startScriptedProvider(t, async ({ url = '' }, response) => {
-    if (isOverloaded && pointsIn(url) > 1) return void response.writeHead(503).end('{}')
-    const answer = await fetch(`${first.url}${url}`)
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
-  })
-  const { gateway, ask } = await setUp(t, { providerUrl: crowded.url })
-  const probes = () => crowded.requests.map(({ target }) => pointsIn(target))
+  const { url: providerUrl, points: probes } = await startCrowded(t, () => isOverloaded)
+  const { gateway, ask } = await setUp(t, { providerUrl })
   const list = (...places: string[]) => places.map(place => `coords/${place}`).join()
   for (const [one = '', other = ''] of [places.slice(0, 2), places.slice(2, 4)])
     t.match((await gateway.get(`/weather?places=${list(one, other)}`)).status, 200)

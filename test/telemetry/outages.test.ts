@@ -27,8 +27,8 @@ const cause = { code: 'provider_timeout', reason: 'no answer' }
 
 t.test('it begins with the first answer that failed, and ends with weather of any upstream', async t => {
   const { clock, lines, next, outages, told, meet } = setUp(t)
-  outages.requested(cause)
-  outages.requested({ code: 'provider_failing', reason: 'later' })
+  outages.requestFailed(cause)
+  outages.requestFailed({ code: 'provider_failing', reason: 'later' })
   const since = clock.now()
   meet('failed', 'provider_timeout')
   clock.advance(5_000)
@@ -37,7 +37,7 @@ t.test('it begins with the first answer that failed, and ends with weather of an
   meet('stale', 'provider_circuit_open')
   t.match(outages.open(), [{ outage: 'provider', since, ...cause }])
   clock.advance(5_000)
-  outages.requested(undefined)
+  outages.loaded()
   t.strictSame(told(), ['provider: outage begins', 'provider: outage is over'])
   t.match(lines, [{ ...cause, since: new Date(since).toISOString() }, { seconds: 10 }])
 })
@@ -45,7 +45,7 @@ t.test('it begins with the first answer that failed, and ends with weather of an
 t.test('an open circuit is no outage while consumers meet nothing of it', async t => {
   const { next, outages, told, fail } = setUp(t)
   next.room = 'none'
-  outages.requested(cause)
+  outages.requestFailed(cause)
   for (let i = 0; i < 5; i++) t.notOk(fail('provider_circuit_open', 'a', 'refresh_ahead'))
   t.strictSame(told(), [])
   t.ok(fail('provider_circuit_open', 'a', 'refresh'))
@@ -56,12 +56,12 @@ t.test('three failed loads in a row begin one, but not used-up limits', async t 
   const { outages, told, fail } = setUp(t)
   for (let i = 0; i < 100; i++) t.notOk(fail('provider_limited'))
   for (const id of ['a', 'b']) t.notOk(fail('provider_refused', id))
-  outages.requested(undefined)
+  outages.loaded()
   for (let i = 0; i < 5; i++) for (const id of ['a', 'b']) t.notOk(fail('provider_refused', id))
   t.strictSame(told(), [], 'a place that is refused again and again says nothing of the others')
   t.ok(fail('provider_refused', 'c'))
   t.strictSame(told(), ['provider: outage begins'])
-  outages.requested(undefined)
+  outages.loaded()
   t.strictSame(told().slice(1), ['provider: outage is over'])
 })
 
@@ -79,7 +79,7 @@ t.test('what this gateway could not send begins none, is counted in none, and ha
   const { next, outages, told, fail, meet } = setUp(t)
   const error = new AbohawaError('provider_not_sent', 'x')
   const all = () => {
-    outages.requested({ code: 'provider_not_sent', reason: 'x' })
+    outages.requestFailed({ code: 'provider_not_sent', reason: 'x' })
     t.notOk(fail('provider_not_sent'))
     meet('failed', 'provider_not_sent')
     t.notOk(outages.answered500(error))
@@ -151,7 +151,7 @@ t.test('a 500 belongs to the outage that caused it, and to no other', async t =>
   t.ok(outages.answered500(ofProvider))
   t.ok(outages.answered500(new AbohawaError('waited_too_long', 'x')))
   outages.storeBack('redis')
-  outages.requested(undefined)
+  outages.loaded()
   t.match(lines.at(-2), { outage: 'store', errors: 5 })
   t.match(lines.at(-1), { outage: 'provider', errors: 2 })
 })
@@ -203,11 +203,11 @@ t.test('a new reason during an outage is a line, and that there is no connection
 
 t.test('a provider that fails in another way during its outage is a line', async t => {
   const { next, outages, told, meet } = setUp(t)
-  outages.requested(cause)
+  outages.requestFailed(cause)
   next.room = 'none'
   meet('failed', 'provider_circuit_open')
-  outages.requested({ code: 'provider_timeout', reason: 'no answer within 3 s' })
-  outages.requested({ code: 'provider_limited', reason: 'used up' })
-  outages.requested({ code: 'provider_refused', reason: 'HTTP 401' })
+  outages.requestFailed({ code: 'provider_timeout', reason: 'no answer within 3 s' })
+  outages.requestFailed({ code: 'provider_limited', reason: 'used up' })
+  outages.requestFailed({ code: 'provider_refused', reason: 'HTTP 401' })
   t.strictSame(told(), ['provider: outage begins', 'provider: outage has another cause'])
 })
