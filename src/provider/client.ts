@@ -85,7 +85,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
   let isPending = false
   /** The last attempt found no room, and the next one is due soon. */
   let isFull = false
-  /** The points of the largest request that failed for want of the provider, and that none has succeeded since. */
+  /** The points of the largest request that failed for want of the provider since one succeeded behind a closed circuit. */
   let failedPoints = 1
   const closing = new AbortController()
 
@@ -165,6 +165,21 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     await before
   }
 
+  const requestGuarded = async (batch: readonly Waiting[], reservation: BatchReservation) => {
+    const isClosed = breaker.state().state === 'closed'
+    try {
+      const results = await breaker.run(() => request(batch, reservation))
+      // A request that closes the circuit is a probe of one point, and says nothing of larger ones.
+      if (isClosed) failedPoints = 1
+      return results
+    } catch (error) {
+      // Before the retries, which an open circuit ends with an error of its own.
+      if (error instanceof ProviderError && error.opensCircuit)
+        failedPoints = Math.max(failedPoints, batch.length)
+      throw error
+    }
+  }
+
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
   const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
@@ -174,13 +189,12 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
         const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
         try {
-          return await breaker.run(() => request(batch, reservation))
+          return await requestGuarded(batch, reservation)
         } finally {
           // Nothing was sent if the breaker is open; otherwise the reservation is settled already.
           void reservation.settle('unsent')
         }
       }, closing.signal)
-      if (batch.length >= failedPoints) failedPoints = 1
       await deliverInOrder(batch, results)
     } catch (error) {
       await fail(batch, error)
@@ -201,8 +215,6 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts) =
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
-      if (error instanceof ProviderError && error.opensCircuit)
-        failedPoints = Math.max(failedPoints, batch.length)
       const reason = error instanceof ProviderError ? withRetryAt(error) : error
       for (const { reject: fails } of batch) fails(reason)
     }

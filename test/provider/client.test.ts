@@ -318,6 +318,25 @@ t.test('an open breaker sends nothing, and then probes with a single point', asy
   t.strictSame(requests.at(-1), ['ok', 4])
 })
 
+t.test('a probe asks for as many points as failed in this outage, and not in an earlier one', async t => {
+  const guard = { after: 2, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30, isBacked: true }
+  const { provider, requests, breaker, loadAll } = setUp(t, { retries: 2 }, { guard })
+  const outageOf = async (points: number) => {
+    await simulator.steer({ fault: 'internal-error' })
+    await loadAll(cells(points))
+    await simulator.steer({ fault: 'none' })
+    requests.length = 0
+    await until('the circuit is closed', async () => {
+      if (breaker.isProbeDue()) await provider.probe(cells(10))
+      return breaker.state().state === 'closed'
+    })
+    return requests.map(([, points]) => points)
+  }
+  t.strictSame(await outageOf(3), [1, 3], 'though the circuit opened between two retries')
+  t.strictSame(await loadAll(cells(1)), ['ok'], 'the trial')
+  t.strictSame(await outageOf(1), [1])
+})
+
 for (const options of [{}, { maxConcurrent: 3, maxPointsPerRequest: 10 }])
   t.test(`cells that wait for the next window cost one attempt: ${JSON.stringify(options)}`, async t => {
     const { budget, grant, reservations } = budgetOf(0, Date.parse(noon) + 5_000)
