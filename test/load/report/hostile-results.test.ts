@@ -131,7 +131,7 @@ t.test('what a run may have at most is a page and a comparison', { skip: without
   writeFileSync(file, JSON.stringify(most))
   for (const args of [
     ['report', file, file, '--out', join(folder, 'page.html')],
-    ['report', file, '--out', join(folder, 'page.html')],
+    ['report', file, '--out', join(folder, 'page.html'), '--force'],
   ]) {
     const { code, stderr } = await run(args)
     t.strictSame({ code, stderr }, { code: 0, stderr: '' })
