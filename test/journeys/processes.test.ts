@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { endInOrder } from '../../src/cli/serve/supervisor.ts'
+import { endInOrder, replaceInOrder } from '../../src/cli/serve/supervisor.ts'
 import { openCallers } from '../scenarios/callers.ts'
 import { type RestartResult, restartUnderLoad } from '../scenarios/rolling-restart.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
@@ -266,6 +266,28 @@ t.test('a process that hangs is killed after a while, and one that ends is not',
   t.equal(await end('ends.js', 60_000), 'SIGTERM')
   t.equal(await end('hangs.js', 50), 'SIGKILL')
   t.strictSame(killed, ['hangs.js'])
+})
+
+t.test('a restart waits a while for a process, and then goes no further', async t => {
+  const serving = () => ({ ready: Promise.resolve(true), isServing: true, isLeaving: false })
+  const starting = () => ({ ...serving(), ready: new Promise<boolean>(() => {}), isServing: false })
+  const children = new Map([1, 2].map(number => [number, serving()]))
+  const ended: number[] = []
+  const restart = async () => {
+    let reason = ''
+    const end = async (number: number) => {
+      ended.push(number)
+      children.set(number, starting())
+    }
+    replaceInOrder(children, 50, end).catch(({ message }) => {
+      reason = message
+    })
+    await until('it goes no further', () => reason !== '')
+    return reason
+  }
+  t.equal(await restart(), 'process 1 is not ready after 0.05 s')
+  t.equal(await restart(), 'process 1 stays, because not all of them serve')
+  t.strictSame(ended, [1])
 })
 
 t.test('what is wrong at the start is said once, and ends all', async t => {

@@ -87,6 +87,37 @@ export const endInOrder = async (
   await ended
 }
 
+/** What a restart needs of a process. */
+type Replaced = {
+  readonly ready: Promise<boolean>
+  readonly isServing: boolean
+  isLeaving: boolean
+}
+
+/**
+ * Ends one process after the other, each once all serve.
+ * @param children by number; when `end` resolves, the next process is in the place of the one that ended
+ * @throws InputError where a process does not serve in time: the others stay
+ */
+export const replaceInOrder = async <Of extends Replaced>(
+  children: ReadonlyMap<number, Of>,
+  withinMs: number,
+  end: (number: number, child: Of) => Promise<void>,
+): Promise<void> => {
+  for (const [number, former] of [...children]) {
+    // One that is only being started is waited for; one that ended and has its pause is not.
+    await isWithin(withinMs, Promise.all([...children.values()].map(({ ready }) => ready)))
+    if (![...children.values()].every(({ isServing }) => isServing))
+      throw new InputError(`process ${number} stays, because not all of them serve`)
+    former.isLeaving = true
+    await end(number, former)
+    const next = children.get(number) as Of
+    if (!(await isWithin(withinMs, next.ready)))
+      throw new InputError(`process ${number} is not ready after ${withinMs / 1_000} s`)
+    if (!(await next.ready)) throw new InputError(`process ${number} ended before it was ready`)
+  }
+}
+
 /** Resolves with the exit code when all have ended: that of the first one where it can't start. */
 export const supervise = async (
   processes: number,
@@ -132,20 +163,11 @@ export const supervise = async (
     try {
       // Those that run may have the longer times.
       endMs = Math.max(endMs, endsWithinMs(await check()))
-      for (const [number, former] of [...children]) {
-        // One that is only being started is waited for; one that ended and has its pause is not.
-        await isWithin(readyWithinMs, Promise.all([...children.values()].map(({ ready }) => ready)))
-        if (![...children.values()].every(({ isServing }) => isServing))
-          throw new InputError(`process ${number} stays, because not all of them serve`)
-        former.isLeaving = true
+      await replaceInOrder(children, readyWithinMs, async (number, former) => {
         await endInOrder(former, endMs, () => killed(number))
         // So that `keep` has started the next one.
         await nextTurn()
-        const next = children.get(number) as Child
-        if (!(await isWithin(readyWithinMs, next.ready)))
-          throw new InputError(`process ${number} is not ready after ${readyWithinMs / 1_000} s`)
-        if (!(await next.ready)) throw new InputError(`process ${number} ended before it was ready`)
-      }
+      })
       log.info('processes restarted')
     } catch (error) {
       log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
