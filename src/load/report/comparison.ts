@@ -19,6 +19,7 @@ import {
   type Unit,
 } from './metrics.ts'
 import type { ReplayResult } from './result.ts'
+import { ranksUnansweredByTime } from './run-figures.ts'
 
 /** `unclear`: it has no interval, or a side was disturbed. */
 type Verdict = 'better' | 'worse' | 'noise' | 'unclear'
@@ -230,13 +231,10 @@ const verdictOf = (
   return b.value > a.value === (isBetterLarger ?? false) ? 'better' : 'worse'
 }
 
-/**
- * Whether requests without an answer were given up sooner than others were answered, and make percentiles smaller: so in results of
- * earlier versions, which have them among the responses.
- */
-const failsQuickly = ({ totals, latency, latencies }: ReplayResult): boolean =>
-  totals.sendingSeconds === undefined &&
-  latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < (latency.p99 ?? 0))
+/** Whether requests without an answer were given up sooner than others were answered, and make percentiles smaller. */
+const failsQuickly = (run: ReplayResult): boolean =>
+  ranksUnansweredByTime(run) &&
+  run.latencies.some(({ outcome, p50 }) => outcome === 'failed' && p50 < (run.latency.p99 ?? 0))
 
 /** A request that is refused at once has waited for little: latencies are no better where more requests have no answer. */
 const withoutQuickErrors = (found: readonly Difference[]): Difference[] => {
