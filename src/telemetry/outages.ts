@@ -1,6 +1,7 @@
 // When an outage of the provider or of the store begins and ends, and which failures belong to it and get no line of their
 // own. The provider's is what consumers meet: it begins with the first answer that failed for want of weather, or was stale and
-// could not be refreshed, and ends when any upstream loads weather for the cache. The store's begins with the first part that can't reach it.
+// could not be refreshed, and ends when any upstream loads weather for the cache. The store's begins with the first part that
+// can't reach it.
 
 import type { LoadFailure } from '../cache/read-through.ts'
 import { minuteMs } from '../common/calendar.ts'
