@@ -70,6 +70,13 @@ const isWithoutRoom = (code: string, room: OutageParts['room']): boolean =>
 const isOfWeather = (code: string): boolean =>
   code !== notSent && (code.startsWith('provider_') || ofWaiting.has(code))
 
+/** What failed with no quiet time in between; the cause is the first one, times are ms since the epoch. */
+type Run = { readonly cause: Cause; readonly firstAt: number; readonly lastAt: number }
+
+const isQuiet = (since: number, now: number): boolean => Math.abs(now - since) >= quietForMs
+const goOn = (run: Run | undefined, cause: Cause, now: number): Run =>
+  run && !isQuiet(run.lastAt, now) ? { ...run, lastAt: now } : { cause, firstAt: now, lastAt: now }
+
 export type OutageParts = {
   /** How many answers were stale since the start. */
   readonly staleReads: () => number
@@ -103,34 +110,29 @@ export const openOutages = (
   const store = outageOf('store')
   /** A load each; of a cell that is refused again and again, only the first. */
   const inARow = new Set<string | symbol>()
-  // Since the last success: the first request that failed, and what consumers met.
-  let firstFailure: Cause | undefined
-  let shortfalls: { readonly cause: Cause; readonly firstAt: number; lastAt: number } | undefined
+  // Since the last success: requests that failed, and what consumers met.
+  let failures: Run | undefined
+  let shortfalls: Run | undefined
   const away = new Set<StorePart>()
   let ended: Readonly<Record<string, unknown>> = {}
 
-  const isQuiet = (at: number): boolean => Math.abs(clock.now() - at) >= quietForMs
   const noteShortfall = (cause: Cause): void => {
-    const now = clock.now()
-    if (!shortfalls || isQuiet(shortfalls.lastAt)) {
-      shortfalls = { cause, firstAt: now, lastAt: now }
-      inARow.clear()
-    }
-    shortfalls.lastAt = now
+    if (shortfalls && isQuiet(shortfalls.lastAt, clock.now())) inARow.clear()
+    shortfalls = goOn(shortfalls, cause, clock.now())
   }
   const begin = (): void => {
-    if (shortfalls) provider.begin(firstFailure ?? shortfalls.cause, shortfalls.firstAt)
+    if (shortfalls) provider.begin((failures ?? shortfalls).cause, shortfalls.firstAt)
   }
   const endProvider = (): void => {
     inARow.clear()
-    firstFailure = undefined
+    failures = undefined
     shortfalls = undefined
     provider.end()
   }
   // Nobody has met it for long, and it would be over for whoever asks.
   const endIfQuiet = (): void => {
     const on = provider.state()
-    if (on && isQuiet(on.failedAt) && room() !== 'none') endProvider()
+    if (on && isQuiet(on.failedAt, clock.now()) && room() !== 'none') endProvider()
   }
   const ticking = setInterval(() => {
     endIfQuiet()
@@ -141,7 +143,7 @@ export const openOutages = (
   return {
     requestFailed: cause => {
       if (cause.code === limited || cause.code === notSent) return
-      firstFailure ??= cause
+      failures = goOn(failures, cause, clock.now())
       provider.further(cause)
     },
     loaded: endProvider,
@@ -150,10 +152,13 @@ export const openOutages = (
       if (!isOfWeather(cause.code) && cause.code !== ofShare) return
       // A budget that is short of room keeps what is left for reads that fail without it.
       if (met === 'stale' && cause.code === limited) return
-      if (provider.isOn()) return provider.met()
-      if (ofCell.has(cause.code)) return
-      noteShortfall(cause)
-      if (isWithoutRoom(cause.code, room)) begin()
+      if (provider.isOn()) provider.met()
+      else if (!ofCell.has(cause.code)) {
+        noteShortfall(cause)
+        if (isWithoutRoom(cause.code, room)) begin()
+      }
+      // A used-up limit is a cause once answers fail for want of it.
+      if (cause.code === limited) provider.further(cause)
     },
     loadFailed: ({ id, error, purpose, usableUntil }) => {
       const cause = causeOf(error)
@@ -184,9 +189,10 @@ export const openOutages = (
     sharedTierFailed: step => store.failed(step),
     answered500: error => {
       errors += 1
-      if (!(error instanceof AbohawaError)) return false
-      const { code } = error
+      const { code } = causeOf(error)
       if (code === storeCode) store.failed(code)
+      // No load failed with it.
+      if (ofWaiting.has(code)) provider.failed(code)
       return code === storeCode ? store.isOn() : provider.isOn() && isOfWeather(code)
     },
     open: () => {

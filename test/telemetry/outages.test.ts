@@ -75,6 +75,25 @@ t.test('limits that are used up are one where answers fail for want of them', as
   t.match(outages.open(), [{ code: 'provider_limited' }])
 })
 
+t.test('a limit that is used up after other failures is a further cause', async t => {
+  const { lines, next, outages, meet } = setUp(t)
+  outages.requestFailed(cause)
+  next.room = 'none'
+  meet('failed', 'provider_limited')
+  t.match(lines, [
+    { msg: 'outage begins', code: 'provider_timeout' },
+    { msg: 'outage has another cause', code: 'provider_limited' },
+  ])
+  outages.loaded()
+  outages.requestFailed(cause)
+  meet('failed', 'provider_circuit_open')
+  meet('stale', 'provider_limited')
+  t.equal(lines.length, 4, 'what is stale leaves the limit what is left')
+  for (let i = 0; i < 2; i++) meet('failed', 'provider_limited')
+  t.equal(lines.length, 5)
+  t.match(outages.open(), [{ code: 'provider_limited' }])
+})
+
 t.test('what this gateway could not send begins none, is counted in none, and has lines of its own', t => {
   const { next, outages, told, fail, meet } = setUp(t)
   const error = new AbohawaError('provider_not_sent', 'x')
@@ -108,14 +127,16 @@ t.test('a used-up share of a key is one where what is left is a reserve', async 
 t.test('failures hours apart are not one outage', async t => {
   const { clock, next, outages, told, fail, meet } = setUp(t)
   for (let i = 0; i < 5; i++) {
+    outages.requestFailed({ code: 'provider_refused', reason: 'x' })
     fail('provider_refused')
     meet('failed', 'provider_refused')
     clock.advance(3_600_000)
   }
   t.strictSame(told(), [])
+  outages.requestFailed(cause)
   next.room = 'none'
-  meet('failed', 'provider_failing')
-  t.match(outages.open(), [{ since: clock.now() }])
+  meet('failed', 'provider_circuit_open')
+  t.match(outages.open(), [{ since: clock.now(), ...cause }])
 })
 
 t.test('the store is away once, whoever can’t reach it, and back with the last', async t => {
@@ -153,7 +174,7 @@ t.test('a 500 belongs to the outage that caused it, and to no other', async t =>
   outages.storeBack('redis')
   outages.loaded()
   t.match(lines.at(-2), { outage: 'store', errors: 5 })
-  t.match(lines.at(-1), { outage: 'provider', errors: 2 })
+  t.match(lines.at(-1), { outage: 'provider', errors: 2, causes: { waited_too_long: 1 } })
 })
 
 t.test('an outage that nobody meets any more is over once an upstream would load', async t => {
