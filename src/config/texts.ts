@@ -44,7 +44,12 @@ const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*
  * A base URL, in the one spelling of its place and without a slash at its end; a query would not survive the paths put after it.
  */
 export const baseUrl = (allowed = 'an http or https URL without user, query or fragment') =>
-  text(allowed, /^https?:\/\/[^\s/?#@"'$<>\\^`{|}][^\s?#@"'$<>\\^`{|}]*$/, value => URL.canParse(value))
+  text(
+    allowed,
+    /^https?:\/\/[^\s/?#@"'$<>\\^`{|}][^\s?#@"'$<>\\^`{|}]*$/,
+    // Behind a colon without a port stands a password whose host was forgotten.
+    value => URL.canParse(value) && !/^https?:\/\/[^/]*:(?:\/|$)/.test(value),
+  )
     .overwrite(value => (parsedUrl(value)?.href ?? value).replace(/\/+$/, ''))
     .register(secrets, { redact: withoutQuery })
 

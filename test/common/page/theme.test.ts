@@ -11,7 +11,11 @@ const namedIn = (file: string): string[] =>
 t.test('each colour has one definition, in the theme', async t => {
   const theme = namedIn('src/common/page/theme.css')
   t.ok(theme.length > 30, `${theme.length} names`)
-  t.equal(new Set(theme).size, theme.length)
+  // On paper the ground has a second one.
+  t.strictSame(
+    theme.filter((name, at) => theme.indexOf(name) !== at),
+    ['--ground'],
+  )
   const sheets = globSync('src/**/page/*.css', { cwd: root })
   t.equal(sheets.length, 5)
   for (const sheet of sheets.filter(file => !file.endsWith('theme.css')))
