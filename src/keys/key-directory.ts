@@ -37,7 +37,7 @@ const keepForMs = 400 * utcDayMs
 const readEveryMs = 500
 // A copy of this age is looked up again in any case.
 export const copyFreshForMs = 60_000
-// After a failed look-up a copy is used for so long before the next look-up, which may fail slowly.
+// After a failed look-up a copy is used for so long before the next look-up, which may fail slowly. A lost key is not looked up either.
 const retryAfterMs = 1_000
 // In place of an instant. Such a copy proves only that the store had the key: records of keys are never deleted.
 const changed = 0
@@ -63,7 +63,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
       copy.freshUntil = changed
     },
   })
-  /** Hash → instant until which it counts as unknown. */
+  /** Hash → instant until which it counts as unknown, or as lost where there is a copy. */
   const unknown = new LRUCache<string, number>({ maxSize: maxUnknown, sizeCalculation: () => 1 })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
@@ -76,13 +76,11 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
         const isLatest = lookUps.get(hash) === answer
         if (isLatest) lookUps.delete(hash)
         const lost = found ? undefined : known.peek(hash)
-        if (lost) throw new StoreError(`the record of key ${lost.found.key.id} is gone from the store`)
-        if (!isLatest) return found ?? 'unknown'
-        const freshUntil = clock.now() + copyFreshForMs
-        if (found) {
-          known.set(hash, { found, freshUntil })
+        if (isLatest && found) {
+          known.set(hash, { found, freshUntil: clock.now() + copyFreshForMs })
           unknown.delete(hash)
-        } else unknown.set(hash, freshUntil)
+        } else if (isLatest) unknown.set(hash, clock.now() + (lost ? retryAfterMs : copyFreshForMs))
+        if (lost) throw isGone(lost)
         return found ?? 'unknown'
       },
       (error: unknown) => {
@@ -132,10 +130,13 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     find: hash => {
       const copy = known.get(hash)
       if (copy && isFresh(copy.freshUntil)) return copy.found
-      if (!known.has(hash) && isFresh(unknown.get(hash) ?? 0)) return 'unknown'
+      if (isFresh(unknown.get(hash) ?? 0)) return copy ? Promise.reject(isGone(copy)) : 'unknown'
       return lookUps.get(hash) ?? lookUp(hash)
     },
     readChanges,
     close: () => clearInterval(timer),
   }
 }
+
+const isGone = ({ found }: KeyCopy): StoreError =>
+  new StoreError(`the record of key ${found.key.id} is gone from the store`)

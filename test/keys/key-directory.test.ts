@@ -132,10 +132,17 @@ t.test(
     clock.advance(60_000)
     const gone = { code: 'store_unavailable', message: 'the record of key key_1 is gone from the store' }
     await t.rejects(async () => directory.find('hash-1'), gone)
+    for (let i = 0; i < 10; i++) await t.rejects(async () => directory.find('hash-1'), gone)
+    t.equal(state.lookUps, 2, 'the loss is remembered')
+    clock.advance(1_000)
     await t.rejects(async () => directory.find('hash-1'), gone)
+    t.equal(state.lookUps, 3, 'for a second')
     t.equal(await directory.find('hash-2'), 'unknown', 'of another key nothing was known')
     state.lost = false
+    clock.advance(1_000)
     t.equal(revokedAt(await directory.find('hash-1')), null)
+    t.equal(revokedAt(await directory.find('hash-1')), null, 'and stays')
+    t.equal(state.lookUps, 5)
   },
 )
 
@@ -149,6 +156,7 @@ t.test('a copy of a key that changed is no answer, whether the store is away or 
     await t.rejects(async () => directory.find('hash-1'), { name: 'StoreError' }, fault)
     state[fault] = false
   }
+  clock.advance(1_000)
   t.equal(revokedAt(await directory.find('hash-1')), 7)
 })
 
