@@ -167,8 +167,8 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   }
 
   return {
-    // The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
-    // listed key that fails. Each is written where it is missing, also of a key that is there.
+    // The record, then the pointers, then the list: a crash in between leaves an unlisted key, not a listed key that fails. Each is
+    // written where it is missing, also of a key that is there.
     addKey: async record => {
       const { id, externalId } = record
       const there =
