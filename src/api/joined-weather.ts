@@ -59,14 +59,21 @@ export const createJoinedWeather = (
     }
   }
 
+  // One after the other: each takes a copy of the body and megabytes beside it.
+  let lastBrotli: Promise<unknown> = Promise.resolve()
+  const brotliOf = (items: readonly Item[]): Promise<Encoded> => {
+    const made = lastBrotli.then(() => compressed(Buffer.concat(chunksOf(items)), 'br'))
+    lastBrotli = made.catch(() => {})
+    return made.then(body => ({ coding: 'br', chunks: [body] }))
+  }
+
   /** br is made for those alone who take no gzip. */
   const encode = (
     list: PlaceList,
     items: readonly Item[],
     { preferred, gzip }: Accepted,
   ): Encoded | Promise<Encoded> => {
-    if (preferred === 'br' && !gzip)
-      return compressed(Buffer.concat(chunksOf(items)), 'br').then(body => ({ coding: 'br', chunks: [body] }))
+    if (preferred === 'br' && !gzip) return brotliOf(items)
     const starts = startsOf(list)
     const parts: GzipPart[] = []
     for (const [i, item] of items.entries()) {

@@ -201,9 +201,10 @@ t.test('a client that ends its side still gets all of its answers', async t => {
 
 t.test('eight requests of a connection are begun at once, and lists one after the other', async t => {
   const list = '/weather?places=district/1004,division/10'
-  for (const [path, most, units] of [
-    ['/weather/coords/21.5/92.5', 8, 1],
-    [list, 2, 2],
+  for (const [paths, most, units] of [
+    [['/weather/coords/21.5/92.5', '/weather/coords/21.5/92.5'], 8, 1],
+    [['/weather/coords/21.5/91.5', '/locations?type=division'], 8, 1],
+    [[list, list], 2, 2],
   ] as const)
     for (const each of [gateway, secure]) {
       const key = keyOf(each)
@@ -216,7 +217,12 @@ t.test('eight requests of a connection are begun at once, and lists one after th
       await provider.steer({ hold: true })
       const raw = await open(each)
       const count = 500
-      raw.send(request(path, { key }).repeat(count))
+      raw.send(
+        paths
+          .map(path => request(path, { key }))
+          .join('')
+          .repeat(count / 2),
+      )
       let asked = 0
       const taken = async () => before - (await remaining()) - ++asked
       await until('some are begun', async () => (await taken()) >= most)
@@ -227,18 +233,30 @@ t.test('eight requests of a connection are begun at once, and lists one after th
     }
 })
 
-t.test('lists over HTTP/2 are begun one after the other, and places beside them', async t => {
+t.test('eight lists of a session of HTTP/2 are begun at once, and all else beside them', async t => {
   const key = keyOf(secure)
   const { send } = await openHttp2(t, secure.apiUrl)
-  const get = (path: string) => send(`/api/v1${path}`, { 'x-api-key': key })
-  const remaining = async () => Number((await get(place)).headers['x-ratelimit-remaining'])
+  const get = (path: string) => send(path, { 'x-api-key': key })
+  const remaining = async () => Number((await get(`/api/v1${place}`)).headers['x-ratelimit-remaining'])
   const before = await remaining()
   await provider.steer({ hold: true })
-  const lists = Array.from({ length: 5 }, () => get('/weather?places=district/1009,division/20'))
-  for (let i = 1; i <= 20; i++) t.equal(before - (await remaining()) - i, 2, 'one list is begun')
+  // The router decodes a path.
+  const paths = ['weather?', 'forecast?', 'we%61ther?'].map(
+    path => `/api/v1/${path}places=district/1009,division/20`,
+  )
+  const lists = Array.from({ length: 12 }, (_, i) => get(paths[i % paths.length] ?? ''))
+  for (let i = 1; i <= 20; i++) t.equal(before - (await remaining()) - i, 16, 'eight lists are begun')
+  for (const path of [
+    '/api/v1/key',
+    '/api/v1/locations?type=division',
+    '/docs',
+    '/api/v1/weather/district/9',
+  ])
+    t.equal((await get(path)).status, path.endsWith('9') ? 404 : 200, path)
+  const begun = await remaining()
   await provider.steer({ hold: false })
-  t.strictSame(statusesOf(await Promise.all(lists)), Array(5).fill(200))
-  t.equal(before - (await remaining()) - 21, 10, 'all are answered, and counted once')
+  t.strictSame(statusesOf(await Promise.all(lists)), Array(12).fill(200))
+  t.equal(begun - 1 - (await remaining()), 8, 'the others are answered too, and counted once')
 })
 
 t.test('a new connection may pipeline before its key is looked up', async t => {

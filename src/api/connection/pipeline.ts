@@ -14,6 +14,8 @@ type Ends = {
 
 // Requests that are begun together share a write to the store; the response of a place is some 25 kB.
 const maxBegun = 8
+// Over HTTP/2, where a proxy may send the requests of all its consumers on one session, and any of them may wait for the provider.
+const maxListsBegun = 8
 // As many as HTTP/2 allows at once. Node itself pauses a pipeline only for answers that are written and not taken.
 const maxWaiting = 100
 // What was read before the pause comes on top: 650 requests, if each has a key.
@@ -23,8 +25,10 @@ const maxWaitingOfStrangers = 2_000
 // So long the requests of a stranger that was ended count on. So in a flood most end at their second request, not at their hundredth.
 const endedForMs = 1_000
 
-// The response of one place or point; any other may be large.
-const small = /^\/api\/v1\/[a-z]+\//
+// The response of a place, a point, a key or a page of places; any other may be large, and HTTP/1.1 copies what is not read.
+const small = /^\/api\/v1\/(?:[a-z]+\/|key|locations)/
+// HTTP/2 copies no page that is the same for all. The router decodes a path with a %.
+const mayBeList = /^[^?%]*(?:%|\/(?:weather|forecast)\?)/
 
 export const createPipelines = ({ pause, end }: Ends) => {
   let ofStrangers = 0
@@ -65,7 +69,7 @@ export const createPipelines = ({ pause, end }: Ends) => {
       response: ServerResponse,
       begin: Waiting['begin'],
     ): boolean => {
-      // Over HTTP/2, small ones go before lists.
+      // Over HTTP/2, lists alone wait.
       if ((!connection.waiting || isHttp2(request)) && mayBegin(connection, request)) return false
       const added = { request, response, begin }
       connection.waiting ??= []
@@ -102,11 +106,8 @@ const mayHaveGoodKey = ({ refusals, keyMemo }: Connection): boolean =>
   refusals === 0 && keyMemo.presented !== undefined
 const isWanted = ({ response }: Waiting): boolean =>
   isHttp2(response) ? !response.stream.destroyed : !response.destroyed
-/** A list alone, or a few small responses. */
-const mayBegin = (connection: Connection, request: IncomingMessage): boolean =>
+/** Over HTTP/2 a few lists, and all others; else a large response alone, or a few small ones. */
+const mayBegin = ({ lists, requests }: Connection, request: IncomingMessage): boolean =>
   isHttp2(request)
-    ? mayBeginBeside(connection, request)
-    : connection.requests === 0 ||
-      (connection.lists === 0 && connection.requests < maxBegun && small.test(request.url ?? ''))
-const mayBeginBeside = ({ lists }: Connection, { url = '' }: IncomingMessage): boolean =>
-  lists === 0 || small.test(url)
+    ? lists < maxListsBegun || !mayBeList.test(request.url)
+    : requests === 0 || (lists === 0 && requests < maxBegun && small.test(request.url ?? ''))
