@@ -14,7 +14,8 @@ COPY package.json locations.json ./
 COPY config ./config
 COPY docs/openapi.json ./docs/openapi.json
 COPY bin ./bin
-COPY simulator ./simulator
+COPY dashboard ./dashboard
+COPY tools ./tools
 COPY src ./src
 # What `--version`, /status and the metrics name beside the version: docker build --build-arg COMMIT="$(git rev-parse HEAD)" .
 ARG COMMIT=

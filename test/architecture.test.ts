@@ -27,8 +27,8 @@ const ranks: Record<string, number> = {
   cli: 8,
 }
 
-const simulator = 'simulator/'
-const startsSimulator = ['src/cli/serve/demo.ts', 'src/cli/serve/provider.ts']
+const simulator = 'tools/provider/'
+const startsSimulator = ['tools/provider/cli/demo.ts', 'tools/provider/cli/provider.ts']
 
 const files = globSync('{src,simulator}/**/*.ts', { cwd: root })
 const ofGateway = files.filter(file => file.startsWith('src/'))
@@ -182,7 +182,7 @@ t.test('the machine’s clock and environment are read in one place each', t => 
     'src/common/clock.ts': /Date\.now\(\)/,
     'src/main.ts': /process\.env/,
     // In programs for consumers, as text.
-    'src/api/reference/samples.ts': /process\.env/,
+    'tools/reference/samples.ts': /process\.env/,
   }
   for (const file of files) {
     const text = readFileSync(join(root, file), 'utf8')
@@ -247,7 +247,7 @@ const noPolls: Record<string, RegExp> = {
   'test/support/raw-connection.ts': /more\(/,
 
   'test/scenarios/rolling-restart.ts': /while \(!isOver\)/,
-  'test/catalogue/publication.test.ts': /while \(editing\)/,
+  'test/tools/catalogue/publication.test.ts': /while \(editing\)/,
 }
 const hasDeadline = /performance\.now\(\)|Date\.now\(\)/
 

@@ -4,9 +4,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { requestOf, type TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
 import { forAll } from '../../test/scenarios/set-up.ts'
 import { runCommand } from '../../test/support/process.ts'
+import { requestOf, type TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import type { Traffic } from '../servers/gateway.ts'
 import { type Answer, get, type Reference } from './world.ts'
 

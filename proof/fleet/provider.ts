@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
-import { startSimulator } from '../../simulator/simulator.ts'
+import { startSimulator } from '../../tools/provider/simulator.ts'
 import type { ProviderFault } from '../steps.ts'
 import { type Link, openLink } from './link.ts'
 

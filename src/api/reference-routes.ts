@@ -31,7 +31,7 @@ const requestsPerMinute = 300
 const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
 const noHeaders = Object.fromEntries(names.map(name => [name, false]))
 
-type CreateReference = typeof import('./reference/served.ts').createReference
+type CreateReference = typeof import('./served-reference.ts').createReference
 
 type CreateServedStatus = typeof import('./status/served.ts').createServedStatus
 
@@ -76,7 +76,7 @@ export const routeReference = (
         ...route,
         url: path,
         handler: async (request, reply) => {
-          const { createReference } = await import('./reference/served.ts')
+          const { createReference } = await import('./served-reference.ts')
           reference ??= createReference(publicUrl)
           const { raw, query } = request
           const acceptLanguage = raw.headers['accept-language']

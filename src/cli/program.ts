@@ -35,22 +35,22 @@ type Name = keyof typeof summaries
 
 const adders: Readonly<Record<Name, () => Promise<AddTopCommand>>> = {
   serve: async () => (await import('./serve/serve.ts')).addServeCommand,
-  demo: async () => (await import('./serve/demo.ts')).addDemoCommand,
-  provider: async () => (await import('./serve/provider.ts')).addProviderCommand,
+  demo: async () => (await import('../../tools/provider/cli/demo.ts')).addDemoCommand,
+  provider: async () => (await import('../../tools/provider/cli/provider.ts')).addProviderCommand,
   keys: async () => (await import('./keys/keys.ts')).addKeyCommands,
   subscribers: async () => (await import('./keys/subscribers.ts')).addSubscriberCommands,
   store: async () => (await import('./operate/store.ts')).addStoreCommands,
-  catalogue: async () => (await import('./operate/catalogue.ts')).addCatalogueCommands,
+  catalogue: async () => (await import('../../tools/catalogue/cli.ts')).addCatalogueCommands,
   cache: async () => (await import('./operate/cache.ts')).addCacheCommands,
   budget: async () => (await import('./operate/budget.ts')).addBudgetCommands,
-  whatif: async () => (await import('./load/whatif.ts')).addWhatIfCommand,
+  whatif: async () => (await import('../../tools/load/cli/whatif.ts')).addWhatIfCommand,
   status: async () => (await import('./operate/status.ts')).addStatusCommand,
   config: async () => (await import('./operate/config.ts')).addConfigCommands,
-  traffic: async () => (await import('./load/traffic.ts')).addTrafficCommands,
+  traffic: async () => (await import('../../tools/load/cli/traffic.ts')).addTrafficCommands,
   doctor: async () => (await import('./operate/doctor.ts')).addDoctorCommand,
-  rehearse: async () => (await import('./load/rehearse.ts')).addRehearseCommand,
-  replay: async () => (await import('./load/replay.ts')).addReplayCommands,
-  saturate: async () => (await import('./load/saturate.ts')).addSaturateCommand,
+  rehearse: async () => (await import('../../tools/load/cli/rehearse.ts')).addRehearseCommand,
+  replay: async () => (await import('../../tools/load/cli/replay.ts')).addReplayCommands,
+  saturate: async () => (await import('../../tools/load/cli/saturate.ts')).addSaturateCommand,
 }
 
 /** Runs one command line. Resolves to the exit code and never rejects. */

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'
 import { snapshotNaming } from '../../src/catalogue/location-schema.ts'
-import { parseTable } from '../../src/catalogue/table.ts'
+import { parseTable } from '../../tools/catalogue/table.ts'
 import { bounds, sampleRows, type TableRow, tableText } from './sample-places.ts'
 
 const faultsOf = (rows: readonly TableRow[]) => {

@@ -2,9 +2,9 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BuildReport, buildSnapshot } from '../../src/catalogue/build.ts'
 import type { Bounds } from '../../src/catalogue/location-schema.ts'
 import type { Facts, Source } from '../../src/catalogue/snapshot.ts'
+import { type BuildReport, buildSnapshot } from '../../tools/catalogue/build.ts'
 
 export const bounds: Bounds = { south: 20, north: 27, west: 87.5, east: 93 }
 

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { edits } from '../../fuzz/targets/traffic-texts.ts'
-import { checkFile } from '../../src/catalogue/build.ts'
 import { faultLine } from '../../src/catalogue/check.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
 import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { InputError } from '../../src/common/errors.ts'
+import { checkFile } from '../../tools/catalogue/build.ts'
 import { bounds, buildSample, facts } from './sample-places.ts'
 
 const sample = async (test: Test) => {

@@ -6,10 +6,10 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startTarget } from '../load/replay/scripted-target.ts'
-import { arriving, linesOf } from '../load/replay/send-some.ts'
 import { cleanEnv, product, runCommand, withoutPrlimit } from '../support/process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { startTarget } from '../tools/load/replay/scripted-target.ts'
+import { arriving, linesOf } from '../tools/load/replay/send-some.ts'
 
 const folder = t.testdir()
 const env = {

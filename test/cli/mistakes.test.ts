@@ -7,11 +7,11 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'no
 import { type AddressInfo, createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ok, startTarget } from '../load/replay/scripted-target.ts'
-import { arriving, linesOf } from '../load/replay/send-some.ts'
 import { checkMistakes, type Mistake, runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 import { useStore } from '../support/use-store.ts'
+import { ok, startTarget } from '../tools/load/replay/scripted-target.ts'
+import { arriving, linesOf } from '../tools/load/replay/send-some.ts'
 
 // Longer than a quoted value is shown: what is wrong stands at the end of a path.
 const name = 'a-folder-as-long-as-those-of-machines-that-build-and-test'

@@ -9,7 +9,7 @@ import { type AddressInfo, isIP } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkAddresses } from '../../src/common/outside-address.ts'
-import { connectTo, targetOf } from '../../src/load/replay/target.ts'
+import { connectTo, targetOf } from '../../tools/load/replay/target.ts'
 import { checkOutput, runCommands } from '../support/printed.ts'
 
 const forbidden = `

@@ -173,7 +173,7 @@ t.test('a request has one id in both logs and in the answer, and no query is log
 t.test("operators reach a gateway's dashboard under a name of its own, and nobody else does", async t => {
   const ops = `ops.weather.example:${https}`
   const page = { host: ops, origin: `https://${ops}`, authorization: `Bearer ${opsToken}` }
-  for (const path of ['/', '/operate/dashboard/page/main.js', '/status', '/cells'])
+  for (const path of ['/', '/dashboard/page/main.js', '/status', '/cells'])
     t.equal((await get(path, page)).status, 200, path)
   t.equal((await get('/status', { ...page, authorization: '' })).status, 401)
   t.equal((await get('/status', { ...page, origin: 'https://evil.example' })).status, 403)

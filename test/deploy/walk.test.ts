@@ -88,7 +88,7 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
   for (const name of ['product', 'programs', 'etc/nginx/conf.d', 'nginx'])
     mkdirSync(at(name), { recursive: true })
   const files = ['package.json', 'package-lock.json', '.npmrc', 'locations.json']
-  for (const name of [...files, 'bin', 'config', 'simulator', 'src', 'deploy'])
+  for (const name of [...files, 'bin', 'config', 'dashboard', 'tools', 'src', 'deploy'])
     cpSync(join(root, name), join(at('product'), name), { recursive: true })
   symlinkSync(process.execPath, at('programs/node'))
 

@@ -12,7 +12,7 @@ const pages = [
   'CHANGELOG.md',
   'SECURITY.md',
   'samples/README.md',
-  'simulator/README.md',
+  'tools/provider/README.md',
   ...globSync('docs/**/*.md', { cwd: root }),
 ]
 const texts = new Map(pages.map(page => [page, readFileSync(join(root, page), 'utf8')]))

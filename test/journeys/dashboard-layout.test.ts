@@ -128,7 +128,7 @@ t.test('charts are light on paper, and colours differ where the system forces it
   await page.emulateMedia({ media: 'print' })
   await untilSeen('they are light again', async () => (await drawn()) === light)
   await page.emulateMedia({ media: 'screen', forcedColors: 'active' })
-  const colours = await page.evaluate<string[]>(`import('./common/page/preferences.js')
+  const colours = await page.evaluate<string[]>(`import('./src/common/page/preferences.js')
     .then(({ colourOf }) => ['--area-1', '--area-2', '--area-3', '--line-1', '--line-2', '--line-3'].map(colourOf))`)
   t.equal(new Set(colours).size, 6, colours.join())
 })

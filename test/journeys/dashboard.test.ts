@@ -72,13 +72,12 @@ t.test('the page needs no token, its files are validated by ETag, and its policy
     t.match(again, { status: 304, text: '' })
     t.match(await sendRequest(`${gateway.opsUrl}${path}`, { method: 'HEAD' }), { status: 200, text: '' })
     if (path.endsWith('.js') && !path.endsWith('uplot.js'))
-      for (const [, name] of text.matchAll(/from '\.\/([^']+)'/g))
-        await look(`/operate/dashboard/page/${name}`)
+      for (const [, name] of text.matchAll(/from '\.\/([^']+)'/g)) await look(`/dashboard/page/${name}`)
   }
   for (const path of names) await look(path)
   t.ok(looked.size > 15, 'modules import files that are served')
   const headers = { authorization: `Bearer ${token}` }
-  const hidden = await sendRequest(`${gateway.opsUrl}/operate/dashboard/page/contract.ts`, { headers })
+  const hidden = await sendRequest(`${gateway.opsUrl}/dashboard/page/contract.ts`, { headers })
   t.equal(hidden.status, 404)
 })
 

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import type { SimulatorOptions } from '../../simulator/simulator.ts'
+import type { SimulatorOptions } from '../../tools/provider/simulator.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'

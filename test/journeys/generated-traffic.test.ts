@@ -3,8 +3,8 @@
 
 import t from 'tap'
 import { endpointNames } from '../../src/common/endpoints.ts'
-import { generate } from '../../src/load/traffic/generate/generate.ts'
-import type { TrafficRequest } from '../../src/load/traffic/traffic-request.ts'
+import { generate } from '../../tools/load/traffic/generate/generate.ts'
+import type { TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
 import { generated, noEndpoints, productWorld, usualSettings } from '../support/generated-traffic.ts'
 import { startProviderHere } from '../support/provider-here.ts'

@@ -49,7 +49,7 @@ const wrong: [headers: readonly string[], shown: string][] = [
 
 t.test('without the token, or with another, there is health, metrics and an empty page alone', async t => {
   const { provider, gateway, refused, get, send } = await start(t)
-  for (const path of [...open, '/', '/operate/dashboard/page/main.js'])
+  for (const path of [...open, '/', '/dashboard/page/main.js'])
     t.equal((await get(path, [host])).status, 200, path)
   const without = [...guarded, '/dashboard', '/nothing', '/provider/v2/nothing']
   for (const path of without) {

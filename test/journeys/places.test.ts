@@ -3,7 +3,7 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { setPublished } from '../../src/catalogue/publication.ts'
+import { setPublished } from '../../tools/catalogue/publication.ts'
 import { productCounts } from '../support/product-places.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'

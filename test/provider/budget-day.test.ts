@@ -3,10 +3,10 @@
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
-import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import type { Budget, Purpose } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import { createRandom } from '../../tools/load/traffic/generate/random.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { budgetOn } from './budget-set-up.ts'
 

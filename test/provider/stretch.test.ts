@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'
-import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { priceOf, stretchAt } from '../../src/provider/spending-windows.ts'
+import { createRandom } from '../../tools/load/traffic/generate/random.ts'
 
 type Day = Parameters<typeof priceOf>[0] & { demandPerDay: number }
 const stretchOf = ({ demandPerDay, ...day }: Day): number => stretchAt(priceOf(day), demandPerDay)

@@ -1,7 +1,7 @@
 // The simulated provider in the process of the test, on a real port: where the provider's own process shows nothing, its
 // start need not be waited for. With the handle of provider-process.ts.
 
-import { type SimulatorOptions, startSimulator } from '../../simulator/simulator.ts'
+import { type SimulatorOptions, startSimulator } from '../../tools/provider/simulator.ts'
 import { noon } from './manual-clock.ts'
 import { type ProviderProcess, steeredAt } from './provider-process.ts'
 

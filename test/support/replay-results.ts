@@ -1,9 +1,9 @@
 // Results of replays and rehearsals as a run would write them, made by the recorder from drawn latencies: a day with a peak in
 // the morning and one in the evening, hits of a third of a millisecond, misses that wait for the provider.
 
-import { createRecorder } from '../../src/load/replay/recorder.ts'
-import type { ReplayResult } from '../../src/load/report/result.ts'
-import type { Outcome } from '../../src/load/traffic/traffic-request.ts'
+import { createRecorder } from '../../tools/load/replay/recorder.ts'
+import type { ReplayResult } from '../../tools/load/report/result.ts'
+import type { Outcome } from '../../tools/load/traffic/traffic-request.ts'
 
 export type Drawn = {
   readonly seed?: number

@@ -1,7 +1,6 @@
 // The contract of every store. Each store's test file calls it once and adds its own tests.
 
 import type { Test } from 'tap'
-import { createRandom } from '../../src/load/traffic/generate/random.ts'
 import { roomOf } from '../../src/stores/fair-share.ts'
 import { longestId } from '../../src/stores/records.ts'
 import type { Spending, Spent } from '../../src/stores/spending-store.ts'
@@ -16,6 +15,7 @@ import {
   type UsageGrant,
 } from '../../src/stores/store.ts'
 import type { TokenRequest } from '../../src/stores/token-bucket.ts'
+import { createRandom } from '../../tools/load/traffic/generate/random.ts'
 import { heartbeatOf } from './heartbeat.ts'
 import { sampleKey } from './key-records.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn, usedOf } from './spending.ts'

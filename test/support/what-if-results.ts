@@ -1,6 +1,6 @@
 // A result of `whatif` as the command would write it, with figures that follow from the place of the setting alone.
 
-import type { WhatIfResult } from '../../src/load/what-if/what-if.ts'
+import type { WhatIfResult } from '../../tools/load/what-if/what-if.ts'
 
 /** @param values of `cache.freshFor`, a case for each: every further one has more hits, less weight and older weather */
 export const drawnWhatIf = (values: readonly string[]): WhatIfResult => ({

@@ -3,7 +3,6 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { startSimulator } from '../../simulator/simulator.ts'
 import {
   createCalendar,
   dayNumber,
@@ -23,6 +22,7 @@ import {
   encodeTimeline,
   readHead,
 } from '../../src/weather/timeline-bytes.ts'
+import { startSimulator } from '../../tools/provider/simulator.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'

@@ -166,8 +166,8 @@ const abandonment = (): Promise<string> =>
 
 /** In a process whose clock another one moves. */
 const onMovedClock = async (from: number): Promise<Service> => {
-  const { createMovedClock } = await import('../../load/traffic/moved-clock.ts')
-  const { takeCommands } = await import('../../load/rehearsal/commands.ts')
+  const { createMovedClock } = await import('../../common/moved-clock.ts')
+  const { takeCommands } = await import('./moved-clock-commands.ts')
   const clock = createMovedClock(from)
   const onServing = ({ apiUrl, settled }: Gateway) => takeCommands(clock, { url: apiUrl, settled })
   return { clock, stopped: stopCommand(), onServing }

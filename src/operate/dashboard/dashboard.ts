@@ -24,18 +24,20 @@ const asset = (path: string, file: string): Asset => ({
 })
 
 // Types are for the type checker, and the page itself is at the root.
-const own = readdirSync(new URL('./page/', import.meta.url)).filter(name => /\.(?:js|css)$/.test(name))
+const own = readdirSync(new URL('../../../dashboard/page/', import.meta.url)).filter(name =>
+  /\.(?:js|css)$/.test(name),
+)
 
 // Of src/common/page.
 const shared = ['theme.css', 'icon.svg', 'figures.js', 'preferences.js']
 
-// Their paths are those in src/, because modules import each other relative to them: so they are found under the path of a proxy too.
+// Their paths are those in the project, because modules import each other relative to them: so they are found under the path of a proxy too.
 export const assets: readonly Asset[] = [
-  asset('/', './page/index.html'),
-  ...own.map(name => asset(`/operate/dashboard/page/${name}`, `./page/${name}`)),
-  ...shared.map(name => asset(`/common/page/${name}`, `../../common/page/${name}`)),
-  asset('/operate/dashboard/page/uplot.js', 'uplot/dist/uPlot.esm.js'),
-  asset('/operate/dashboard/page/uplot.css', 'uplot/dist/uPlot.min.css'),
+  asset('/', '../../../dashboard/page/index.html'),
+  ...own.map(name => asset(`/dashboard/page/${name}`, `../../../dashboard/page/${name}`)),
+  ...shared.map(name => asset(`/src/common/page/${name}`, `../../common/page/${name}`)),
+  asset('/dashboard/page/uplot.js', 'uplot/dist/uPlot.esm.js'),
+  asset('/dashboard/page/uplot.css', 'uplot/dist/uPlot.min.css'),
 ]
 
 export type DashboardOptions = {

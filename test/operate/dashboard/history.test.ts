@@ -1,7 +1,7 @@
 // The history of the dashboard's charts: its newest point, and shares that are stacked.
 
 import t from 'tap'
-import { newestOf, stacked } from '../../../src/operate/dashboard/page/history.js'
+import { newestOf, stacked } from '../../../dashboard/page/history.js'
 
 type Values = (number | null)[]
 

@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isTextName, textsIn } from '../../../src/operate/dashboard/page/texts.js'
+import { isTextName, textsIn } from '../../../dashboard/page/texts.js'
 
-const folder = join(import.meta.dirname, '../../../src/operate/dashboard/page')
+const folder = join(import.meta.dirname, '../../../dashboard/page')
 const page = readFileSync(join(folder, 'index.html'), 'utf8')
 const source = readFileSync(join(folder, 'texts.js'), 'utf8')
 

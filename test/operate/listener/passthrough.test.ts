@@ -2,11 +2,11 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { readForecastRequest } from '../../../simulator/forecast-request.ts'
-import { parametersIn } from '../../../simulator/parameters.ts'
 import { forwardedRequest } from '../../../src/operate/listener/passthrough.ts'
 import { Refusal } from '../../../src/operate/listener/refusal.ts'
 import { passthrough } from '../../../src/provider/open-meteo/passthrough.ts'
+import { readForecastRequest } from '../../../tools/provider/forecast-request.ts'
+import { parametersIn } from '../../../tools/provider/parameters.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const forwarded = (target: string) => forwardedRequest(target, passthrough)

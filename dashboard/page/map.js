@@ -1,0 +1,314 @@
+// The map: the outline of the country and every cell on it, coloured by state and age and dotted by demand. Pointer and keys
+// choose a cell; what then happens is for others. Longer than 300 lines, because drawing, zoom and choice share one map.
+
+import { drawn, element, setText } from './dom.js'
+import { outline, perDegree } from './outline.js'
+
+/** @typedef {import('./contract.ts').Cell} Cell */
+/** @typedef {{ cell: Cell, x: number, y: number, box: SVGElement, dot: SVGElement | undefined, look: string }} Mark */
+
+/** Of the drawing, for a degree of latitude. */
+const unitsPerDegree = 100
+const margin = 8
+const zooms = [1, 1.5, 2, 3, 4]
+
+/** Ages in seconds at which the colour of a fresh cell changes. */
+const ageSteps = [900, 3_600, 10_800]
+
+/** @param {number | null} ageSeconds */
+const ageClass = ageSeconds => {
+  const step = ageSteps.findIndex(limit => (ageSeconds ?? 0) < limit)
+  return `age-${step < 0 ? ageSteps.length : step}`
+}
+
+/** @param {Cell} cell @param {number} ageSeconds */
+const lookOf = ({ state }, ageSeconds) => (state === 'fresh' ? `fresh ${ageClass(ageSeconds)}` : state)
+
+/** @param {number} demand */
+const dotRadius = demand => Math.min(2.9, 1 + Math.log10(1 + demand) * 0.9)
+
+/** Patterns, so that no state is shown by its colour alone. */
+const patterns = () =>
+  drawn(
+    'defs',
+    {},
+    drawn(
+      'pattern',
+      {
+        id: 'pattern-stale',
+        patternUnits: 'userSpaceOnUse',
+        width: 4,
+        height: 4,
+        patternTransform: 'rotate(45)',
+      },
+      drawn('rect', { class: 'stale-ground', width: 4, height: 4 }),
+      drawn('rect', { class: 'stale-line', width: 1.5, height: 4 }),
+    ),
+    drawn(
+      'pattern',
+      { id: 'pattern-failed', patternContentUnits: 'objectBoundingBox', width: 1, height: 1 },
+      drawn('rect', { class: 'failed-ground', width: 1, height: 1 }),
+      drawn('path', { class: 'failed-line', d: 'M.18.18.82.82M.82.18.18.82', 'stroke-width': 0.16 }),
+    ),
+  )
+
+/** A sign of the legend. @param {string} kind @param {SVGElement} shape */
+const sign = (kind, shape) =>
+  drawn('svg', { viewBox: '0 0 12 12', width: 16, height: 16, class: kind, 'aria-hidden': 'true' }, shape)
+
+/** Shows a state and an age by the colours of the stylesheet and the patterns of the map. @param {SVGElement} box @param {string} look */
+const dress = (box, look) => {
+  box.setAttribute('class', `cell ${look}`)
+  const isPattern = look === 'stale' || look === 'failed'
+  box.style.fill = isPattern ? `url(#pattern-${look})` : `var(--${look.replace('fresh ', '')})`
+}
+
+/** The sign of a state. @param {string} look */
+const legendSign = look => {
+  const box = drawn('rect', { x: 1, y: 1, width: 10, height: 10, rx: 1 })
+  dress(box, look)
+  return sign('sign', box)
+}
+
+/**
+ * @param {HTMLElement} host takes the focus
+ * @param {{ describe: (cell: Cell) => string, ageOf: (cell: Cell) => number, onOpen: (id: string) => void }} parts
+ * @param {HTMLElement} line where the chosen cell is described
+ */
+export const createMap = (host, { describe, ageOf, onOpen }, line) => {
+  const land = drawn('g', { class: 'land' })
+  const boxes = drawn('g', { class: 'cells' })
+  const dots = drawn('g', { class: 'dots' })
+  const cursor = drawn('rect', { class: 'cursor', rx: 1.5, visibility: 'hidden' })
+  const svg = drawn('svg', { 'aria-hidden': 'true' }, patterns(), land, boxes, dots, cursor)
+  host.append(svg)
+
+  /** @type {Map<string, Mark>} */
+  const marks = new Map()
+  /** @type {Mark | undefined} */
+  let chosen
+  let cellDegrees = 0.1
+  let west = 0
+  let north = 0
+  let narrowing = 1
+  let zoom = 0
+
+  /** @param {number} longitude */
+  const xOf = longitude => (longitude - west) * unitsPerDegree * narrowing
+  /** @param {number} latitude */
+  const yOf = latitude => (north - latitude) * unitsPerDegree
+
+  /** @param {readonly Cell[]} cells */
+  const layOut = cells => {
+    marks.clear()
+    const latitudes = cells.map(({ latitude }) => latitude)
+    const longitudes = cells.map(({ longitude }) => longitude)
+    const half = cellDegrees / 2
+    west = Math.min(...longitudes) - half
+    north = Math.max(...latitudes) + half
+    const south = Math.min(...latitudes) - half
+    narrowing = Math.cos((((north + south) / 2) * Math.PI) / 180)
+    const width = xOf(Math.max(...longitudes) + half)
+    const height = yOf(south)
+    svg.setAttribute('viewBox', `${-margin} ${-margin} ${width + 2 * margin} ${height + 2 * margin}`)
+    svg.style.aspectRatio = `${width + 2 * margin} / ${height + 2 * margin}`
+    const scale = unitsPerDegree / perDegree
+    land.setAttribute('transform', `translate(${xOf(0)} ${yOf(0)}) scale(${scale * narrowing} ${scale})`)
+    // Each area of land in its own element, below the cells.
+    land.replaceChildren(...outline.map(d => drawn('path', { d, 'vector-effect': 'non-scaling-stroke' })))
+    const w = cellDegrees * unitsPerDegree * narrowing
+    const h = cellDegrees * unitsPerDegree
+    const gap = h * 0.05
+    cursor.setAttribute('width', `${w + 2 * gap}`)
+    cursor.setAttribute('height', `${h + 2 * gap}`)
+    const made = cells.map(cell => {
+      const x = xOf(cell.longitude)
+      const y = yOf(cell.latitude)
+      const box = drawn('rect', {
+        x: (x - w / 2 + gap).toFixed(2),
+        y: (y - h / 2 + gap).toFixed(2),
+        width: (w - 2 * gap).toFixed(2),
+        height: (h - 2 * gap).toFixed(2),
+        rx: 1,
+        'data-cell': cell.id,
+      })
+      marks.set(cell.id, { cell, x, y, box, dot: undefined, look: '' })
+      return box
+    })
+    boxes.replaceChildren(...made)
+    dots.replaceChildren()
+  }
+
+  /** @param {Mark} mark */
+  const paint = mark => {
+    const { cell, box } = mark
+    const look = lookOf(cell, ageOf(cell))
+    if (look !== mark.look) {
+      mark.look = look
+      dress(box, look)
+    }
+    if (cell.demand < 0.05) {
+      mark.dot?.remove()
+      mark.dot = undefined
+      return
+    }
+    if (!mark.dot) {
+      mark.dot = drawn('circle', { cx: mark.x.toFixed(2), cy: mark.y.toFixed(2) })
+      dots.append(mark.dot)
+    }
+    const radius = (dotRadius(cell.demand) * cellDegrees * 10).toFixed(1)
+    if (mark.dot.getAttribute('r') !== radius) mark.dot.setAttribute('r', radius)
+    if (mark.dot.getAttribute('class') !== cell.state) mark.dot.setAttribute('class', cell.state)
+  }
+
+  /** @param {Mark | undefined} mark */
+  const choose = mark => {
+    chosen = mark
+    cursor.setAttribute('visibility', mark ? 'visible' : 'hidden')
+    if (!mark) {
+      setText(line, '')
+      return
+    }
+    cursor.setAttribute('x', `${mark.x - Number(cursor.getAttribute('width')) / 2}`)
+    cursor.setAttribute('y', `${mark.y - Number(cursor.getAttribute('height')) / 2}`)
+    host.dataset.chosen = mark.cell.id
+    setText(line, describe(mark.cell))
+  }
+
+  /** The mark that costs least; what costs infinitely much is none. @param {(mark: Mark) => number} costOf */
+  const leastBy = costOf => {
+    /** @type {Mark | undefined} */
+    let best
+    let least = Number.POSITIVE_INFINITY
+    for (const mark of marks.values()) {
+      const cost = costOf(mark)
+      if (cost >= least) continue
+      least = cost
+      best = mark
+    }
+    return best
+  }
+
+  /**
+   * The cell that an arrow leads to: the next one of the row, or of the next row the one nearest to straight ahead. So every
+   * cell can be reached, over gaps too.
+   * @param {number} dx
+   * @param {number} dy
+   */
+  const neighbour = (dx, dy) => {
+    const from = chosen
+    if (!from) return undefined
+    return leastBy(mark => {
+      const along = (mark.x - from.x) * dx + (mark.y - from.y) * dy
+      const across = Math.abs((mark.x - from.x) * dy + (mark.y - from.y) * dx)
+      return along < 1 || (dx !== 0 && across > 1) ? Number.POSITIVE_INFINITY : along * 1_000 + across
+    })
+  }
+
+  /** The cell that is most in demand, where a walk begins. */
+  const first = () => leastBy(({ cell }) => -cell.demand)
+
+  /** @param {MouseEvent} event */
+  const under = event => {
+    const matrix = /** @type {SVGSVGElement} */ (svg).getScreenCTM()
+    if (!matrix) return undefined
+    const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse())
+    const nearest = leastBy(mark => Math.hypot(mark.x - x, mark.y - y))
+    const isNear = nearest && Math.hypot(nearest.x - x, nearest.y - y) < cellDegrees * unitsPerDegree
+    return isNear ? nearest : undefined
+  }
+
+  /** @type {Record<string, [dx: number, dy: number]>} */
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }
+  host.addEventListener('keydown', event => {
+    const arrow = arrows[event.key]
+    if (arrow && !event.altKey && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault()
+      choose(chosen ? (neighbour(...arrow) ?? chosen) : first())
+      if (zoom > 0) cursor.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    } else if ((event.key === 'Enter' || event.key === ' ') && chosen) {
+      event.preventDefault()
+      onOpen(chosen.cell.id)
+    }
+  })
+  host.addEventListener('focus', () => {
+    if (!chosen && host.matches(':focus-visible')) choose(first())
+  })
+  host.addEventListener('pointermove', event => {
+    const mark = under(event)
+    if (mark && mark !== chosen) choose(mark)
+  })
+  host.addEventListener('click', event => {
+    const mark = under(event)
+    if (!mark) return
+    choose(mark)
+    onOpen(mark.cell.id)
+  })
+
+  return {
+    /** @param {import('./contract.ts').Cells} cells every cell */
+    setAll: cells => {
+      const isSame =
+        cells.cellDegrees === cellDegrees &&
+        cells.cells.length === marks.size &&
+        cells.cells.every(({ id }) => marks.has(id))
+      cellDegrees = cells.cellDegrees
+      if (!isSame && cells.cells.length > 0) layOut(cells.cells)
+      for (const cell of cells.cells) {
+        const mark = marks.get(cell.id)
+        if (mark) mark.cell = cell
+      }
+    },
+    /** Paints every cell again: ages change although nothing happens. */
+    paint: () => {
+      for (const mark of marks.values()) paint(mark)
+      if (chosen) setText(line, describe(chosen.cell))
+    },
+    /** @param {string} id */
+    choose: id => choose(marks.get(id)),
+    /** @param {1 | -1} step @returns {{ isFirst: boolean, isLast: boolean }} */
+    zoom: step => {
+      zoom = Math.min(zooms.length - 1, Math.max(0, zoom + step))
+      host.style.width = `${(zooms[zoom] ?? 1) * 100}%`
+      if (chosen) cursor.scrollIntoView({ block: 'center', inline: 'center' })
+      return { isFirst: zoom === 0, isLast: zoom === zooms.length - 1 }
+    },
+  }
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {import('./texts.js').Texts} text
+ * @param {import('../../src/common/page/figures.js').Figures} figures
+ * @param {Record<import('./contract.ts').CellState, number>} counts
+ */
+export const showLegend = (host, text, figures, counts) => {
+  /** @type {import('./contract.ts').CellState[]} */
+  const states = ['fresh', 'stale', 'failed', 'absent']
+  const dot = sign('sign dots', drawn('circle', { cx: 6, cy: 6, r: 3 }))
+  const ages = [...ageSteps, undefined].map((limit, i) =>
+    element(
+      'span',
+      {},
+      legendSign(`fresh age-${i}`),
+      limit === undefined ? text('ageOver') : text('ageUnder', figures.duration(limit)),
+    ),
+  )
+  host.replaceChildren(
+    element(
+      'ul',
+      {},
+      ...states.map(state =>
+        element(
+          'li',
+          { 'data-state': state },
+          legendSign(state === 'fresh' ? 'fresh age-0' : state),
+          element('span', {}, text(state)),
+          element('b', {}, figures.count(counts[state])),
+        ),
+      ),
+      element('li', {}, dot, text('demandDot')),
+      element('li', { class: 'ages' }, `${text('freshAge')}: `, ...ages),
+    ),
+  )
+}

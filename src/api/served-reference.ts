@@ -1,0 +1,143 @@
+// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document. Each is read or
+// rendered at its first request and kept, with its encodings.
+
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { deflateRaw } from 'node:zlib'
+import Negotiator from 'negotiator'
+import { type ReferenceDocument, referencePage } from '../../tools/reference/page.ts'
+import { sampleOrigin } from '../../tools/reference/samples.ts'
+import type { Language } from '../common/page/words.ts'
+import { encodeWhole, gzipOptions, longestPreference } from './content-coding.ts'
+import type { Representation } from './endpoint.ts'
+import { gzipEnd, joinedGzip, storedStart } from './joined-gzip.ts'
+import { tagOf } from './representation.ts'
+import { unpooledCopy } from './unpooled.ts'
+
+// Nothing from elsewhere, nothing inline, nothing sent anywhere but back here.
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+export const always = 'cache-control: no-cache\r\nx-content-type-options: nosniff\r\n'
+export const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: no-referrer\r\n`
+
+/** A body that is kept, with its encodings. */
+export const represent = (
+  text: Buffer,
+  type: string,
+  headers: string,
+  vary = 'accept-encoding',
+): Representation => {
+  const bytes = unpooledCopy(text)
+  return { tag: tagOf(bytes), type, headers, vary, chunks: [bytes], encode: encodeWhole(bytes) }
+}
+
+/** What is sent to a client that asked at this address. */
+type Made = (address: string) => Representation
+/** @param publicUrl `server.publicUrl` */
+type Make = (publicUrl: string | null) => Promise<Made>
+
+const textOf = (path: string): Promise<string> => readFile(new URL(path, import.meta.url), 'utf8')
+const files =
+  (type: string, ...paths: readonly string[]): Make =>
+  async () => {
+    const representation = represent(
+      Buffer.from((await Promise.all(paths.map(textOf))).join('')),
+      type,
+      always,
+    )
+    return () => representation
+  }
+const documentPath = '../../docs/openapi.json'
+const page =
+  (language: Language): Make =>
+  async publicUrl => {
+    const text = (await textOf(documentPath)).replaceAll(sampleOrigin, publicUrl ?? sampleOrigin)
+    const bytes = Buffer.from(referencePage(JSON.parse(text) as ReferenceDocument, language))
+    const headers = `${ofPage}content-language: ${language}\r\n`
+    const vary = 'accept-encoding, accept-language'
+    const representation = represent(bytes, 'text/html; charset=utf-8', headers, vary)
+    return () => representation
+  }
+
+/**
+ * The document, whose server has the address that the client asked at. All behind that is the same for everybody and compressed
+ * once: a client may claim any host, so nothing is kept of it.
+ */
+const document: Make = async publicUrl => {
+  const [begins = '', ...others] = (await textOf(documentPath)).split(sampleOrigin)
+  const rest = unpooledCopy(Buffer.from(others.join(publicUrl ?? sampleOrigin)))
+  const end = gzipEnd(rest, unpooledCopy(await deflate(rest, gzipOptions)))
+  const tag = tagOf(rest)
+  return address => {
+    const start = Buffer.from(begins + (publicUrl ?? address))
+    return {
+      tag: tagOf(start) + tag,
+      headers: always,
+      vary: 'accept-encoding',
+      chunks: [start, rest],
+      encode: ({ gzip }) =>
+        gzip ? { coding: 'gzip', chunks: joinedGzip(storedStart(start), end) } : undefined,
+    }
+  }
+}
+const deflate = promisify(deflateRaw)
+
+const makers: Readonly<Record<string, Make>> = {
+  en: page('en'),
+  bn: page('bn'),
+  '/api/v1/openapi.json': document,
+  '/docs/reference.css': files(
+    'text/css; charset=utf-8',
+    '../common/page/theme.css',
+    '../../dashboard/reference/reference.css',
+  ),
+  '/docs/reference.js': files('text/javascript; charset=utf-8', '../../dashboard/reference/reference.js'),
+  '/docs/icon.svg': files('image/svg+xml', '../common/page/icon.svg'),
+}
+
+type ReferenceRequest = {
+  /** One of `referencePaths`. */
+  readonly path: string
+  /** Of which `lang` is read. */
+  readonly query: string
+  /** The header, for a page whose query names no language. */
+  readonly acceptLanguage: string | undefined
+  /** The scheme and host of the request; undefined where it names none. */
+  readonly address: string | undefined
+}
+
+/** The reference of one gateway. @param publicUrl where consumers reach it, if it is configured */
+export const createReference = (
+  publicUrl: string | null,
+): ((request: ReferenceRequest) => Promise<Representation>) => {
+  const kept = new Map<string, Promise<Made>>()
+  return async ({ path, query, acceptLanguage, address = sampleOrigin }) => {
+    const name = path === '/docs' ? languageOf(query, acceptLanguage) : path
+    let made = kept.get(name)
+    if (!made) {
+      made = makers[name]?.(publicUrl) ?? Promise.reject(new Error(`the reference has no ${name}`))
+      kept.set(name, made)
+      // A file that can't be read may be there the next time.
+      made.catch(() => kept.delete(name))
+    }
+    return (await made)(address)
+  }
+}
+
+/** By `lang` of the query, else by the header. */
+export const languageOf = (query: string, acceptLanguage: string | undefined): Language => {
+  const asked = new URLSearchParams(query).get('lang')
+  if (asked === 'en' || asked === 'bn') return asked
+  if (acceptLanguage === undefined || acceptLanguage.length > longestPreference) return 'en'
+  const headers = { 'accept-language': acceptLanguage }
+  return new Negotiator({ headers }).language(['en', 'bn']) === 'bn' ? 'bn' : 'en'
+}

@@ -1,0 +1,90 @@
+// Requests out of lines of text, which come as chunks of bytes. A line that does not end is skipped up to where it does, so that
+// memory is bounded whatever comes.
+
+import type { Found, Reading } from '../../tools/load/traffic/format.ts'
+import type { TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
+import { InputError } from './errors.ts'
+
+/** Undefined for a line that is right and holds no request, null for one that is left out and counted. @throws InputError */
+export type ReadLine<Item = TrafficRequest> = (line: string) => Item | undefined | null
+
+type LinesRead = Pick<Reading, 'failure' | 'onFault'> & { readonly found: Pick<Found, 'skippedLines'> }
+
+const newLine = 0x0a
+/** Of a line, in bytes. */
+const longestLine = 256 * 1024
+
+/** The requests, or other items, of lines that end with `\n` or `\r\n`, many at a time; those of a chunk together. */
+export async function* readLines<Item>(
+  chunks: AsyncIterable<Buffer>,
+  reading: LinesRead,
+  readLine: ReadLine<Item>,
+): AsyncGenerator<Item[], void, undefined> {
+  let rest: Buffer[] = []
+  let restLength = 0
+  let isSkipping = false
+  let line = 1
+
+  const requestsIn = (bytes: readonly Buffer[]): Item[] => {
+    const text = Buffer.concat(bytes).toString()
+    const requests: Item[] = []
+    // A mark of UTF-8 that editors put before the text.
+    for (const each of (line === 1 ? text.replace(/^\ufeff/, '') : text).split('\n')) {
+      try {
+        const given = unwrapped(each.endsWith('\r') ? each.slice(0, -1) : each)
+        const request = given === '' ? undefined : readLine(given)
+        if (request) requests.push(request)
+        else if (request === undefined && given !== '') reading.found.skippedLines += 1
+      } catch (thrown) {
+        reading.onFault(line, thrown)
+      }
+      line += 1
+    }
+    return requests
+  }
+
+  for await (const chunk of chunks) {
+    let begin = 0
+    if (isSkipping) {
+      begin = chunk.indexOf(newLine) + 1
+      if (begin === 0) continue
+      isSkipping = false
+      line += 1
+    }
+    const end = chunk.lastIndexOf(newLine) + 1
+    if (end > begin) {
+      const ended = [...rest, chunk.subarray(begin, end - 1)]
+      rest = []
+      restLength = 0
+      yield requestsIn(ended)
+      begin = end
+    }
+    if (begin < chunk.length) {
+      rest.push(chunk.subarray(begin))
+      restLength += chunk.length - begin
+    }
+    if (restLength > longestLine) {
+      reading.onFault(line, new InputError(`the line is longer than ${longestLine} bytes`))
+      rest = []
+      restLength = 0
+      isSkipping = true
+    }
+  }
+  // The rest after the last line break is a part of a line.
+  if (reading.failure !== undefined) reading.onFault(line, cutOff(reading.failure))
+  else if (restLength > 0) yield requestsIn(rest)
+}
+
+export const cutOff = (failure: string): InputError =>
+  new InputError(`${failure}; the rest of the file could not be read`)
+
+/** The line of a program in the JSON that Docker keeps of it (`{"log":"…\\n","stream":"stdout",…}`); other lines as they are. */
+export const unwrapped = (line: string): string => {
+  if (!line.startsWith('{"log":"')) return line
+  try {
+    const { log, stream } = JSON.parse(line)
+    return typeof log === 'string' && typeof stream === 'string' ? log.trimEnd() : line
+  } catch {
+    return line
+  }
+}

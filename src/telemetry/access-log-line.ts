@@ -1,0 +1,55 @@
+// A line of the gateway's own access log (telemetry/access-log.ts) as a request of traffic. Other lines of the log hold none. Client
+// addresses and what else a line says of the consumer are left behind.
+
+import type { Found } from '../../tools/load/traffic/format.ts'
+import {
+  durationOf,
+  instantOf,
+  known,
+  methodOf,
+  ownText,
+  pathOf,
+  recordedOutcome,
+} from '../../tools/load/traffic/request-line.ts'
+import { heldAs, type TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
+import { InputError } from '../common/errors.ts'
+import { quoted } from '../common/outside-text.ts'
+import { testTier } from '../keys/test-keys.ts'
+
+/** Undefined for a line that is not of an answered request, or of a test key: those never meet the cache. @throws InputError */
+export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): TrafficRequest | undefined => {
+  const fields = fieldsOf(line)
+  if (fields.msg !== 'answered' || fields.tier === testTier) return undefined
+  const { arrivedAt, time, status, encoding, notModified, cell, cache, keyId, share } = fields
+  if (typeof share === 'number') found.share = Math.min(share, found.share ?? share)
+  const ms = durationOf(fields.ms)
+  const { cell: ofCache, ...outcome } = recordedOutcome(typeof cache === 'string' ? cache : undefined)
+  return known({
+    at:
+      arrivedAt === undefined
+        ? // As versions before that field wrote it.
+          Math.round(instantOf(time, 'time') - (ms ?? 0))
+        : instantOf(arrivedAt, 'arrivedAt'),
+    method: methodOf(fields.method),
+    path: pathOf(fields.url),
+    // A replay sends no key that was refused, as none is sent for one that nobody knows.
+    key: typeof keyId === 'string' && status !== 401 ? ownText(keyId.slice(0, 200)) : undefined,
+    // Of what the consumer took, the log has what the gateway chose.
+    accepts: encoding === 'br' || encoding === 'gzip' ? encoding : undefined,
+    conditional: typeof notModified === 'boolean' || undefined,
+    status: heldAs('status', status),
+    ...outcome,
+    cell: typeof cell === 'string' ? ownText(cell.slice(0, 60)) : ofCache,
+    bytes: heldAs('bytes', fields.bytes),
+    ms,
+  })
+}
+
+/** The fields of a line; a runtime may write something before it: a time, the name of a container. @throws InputError */
+export const fieldsOf = (line: string): Readonly<Record<string, unknown>> => {
+  const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
+  try {
+    if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))
+  } catch {}
+  throw new InputError(`${quoted(line)} is no JSON`)
+}

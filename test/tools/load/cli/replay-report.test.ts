@@ -1,0 +1,110 @@
+// `replay report`: texts, JSON and pages, exit codes, and one sentence for every file that is something else.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { checkMistakes, type Mistake, runCommands } from '../../../support/printed.ts'
+import { drawnRehearsal, drawnReplay } from '../../../support/replay-results.ts'
+
+const traffic = { ...drawnRehearsal({ requests: 10 }).traffic, sha256: 'f'.repeat(64) }
+const withStepHistogram = (histogram: string) => {
+  const run = drawnRehearsal({ requests: 100 })
+  return { ...run, steps: run.steps.map(step => ({ ...step, histogram })) }
+}
+const folder = t.testdir({
+  'a.json': JSON.stringify(drawnReplay({ seed: 1, slow: 10 }, { settings: [] })),
+  'b.json': JSON.stringify(drawnReplay({ seed: 2, slow: 14 })),
+  'two-a.json': JSON.stringify([1, 3].map(seed => drawnReplay({ seed, slow: 10 }, { settings: [] }))),
+  'two-b.json': JSON.stringify([2, 4].map(seed => drawnReplay({ seed, slow: 14 }))),
+  'other.json': JSON.stringify(drawnReplay({ seed: 2 }, { traffic })),
+  'both.json': JSON.stringify([drawnRehearsal({ requests: 100 }), drawnRehearsal({ requests: 100 })]),
+  'none.json': '[]',
+  'text.json': 'p99 was good\u001b[31m',
+  'old.json': '{"format":"abohawa-replay/0"}',
+  'histogram.json': JSON.stringify(drawnRehearsal({ requests: 100 }, { histogram: 'AAAA' })),
+  'step.json': JSON.stringify(withStepHistogram('AAAA')),
+  'swollen.json': JSON.stringify(withStepHistogram(drawnRehearsal({ requests: 5_000 }).histogram)),
+})
+const at = (name: string): string => join(folder, name)
+const report = (...rest: string[]): string[] => ['replay', 'report', ...rest]
+const [a, b] = [at('a.json'), at('b.json')]
+
+const done = await runCommands([
+  report(a, b),
+  report(a, b, '--json', '--out', at('page.html')),
+  report(a, b, '--fail-if', 'p50>+5%', '--fail-if', 'hits<-50%'),
+  report(a, b, '--fail-if', 'p50>+80%'),
+  report(a, at('other.json')),
+  report(at('two-a.json'), at('two-b.json')),
+  report(a, b, '--fail-if', 'p99.9>+30%', '--fail-if', 'max>+1%', '--out', at('undecided.html')),
+  report(a, '--out', at('report.html')),
+  report(at('both.json'), '--json', '--out', at('several.html')),
+])
+const outcome = (i: number) => done[i] ?? { code: -1, stdout: '', stderr: '' }
+
+t.test('a comparison as text, as JSON and as a page', async t => {
+  const { code, stdout } = outcome(0)
+  t.equal(code, 0)
+  t.match(stdout, /^A: .*a\.json\nB: .*b\.json\n\nfigure +A +B +change of B +verdict\n/)
+  t.match(stdout, /^p90 .* \+\d\d\.\d% \(\+.*% to \+.*%\) +worse$/m)
+  t.match(stdout, /^hits .* noise$/m)
+  const { stdout: json } = outcome(1)
+  const value = JSON.parse(json)
+  t.match(value, { a, b, runs: { a: 1, b: 1 }, warnings: [], limits: [], out: at('page.html') })
+  t.match(value.differences[0], { metric: 'p50', unit: 'ms', verdict: 'worse', a: { value: Number } })
+  t.match(readFileSync(at('page.html'), 'utf8'), '<title>Comparison</title>')
+})
+
+t.test('limits of change end with 99', async t => {
+  t.equal(outcome(2).code, 99)
+  t.match(outcome(2).stdout, /^p50>\+5% .* failed$/m)
+  t.match(outcome(2).stdout, /^hits<-50% .* passed$/m)
+  t.equal(outcome(3).code, 0)
+})
+
+t.test('a limit that the runs do not decide ends with 1, and says so', async t => {
+  const { code, stdout } = outcome(6)
+  t.equal(code, 1)
+  t.match(stdout, /^max>\+1% .* not decided$/m)
+  t.match(stdout, /^Limits of change that these runs can’t decide: [12] of 2\. Longer runs/m)
+  t.match(readFileSync(at('undecided.html'), 'utf8'), 'that these runs can’t decide')
+})
+
+t.test('other traffic is compared with a warning on top; several runs a side by their medians', async t => {
+  const differs = /Compare with care:\n {2}The traffic differs: A has hash 5d4.*, B has fff/
+  t.match(outcome(4), { code: 0, stdout: differs })
+  t.match(outcome(5), { code: 0, stdout: /^A: .*two-a\.json, 2 runs\nB: .*two-b\.json, 2 runs\n/ })
+  t.match(outcome(5).stdout, /^age of the weather, median .* noise$/m)
+})
+
+t.test('one file is a report of its runs, as text and as a page', async t => {
+  const report = /^Replayed: .*\n\n {2}requests +[\d,]+ due[\s\S]*\nendpoint +outcome/
+  t.match(outcome(7), { code: 0, stdout: report })
+  t.match(readFileSync(at('report.html'), 'utf8'), '<title>Replay</title>')
+  t.strictSame(JSON.parse(outcome(8).stdout), { file: at('both.json'), results: 2, out: at('several.html') })
+  t.match(readFileSync(at('several.html'), 'utf8'), '<title>Settings beside each other</title>')
+})
+
+t.test('whatever else is given is one sentence', async t => {
+  const no = 'is no result of a replay or a rehearsal'
+  const notJson = /text\.json is no JSON; allowed: a result that a replay or a rehearsal wrote/
+  const mistakes: Mistake[] = [
+    [report(), 2, /missing required argument 'file'/],
+    [report(a, b, a), 2, /3 files are given; allowed: one or two|too many arguments/],
+    [report(a, '--fail-if', 'p99>1%'), 2, /--fail-if is about a change; allowed: with two files/],
+    [report(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],
+    [report(a, b, '--out', at('x.txt')), 2, /--out is ".*x\.txt"; allowed: /],
+    [report(a, b, '--out', at('absent/x.html')), 1, /can't be written: ".*absent" is a folder that is mis/],
+    [report(a, at('absent.json')), 1, /absent\.json can't be read: there is no such file/],
+    [report('-'), 1, /standard input can't be read here; name the file of a result/],
+    [report(a, folder), 1, /can't be read: it is a directory/],
+    [report(a, at('text.json')), 1, notJson],
+    [report(a, at('old.json')), 1, new RegExp(`old\\.json ${no}: format: `)],
+    [report(a, at('histogram.json')), 1, new RegExp(`histogram\\.json ${no}: histogram: `)],
+    [report(a, at('step.json')), 1, new RegExp(`step\\.json ${no}: steps\\.0\\.histogram: `)],
+    [report(a, at('swollen.json')), 1, /steps\.0\.histogram: it has not \d+ values/],
+    [report(a, at('none.json')), 1, /none\.json holds no result/],
+  ]
+  await checkMistakes(t, mistakes)
+  t.notOk(existsSync(at('absent')))
+})

@@ -1,0 +1,227 @@
+// `abohawa whatif` as a command: its table, its JSON, its page, and one sentence for whatever is wrong.
+
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { whatIfText } from '../../../../tools/load/cli/whatif-text.ts'
+import { lineOf } from '../../../../tools/load/traffic/traffic-request.ts'
+import type { WhatIfResult } from '../../../../tools/load/what-if/what-if.ts'
+import { checkMistakes, runCommands } from '../../../support/printed.ts'
+import { runCommand } from '../../../support/process.ts'
+
+const begin = Date.parse('2026-11-16T06:00:00Z')
+const minuteMs = 60_000
+
+const writeTraffic = (t: Test, requests: number, everyMs: number): string => {
+  const file = join(t.testdir(), 'traffic.ndjson')
+  const lines = Array.from({ length: requests }, (_, i) =>
+    lineOf({
+      at: begin + i * everyMs,
+      method: 'GET',
+      path: `/api/v1/weather/district/${['3026', '2015', '1004'][i % 3]}`,
+      key: `key-${i % 5}`,
+      accepts: 'gzip',
+    }),
+  )
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  return file
+}
+
+const byAge = { ABOHAWA_CACHE__FRESHNESS: 'age' }
+
+const jsonOf = (stdout: string): WhatIfResult =>
+  JSON.parse(stdout, (name, value) => {
+    // JSON has null for what is no number; the age is -1 where no weather was served.
+    const mayBeNull = ['weightPerMonth', 'wholeDays', 'carries', 'beyond', 'budget', 'minute', 'hour', 'day']
+    const isRight =
+      value === null
+        ? mayBeNull.includes(name)
+        : typeof value !== 'number' || value >= (name === 'max' ? -1 : 0)
+    if (!isRight) throw new Error(`${name} is ${value}`)
+    return value
+  })
+
+/** What the command prints without --json, as the test of the table shows: the traffic need not be run again for it. */
+const textOf = (stdout = ''): string => whatIfText(jsonOf(stdout))
+
+t.test('every combination has its figures, the same each time and with any number of threads', async t => {
+  // Longer than 15 minutes, so that what is fresh for so long is loaded again.
+  const file = writeTraffic(t, 60, 20_000)
+  const grid = ['--set', 'cache.freshFor=5m,15m', '--set', 'cache.cellDegrees=0.1,1']
+  const given = ['whatif', file, ...grid, '--json', '--case', 'cache.memory=1MiB', '--instances', '2']
+  const ended = await runCommand([...given, '--threads', '2'], byAge)
+  t.equal(ended.code, 0, ended.stderr)
+  const result = jsonOf(ended.stdout)
+  const names = ['5m', '15m'].flatMap(fresh =>
+    ['0.1', '1'].map(degrees => `cache.freshFor=${fresh} cache.cellDegrees=${degrees}`),
+  )
+  const tried = result.cases.map(({ name }) => name)
+  t.strictSame(tried, [...names, 'cache.memory=1MiB'])
+  t.match(result, {
+    traffic: { requests: 60, faultyLines: 0, spanSeconds: 59 * 20, from: '2026-11-16T06:00:00.000Z' },
+    instances: 2,
+    budget: { minute: 600, hour: 5_000, day: 10_000 },
+    unfinished: [],
+  })
+  for (const { requests, weather, hits, stale, misses, failed, steps, provider, memory } of result.cases) {
+    t.equal(requests, 60)
+    t.equal(weather, 60)
+    // Programs read these names.
+    t.strictSame(Object.keys(memory), ['mostBytes', 'mostEntries', 'sharedEntries', 'sharedBytes'])
+    t.equal(hits.memory + hits.shared + stale + misses + failed, 60)
+    const inSteps = steps.reduce((sum, step) => sum + step.hits + step.stale + step.misses, 0)
+    const inDays = provider.days.reduce((sum, { weight }) => sum + weight, 0)
+    t.strictSame([inSteps, inDays], [60, provider.weight])
+  }
+  const [short, , long] = result.cases
+  t.ok((short?.provider.weight ?? 0) > (long?.provider.weight ?? 0), 'longer freshness costs less')
+  t.ok(result.cases.some(({ paretoOptimal }) => paretoOptimal))
+  const again = await runCommand([...given, '--threads', '1'], byAge)
+  t.equal(again.stdout, ended.stdout)
+})
+
+const point = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
+const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
+// Each of 40 places every 16 minutes, and new weather every 10: the 3,600 loads of 24 h weigh 10,800, more than the free plan
+// has, and those of an hour do not.
+const busy = `cache.freshness=age cache.freshFor=10m ${noBudget}`
+const exact = { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
+
+t.test('an hour of traffic names no plan, and a day does', async t => {
+  const linesOf = (from: number, hours: number) =>
+    Array.from({ length: hours * 150 }, (_, i) =>
+      lineOf({ at: begin + from + i * 24_000, method: 'GET', path: point(i % 40), key: 'a' }),
+    ).join('\n')
+  const folder = t.testdir({
+    'hour.ndjson': linesOf(0, 1),
+    'day.ndjson': linesOf(0, 24),
+    // Two hours of which the second is a day later: nothing says what was between them.
+    'later.ndjson': linesOf(23 * 60 * minuteMs, 1),
+  })
+  const whatIf = (names: string[], ...more: string[]) => [
+    'whatif',
+    ...names.map(name => join(folder, `${name}.ndjson`)),
+    '--case',
+    busy,
+    '--json',
+    ...more,
+  ]
+  const page = join(folder, 'page.html')
+  const lines = [whatIf(['hour'], '--out', page), whatIf(['day']), whatIf(['hour', 'later'])]
+  const [shortly, long, parted] = await runCommands(lines, exact)
+  const caseOf = (stdout = '') => jsonOf(stdout).cases[0]
+  const carriers = (stdout = '') => caseOf(stdout)?.plans.map(({ carries }) => carries)
+  t.strictSame(carriers(shortly?.stdout), [null, null, null, null])
+  t.equal(caseOf(shortly?.stdout)?.weightPerMonth, null)
+  t.strictSame(carriers(long?.stdout), [false, true, true, true])
+  t.ok((caseOf(long?.stdout)?.weightPerMonth ?? 0) > 300_000)
+  t.strictSame(carriers(parted?.stdout), [null, true, true, true])
+  const text = textOf(shortly?.stdout)
+  t.match(text, / unknown +- /)
+  t.match(text, /: a plan is chosen by whole days without long gaps, because /)
+  const html = readFileSync(page, 'utf8')
+  t.match(html, 'The traffic is too short to say which plan is enough')
+  t.match(html, 'can’t be said')
+})
+
+t.test('a plan that is too small is named by its limit, however short the traffic', async t => {
+  const file = join(t.testdir(), 'flood.ndjson')
+  const lines = Array.from({ length: 400 }, (_, i) =>
+    lineOf({ at: begin + i * 10, method: 'GET', path: point(i), key: 'a' }),
+  )
+  writeFileSync(file, lines.join('\n'))
+  const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
+  const [free, standard] = jsonOf(stdout).cases[0]?.plans ?? []
+  t.match(free, { plan: 'free', carries: false, beyond: { span: 'minute', limit: 600 } })
+  t.match(standard, { plan: 'standard', carries: null, beyond: null })
+  t.match(textOf(stdout), / standard or more +- /)
+})
+
+/** A line of nginx or Apache, which has no keys; its seconds are those after six o'clock. */
+const combinedLine = (seconds: number, target: string, status: number, method = 'GET'): string =>
+  `203.0.113.7 - - [16/Nov/2026:06:${new Date(seconds * 1_000).toISOString().slice(14, 19)} +0000] "${method} ${target} HTTP/1.1" ${status} 1834 "-" "curl/8"`
+
+t.test('a log without keys counts what was answered, and says what is left out', async t => {
+  const weather = '/api/v1/weather/district/3026'
+  const log = join(t.testdir(), 'access.log')
+  const lines = [
+    ...[200, 304, 500, 401, 429, 301].map((status, i) => combinedLine(i, weather, status)),
+    combinedLine(6, weather, 405, 'POST'),
+    combinedLine(7, '/api/v1/locations?type=district', 200),
+    combinedLine(8, '/api/v1/weather/district/999999', 404),
+  ]
+  writeFileSync(log, lines.join('\n'))
+  const page = join(t.testdirName, 'page.html')
+  const { stdout } = await runCommand(['whatif', log, '--json', '--out', page])
+  const text = textOf(stdout)
+  t.match(text, /^ {2}left out +1 with a method other than GET and HEAD, 3 recorded as refused or red/m)
+  t.match(text, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, places/m)
+  const { cases, traffic } = jsonOf(stdout)
+  t.match(cases, [{ requests: 9, weather: 3, none: 6, misses: 1, hits: { memory: 2 } }])
+  t.strictSame(traffic.leftOut, { method: 1, refused: 3, keyless: 0 })
+  t.match(readFileSync(page, 'utf8'), 'recorded as refused or redirected')
+})
+
+t.test('traffic without any request for weather is no traffic to judge by', async t => {
+  const folder = t.testdir({
+    'keyless.ndjson': lineOf({ at: begin, method: 'GET', path: '/api/v1/weather/district/3026' }),
+    'lists.log': combinedLine(0, '/api/v1/locations?type=district', 200),
+  })
+  const none = 'none of the 1 requests is for weather that a cache could hold'
+  await checkMistakes(t, [
+    [
+      `whatif ${join(folder, 'keyless.ndjson')}`,
+      1,
+      new RegExp(`${none}: 1 with neither a key nor a recorded`),
+    ],
+    [`whatif ${join(folder, 'lists.log')}`, 1, new RegExp(none)],
+  ])
+})
+
+t.test('--warm passes the traffic once before it is counted', async t => {
+  const file = writeTraffic(t, 30, minuteMs)
+  // Fresh for longer than the day between the two.
+  const args = ['whatif', file, '--json', '--case', 'cache.freshFor=30h cache.staleFor=1h', '--warm']
+  const [only] = jsonOf((await runCommand(args, byAge)).stdout).cases
+  t.match(only, { requests: 30, misses: 0, hits: { memory: 30, shared: 0 }, provider: { weight: 0 } })
+})
+
+t.test('the table, the remarks and the page', async t => {
+  const file = writeTraffic(t, 40, minuteMs)
+  appendFileSync(file, 'no JSON\n')
+  const page = join(t.testdirName, 'page.html')
+  const line = `whatif ${file} --set cache.freshFor=10m,30m --threads 1 --warm-up 10m --out ${page}`
+  const { code, stdout, stderr } = await runCommand(line.split(' '))
+  t.equal(code, 0, stderr)
+  for (const said of [
+    /^ {2}traffic +40 requests in 39m$/m,
+    /^ {2}start +cold, counted after 10m$/m,
+    /^setting +hits +stale +misses +weight/m,
+    /^cache\.freshFor=30m +\* +\d/m,
+    'No other setting beats it in hits, weight, age (p95) and memory together.',
+  ])
+    t.match(stdout, said)
+  t.match(stderr, /traffic\.ndjson:41: /)
+  t.match(stderr, `The page is in ${page}.`)
+  const html = readFileSync(page, 'utf8')
+  t.match(html, '<h2 id="settings">Settings</h2>')
+  t.match(html, 'Smallest plan')
+  t.notMatch(html, /<(script|link|img)[^>]+(src|href)="https?:/)
+})
+
+t.test('of a HAR the requests of one host are tried, and what is left out is said', async t => {
+  const file = join(t.testdir(), 'page.har')
+  const headers = [{ name: 'x-api-key', value: 'k' }]
+  const entry = (host: string) => ({
+    ...{ startedDateTime: '2026-11-16T06:00:00Z', time: 5 },
+    request: { method: 'GET', url: `${host}/api/v1/weather/district/3026`, headers },
+    response: { status: 200, headers: [], content: { size: 10 } },
+  })
+  const hosts = ['http://one.example', 'http://one.example', 'http://two.example:80']
+  writeFileSync(file, JSON.stringify({ log: { entries: hosts.map(entry) } }))
+  const first = await runCommand(['whatif', file, '--json'])
+  t.equal(jsonOf(first.stdout).traffic.requests, 2)
+  t.match(first.stderr, 'Left out: 1 to other hosts than one.example (--host chooses).')
+  const second = await runCommand(['whatif', file, '--host', 'two.example:80', '--json'])
+  t.equal(jsonOf(second.stdout).traffic.requests, 1)
+})

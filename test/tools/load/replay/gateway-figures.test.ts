@@ -1,0 +1,72 @@
+// What a run cost its gateway, from texts of /metrics: of one process and of several, one that is replaced, and a warm-up.
+
+import t from 'tap'
+import { createGatewayFigures } from '../../../../tools/load/replay/gateway-figures.ts'
+import { createLoad } from '../../../../tools/load/replay/load.ts'
+
+type Process = { cpu: number; memory: number; delay?: number; requests?: number }
+
+/** As the process in front of workers writes it: its own samples have no label `worker`. */
+const exposition = (front: Process, workers: readonly Process[], used: number): string =>
+  [front, ...workers]
+    .flatMap(({ cpu, memory, delay = 0.012, requests }, i) => {
+      const [only, more] = i === 0 ? ['', ''] : [`{worker="${i}"}`, `worker="${i}",`]
+      return [
+        `process_cpu_seconds_total${only} ${cpu}`,
+        `process_resident_memory_bytes${only} ${memory}`,
+        `nodejs_eventloop_lag_p50_seconds${only} 0.011`,
+        `nodejs_eventloop_lag_p99_seconds${only} ${delay}`,
+        `abohawa_provider_request_duration_seconds_count{${more}outcome="ok"} ${requests ?? 0}`,
+        `abohawa_provider_request_duration_seconds_count{${more}outcome="provider_not_sent"} 99`,
+        `abohawa_provider_budget_used{${more}window="day"} ${i === 0 ? 0 : used - (i - 1)}`,
+        `abohawa_provider_budget_limit{${more}window="day"} 10000`,
+      ]
+    })
+    .join('\n')
+
+const figuresOf = (texts: readonly string[]) => {
+  let read = 0
+  return createGatewayFigures(
+    async () => texts[read++] ?? '',
+    () => read * 5,
+  )
+}
+
+t.test('all processes of a gateway are added up, also one that is replaced', async t => {
+  const one = (cpu: number, memory: number, requests = 0, delay = 0.012) => ({ cpu, memory, requests, delay })
+  const figures = figuresOf([
+    exposition(one(1, 50), [one(10, 100, 7), one(20, 200)], 100),
+    exposition(one(1.5, 50), [one(12, 110, 9), one(21, 210, 0, 0.05)], 130),
+    // The second was replaced: it counts from 0 again.
+    exposition(one(1.5, 50), [one(13, 120, 10), one(0.5, 90, 4)], 150),
+  ])
+  for (let i = 0; i < 3; i += 1) await figures.read()
+  t.strictSame(figures.gateway, { cpuSeconds: 5, memoryBytes: 370, loopDelayP50: 1, loopDelayP99: 40 })
+  t.match(figures.provider, { requests: 7, weight: 50, windows: [{ span: 'day', limit: 10_000, most: 150 }] })
+})
+
+t.test('what was before the warm-up ended is forgotten', async t => {
+  const one = (cpu: number, memory: number, requests: number) =>
+    exposition({ cpu, memory, requests, delay: 0.01 + memory / 1e6 }, [], 0)
+  const figures = figuresOf([one(10, 900_000, 5), one(14, 800_000, 50), one(15, 1_000, 60)])
+  await figures.read()
+  await figures.begin()
+  t.equal(figures.gateway, null)
+  await figures.read()
+  t.match(figures.gateway, { cpuSeconds: 1, memoryBytes: 1_000 })
+  t.match(figures.provider, { requests: 10 })
+  t.ok((figures.gateway?.loopDelayP99 ?? 0) < 2)
+})
+
+t.test('nor does the generator judge itself by its warm-up', async t => {
+  const load = createLoad()
+  const began = performance.now()
+  while (performance.now() - began < 200);
+  load.due(500)
+  load.begin()
+  for (let i = 0; i < 100; i += 1) load.due(0.1)
+  load.end()
+  const { lateP99, loopDelayP99 } = load.form()
+  t.ok(lateP99 < 1, `${lateP99} ms late`)
+  t.ok(loopDelayP99 < 150, `${loopDelayP99} ms`)
+})

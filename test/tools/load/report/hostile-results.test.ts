@@ -1,0 +1,139 @@
+// Files of results that are made to harm whoever reads them: beyond measure, nested, with numbers and histograms
+// that no run has. Each is one sentence in a moment, in memory that is bounded, and never a stack trace.
+
+import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { deflateSync } from 'node:zlib'
+import t from 'tap'
+import { checkedCount, histogramOf } from '../../../../tools/load/report/histogram.ts'
+import { type Ended, limitedCommandServer, withoutPrlimit } from '../../../support/process.ts'
+import { drawnRehearsal } from '../../../support/replay-results.ts'
+import { until } from '../../../support/until.ts'
+
+const result = drawnRehearsal()
+const [step] = result.steps
+
+/** A packed histogram with a head of its own and words as they stand. */
+const packed = (
+  words: Buffer,
+  { digits = 3, lowest = 1n, highest = 1_000_000n, length = words.length } = {},
+): string => {
+  const head = Buffer.alloc(40)
+  head.writeInt32BE(0x1c849313, 0)
+  head.writeInt32BE(length, 4)
+  head.writeInt32BE(digits, 12)
+  head.writeBigInt64BE(lowest, 16)
+  head.writeBigInt64BE(highest, 24)
+  return inBase64(Buffer.concat([head, words]))
+}
+const inBase64 = (bytes: Buffer): string => {
+  const body = deflateSync(bytes)
+  const head = Buffer.alloc(8)
+  head.writeInt32BE(0x1c849314, 0)
+  head.writeInt32BE(body.length, 4)
+  return Buffer.concat([head, body]).toString('base64')
+}
+
+// 2 is one value; nine bytes are so many zeros as no row of counts has.
+const one = Buffer.from([2])
+const zeros = Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01])
+const bomb = inBase64(Buffer.alloc(200_000_000))
+
+const histograms: [name: string, text: string, reason: RegExp][] = [
+  ['nothing', '', /no compressed HdrHistogram/],
+  ['no base64', '€'.repeat(1_000), /no compressed HdrHistogram/],
+  ['other bytes', Buffer.alloc(100).toString('base64'), /no compressed HdrHistogram/],
+  ['a bomb', bomb, /of more than 524288 bytes/],
+  ['damage', packed(one).replace(/.{12}$/, 'AAAAAAAAAAA='), /damaged/],
+  ['a length beyond its end', packed(one, { length: 2 ** 31 - 1 }), /its length is wrong/],
+  ['digits without end', packed(one, { digits: 2 ** 30 }), /1073741824 digits; allowed: 1 to 3/],
+  ['no digits', packed(one, { digits: 0 }), /0 digits/],
+  ['values from nothing', packed(one, { lowest: 0n }), /values from 0/],
+  ['values without end', packed(one, { highest: 2n ** 62n }), /to 4611686018427387904; allowed/],
+  ['values below zero', packed(one, { highest: -1n }), /to -1; allowed/],
+  ['zeros without end', packed(Buffer.concat([zeros, one])), /too many counts/],
+  ['counts without end', packed(Buffer.alloc(400_000)), /too many counts/],
+  ['half a count', packed(Buffer.from([0x82])), /it ends within a count/],
+]
+
+t.test('a histogram that no run has is not decoded', async t => {
+  for (const [name, text, reason] of histograms) t.throws(() => checkedCount(text), { message: reason }, name)
+  t.equal(checkedCount(result.histogram), result.latency.count, 'that of a run is')
+  t.equal(histogramOf(packed(one)).totalCount, checkedCount(packed(one)))
+})
+
+// What a moment is on a busy machine; what hangs does so for minutes.
+const timeout = 30_000
+// One process for all: what one command leaves behind counts for those after it.
+const commands = limitedCommandServer(t, 1_073_741_824, t.testdir())
+const run = (args: readonly string[]): Promise<Ended> =>
+  until(`${args.join(' ')} has ended`, () => commands.run(['replay', ...args]), timeout)
+
+t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrlimit }, async t => {
+  const folder = t.testdir()
+  const text = JSON.stringify(result)
+  const withValue = (name: string, value: string): string =>
+    text.replace(new RegExp(`"${name}":(?:"[^"]*"|[\\d.]+|null|\\[)`), found =>
+      found.endsWith('[') ? `"${name}":${value},"_":[` : `"${name}":${value}`,
+    )
+  const steps = (entry: string, count: number): string =>
+    withValue('steps', `[${Array(Math.floor(count)).fill(entry).join(',')}]`)
+  const big = 16_000_000
+  const names = Array.from({ length: 400_000 }, (_, i) => `"name${i}":""`).join(',')
+  const texts: [name: string, text: string, reason: RegExp][] = [
+    ['steps', steps(JSON.stringify({ ...step, at: 0, histogram: undefined }), 60_000), /steps: Too big/],
+    ['faulty steps', steps('{}', 450_000), /steps: Too big/],
+    ['faulty steps without end', steps('{}', big / 3), /has too many values; allowed: at most 1,000,000/],
+    ['faulty counts', text.replace('"failed":{}', `"failed":{${names}}`), /at most 1000 names/],
+    ['results', `[${'{},'.repeat(300)}{}]`, /holds 301 results; allowed: from 1 to 200/],
+    ['results without end', `[${'{},'.repeat(big / 3)}{}]`, /has too many values/],
+    ['nesting', '['.repeat(big), /has too many values/],
+    ['closed nesting', '['.repeat(990_000) + ']'.repeat(990_000), /is no result/],
+    ['nesting in a value', withValue('format', '['.repeat(500_000) + ']'.repeat(500_000)), /format/],
+    ['one line', `"${'x'.repeat(big)}"`, /is no result/],
+    ['no number', withValue('p50', 'NaN'), /is no JSON/],
+    ['infinity', withValue('p50', '1e999'), /p50/],
+    ['1e308', withValue('p50', '1e308'), /p50: Too big/],
+    ['below zero', withValue('p50', '-1'), /p50: Too small/],
+    ['an instant beyond all', withValue('at', '1e300'), /at: Too big/],
+    ['a count beyond all', withValue('requests', '1e20'), /requests/],
+    ['controls', text.replace('"failed":{}', '"failed":{"\\u001b[2J":-1}'), /\\u001b\[2J: Too small/],
+    ['another count', withValue('histogram', `"${packed(one)}"`), /it has 1 values, but latency.count is/],
+    ['a bomb', withValue('histogram', `"${bomb}"`), /histogram: damaged, or of more than/],
+  ]
+  const file = join(folder, 'result.json')
+  for (const [name, text, reason] of texts) {
+    writeFileSync(file, text)
+    const { code, stderr } = await run(['report', file, file])
+    t.equal(code, 1, `${name}: ${stderr.slice(0, 300)}`)
+    t.match(stderr, reason, name)
+    t.ok(stderr.length < 1_000 && !/^ {4}at |FATAL/m.test(stderr), name)
+  }
+  const sparse = openSync(file, 'w')
+  ftruncateSync(sparse, 20_000_000_000)
+  closeSync(sparse)
+  const { code, stderr } = await run(['report', file])
+  t.equal(code, 1)
+  t.match(stderr, /is too large; allowed: at most 16,777,216 bytes/)
+})
+
+t.test('what a run may have at most is a page and a comparison', { skip: withoutPrlimit }, async t => {
+  const folder = t.testdir()
+  const extremes = { p50: 1e15, p99: 5e-324, weight: 1e15 }
+  const most = {
+    ...result,
+    steps: Array.from({ length: 1_000 }, (_, i) => ({ ...step, ...extremes, at: 1e10 - i })),
+    stepSeconds: 1e10,
+    traffic: { ...result.traffic, from: '9999-12-31T23:59:59.999Z', spanSeconds: 1e15 },
+    latency: { ...result.latency, mean: 1e15, max: 1e15 },
+  }
+  const file = join(folder, 'most.json')
+  writeFileSync(file, JSON.stringify(most))
+  for (const args of [
+    ['report', file, file, '--out', join(folder, 'page.html')],
+    ['report', file, '--out', join(folder, 'page.html'), '--force'],
+  ]) {
+    const { code, stderr } = await run(args)
+    t.strictSame({ code, stderr }, { code: 0, stderr: '' })
+  }
+})

@@ -1,0 +1,35 @@
+// Publishes or unpublishes one place. Reads and validates the snapshot, changes one line and writes the whole file with its
+// checksum; a running gateway notices by itself.
+
+import { InputError } from 'abohawa/common/errors.ts'
+import { editExclusively } from './exclusive-edit.ts'
+import { show } from 'abohawa/catalogue/field-rules.ts'
+import type { Location } from 'abohawa/catalogue/location-schema.ts'
+import { composeSnapshot, formatSnapshot } from 'abohawa/catalogue/snapshot.ts'
+import { readSnapshot } from 'abohawa/catalogue/snapshot-reader.ts'
+
+/** The place as it is now, and whether this call changed it. */
+export type Publication = Readonly<{ changed: boolean; location: Location }>
+
+/** Sets whether a place is published; InputError for an unknown id, a faulty snapshot or an edit under way. */
+export const setPublished = async (path: string, id: string, published: boolean): Promise<Publication> => {
+  let location: Location | undefined
+  const changed = await editExclusively(path, async () => {
+    const { provenance, locations } = await readSnapshot(path)
+    const found = locations.find(candidate => candidate.id === id)
+    if (found === undefined)
+      throw new InputError(
+        `the id is ${show(id)}; allowed: the id of one of the ${locations.length} places in ${path}`,
+      )
+    location = Object.freeze({ ...found, published })
+    if (found.published === published) return undefined
+    const changed = location
+    return formatSnapshot(
+      composeSnapshot(
+        provenance,
+        locations.map(candidate => (candidate === found ? changed : candidate)),
+      ),
+    )
+  })
+  return { changed, location: location as Location }
+}

@@ -1,0 +1,212 @@
+// `abohawa rehearse`: a traffic file against a gateway and a provider on one moved clock, once for each combination of
+// settings: a day in minutes. What a rehearsal is stands in tools/load/rehearsal; what is printed of it in rehearse-text.ts.
+
+import { availableParallelism } from 'node:os'
+import { InvalidArgumentError } from 'commander'
+import pLimit from 'p-limit'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { quoted, quotedPath } from 'abohawa/common/outside-text.ts'
+import type { GivenSettings, SettingCase } from 'abohawa/config/setting-grid.ts'
+import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import { checkSpan } from '../traffic/longest-span.ts'
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { stoppedBySignal } from 'abohawa/cli/interruption.ts'
+import { checkTier } from 'abohawa/cli/keys/key-create.ts'
+import { durationIn, numberIn } from 'abohawa/cli/quantities.ts'
+import {
+  type AddTopCommand,
+  commandLine,
+  counted,
+  createProgressLine,
+  leftText,
+  type Terminal,
+} from 'abohawa/cli/terminal.ts'
+import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { forceOption } from 'abohawa/cli/writable.ts'
+import { rehearsalText } from './rehearse-text.ts'
+import { prepareOutput } from './replay-output.ts'
+import { addSettingOptions, casesIn } from './setting-cases.ts'
+import { formatIn, hostOption } from './traffic-options.ts'
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
+
+type Options = GivenSettings & {
+  tier?: string
+  out?: string
+  format?: string
+  host?: string
+  parallel?: number
+  force?: boolean
+  step?: number
+  providerLimits: string
+  providerRuns: string
+  providerSeed: number
+}
+
+export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
+  add<Options>(program, 'rehearse', {
+    summary,
+    example:
+      'rehearse samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.1,0.2 --out rehearsal.html',
+    setUp: command =>
+      addSettingOptions(command)
+        .option('--tier <name>', 'the tier of all keys in the file; without it no quota limits them')
+        .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
+        .addOption(forceOption())
+        .option(
+          '--parallel <number>',
+          'how many settings are rehearsed at a time; default: half of the cores',
+          numberIn(1, 1_000),
+        )
+        .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
+        .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
+        .addOption(hostOption())
+        .option(
+          '--provider-limits <kind>',
+          'limits of the provider: free, those of the free host; none',
+          'none',
+        )
+        .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
+        .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
+    run: async (terminal, options, ...files) => {
+      const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
+      const cases = await casesIn(options, terminal)
+      const write = await prepareOutput(terminal, {
+        paths: options.out === undefined ? [] : [options.out],
+        forms: ['.html', '.json'],
+        inputs: files,
+        force: options.force,
+        results: cases.length,
+      })
+      if (options.tier !== undefined) checkTier(terminal, options.tier)
+      const stopping = stoppedBySignal()
+      const parts = await partsOf(terminal, options, files, stopping.signal)
+      if (cases.some(({ config }) => config.redis.url !== null))
+        terminal.remark(
+          'Rehearsed on the embedded store in place of redis.url: Redis has a clock of its own, which is not moved.',
+        )
+      const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
+      const { sentWith } = parts
+      terminal.show({ sentWith, cases: rehearsed }, rehearsalText(rehearsed, sentWith))
+      await write(rehearsed.map(({ result }) => result))
+      if (!stopping.signal.aborted) return 0
+      const whole = rehearsed.filter(({ result }) => !result.interrupted).length
+      terminal.remark(`Stopped: ${whole} of ${cases.length} ran to the end; the figures are of what ran.`)
+      return 1
+    },
+  })
+
+const longestStepMs = 5_000
+const usualStepMs = 500
+
+const step = (given: string): number => {
+  const ms = durationIn(given)
+  if (ms > longestStepMs) throw new InvalidArgumentError('Allowed: a duration up to 5s.')
+  return ms
+}
+
+const partsOf = async (
+  terminal: Terminal,
+  { tier, step: stepMs = usualStepMs, ...options }: Options,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<RehearsalParts> => {
+  const { sources, env, clock } = terminal
+  const { providerLimits: limits, providerRuns: runs, providerSeed: seed } = options
+  if (limits !== 'free' && limits !== 'none')
+    throw new UsageError(`--provider-limits is ${quoted(limits)}; allowed: free, none`)
+  if (runs !== 'ecmwf' && runs !== 'none')
+    throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
+  const { readTraffic } = await import('../traffic/read-traffic.ts')
+  const { countSentWith } = await import('../traffic/recorded-admission.ts')
+  const faults = createFaults(terminal)
+  const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })
+  const requests: TrafficRequest[] = []
+  for await (const batch of traffic.batches()) {
+    for (const request of batch) requests.push(request)
+    if (signal.aborted) throw new InputError('interrupted before the first request was sent')
+  }
+  faults.end()
+  requests.sort((one, other) => one.at - other.at)
+  const [first, last] = [requests[0], requests.at(-1)]
+  if (!first || !last)
+    throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
+  checkSpan(first.at, last.at)
+  const summary = traffic.summary()
+  const { sha256, faultyLines } = summary
+  remarkLeftOut(terminal, summary)
+  const sentWith = countSentWith(requests)
+  if (sentWith.nothing === requests.length)
+    throw new InputError(
+      `none of the ${counted(requests.length)} requests was recorded with a key or as answered, so that each would be refused with 401; allowed: traffic with requests that have a key id or a status`,
+    )
+  return {
+    requests,
+    sentWith,
+    traffic: {
+      files: [...paths],
+      sha256,
+      requests: requests.length,
+      keys: new Set(requests.map(({ key }) => key).filter(key => key !== undefined)).size,
+      from: isoOf(first.at),
+      spanSeconds: (last.at - first.at) / 1000,
+      faultyLines,
+    },
+    command: commandLine(),
+    files: sources.files,
+    env,
+    tier,
+    provider: { limits, runs, seed },
+    stepMs,
+    clock,
+    signal,
+  }
+}
+
+/** Those that ran, in the order of the cases; after an interruption some are missing. */
+const rehearseAll = async (
+  terminal: Terminal,
+  cases: readonly SettingCase[],
+  parts: RehearsalParts,
+  { parallel, stopping }: { parallel: number; stopping: AbortController },
+): Promise<RehearsedCase[]> => {
+  const { rehearseCase } = await import('../rehearsal/rehearsed-case.ts')
+  const limit = pLimit(parallel)
+  const sent = cases.map(() => 0)
+  // With the first requests: before, the gateways of the first settings start.
+  let begunAt: number | undefined
+  let shownAt = performance.now()
+  const showLine = createProgressLine(terminal)
+  const show = (): void => {
+    const now = performance.now()
+    if (now - shownAt < showEveryMs) return
+    shownAt = now
+    begunAt ??= now
+    const all = parts.requests.length
+    const share = sent.reduce((sum, each) => sum + each / all, 0) / cases.length
+    const done = sent.filter(each => each === all).length
+    showLine(
+      `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`,
+    )
+  }
+  let failure: unknown
+  const rehearsed = await limit.map(cases, async (each, i) => {
+    if (stopping.signal.aborted) return undefined
+    try {
+      return await rehearseCase(each, parts, so => {
+        sent[i] = so
+        show()
+      })
+    } catch (error) {
+      // A signal of the terminal ends the processes too.
+      if (!stopping.signal.aborted) failure = error
+      stopping.abort()
+      return undefined
+    }
+  })
+  terminal.progress('')
+  if (failure !== undefined) throw failure
+  return rehearsed.filter(each => each !== undefined)
+}
+
+const showEveryMs = 250

@@ -1,0 +1,210 @@
+// The options that `abohawa replay` and `abohawa saturate` share, and what is made of them before the first request: the target, the
+// traffic as a schedule, its keys, and the connections.
+
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
+import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
+import { nameOfFile } from 'abohawa/common/file-bytes.ts'
+import { stoppedBySignal } from 'abohawa/cli/interruption.ts'
+import { durationIn, numberIn } from 'abohawa/cli/quantities.ts'
+import { commandLine, counted, type Terminal } from 'abohawa/cli/terminal.ts'
+import { asUsage, UsageError } from 'abohawa/cli/usage-error.ts'
+import { hostOption } from './traffic-options.ts'
+import { createFaults, remarkLeftOut } from './traffic-reading.ts'
+
+export type SendOptions = {
+  target?: string
+  keys?: string
+  key?: string
+  reuseKeys?: boolean
+  withoutKeys?: boolean
+  connections?: number
+  workers: number
+  http: '1.1' | '2'
+  patience: number
+  timeout: number
+  threshold?: Threshold[]
+  anyMethod?: boolean
+  host?: string
+  allowRemote?: boolean
+  ca?: string
+  insecure?: boolean
+  asFastAs?: number
+}
+
+export const connectionsIn = numberIn(1, 60_000)
+
+/** A duration above 0, in ms. */
+export const lengthIn = (given: string): number => {
+  const ms = durationIn(given)
+  if (ms > 0) return ms
+  throw new InvalidArgumentError('Allowed: a duration above 0, such as 30s.')
+}
+
+const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
+  ...before,
+  asUsage(() => thresholdOf(given)),
+]
+
+/** @param usual its words in the help, where they are not the value itself */
+export const optionWith = <Value>(
+  flags: string,
+  description: string,
+  parse: (given: string) => Value,
+  value: Value,
+  usual?: string,
+): Option => new Option(flags, description).argParser(parse).default(value, usual)
+
+export const addSendOptions = (command: Command, thresholds: string): Command =>
+  command
+    .argument('<files...>', 'traffic files; - is standard input')
+    .option('--target <url>', 'http://, https:// or unix:/path')
+    .option('--keys <file>', 'keys of the target, as keys create --csv or --json printed them')
+    .option('--key <file>', 'a file with one key, sent with every request')
+    .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
+    .option('--without-keys', 'send no keys')
+    .option('--connections <number>', 'the most connections; 256, or 8 over HTTP/2', connectionsIn)
+    .addOption(optionWith('--workers <number>', 'threads that send', numberIn(1, 64), 1))
+    .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
+    .addOption(
+      optionWith(
+        '--patience <duration>',
+        'a request that finds no connection for so long is dropped',
+        lengthIn,
+        5_000,
+        '5s',
+      ),
+    )
+    .addOption(
+      optionWith(
+        '--timeout <duration>',
+        'a request without a response for so long has failed',
+        lengthIn,
+        10_000,
+        '10s',
+      ),
+    )
+    .option(
+      '--threshold <expression>',
+      `such as p99<20ms, weather.p99<20ms, errors<0.1%, ${thresholds}; may be given again`,
+      thresholdsIn,
+    )
+    .addOption(hostOption())
+    .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
+    .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
+    .option('--ca <file>', 'certificates to trust, in PEM')
+    .option('--insecure', 'accept any certificate of a target on this machine')
+
+// Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.
+const usualConnections = { '1.1': 256, '2': 8 }
+
+const connectionsOf = ({ connections, asFastAs, http, workers }: SendOptions): number => {
+  if (connections !== undefined && asFastAs !== undefined)
+    throw new UsageError('--as-fast-as says how many connections there are; allowed: without --connections')
+  const most = asFastAs ?? connections ?? usualConnections[http]
+  if (workers > most)
+    throw new UsageError(`${workers} workers have ${most} connections; allowed: at least one for each`)
+  return most
+}
+
+/** By the column `key` of the schedule. @throws UsageError, InputError */
+const keysOf = (
+  ids: readonly string[],
+  { keys, key, reuseKeys, withoutKeys: hasNone }: SendOptions,
+): (string | undefined)[] => {
+  if ([keys, key, hasNone].filter(option => option !== undefined).length > 1)
+    throw new UsageError('allowed: one of --keys, --key and --without-keys')
+  if (reuseKeys && keys === undefined) throw new UsageError('--reuse-keys is about --keys; allowed: with it')
+  if (key !== undefined) {
+    const one = readSecret('--key', 'key', key)
+    return [one, ...ids.map(() => one)]
+  }
+  if (reuseKeys && ids.length === 0)
+    throw new UsageError(
+      'the traffic has no key ids, so --reuse-keys has nobody to give keys to; --key FILE sends one key with every request',
+    )
+  if (keys !== undefined) return [undefined, ...keysFor(ids, readKeyFile(keys), reuseKeys)]
+  if (ids.length > 0 && !hasNone)
+    throw new UsageError(
+      `the traffic has ${ids.length} key ids; allowed: --keys with the file of \`abohawa keys create --csv\`, --key with a file of one key for all, or --without-keys`,
+    )
+  return [undefined]
+}
+
+/** @throws UsageError, InputError */
+export const prepareSending = async (terminal: Terminal, files: readonly string[], options: SendOptions) => {
+  const { target: given, http, workers, patience, timeout } = options
+  if (given === undefined)
+    throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
+  const connections = connectionsOf(options)
+  const { signal } = stoppedBySignal()
+  const { addressIn, checkReachable, targetOf } = await import('../replay/target.ts')
+  asUsage(() => addressIn(given))
+  const target = await targetOf(given, options)
+  const { schedule, traffic } = await readSchedule(terminal, files, options, signal)
+  const keys = keysOf(schedule.keys, options)
+  return {
+    order: {
+      schedule,
+      traffic,
+      keys,
+      target,
+      http,
+      connections,
+      workers,
+      patienceMs: patience,
+      timeoutMs: timeout,
+      command: commandLine(),
+    },
+    signal,
+    /** @throws InputError */
+    checkTarget: () => checkReachable(target, http),
+  }
+}
+
+const readSchedule = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { anyMethod = false, host }: SendOptions,
+  signal: AbortSignal,
+) => {
+  const { readTraffic } = await import('../traffic/read-traffic.ts')
+  const { scheduleOf } = await import('../replay/schedule.ts')
+  const faults = createFaults(terminal)
+  const reading = readTraffic(files, { host, onFault: faults.add })
+  const schedule = await scheduleOf(reading.batches(), {
+    anyMethod,
+    onProgress: count => {
+      terminal.progress(`${counted(count)} requests read`)
+      if (signal.aborted) throw new InputError('interrupted before the first request was sent')
+    },
+  })
+  terminal.progress('')
+  const summary = reading.summary()
+  faults.end()
+  remarkLeftOut(terminal, summary)
+  const { count, from, at, keys, skipped } = schedule
+  for (const [method, left] of Object.entries(skipped))
+    terminal.remark(`${counted(left)} requests of ${method} are left out; --any-method sends them.`)
+  const methods = Object.keys(skipped)
+  if (count === 0 && methods.length === 0)
+    throw new InputError(
+      `there are no requests in ${files.map(nameOfFile).join(', ')}; allowed: files with at least one`,
+    )
+  if (count === 0)
+    throw new UsageError(
+      `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
+    )
+  const traffic = {
+    files: summary.files.map(({ file }) => file),
+    sha256: summary.sha256,
+    requests: count,
+    keys: keys.length,
+    from: from === undefined ? null : isoOf(from),
+    spanSeconds: (at[count - 1] ?? 0) / 1000,
+    faultyLines: summary.faultyLines,
+  }
+  return { schedule, traffic }
+}

@@ -1,0 +1,66 @@
+// The files of `--out` of `replay`, `rehearse` and `replay report`: what they may be, checked before the run that they are for, and
+// the results of runs written to them.
+
+import { jsonText, quotedPath } from 'abohawa/common/outside-text.ts'
+import type { ReplayResult } from '../report/result.ts'
+import { type Terminal, zoneOf } from 'abohawa/cli/terminal.ts'
+import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { checkOutputs, type Output, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+
+/** The exit code where a threshold or a limit of change fails, as k6 has it. */
+export const thresholdFailed = 99
+
+type Form = '.html' | '.json' | '.hgrm'
+
+type Outputs = {
+  /** Of `--out`. */
+  readonly paths: readonly string[]
+  readonly forms: readonly Form[]
+  /** What other options of the command write. */
+  readonly others?: readonly Output[]
+  readonly inputs: readonly (string | undefined)[]
+  readonly force: boolean | undefined
+  /** How many results there will be, for JSON a file each. */
+  readonly results?: number
+}
+
+/**
+ * Resolves to what writes the results: a page of all, percentiles of the first, or JSON, of several a file each (`-1`, `-2`).
+ * @throws UsageError for a file of another form, InputError for one that may not or can't be written
+ */
+export const prepareOutput = async (
+  terminal: Pick<Terminal, 'config' | 'sources'>,
+  { paths, forms, others = [], inputs, force = false, results: expected = 1 }: Outputs,
+): Promise<(results: readonly ReplayResult[]) => Promise<void>> => {
+  const wrong = paths.find(path => !forms.some(form => path.endsWith(form)))
+  if (wrong !== undefined)
+    throw new UsageError(
+      `--out is ${quotedPath(wrong)}; allowed: a file that ends in ${forms.join(', ').replace(/, ([^,]*)$/, ' or $1')}`,
+    )
+  const timeZone = paths.some(path => path.endsWith('.html')) ? zoneOf(terminal) : 'UTC'
+  /** A path of `--out`, and the files that it stands for. */
+  const filesOf = (path: string): string[] =>
+    expected === 1 || !path.endsWith('.json')
+      ? [path]
+      : Array.from({ length: expected }, (_, i) => path.replace(/\.json$/, `-${i + 1}.json`))
+  await checkOutputs(terminal, [...outputsOf('--out', ...paths.flatMap(filesOf)), ...others], {
+    inputs,
+    force,
+  })
+  return async results => {
+    const [first] = results
+    if (!first) return
+    for (const path of paths) {
+      const [output] = outputsOf('--out', path) as [Output]
+      if (path.endsWith('.html')) {
+        const { reportPage } = await import('../report/run-page.ts')
+        await writeOutput(output, reportPage(results, timeZone), force)
+      } else if (path.endsWith('.hgrm')) {
+        const { percentileDistribution } = await import('../report/histogram.ts')
+        await writeOutput(output, percentileDistribution(first.histogram), force)
+      } else
+        for (const [i, own] of outputsOf('--out', ...filesOf(path)).entries())
+          if (results[i]) await writeOutput(own, `${jsonText(results[i])}\n`, force)
+    }
+  }
+}

@@ -1,0 +1,122 @@
+// `abohawa replay report`: what the JSON files of runs say, as text and as a page. Of one file its runs, of two files the second
+// compared with the first. The runs themselves are made by `replay` and `rehearse`.
+
+import type { Command } from 'commander'
+import { warningSentences } from '../report/comparability.ts'
+import { type Comparison, undecidedSentence } from '../report/compare-page.ts'
+import type { Difference } from '../report/comparison.ts'
+import { changeText, metrics, valueText } from '../report/metrics.ts'
+import { figuresIn } from '../report/page.ts'
+import type { ReplayResult } from '../report/result.ts'
+import { collect } from 'abohawa/cli/quantities.ts'
+import { indented, tableOf } from 'abohawa/cli/tables.ts'
+import { type AddCommand, zoneOf } from 'abohawa/cli/terminal.ts'
+import { asUsage, UsageError } from 'abohawa/cli/usage-error.ts'
+import { forceOption, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+import { prepareOutput, thresholdFailed } from './replay-output.ts'
+import { resultText } from './replay-text.ts'
+
+type Options = { out?: string; failIf?: string[]; force?: boolean }
+
+const notDecided = 1
+
+/** @param replay the command that it belongs to */
+export const addReportCommand = (replay: Command, add: AddCommand): void => {
+  add<Options>(replay, 'report', {
+    summary: 'report results as text and as a page; of two, which differences are real and which are noise',
+    example: "replay report before.json after.json --fail-if 'p99>+10%' --out comparison.html",
+    setUp: command =>
+      command
+        .argument('<file>', 'a result in JSON, as --out of replay and rehearse writes it, or a list of them')
+        .argument('[other]', 'one to compare with it; of a list, its runs are one side')
+        .option(
+          '--fail-if <limit>',
+          'a change that ends the command with exit code 99, such as p99>+10%; may be given again',
+          collect,
+        )
+        .option('--out <file>', 'write a page that loads nothing else')
+        .addOption(forceOption()),
+    run: async (terminal, { out, failIf = [], force = false }, ...files) => {
+      const [file = '', other] = files
+      if (files.length > 2) throw new UsageError(`${files.length} files are given; allowed: one or two`)
+      if (other === undefined && failIf.length > 0)
+        throw new UsageError('--fail-if is about a change; allowed: with two files')
+      const [page] = outputsOf('--out', out)
+      const write = await prepareOutput(terminal, {
+        paths: out === undefined ? [] : [out],
+        forms: ['.html'],
+        inputs: files,
+        force,
+      })
+      // Imported here, so that the other commands start without it.
+      const { changeLimitOf, differences, limitVerdicts } = await import('../report/comparison.ts')
+      const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
+      const { readResults } = await import('../report/read-results.ts')
+      const a = await readResults(file)
+      if (other === undefined) {
+        await write(a)
+        terminal.show({ file, results: a.length, out: out ?? null }, a.map(resultText).join('\n\n'))
+        return 0
+      }
+      const b = await readResults(other)
+      const { warningsOf } = await import('../report/comparability.ts')
+      const found = differences(a, b)
+      const rest = {
+        warnings: warningsOf(a, b),
+        differences: found,
+        limits: limitVerdicts(limits, found),
+      }
+      const comparison = { a, b, ...rest }
+      if (page) {
+        const { comparePage } = await import('../report/compare-page.ts')
+        await writeOutput(page, comparePage(comparison, zoneOf(terminal)), force)
+      }
+      terminal.show(
+        { a: file, b: other, runs: { a: a.length, b: b.length }, ...rest, out: out ?? null },
+        comparisonText(comparison, [file, other]),
+      )
+      if (rest.limits.some(({ verdict }) => verdict === 'failed')) return thresholdFailed
+      return rest.limits.some(({ verdict }) => verdict === 'undecided') ? notDecided : 0
+    },
+  })
+}
+
+/** Doubts first, then each figure of both sides with its verdict, then limits. */
+const comparisonText = (
+  { a, b, warnings, differences, limits }: Comparison,
+  [fileA, fileB]: readonly [string, string],
+): string => {
+  const figures = figuresIn('UTC')
+  const percent = (value: number): string =>
+    changeText(value, share => `${share > 0 ? '+' : ''}${(share * 100).toFixed(1)}%`)
+  const rangeText = ({ change }: Difference): string => {
+    if (change === null) return '-'
+    const { value, low, high } = change
+    return `${percent(value)}${low === null || high === null ? '' : ` (${percent(low)} to ${percent(high)})`}`
+  }
+  const rows = differences.map(difference => [
+    metrics[difference.metric].name,
+    valueText(difference.a.value, difference.unit, figures),
+    valueText(difference.b.value, difference.unit, figures),
+    rangeText(difference),
+    difference.verdict,
+  ])
+  const undecided = limits.filter(({ verdict }) => verdict === 'undecided').length
+  const limitRows = limits.map(({ limit, change, verdict }) => [
+    limit,
+    change === null ? 'not known' : percent(change),
+    verdict === 'undecided' ? 'not decided' : verdict,
+  ])
+  const runs = (side: readonly ReplayResult[]): string => (side.length > 1 ? `, ${side.length} runs` : '')
+  return [
+    `A: ${fileA}${runs(a)}\nB: ${fileB}${runs(b)}`,
+    warnings.length === 0
+      ? ''
+      : ['Compare with care:', ...warningSentences(warnings).map(indented)].join('\n'),
+    tableOf(['figure', 'A', 'B', 'change of B', 'verdict'], rows, [1, 2, 3]),
+    limits.length === 0 ? '' : tableOf(['limit', 'change of B', 'verdict'], limitRows, [1]),
+    undecided > 0 ? undecidedSentence(undecided, limits.length) : '',
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}

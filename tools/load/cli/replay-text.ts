@@ -1,0 +1,177 @@
+// The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
+
+import { createFigures } from 'abohawa/common/page/figures.js'
+import type { Arrivals } from '../replay/pace.ts'
+import type { LiveFigures } from '../replay/senders.ts'
+import { latencyText } from '../report/metrics.ts'
+import type { ReplayResult } from '../report/result.ts'
+import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../report/run-figures.ts'
+import { factsText, tableOf } from 'abohawa/cli/tables.ts'
+import { counted, leftText, percentText } from 'abohawa/cli/terminal.ts'
+
+export const figures = createFigures('en', 'UTC')
+
+/** A duration in ms for people, with three digits. */
+const msText = (ms: number): string => figures.latency(ms / 1000)
+
+export const rateText = (rate: number): string =>
+  `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
+
+/** Called with each figures in turn; remembers those before for the rate. */
+export const createProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'total'>) => {
+  let before = { seconds: 0, sent: 0 }
+  return ({ counts, p50, p99 }: LiveFigures, seconds: number): string => {
+    const { hit = 0, stale = 0, miss = 0 } = counts.outcomes
+    const weathers = hit + stale + miss
+    const sent = (counts.sent - before.sent) / Math.max(0.001, seconds - before.seconds)
+    before = { seconds, sent: counts.sent }
+    const done = endsAt !== undefined ? (seconds * 1000) / endsAt : counts.sent / (total ?? Infinity)
+    return [
+      `${figures.duration(seconds)}${leftText(done, seconds)}`,
+      `${rateText(sent)} sent`,
+      ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
+      ...(weathers === 0 ? [] : [`hits ${percentText(hit / weathers)}`]),
+      `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts, counts.statuses))}`,
+    ].join(' · ')
+  }
+}
+
+export const resultText = (result: ReplayResult): string => {
+  const { totals, latency, latencies, thresholds, generator, age, gateway, provider, bodies } = result
+  const share = (outcome: 'hit' | 'stale' | 'miss'): string => percentText(shareOf(result, outcome) ?? 0)
+  const listed = (counts: Readonly<Record<string, number>>): string =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name}: ${counted(count)}`)
+      .join(', ') || 'none'
+  const lasted = (seconds: number): string =>
+    seconds < 60 ? `${Number(seconds.toPrecision(2))} s` : figures.duration(seconds)
+  const [sending, answering] = [sentFor(totals), totals.seconds].map(lasted)
+  const unanswered = totals.due - totals.answered
+  const { p50, p90, p99, p999, max } = latency
+  const facts = factsText([
+    [
+      'requests',
+      `${counted(totals.due)} due, ${counted(totals.sent)} sent, ${counted(totals.answered)} answered`,
+    ],
+    [
+      'rate',
+      `${paceText(result, figures)}, for ${sending}; ${rateText(answeredRate(totals))} answered${answering === sending ? '' : `, in ${answering}`}`,
+    ],
+    [
+      'latency',
+      totals.answered === 0
+        ? 'no answer'
+        : Object.entries({ p50, p90, p99, 'p99.9': p999, max })
+            .map(([name, ms]) => `${name} ${latencyText(ms, figures)}`)
+            .join(', '),
+    ],
+    [
+      'of these',
+      unanswered === 0
+        ? undefined
+        : `${counted(unanswered)} had no response, and count as slower than every response`,
+    ],
+    [
+      'cache',
+      shareOf(result, 'hit') === null
+        ? 'no answer with weather'
+        : `${share('hit')} hits, ${share('stale')} stale, ${share('miss')} misses`,
+    ],
+    [
+      'age of weather',
+      age
+        ? `p50 ${figures.duration(age.p50)}, p95 ${figures.duration(age.p95)}, max ${figures.duration(age.max)}`
+        : undefined,
+    ],
+    ['statuses', listed(result.statuses)],
+    ['not answered', listed(totals.failed)],
+    [
+      'late, dropped',
+      `${counted(totals.late)} sent more than 10 ms late, ${counted(totals.dropped)} never sent`,
+    ],
+    [
+      'load generator',
+      `${Math.round(generator.cpuShare * 100)} % of a core, event loop p99 ${msText(generator.loopDelayP99)}, late p99 ${msText(generator.lateP99)}`,
+    ],
+    [
+      'gateway',
+      gateway
+        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${figures.bytes(gateway.memoryBytes)}, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`
+        : undefined,
+    ],
+    [
+      'provider',
+      provider
+        ? `${counted(provider.requests)} requests, weight ${figures.count(provider.weight)}`
+        : undefined,
+    ],
+    [
+      'bodies',
+      bodies
+        ? `${counted(bodies.checked)} checked, ${counted(bodies.faults.length)} with a fault`
+        : undefined,
+    ],
+  ])
+  const latencyRows = latencies.map(({ endpoint, outcome, count, ...each }) => [
+    endpoint,
+    outcome,
+    counted(count),
+    ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
+  ])
+  const verdicts = thresholds.map(each => [each.threshold, each.measured, each.passed ? 'passed' : 'FAILED'])
+  const headings = ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max']
+  const sent = result.kind === 'replay' ? 'Replayed' : 'Rehearsed'
+  return [
+    `${result.interrupted ? 'Interrupted; this is what ran' : sent}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
+    facts,
+    latencies.length === 0 ? '' : tableOf(headings, latencyRows, [2, 3, 4, 5, 6, 7]),
+    thresholds.length === 0 ? '' : tableOf(['threshold', 'measured', ''], verdicts),
+    (bodies?.faults ?? [])
+      .slice(0, 10)
+      .map(({ path, fault }) => `${path}: ${fault}`)
+      .join('\n'),
+    generator.reason === null
+      ? ''
+      : `Saturated: ${generator.reason}. These figures are of the load generator.`,
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}
+
+/** Answers with what was asked for: 2xx and 304. */
+export const goodAnswers = ({ statuses }: Pick<ReplayResult, 'statuses'>): number =>
+  Object.entries(statuses).reduce((sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum), 0)
+
+/** Sentences about a run that was probably not what was meant. */
+export const remarksOn = ({ statuses, totals, generator, traffic }: ReplayResult): string[] => {
+  if (generator.limited)
+    return [
+      'Not decided: the load generator met a limit of its own machine, which says nothing of the target.',
+    ]
+  const refused = statuses[401] ?? 0
+  const limited = statuses[429] ?? 0
+  const good = goodAnswers({ statuses })
+  const remarks: readonly (readonly [isSo: boolean, remark: string])[] = [
+    [
+      totals.answered === 0 && totals.sent > 0,
+      'No request had an answer: check whether --target is the API listener of the gateway, and --http.',
+    ],
+    [
+      good === 0 && totals.answered > 0 && refused === 0 && limited === 0,
+      `None of ${counted(totals.answered)} answers was 2xx or 304: check whether --target is the API listener of the gateway, and http or https.`,
+    ],
+    [
+      refused * 2 > totals.answered,
+      `${counted(refused)} of ${counted(totals.answered)} answers were 401: ${traffic.keys === 0 ? 'the traffic has no key ids; --key FILE sends one key with every request' : 'the target has not issued these keys'}.`,
+    ],
+    [
+      limited * 10 > totals.answered,
+      `${counted(limited)} answers were 429: the keys have used up their day (\`keys create --limit\` gives more), or the target limits them by the second or minute (\`keys set --per-second\`).`,
+    ],
+    [
+      totals.dropped > 0,
+      `${counted(totals.dropped)} requests were never sent, because no connection was free: the target is too slow for them, or --connections too few.`,
+    ],
+  ]
+  return remarks.flatMap(([isSo, remark]) => (isSo ? [remark] : []))
+}

@@ -1,0 +1,179 @@
+// `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
+// reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
+
+import { quotedPath } from 'abohawa/common/outside-text.ts'
+import { printDuration } from 'abohawa/config/units.ts'
+import type { Pace } from '../replay/pace.ts'
+import { checkRun } from '../traffic/longest-span.ts'
+import { collect, numberIn, rateIn } from 'abohawa/cli/quantities.ts'
+import { type AddTopCommand, counted, createProgressLine, type Terminal } from 'abohawa/cli/terminal.ts'
+import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { forceOption, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+import { createOpsReader, type OpsOptions } from './replay-ops.ts'
+import {
+  addSendOptions,
+  connectionsIn,
+  lengthIn,
+  prepareSending,
+  type SendOptions,
+} from './replay-options.ts'
+import { prepareOutput, thresholdFailed } from './replay-output.ts'
+import { addReportCommand } from './replay-report.ts'
+import { createProgress, remarksOn, resultText } from './replay-text.ts'
+
+type ReplayOptions = SendOptions &
+  OpsOptions & {
+    speed?: number
+    rate?: number
+    loop?: boolean
+    duration?: number
+    warmUp?: number
+    out?: string[]
+    checkBodies?: boolean
+    bodies?: string
+    requests?: string
+    force?: boolean
+  }
+
+const sampledBodies = 20_000
+
+export const addReplayCommands: AddTopCommand = (program, add, summary) => {
+  const command = add<ReplayOptions>(program, 'replay', {
+    summary,
+    example:
+      "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
+    setUp: command =>
+      void addSendOptions(command, 'hits>90%, rate>490')
+        .option(
+          '--speed <times>',
+          'how many times as fast as recorded',
+          numberIn(0.001, 1_000_000, 'decimal'),
+        )
+        .option(
+          '--rate <requests>',
+          'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals',
+          rateIn,
+        )
+        .option(
+          '--as-fast-as <connections>',
+          'a closed loop: each connection sends its next request after the response',
+          connectionsIn,
+        )
+        .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
+        .option('--duration <duration>', 'end after this time, such as 10m', lengthIn)
+        .option(
+          '--warm-up <duration>',
+          'requests due in this first time are sent and not counted, such as 2s',
+          lengthIn,
+        )
+        .option(
+          '--out <file>',
+          'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
+          collect,
+        )
+        .option('--check-bodies', 'check a response of each path against the contract')
+        .option('--bodies <file>', 'write a digest of a response of each path, for diff')
+        .option(
+          '--requests <file>',
+          'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
+        )
+        .addOption(forceOption())
+        .option(
+          '--ops <url>',
+          'the ops address of the gateway, to report its CPU, memory, provider and settings',
+        )
+        .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
+    run: (terminal, options, ...files) => replay(terminal, options, files),
+  })
+  // So that an option behind `report` is one of it and not of `replay`.
+  command.enablePositionalOptions()
+  addReportCommand(command, add)
+}
+
+/** @throws UsageError for options that contradict each other */
+const paceOf = ({ speed, rate, asFastAs, loop = false, duration, warmUp = 0 }: ReplayOptions): Pace => {
+  const given = { '--speed': speed, '--rate': rate, '--as-fast-as': asFastAs }
+  const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
+  if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
+  return {
+    mode: rate !== undefined ? 'rate' : asFastAs !== undefined ? 'closed' : 'recorded',
+    speed: speed ?? 1,
+    rate: rate ?? 0,
+    loop,
+    durationMs: duration,
+    warmUpMs: warmUp,
+  }
+}
+
+const replay = async (
+  terminal: Terminal,
+  options: ReplayOptions,
+  files: readonly string[],
+): Promise<number> => {
+  const { out = [], checkBodies = false, bodies, requests, force = false } = options
+  const isKept = checkBodies || bodies !== undefined
+  const pace = paceOf(options)
+  if (requests === '-')
+    throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
+  const [digests] = outputsOf('--bodies', bodies)
+  const write = await prepareOutput(terminal, {
+    paths: out,
+    forms: ['.html', '.json', '.hgrm'],
+    others: [...outputsOf('--bodies', bodies), ...outputsOf('--requests', requests)],
+    inputs: [...files, options.keys, options.key, options.ca, options.opsTokenFile],
+    force,
+  })
+  const ops = createOpsReader(terminal, options)
+  const { order, signal, checkTarget } = await prepareSending(terminal, files, options)
+  const { arrivalsOf } = await import('../replay/pace.ts')
+  const arrivals = arrivalsOf(order.schedule, pace)
+  const lastsMs = arrivals.endsAt ?? pace.durationMs
+  checkRun(lastsMs ?? 0)
+  if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
+    throw new UsageError(
+      `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
+    )
+  await checkTarget()
+
+  const { startReplay } = await import('../replay/run.ts')
+  const progress = createProgress(arrivals)
+  const show = createProgressLine(terminal)
+  const { ended, stop } = await startReplay(
+    {
+      ...order,
+      pace,
+      thresholds: options.threshold ?? [],
+      keepBodies: isKept ? sampledBodies : 0,
+      settings: (await ops?.settings()) ?? null,
+      metrics: ops?.metrics,
+      requests: requests === undefined ? undefined : { path: requests, force },
+    },
+    terminal.clock,
+    (figures, seconds) => show(progress(figures, seconds)),
+  )
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop)
+  const { result: measured, kept, logged } = await ended
+  terminal.progress('')
+  const check = isKept ? await import('../replay/body-check.ts') : undefined
+  const result = check && checkBodies ? { ...measured, bodies: check.checkBodies(kept) } : measured
+  terminal.show(result, resultText(result))
+  for (const remark of remarksOn(result)) terminal.remark(remark)
+  const ranMs = Date.parse(result.endedAt) - Date.parse(result.startedAt)
+  if (pace.durationMs !== undefined && !pace.loop && !result.interrupted && ranMs < 0.9 * pace.durationMs)
+    terminal.remark(
+      `The files have no more than ${counted(order.schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
+    )
+  await write([result])
+  if (check && digests) await writeOutput(digests, check.digestLines(kept), force)
+  const { lost, fault } = logged
+  if (fault !== undefined) terminal.remark(`--requests: ${fault}`)
+  else if (lost > 0)
+    terminal.remark(
+      `${counted(lost)} requests are not in ${quotedPath(requests ?? '')}, which took them too slowly: another disk, or a name without .gz.`,
+    )
+  const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
+  if (isFailed) return thresholdFailed
+  const isWhole = !result.interrupted && !result.generator.limited && fault === undefined && lost === 0
+  return isWhole ? 0 : 1
+}

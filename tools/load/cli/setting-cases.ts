@@ -1,0 +1,31 @@
+// The settings of `--set` and `--case`, as `rehearse` and `whatif` take them: whatever is wrong with them is a usage error, and
+// those of listeners, stores and logs are refused, which both replace by their own.
+
+import type { Command } from 'commander'
+import { type GivenSettings, type SettingCase, settingCases } from 'abohawa/config/setting-grid.ts'
+import { collect } from 'abohawa/cli/quantities.ts'
+import type { Terminal } from 'abohawa/cli/terminal.ts'
+import { asUsage, UsageError } from 'abohawa/cli/usage-error.ts'
+
+export const addSettingOptions = (command: Command): Command =>
+  command
+    .argument('<files...>', 'traffic files; - is standard input')
+    .option('--set <setting=values>', 'values to try, in every combination with the other --set', collect)
+    .option(
+      '--case <settings>',
+      'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
+      collect,
+    )
+
+/** @throws UsageError; ConfigError where the configuration itself is at fault */
+export const casesIn = async (given: GivenSettings, terminal: Terminal): Promise<SettingCase[]> => {
+  const cases = asUsage(() => settingCases(given, terminal.sources))
+  // Imported here, so that the other commands start without it.
+  const { settingsOfPlace } = await import('../rehearsal/fixture.ts')
+  const path = cases.flatMap(({ values }) => Object.keys(values)).find(each => settingsOfPlace.has(each))
+  if (path !== undefined)
+    throw new UsageError(
+      `${path} is the same for every setting that is tried; allowed: settings of weather, cache, provider and quotas`,
+    )
+  return cases
+}

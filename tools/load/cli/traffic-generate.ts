@@ -1,0 +1,212 @@
+// `abohawa traffic generate`: writes requests that are drawn from a seed, to standard output or a file. What the options mean
+// is in generate-options.ts, and what is drawn in traffic/generate/.
+
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Command, Option } from 'commander'
+import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
+import { type Calendar, createCalendar, isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { printable } from 'abohawa/common/outside-text.ts'
+import { printDuration } from 'abohawa/config/units.ts'
+import { standardOutput } from 'abohawa/common/file-bytes.ts'
+import { shapes } from '../traffic/generate/arrivals.ts'
+import { type GeneratedTraffic, generate } from '../traffic/generate/generate.ts'
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { textOf, writeText } from '../traffic/write-traffic.ts'
+import { interruption } from 'abohawa/cli/interruption.ts'
+import { rateIn } from 'abohawa/cli/quantities.ts'
+import { factsText } from 'abohawa/cli/tables.ts'
+import { type AddCommand, counted, leftText, numbered, type Terminal } from 'abohawa/cli/terminal.ts'
+import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { checkOutputs, forceOption, outputsOf } from 'abohawa/cli/writable.ts'
+import {
+  alphaIn,
+  defaultMix,
+  factorIn,
+  type GenerateOptions,
+  keysIn,
+  localText,
+  mixIn,
+  seedIn,
+  settingsOf,
+  shareIn,
+  spanIn,
+  stormIn,
+} from './generate-options.ts'
+import { outOption } from './traffic-options.ts'
+
+// A Monday: the weekend is Friday and Saturday.
+const defaultStart = '2026-11-16'
+const maxRequests = 1e9
+
+type Options = GenerateOptions & { out: string; force?: boolean }
+
+export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =>
+  add<Options>(traffic, 'generate', {
+    summary: 'generate traffic from a seed: places and keys by Zipf, the hours of a day, a storm',
+    example:
+      'traffic generate --rate 2000 --duration 10m --seed 7 --shape day --out ten-minutes.ndjson.gz\n  npm run -s abohawa -- traffic generate --shape storm --storm district/2022@18:00/2h --out storm.ndjson',
+    setUp: command =>
+      void command
+        .option('--rate <requests>', 'the mean rate: requests a second, or such as 90/m, 500/h', rateIn, 1)
+        .addOption(
+          new Option('--duration <duration>', 'how long the traffic lasts, such as 10m')
+            .argParser(spanIn)
+            .default(86_400_000, '24h'),
+        )
+        .option('--seed <number>', 'equal seeds give equal bytes', seedIn, 1)
+        .addOption(
+          new Option(
+            '--shape <shape>',
+            'the rate over time: the hours of the local day, level, rising, a spike in the middle, or the day and a storm',
+          )
+            .choices([...shapes, 'storm'])
+            .default('day'),
+        )
+        .option(
+          '--start <when>',
+          'a day, from its local midnight, or an instant such as 2026-11-16T08:00+06:00',
+          defaultStart,
+        )
+        .option(
+          '--storm <storm>',
+          'a place type/id, a local time and a duration, such as district/2015@18:00/2h: more requests for the place and those below; may be given again',
+          stormIn,
+        )
+        .option(
+          '--storm-factor <number>',
+          'how many times the usual requests, for places in a storm',
+          factorIn,
+          10,
+        )
+        .addOption(
+          new Option('--mix <shares>', 'how often each endpoint is requested')
+            .argParser(mixIn)
+            .default(mixIn(defaultMix), defaultMix),
+        )
+        .option('--alpha <number>', 'skew of places: the exponent of Zipf, by population', alphaIn, 1)
+        .option('--keys <number>', 'how many keys, from key-0001 on', keysIn, 1000)
+        .option('--keys-alpha <number>', 'skew of keys', alphaIn, 0.8)
+        .option('--english <share>', 'share with names in English instead of Bengali', shareIn, 0.3)
+        .option('--conditional <share>', 'share that is sent with if-none-match', shareIn, 0.1)
+        .option('--compressed <share>', 'share that accepts gzip; half of those accept br too', shareIn, 0.75)
+        .option(
+          '--bad <share>',
+          'share that is refused: unknown places and endpoints, bad parameters, no key',
+          shareIn,
+          0.01,
+        )
+        .addOption(
+          new Option('--arrivals <kind>', 'at random and independent, or with even gaps')
+            .choices(['poisson', 'even'])
+            .default('poisson'),
+        )
+        .addOption(outOption())
+        .addOption(forceOption()),
+    run: generateTraffic,
+  })
+
+const generateTraffic = async (
+  terminal: Terminal,
+  { out, force = false, ...options }: Options,
+): Promise<number> => {
+  const expected = Math.round((options.rate * options.duration) / 1000)
+  if (expected > maxRequests)
+    throw new UsageError(
+      `--rate and --duration give ${counted(expected)} requests; allowed: up to ${counted(maxRequests)}`,
+    )
+  const config = terminal.config()
+  if (out !== standardOutput) await checkOutputs(terminal, outputsOf('--out', out), { inputs: [], force })
+  const calendar = createCalendar(config.quota.timeZone)
+  const catalogue = await readCatalogue(config.catalogue.path)
+  const { bounds } = catalogue
+  if (catalogue.size === 0) throw new InputError('the catalogue has no published place')
+  const settings = settingsOf(options, catalogue, calendar)
+  const requests = generate(settings, { catalogue, bounds, offsetSecondsAt: calendar.offsetSecondsAt })
+
+  const progress: Progress = { requests: 0, expected, began: performance.now(), isStopped: false }
+  void interruption().then(() => {
+    progress.isStopped = true
+  })
+  await writeText(out, textOf(observed(requests, progress, terminal)), { force })
+  terminal.progress('')
+  const file = out === standardOutput ? 'standard output' : printable(out)
+  if (progress.isStopped) {
+    terminal.remark(`Interrupted: ${file} has the first ${counted(progress.requests)} requests.`)
+    return 1
+  }
+  if (out !== standardOutput)
+    terminal.show(
+      { out, requests: progress.requests, catalogue: catalogue.checksum, ...shownOf(settings) },
+      `${file} has ${numbered(progress.requests, 'request', 'requests')}.\n${textOfSettings(settings, progress, calendar)}`,
+    )
+  return 0
+}
+
+const batchSize = 512
+const progressMs = 200
+
+type Progress = { requests: number; readonly expected: number; readonly began: number; isStopped: boolean }
+
+const secondsSince = (began: number): number => (performance.now() - began) / 1000
+
+async function* observed(
+  requests: Iterable<TrafficRequest>,
+  progress: Progress,
+  terminal: Terminal,
+): AsyncGenerator<TrafficRequest[]> {
+  let batch: TrafficRequest[] = []
+  let shownAt = progress.began
+  for (const request of requests) {
+    batch.push(request)
+    if (batch.length < batchSize) continue
+    progress.requests += batch.length
+    yield batch
+    batch = []
+    // A pipe and /dev/null take all that comes without a pause in which signals could be seen.
+    await turn()
+    if (progress.isStopped) return
+    if (performance.now() - shownAt < progressMs) continue
+    shownAt = performance.now()
+    const { requests: made, expected, began } = progress
+    const seconds = secondsSince(began)
+    terminal.progress(
+      `${counted(made)} of about ${counted(expected)} requests, ${counted(Math.round(made / seconds))} a second${leftText(made / expected, seconds)}`,
+    )
+  }
+  progress.requests += batch.length
+  yield batch
+}
+
+const shownOf = ({ start, durationMs, storms, ...settings }: GeneratedTraffic) => ({
+  from: isoOf(start),
+  seconds: durationMs / 1000,
+  ...settings,
+  storms: storms.map(({ place, from, to, factor }) => ({
+    place: `${place.type}/${place.id}`,
+    from: isoOf(from),
+    to: isoOf(to),
+    factor,
+  })),
+})
+
+const textOfSettings = (
+  { start, durationMs, storms, shape, seed, keys }: GeneratedTraffic,
+  { requests, began }: Progress,
+  calendar: Calendar,
+): string => {
+  const seconds = secondsSince(began)
+  return factsText([
+    ['from', `${localText(start, calendar)} ${calendar.zone}, for ${printDuration(durationMs)}`],
+    ['shape', `${shape}, seed ${seed}`],
+    ...storms.map(({ place, from, to, factor }): [string, string] => [
+      'storm',
+      `${place.name_en} (${place.type}/${place.id}) from ${localText(from, calendar)} to ${localText(to, calendar)}, ${factor} times the requests`,
+    ]),
+    [
+      'keys',
+      `${counted(keys)}; \`abohawa traffic import --as keys\` lists them for \`abohawa keys create --from\``,
+    ],
+    ['took', `${seconds.toFixed(1)} s, ${counted(Math.round(requests / seconds))} requests a second`],
+  ])
+}

@@ -1,0 +1,169 @@
+// Reads traffic files for commands, in words: faulty lines, how far it is, what was left out, and what else was found of the files.
+
+import { stat } from 'node:fs/promises'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { printDuration } from 'abohawa/config/units.ts'
+import { standardInput } from 'abohawa/common/file-bytes.ts'
+import { type GapsFound, reportedGapMs } from '../traffic/gaps.ts'
+import { readTraffic, type TrafficSummary } from '../traffic/read-traffic.ts'
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { interruption } from 'abohawa/cli/interruption.ts'
+import { counted, leftText, numbered, type Terminal } from 'abohawa/cli/terminal.ts'
+
+export type ReadOptions = {
+  readonly format?: string
+  readonly host?: string
+  readonly window?: number
+  readonly strict?: boolean
+}
+
+const progressEveryMs = 250
+
+/** Reads files until the command is interrupted, and shows faulty lines and how far it is, with what is left where it can be known. */
+export const readFiles = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { format, host, window, strict }: ReadOptions,
+) => {
+  const faults = createFaults(terminal, strict)
+  const traffic = readTraffic(files, { format, host, window, onFault: faults.add })
+  const size = await sizeOfFiles(files)
+  const began = performance.now()
+  let shownAt = began
+  let isInterrupted = false
+  void interruption().then(() => {
+    isInterrupted = true
+  })
+  const show = (requests: number): void => {
+    const now = performance.now()
+    if (now - shownAt < progressEveryMs) return
+    shownAt = now
+    const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
+    const how = share === undefined ? '' : `, ${Math.floor(share * 100)} % read`
+    const left = share === undefined ? '' : leftText(share, (now - began) / 1_000)
+    terminal.progress(`${counted(requests)} requests${how}${left}`)
+  }
+  return {
+    isInterrupted: () => isInterrupted,
+    async *batches(): AsyncGenerator<TrafficRequest[], void, undefined> {
+      let requests = 0
+      for await (const batch of traffic.batches()) {
+        if (isInterrupted) return
+        requests += batch.length
+        show(requests)
+        yield batch
+      }
+    },
+    end: (): TrafficSummary => {
+      terminal.progress('')
+      faults.end()
+      return traffic.summary()
+    },
+  }
+}
+
+/** Of all files, packed as they are; undefined where one has no size. */
+const sizeOfFiles = async (files: readonly string[]): Promise<number | undefined> => {
+  let size = 0
+  for (const file of files) {
+    const found = file === standardInput ? undefined : await stat(file).catch(() => undefined)
+    if (!found?.isFile()) return undefined
+    size += found.size
+  }
+  return size
+}
+
+const shownFaults = 10
+
+/** Shows the first faulty lines in full, and counts the others. */
+export const createFaults = (terminal: Terminal, isStrict = false) => {
+  let count = 0
+  return {
+    add: ({ file, line, reason }: { file: string; line: number; reason: string }): void => {
+      const sentence = `${file}:${line}: ${reason}`
+      if (isStrict) throw new InputError(sentence)
+      count += 1
+      if (count > shownFaults) return
+      terminal.progress('')
+      terminal.remark(sentence)
+    },
+    end: (): void => {
+      if (count > shownFaults) terminal.remark(`and ${counted(count - shownFaults)} more faulty lines.`)
+    },
+  }
+}
+
+/** What of the requests of a browser is no traffic; undefined where all are. */
+const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => {
+  const { cached, blocked, otherHosts } = leftOut
+  const hosts = files.flatMap(({ host }) => host ?? []).join(' and ')
+  const parts = [
+    cached > 0 ? `${counted(cached)} from the browser's cache` : '',
+    blocked > 0 ? `${counted(blocked)} without a response` : '',
+    otherHosts > 0
+      ? `${counted(otherHosts)} to other hosts${hosts === '' ? '' : ` than ${hosts}`} (--host chooses)`
+      : '',
+  ]
+  return parts.filter(part => part !== '').join(', ') || undefined
+}
+
+export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: TrafficSummary): void => {
+  const text = leftOutText(summary)
+  if (text !== undefined) terminal.remark(`Left out: ${text}.`)
+}
+
+/** What was found of the files beside their requests. @param longestGap to which gaps were shortened */
+export const factsOfReading = (
+  summary: TrafficSummary,
+  { count, cutMs, longest: [longest] }: GapsFound,
+  longestGap?: number,
+): [name: string, value: string | undefined][] => {
+  const { faultyLines, skippedLines, late, share } = summary
+  const lines = (count: number, what: string) =>
+    count > 0 ? `${numbered(count, 'line', 'lines')}${what}` : undefined
+  return [
+    ['faulty', lines(faultyLines, ', left out')],
+    ['skipped', lines(skippedLines, ' without a request')],
+    ['left out', leftOutText(summary)],
+    [
+      'order',
+      late > 0
+        ? `${counted(late)} requests were too far out of place for --window, and stand out of order: \`LC_ALL=C sort\` puts the lines in order`
+        : undefined,
+    ],
+    [
+      'gaps',
+      longest &&
+        `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}; ${longestGap === undefined ? 'import --longest-gap shortens them' : `${spanText(cutMs)} cut`}`,
+    ],
+    [
+      'share',
+      share === null
+        ? undefined
+        : `the log holds ${share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+    ],
+  ]
+}
+
+export const formatsOf = ({ files }: TrafficSummary): string =>
+  [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')
+
+export const jsonOfGaps = ({ count, longest }: GapsFound) => ({
+  count,
+  longest: longest.map(({ from, ms }) => ({ from: isoOf(from), seconds: ms / 1_000 })),
+})
+
+/** A span in up to two units, such as `23 h 12 m`. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return ms < 10_000 ? `${ms / 1_000} s` : `${seconds} s`
+  if (seconds < 3_600) return twoUnits(seconds, 60, 'm', 's')
+  const minutes = Math.round(seconds / 60)
+  return minutes < 48 * 60
+    ? twoUnits(minutes, 60, 'h', 'm')
+    : twoUnits(Math.round(minutes / 60), 24, 'd', 'h')
+}
+
+const twoUnits = (value: number, factor: number, large: string, small: string): string =>
+  `${Math.floor(value / factor)} ${large}${value % factor === 0 ? '' : ` ${value % factor} ${small}`}`

@@ -1,0 +1,56 @@
+// `abohawa traffic …`: files of traffic, one request a line. `stats` is here: what is counted is in traffic/stats/, how it looks on a
+// terminal in traffic-stats-text.ts.
+
+import { type Command, Option } from 'commander'
+import { InputError } from 'abohawa/common/errors.ts'
+import { nameOfFile } from 'abohawa/common/file-bytes.ts'
+import { createTrafficStats, type Subject } from '../traffic/stats/traffic-stats.ts'
+import { numberIn } from 'abohawa/cli/quantities.ts'
+import { type AddCommand, type AddTopCommand, counted } from 'abohawa/cli/terminal.ts'
+import { addGenerateCommand } from './traffic-generate.ts'
+import { addImportCommand } from './traffic-import.ts'
+import { addReadOptions, configuredCellOf } from './traffic-options.ts'
+import { type ReadOptions, readFiles } from './traffic-reading.ts'
+import { jsonOfStats, textOfStats } from './traffic-stats-text.ts'
+
+type Options = ReadOptions & { by: Subject; top: number }
+
+const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
+  add<Options>(traffic, 'stats', {
+    summary:
+      'show what is in traffic files: rate over time, places, key skew, reuse distance, miss-ratio curve',
+    example: 'traffic stats samples/weekday.ndjson.gz',
+    setUp: command =>
+      void addReadOptions(command)
+        .addOption(
+          new Option('--by <object>', 'the object of reuse and of the miss-ratio curve')
+            .choices(['cell', 'place', 'path', 'key'])
+            .default('cell'),
+        )
+        .option('--top <number>', 'how many of the most popular are listed', numberIn(1, 10_000), 10)
+        .option('--strict', 'end with 1 at the first faulty line'),
+    run: async (terminal, { by, top, ...options }, ...files) => {
+      const counters = createTrafficStats(by, top, await configuredCellOf(terminal))
+      const reading = await readFiles(terminal, files, options)
+      for await (const _ of counters.pass(reading.batches()));
+      const summary = reading.end()
+      const stats = counters.stats()
+      // An interruption may come before the first.
+      if (stats.requests === 0 && !reading.isInterrupted())
+        throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
+      terminal.show(jsonOfStats(stats, summary), textOfStats(stats, summary, terminal.columns ?? 100))
+      if (!reading.isInterrupted()) return 0
+      terminal.remark(`Interrupted: the figures are of the first ${counted(stats.requests)} requests.`)
+      return 1
+    },
+  })
+
+export const addTrafficCommands: AddTopCommand = (program, add, summary) => {
+  const traffic = program
+    .command('traffic')
+    .summary(summary)
+    .description('Files of traffic: one request a line.')
+  addImportCommand(traffic, add)
+  addGenerateCommand(traffic, add)
+  addStatsCommand(traffic, add)
+}

@@ -1,0 +1,189 @@
+// `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
+// How the settings are tried is in tools/load/what-if; the table is in whatif-text.ts.
+
+import { availableParallelism } from 'node:os'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { quotedPath } from 'abohawa/common/outside-text.ts'
+import { version } from 'abohawa/common/version.ts'
+import type { GivenSettings, SettingCase } from 'abohawa/config/setting-grid.ts'
+import { printDuration } from 'abohawa/config/units.ts'
+import { nameOfFile } from 'abohawa/common/file-bytes.ts'
+import { checkSpan } from '../traffic/longest-span.ts'
+import { leftOutText } from '../traffic/recorded-admission.ts'
+import { runCases } from '../what-if/run-cases.ts'
+import type { SimulateOptions } from '../what-if/simulate.ts'
+import type { CaseFigures } from '../what-if/tally.ts'
+import { readTrace, type Trace } from '../what-if/trace.ts'
+import { whatIfResultOf } from '../what-if/what-if.ts'
+import { whatIfPage } from '../what-if/what-if-page.ts'
+import { interruption } from 'abohawa/cli/interruption.ts'
+import { durationIn, numberIn } from 'abohawa/cli/quantities.ts'
+import {
+  type AddTopCommand,
+  counted,
+  createProgressLine,
+  leftText,
+  numbered,
+  type Terminal,
+  zoneOf,
+} from 'abohawa/cli/terminal.ts'
+import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { checkOutputs, forceOption, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+import { addSettingOptions, casesIn } from './setting-cases.ts'
+import { formatIn, hostOption } from './traffic-options.ts'
+import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
+import { whatIfText } from './whatif-text.ts'
+
+type Options = GivenSettings &
+  Pick<ReadOptions, 'format' | 'host'> & {
+    instances: number
+    warmUp: number
+    warm?: boolean
+    latency: number
+    threads?: number
+    out?: string
+    force?: boolean
+  }
+
+// The default, as the help shows it.
+const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
+
+export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
+  add<Options>(program, 'whatif', {
+    summary,
+    example:
+      'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
+    setUp: command =>
+      void addSettingOptions(command)
+        .option(
+          '--instances <number>',
+          'how many gateways share the store and the traffic',
+          numberIn(1, 64),
+          1,
+        )
+        .option(
+          '--warm-up <duration>',
+          'count only what comes after it, such as 1h; the cache begins empty',
+          duration,
+          0,
+        )
+        .option('--warm', 'pass all of the traffic once before it is counted')
+        .option(
+          '--latency <duration>',
+          'how long the provider takes for a request, such as 300ms',
+          duration,
+          0,
+        )
+        .option(
+          '--threads <number>',
+          'how many settings are tried at a time; one for each core if not given',
+          numberIn(1, 256),
+        )
+        .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
+        .addOption(hostOption())
+        .option('--out <page.html>', 'write a page with plots')
+        .addOption(forceOption()),
+    run: async (terminal, given, ...files) => {
+      const { out, force = false } = given
+      if (out !== undefined && !out.endsWith('.html'))
+        throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
+      const cases = await casesIn(given, terminal)
+      const [page] = outputsOf('--out', out)
+      await checkOutputs(terminal, outputsOf('--out', out), { inputs: files, force })
+      const options: SimulateOptions = {
+        instances: given.instances,
+        warmUpMs: given.warmUp,
+        warm: given.warm === true,
+        latencyMs: given.latency,
+      }
+      const { trace, traffic } = await readAll(terminal, files, given)
+      if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
+        throw new UsageError(
+          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(Math.round(traffic.spanSeconds) * 1000)}; allowed: less than that`,
+        )
+      const figures = await tryAll(terminal, cases, trace, options, given.threads)
+      checkWeather(figures, trace)
+      const { sources } = terminal
+      const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
+      terminal.show(result, whatIfText(result))
+      if (page && result.cases.length > 0) {
+        await writeOutput(page, whatIfPage(result, zoneOf(terminal)), force)
+        if (!terminal.json) terminal.remark(`The page is in ${out}.`)
+      }
+      return result.unfinished.length > 0 ? 1 : 0
+    },
+  })
+
+const readAll = async (terminal: Terminal, files: readonly string[], options: ReadOptions) => {
+  const reading = await readFiles(terminal, files, options)
+  const trace = await readTrace(reading.batches())
+  const summary = reading.end()
+  if (reading.isInterrupted()) throw new InputError('interrupted before the first setting was tried')
+  if (trace.at.length === 0)
+    throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
+  const { sha256, requests, faultyLines } = summary
+  remarkLeftOut(terminal, summary)
+  const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
+  checkSpan(from, to)
+  return {
+    trace,
+    traffic: {
+      files: [...files],
+      sha256,
+      requests,
+      faultyLines,
+      leftOut: trace.leftOut,
+      from: isoOf(from),
+      spanSeconds: (to - from) / 1000,
+    },
+  }
+}
+
+/** @throws InputError where no request was for weather: then the figures say nothing of any setting */
+const checkWeather = (
+  figures: readonly (CaseFigures | undefined)[],
+  { at, leftOut }: Pick<Trace, 'at' | 'leftOut'>,
+): void => {
+  const finished = figures.filter(each => each !== undefined)
+  if (finished.length === 0 || finished.some(({ weather }) => weather > 0)) return
+  const reasons = leftOutText(leftOut, counted)
+  throw new InputError(
+    `none of the ${counted(at.length)} requests is for weather that a cache could hold${reasons === undefined ? '' : `: ${reasons}`}; allowed: traffic with requests for weather that have a key or a recorded answer`,
+  )
+}
+
+const progressEveryMs = 250
+
+const tryAll = async (
+  terminal: Terminal,
+  cases: readonly SettingCase[],
+  trace: Trace,
+  options: SimulateOptions,
+  threads = availableParallelism(),
+): ReturnType<typeof runCases>['figures'] => {
+  const started = performance.now()
+  // Before the first thread: a signal may come as soon as it runs.
+  const interrupted = interruption()
+  const run = runCases(
+    cases.map(({ config }) => config),
+    trace,
+    options,
+    threads,
+  )
+  void interrupted.then(run.stop)
+  const show = createProgressLine(terminal)
+  const timer = setInterval(() => {
+    const share = run.progress()
+    const seconds = (performance.now() - started) / 1000
+    show(
+      `${numbered(cases.length, 'setting', 'settings')}: ${(100 * share).toFixed(0)} %${leftText(share, seconds)}`,
+    )
+  }, progressEveryMs)
+  try {
+    return await run.figures
+  } finally {
+    clearInterval(timer)
+    terminal.progress('')
+  }
+}

@@ -1,0 +1,77 @@
+// A process of this program on a moved clock: starts it, sends it one order at a time, and ends it. What it does with an order
+// is in commands.ts.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { InputError } from 'abohawa/common/errors.ts'
+import { safeText } from 'abohawa/common/outside-text.ts'
+import type { Message, Order, Reply } from 'abohawa/cli/serve/moved-clock-commands.ts'
+
+const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const patienceMs = 5_000
+const keptText = 2_000
+
+/**
+ * @param name of the process in sentences, such as `the gateway`
+ * @throws InputError when it ends before it serves, with what it wrote last. Resolves with where it serves as `url`
+ */
+export const startControlled = async (name: string, args: readonly string[], env: NodeJS.ProcessEnv) => {
+  const child = fork(main, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  const written = lastText(child)
+  const exited = once(child, 'exit')
+  let isStopping = false
+  const ended = exited.then(([code, signal]): never => {
+    const how = signal === null ? `exit code ${code}` : `ended by ${signal}`
+    throw new InputError(`${name} of the rehearsal ended by itself, ${how}: ${safeText(written(), 500)}`)
+  })
+  // Not everybody waits for it.
+  ended.catch(() => {})
+  let reply = Promise.withResolvers<Message>()
+  child.on('message', (message: Message) => reply.resolve(message))
+  // A process that has just ended can't be sent anything; its end says so.
+  child.on('error', () => {})
+
+  const answer = async (): Promise<Message> => {
+    const message = await Promise.race([reply.promise, ended])
+    reply = Promise.withResolvers()
+    if ('failed' in message)
+      throw new InputError(`${name} of the rehearsal failed: ${safeText(message.failed, 500)}`)
+    return message
+  }
+  /** Resolves when it has ended: by itself within seconds, else killed. */
+  const stop = async (): Promise<void> => {
+    if (!isStopping && child.connected) child.send('stop', () => {})
+    isStopping = true
+    const killing = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+    await exited
+    clearTimeout(killing)
+  }
+
+  try {
+    const { ready } = (await answer()) as { ready: string }
+    return {
+      url: ready,
+      /** @throws InputError when the process has ended, or could not carry the order out */
+      send: async (order: Order): Promise<Reply> => {
+        child.send(order, () => {})
+        return (await answer()) as Reply
+      },
+      /** Rejects when it ends before `stop`. */
+      ended,
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+const lastText = (child: ChildProcess): (() => string) => {
+  const texts = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      texts[name] = (texts[name] + text).slice(-keptText)
+    })
+  return () => (texts.stderr || texts.stdout).trim() || 'it wrote nothing'
+}

@@ -1,0 +1,130 @@
+// The senders of a run: worker threads, each with its share of the arrivals. Gathers what they recorded into one recorder, and
+// their figures on the way for the line of progress.
+
+import { Worker } from 'node:worker_threads'
+import { messageOf } from 'abohawa/common/errors.ts'
+import { addEncoded, coarse } from './histograms.ts'
+import type { LoadForm } from './load.ts'
+import { addCounts, type Counts, createRecorder, noCounts, type RecorderForm } from './recorder.ts'
+import type { RowBlock } from './request-log.ts'
+import { type KeptBody, monotonicMs, type SendOrder } from './sender.ts'
+
+/** The figures of a sender on its way; `recent` are the latencies since those before. */
+type Live = { readonly counts: Counts; readonly recent: string }
+export type FromWorker =
+  | 'ready'
+  | { readonly live: Live }
+  | { readonly block: RowBlock }
+  | { readonly ended: Ended }
+/** `taken`: a block of the log. Or the begin of the run, once all are ready. */
+export type ToWorker = 'stop' | 'taken' | { readonly beginAt: number }
+/** The data that a worker is started with. */
+export type WorkerOrder = {
+  readonly order: Omit<SendOrder, 'beginAt'>
+  readonly stepSeconds: number
+  readonly isLogged: boolean
+}
+type Ended = {
+  readonly form: RecorderForm
+  readonly load: LoadForm
+  readonly kept: readonly KeptBody[]
+  readonly sentForMs: number
+  readonly answeredForMs: number
+  readonly unlogged: number
+}
+
+export type LiveFigures = {
+  readonly counts: Counts
+  /** In ms, of the requests that ended since the last figures; undefined without one. */
+  readonly p50: number | undefined
+  readonly p99: number | undefined
+}
+
+// From the order to begin to the first due instant.
+const leadMs = 20
+
+type SendingEvents = {
+  onBegin(): void
+  /** Every half second. */
+  onLive(figures: LiveFigures): void
+  readonly onBlock: ((block: RowBlock, taken: () => void) => void) | undefined
+}
+
+export const startSending = (
+  order: Omit<SendOrder, 'share' | 'beginAt'>,
+  workers: number,
+  stepSeconds: number,
+  { onBegin, onLive, onBlock }: SendingEvents,
+) => {
+  const { connections, keepBodies } = order
+  const latest = new Map<number, Live>()
+  let ready = 0
+  const parts = Array.from({ length: workers }, (_, index) => {
+    const workerData: WorkerOrder = {
+      order: {
+        ...order,
+        share: { index, of: workers },
+        connections: Math.max(1, Math.floor(connections / workers) + (index < connections % workers ? 1 : 0)),
+        keepBodies: Math.ceil(keepBodies / workers),
+      },
+      stepSeconds,
+      isLogged: onBlock !== undefined,
+    }
+    const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData })
+    const post = (message: ToWorker): void => worker.postMessage(message)
+    const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
+    worker.on('message', (message: FromWorker) => {
+      if (message === 'ready') {
+        ready += 1
+        if (ready === workers) begin()
+      } else if ('ended' in message) resolve(message.ended)
+      else if ('block' in message) onBlock?.(message.block, () => post('taken'))
+      else {
+        latest.set(index, message.live)
+        if (latest.size < workers) return
+        onLive(figuresOf([...latest.values()]))
+        latest.clear()
+      }
+    })
+    worker.on('error', error =>
+      reject(new Error(`a worker of the replay failed: ${messageOf(error)}`, { cause: error })),
+    )
+    worker.on('exit', code =>
+      reject(new Error(`a worker of the replay ended with ${code} before its work was done`)),
+    )
+    return { ended, post }
+  })
+  // A worker takes a moment to start, and longer on a busy machine: none is to begin late for it.
+  const begin = (): void => {
+    onBegin()
+    const beginAt = monotonicMs() + leadMs
+    for (const { post } of parts) post({ beginAt })
+  }
+  return {
+    /** Resolves when all is sent and answered, or given up. Rejects when a worker fails. */
+    ended: Promise.all(parts.map(({ ended }) => ended)).then(all => {
+      const recorder = createRecorder(stepSeconds)
+      for (const { form } of all) recorder.add(form)
+      return {
+        recorder,
+        loads: all.map(({ load }) => load),
+        kept: all.flatMap(({ kept }) => kept),
+        sentForMs: Math.max(...all.map(({ sentForMs }) => sentForMs)),
+        answeredForMs: Math.max(...all.map(({ answeredForMs }) => answeredForMs)),
+        unlogged: all.reduce((sum, { unlogged }) => sum + unlogged, 0),
+      }
+    }),
+    stop: (): void => {
+      for (const { post } of parts) post('stop')
+    },
+  }
+}
+
+const figuresOf = (lives: readonly Live[]): LiveFigures => {
+  const counts = noCounts()
+  for (const live of lives) addCounts(counts, live.counts)
+  const recent = addEncoded(coarse(), ...lives.map(each => each.recent))
+  const at = (percent: number) =>
+    recent.totalCount === 0 ? undefined : recent.getValueAtPercentile(percent) / 1000
+  return { counts, p50: at(50), p99: at(99) }
+}

@@ -1,0 +1,177 @@
+// The page of a comparison: what makes it doubtful first, then limits of change, every figure of both sides with its verdict,
+// the sides themselves, charts over each other.
+
+import type { Figures } from 'abohawa/common/page/figures.js'
+import { badge, code, escaped, type Html, notice, section, table } from 'abohawa/common/page/html.ts'
+import { type Warning, warningSentences } from './comparability.ts'
+import type { Difference, LimitVerdict } from './comparison.ts'
+import type { Estimate } from './intervals.ts'
+import { changeText, metrics, valueText } from './metrics.ts'
+import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
+import type { ReplayResult } from './result.ts'
+import { paceText } from './run-figures.ts'
+import { dateTime, number, outcomeCell } from './run-sections.ts'
+
+export type Comparison = {
+  readonly a: readonly ReplayResult[]
+  readonly b: readonly ReplayResult[]
+  readonly warnings: readonly Warning[]
+  readonly differences: readonly Difference[]
+  readonly limits: readonly LimitVerdict[]
+}
+
+/** The text of the file. @param timeZone of its times of day */
+export const comparePage = (comparison: Comparison, timeZone: string): string => {
+  const figures = figuresIn(timeZone)
+  const { a, b, warnings } = comparison
+  const [one, other] = [a[0], b[0]]
+  const ofFirst = a.length + b.length > 2 ? '<p class="note">The first run of each side.</p>' : ''
+  const drawn = charts('all', 'percentiles', 'latency', 'hits', 'weight', 'rate', 'age')
+  const content = [
+    warningsHtml(warnings),
+    section('verdict', 'Differences', verdictHtml(comparison, figures)),
+    section('sides', 'The sides', sidesHtml(comparison, figures)),
+    section('charts', 'Side by side', ofFirst + drawn),
+    ...(one && other
+      ? [section('outcomes', 'Latency by endpoint and outcome', outcomesHtml(one, other, figures))]
+      : []),
+  ].join('\n')
+  return reportFile(
+    { title: 'Comparison', subtitle: `A: ${sideText(a, b)}. B: ${sideText(b, a)}.`, content },
+    { runs: one && other ? [drawnRun(one, 'A'), drawnRun(other, 'B')] : [] },
+    timeZone,
+  )
+}
+
+const maxNamed = 3
+
+/** The settings of a side that the other lacks, or its version where they are not known. */
+const sideText = ([first]: readonly ReplayResult[], [other]: readonly ReplayResult[]): string => {
+  if (!first) return '–'
+  const { settings, machine } = first
+  if (settings === null) return machine.version
+  if (settings.length === 0) return 'defaults'
+  const textsOf = (run: ReplayResult | undefined): string[] =>
+    run?.settings?.map(({ path, value }) => `${path}=${value}`) ?? []
+  const others = new Set(textsOf(other))
+  const own = textsOf(first).filter(text => !others.has(text))
+  // All of them stand in a section of the page.
+  const shown = (own.length > 0 ? own : textsOf(first)).slice(0, maxNamed)
+  return `${shown.join(', ')}${settings.length > shown.length ? ' …' : ''}`
+}
+
+const warningsHtml = (warnings: readonly Warning[]): Html =>
+  warnings.length === 0
+    ? ''
+    : notice(
+        warnings.some(({ obstacle }) => obstacle === 'traffic' || obstacle === 'saturated') ? 'bad' : 'warn',
+        `<b>Compare with care</b>${warningSentences(warnings)
+          .map(sentence => `<p>${escaped(sentence)}</p>`)
+          .join('')}`,
+      )
+
+const estimateHtml = ({ value, low, high }: Estimate, write: (value: number) => string): Html =>
+  `${write(value)}${low === null || high === null ? '' : `<br><small>${write(low)} to ${write(high)}</small>`}`
+
+const limitStates = { passed: 'good', failed: 'bad', undecided: 'warn' } as const
+
+const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => string): Html => {
+  if (limits.length === 0) return ''
+  const [broken, undecided] = (['failed', 'undecided'] as const).map(
+    verdict => limits.filter(limit => limit.verdict === verdict).length,
+  ) as [number, number]
+  const sentences = [
+    broken > 0 ? `Limits of change broken: ${broken} of ${limits.length}.` : '',
+    undecided > 0 ? undecidedSentence(undecided, limits.length) : '',
+    broken + undecided === 0 ? `All limits of change hold: ${limits.length} of ${limits.length}.` : '',
+  ]
+  const state = broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good'
+  const text = sentences.flatMap(sentence => (sentence === '' ? [] : `<b>${escaped(sentence)}</b>`)).join('')
+  const rows = limits.map(({ limit, change: changed, verdict }) => [
+    code(limit),
+    changed === null ? '–' : change(changed),
+    badge(limitStates[verdict], verdict === 'undecided' ? 'not decided' : verdict),
+  ])
+  const heads = [{ head: 'Limit' }, number('Change of B'), { head: 'Verdict' }]
+  return notice(state, text) + table('Limit', heads, rows)
+}
+
+export const undecidedSentence = (undecided: number, limits: number): string =>
+  `Limits of change that these runs can’t decide: ${undecided} of ${limits}. Longer runs, or several a side, decide more.`
+
+const method =
+  'Intervals are of 99 %. Those of percentiles, shares and sums come from 1,000 draws of blocks of neighbouring steps with a fixed seed, so that a burst of slow answers counts as one event. Of several runs a side, the medians are compared, and the interval spans at least the smallest to the largest run. A change is noise where its interval includes zero, or where it is under a tenth (of provider weight: a hundredth). It is unclear where there is no interval, as in runs of less than ten steps, or where a side was disturbed. Rehearsals of the same traffic are reproducible: differences are real from 1 % on for weight and age, from 3 % for hits and stale answers.'
+
+const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Html => {
+  const count = (verdict: Difference['verdict']): number =>
+    differences.filter(difference => difference.verdict === verdict).length
+  const [better, worse] = [count('better'), count('worse')]
+  const percents = (value: number): string =>
+    `${value > 0 ? '+' : value < 0 ? '−' : ''}${figures.share(Math.abs(value))}`
+  const change = (value: number): string => changeText(value, percents)
+  const summary = [
+    better + worse === 0
+      ? 'No difference is real.'
+      : `Real differences: ${better} better and ${worse} worse in B.`,
+    `Noise: ${count('noise')}.`,
+    ...(count('unclear') > 0 ? [`Unclear: ${count('unclear')}.`] : []),
+  ].join(' ')
+  const rows = differences.map(({ metric, unit, a, b, change: changed, verdict }) => {
+    const write = (value: number): string => valueText(value, unit, figures)
+    return [
+      escaped(metrics[metric].name),
+      verdict === 'better' || verdict === 'worse'
+        ? badge(verdict === 'better' ? 'good' : 'bad', verdict)
+        : `<span class="note">${verdict}</span>`,
+      estimateHtml(a, write),
+      estimateHtml(b, write),
+      changed === null ? '–' : estimateHtml(changed, change),
+    ]
+  })
+  return `${limitsHtml(limits, change)}<p><b>${summary}</b></p>${table(
+    'Differences',
+    [{ head: 'Figure' }, { head: 'Verdict' }, number('A'), number('B'), number('Change of B')],
+    rows,
+  )}<p class="note">${method}</p>`
+}
+
+const settingsOf = ({ settings }: ReplayResult): Html => {
+  if (settings === null) return 'not known'
+  return settings.length === 0
+    ? 'defaults'
+    : settings.map(({ path, value }) => code(`${path}=${value}`)).join('<br>')
+}
+
+const sidesHtml = ({ a, b }: Comparison, figures: Figures): Html => {
+  const lines: readonly (readonly [string, (run: ReplayResult) => Html])[] = [
+    ['Traffic', run => run.traffic.files.map(code).join(', ')],
+    ['SHA-256', run => code(run.traffic.sha256.slice(0, 12))],
+    ['Pace', run => paceText(run, figures)],
+    ['Settings', settingsOf],
+    ['Version', ({ machine }) => code(machine.version)],
+    ['Machine', ({ machine }) => `${figures.count(machine.cores)} × ${escaped(machine.cpu)}`],
+    ['Started', run => dateTime(run.startedAt, figures)],
+  ]
+  const rows = lines.map(([name, of]) => [
+    name,
+    ...[a, b].map(runs => [...new Set(runs.map(of))].join('<br>')),
+  ])
+  const runs = ['Runs', figures.count(a.length), figures.count(b.length)]
+  return table('The sides', [{ head: 'Side' }, { head: 'A' }, { head: 'B' }], [runs, ...rows])
+}
+
+const outcomesHtml = (a: ReplayResult, b: ReplayResult, figures: Figures): Html => {
+  const all = [...a.latencies, ...b.latencies].map(({ endpoint, outcome }) => `${endpoint} ${outcome}`)
+  const rows = [...new Set(all)].sort().map(name => {
+    const [endpoint = '', outcome = ''] = name.split(' ')
+    const sides = [a, b].map(({ latencies }) =>
+      latencies.find(each => each.endpoint === endpoint && each.outcome === outcome),
+    )
+    const cells = (['p50', 'p99'] as const).flatMap(figure =>
+      sides.map(side => figures.latency(side && side[figure] / 1000)),
+    )
+    return [code(endpoint), outcomeCell(outcome), ...cells]
+  })
+  const heads = ['p50 A', 'p50 B', 'p99 A', 'p99 B'].map(number)
+  return table('Latency by endpoint and outcome', [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads], rows)
+}

@@ -1,0 +1,127 @@
+// The report on one or several runs. One run: verdict first, then everything that was measured. Several: a row for each setting,
+// hits over what they cost, the settings that no other beats, and then each run whole, folded.
+
+import type { Figures } from 'abohawa/common/page/figures.js'
+import { badge, escaped, type Html, notice, part, section } from 'abohawa/common/page/html.ts'
+import { latencyText } from './metrics.ts'
+import { charts, drawnRun, figuresIn, reportFile, type SettingColumn, settingsTable } from './page.ts'
+import type { ReplayResult } from './result.ts'
+import { differingSettings, errorsOf, failedIn, paretoOptimal, shareOf, weathersOf } from './run-figures.ts'
+import { sectionsOf, thresholdsFailed, warningsOf } from './run-sections.ts'
+
+/** The text of the file. @param results one or more, in the order of the page @param timeZone of its times of day */
+export const reportPage = (results: readonly ReplayResult[], timeZone: string): string => {
+  const figures = figuresIn(timeZone)
+  const [run] = results
+  if (results.length !== 1 || run === undefined) return pageOfSeveral(results, figures)
+  const sections = sectionsOf(run, 0, figures).map(each => section(...each))
+  return reportFile(
+    {
+      title: run.kind === 'rehearsal' ? 'Rehearsal' : 'Replay',
+      subtitle: `${figures.count(run.totals.due)} requests, ${run.traffic.files.join(', ')}`,
+      content: [warningsOf(run, figures), ...sections].join('\n'),
+    },
+    { runs: [drawnRun(run, '')] },
+    timeZone,
+  )
+}
+
+/** A run, and its number with the settings in which it differs from another one, such as `2. 3h`. */
+type NamedRun = ReplayResult & { readonly title: string }
+
+const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): string => {
+  const runs = namedRuns(results)
+  const best = bestOf(runs)
+  const warnings = runs.map(run => warningsOf(run, figures))
+  const whole = runs.map((run, place) => {
+    const parts = sectionsOf(run, place, figures).map(([, title, content]) => part(title, content))
+    return `<details class="whole"><summary>The whole run: ${escaped(run.title)}</summary>${warnings[place]}${parts.join('\n')}</details>`
+  })
+  return reportFile(
+    {
+      title: 'Settings beside each other',
+      subtitle: `${figures.count(results.length)} runs, ${[...new Set(results.flatMap(({ traffic }) => traffic.files))].join(', ')}`,
+      content: [
+        warnings.find(warning => warning !== '') ?? '',
+        section('overview', 'Hits and their cost', overviewOf(runs, best, figures)),
+        section('over-time', 'Over time', charts('all', 'hits', 'weight', 'percentiles', 'age')),
+        ...whole,
+      ].join('\n'),
+    },
+    {
+      runs: results.map((run, i) => drawnRun(run, runs[i]?.title ?? '')),
+      points: runs.flatMap((run, i) => {
+        const { provider, age } = run
+        const hits = shareOf(run, 'hit')
+        if (hits === null || provider === null) return []
+        const { weight } = provider
+        return { name: String(i + 1), weight, hits, age: age?.p95 ?? null, isBest: best.has(i) }
+      }),
+    },
+    figures.timeZone,
+  )
+}
+
+const namedRuns = (runs: readonly ReplayResult[]): NamedRun[] => {
+  const { paths, names } = differingSettings(
+    runs.map(({ settings }) => Object.fromEntries((settings ?? []).map(({ path, value }) => [path, value]))),
+  )
+  // The default that the other runs name is the value of one without a value.
+  const usual = runs.flatMap(({ settings }) => settings ?? []).find(({ path }) => path === paths[0])?.default
+  const standard = paths.length === 1 && usual !== undefined ? `${usual} (default)` : 'default'
+  return runs.map((run, i) => ({
+    ...run,
+    title: `${i + 1}. ${names[i] || (run.settings === null ? 'not known' : standard)}`,
+  }))
+}
+
+/** The places of the runs that no other beats in hits and weight; none where one of the two is not known. */
+const bestOf = (runs: readonly ReplayResult[]): ReadonlySet<number> => {
+  const known = runs.flatMap(run => {
+    if (weathersOf(run) === 0 || run.provider === null) return []
+    // Of failures too: a setting that has no weather for many requests is not good for the rest of them.
+    const hits = (run.outcomes.hit ?? 0) / (weathersOf(run) + errorsOf(run))
+    return [[hits, -run.provider.weight]]
+  })
+  return known.length === runs.length ? paretoOptimal(known) : new Set()
+}
+
+const overviewOf = (runs: readonly NamedRun[], best: ReadonlySet<number>, figures: Figures): Html => {
+  const isOneTraffic = new Set(runs.map(({ traffic }) => traffic.sha256)).size === 1
+  const warning = notice(
+    'warn',
+    '<b>The runs are not of the same traffic</b>Their hashes differ, so their figures can’t be compared.',
+  )
+  const hasVerdicts = runs.some(run => run.generator.saturated || run.thresholds.length > 0)
+  const hasUnanswered = runs.some(({ totals }) => totals.dropped > 0 || failedIn(totals) > 0)
+  const columns: readonly SettingColumn<NamedRun>[] = [
+    ['Hit share', run => figures.share(shareOf(run, 'hit'))],
+    ['Stale', run => figures.share(shareOf(run, 'stale'))],
+    ['Provider weight', ({ provider }) => figures.count(provider?.weight)],
+    ['Provider requests', ({ provider }) => figures.count(provider?.requests)],
+    ['Age, median', ({ age }) => figures.duration(age?.p50)],
+    ['Age, p95', ({ age }) => figures.duration(age?.p95)],
+    ['Age, oldest', ({ age }) => figures.duration(age?.max)],
+    ['p99', ({ latency }) => latencyText(latency.p99, figures)],
+    ['Not answered', ({ totals }) => figures.count(failedIn(totals)), hasUnanswered],
+    ['Dropped', ({ totals }) => figures.count(totals.dropped), hasUnanswered],
+    ['Verdict', verdictCell, hasVerdicts],
+  ]
+  const note =
+    best.size === 0
+      ? ''
+      : '<p class="note">No other setting beats those marked ★: none has as many hits for less weight.</p>'
+  return [
+    isOneTraffic ? '' : warning,
+    settingsTable('Hits and their cost', columns, runs, best),
+    note,
+    charts('all', 'hitsOverWeight', 'ageOverWeight'),
+  ].join('')
+}
+
+const verdictCell = (run: NamedRun): Html => {
+  if (run.generator.saturated) return badge('bad', 'saturated')
+  if (run.thresholds.length === 0) return '–'
+  const isGood = thresholdsFailed(run) === 0
+  return badge(isGood ? 'good' : 'bad', isGood ? 'passed' : 'failed')
+}

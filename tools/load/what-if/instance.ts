@@ -1,0 +1,153 @@
+// One gateway without its sockets and quotas: the endpoints with weather, the bodies that they render and keep, and the
+// upstream behind them, whose provider sends nothing. Bodies are compressed once; from then on their size is known by their length.
+
+import { brotliCompressSync, deflateRawSync } from 'node:zlib'
+import { lengthOf } from 'abohawa/api/connection/ready-response.ts'
+import { acceptedOf, brotliOptions, gzipOptions } from 'abohawa/api/content-coding.ts'
+import type { Compression } from 'abohawa/api/encoded-weather.ts'
+import type { Representation } from 'abohawa/api/endpoint.ts'
+import { weatherEndpointsOf } from 'abohawa/api/weather-endpoints.ts'
+import { openUpstream, type StandIns, type Upstream, type UpstreamObserver } from 'abohawa/cache/upstream.ts'
+import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
+import { createCalendar } from 'abohawa/common/calendar.ts'
+import { after, type Clock } from 'abohawa/common/clock.ts'
+import type { Config } from 'abohawa/config/schema.ts'
+import { fleetHashOf } from 'abohawa/config/values.ts'
+import { protocolIn } from 'abohawa/provider/account.ts'
+import { ProviderError } from 'abohawa/provider/errors.ts'
+import type { Store } from 'abohawa/stores/store.ts'
+import type { WeatherPath } from '../traffic/endpoint-of-path.ts'
+import type { SampleWeather } from './sample-weather.ts'
+
+export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
+  /**
+   * Answers a request up to its body, at once where memory holds the weather.
+   * @param from `accepts` is the header `accept-encoding`, `keyId` whose share of the budget a load is;
+   *   undefined for nobody in particular
+   * @throws Problem for a refused request; a promise rejects where there is no weather
+   */
+  answer(
+    path: WeatherPath,
+    from: { readonly accepts: string | undefined; readonly keyId: string | undefined },
+  ): void | Promise<void>
+}
+
+type InstanceParts = {
+  readonly store: Store
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+  /** How many share the store. */
+  readonly instances: number
+  readonly weather: SampleWeather
+  /** How long a request to the provider takes, in ms of the clock. */
+  readonly latencyMs: number
+  /** Called with each request to the provider: how many cells it has, and what they weigh. */
+  readonly onSpent: (cells: number, weight: number) => void
+  readonly observer: UpstreamObserver
+}
+
+export const openInstance = (config: Config, parts: InstanceParts): Instance => {
+  const { store, clock, instances, weather, observer } = parts
+  const catalogue = { current: parts.catalogue }
+  const { grid, timelines, start, close } = openUpstream(config, {
+    store,
+    catalogue,
+    clock,
+    instances: () => instances,
+    settings: () => hash,
+    report: () => '',
+    observer,
+    standIns: standInsOf(config, parts),
+  })
+  const hash = fleetHashOf(config)
+  const endpoints = weatherEndpointsOf({
+    catalogue,
+    grid,
+    timelines,
+    calendar: createCalendar(config.quota.timeZone),
+    hourlyHours: config.weather.hourlyHours,
+    text: weather.text,
+    compression: createSampleCompression(),
+  })
+
+  return {
+    timelines,
+    start,
+    close,
+    answer: ({ endpoint, params, query }, { accepts, keyId }) => {
+      const answer = endpoints[endpoint]({ params, query, keyId })
+      if (answer instanceof Promise) return answer.then(late => send(late, accepts))
+      send(answer, accepts)
+    },
+  }
+}
+
+/**
+ * A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or after a
+ * while of the clock, with a timeline made at once.
+ */
+export const standInsOf = (
+  config: Config,
+  { weather, clock, latencyMs, onSpent }: Pick<InstanceParts, 'weather' | 'clock' | 'latencyMs' | 'onSpent'>,
+): StandIns => {
+  const protocol = protocolIn(config)
+  const answered = (): Promise<void> | undefined => {
+    if (latencyMs === 0) return undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    after(clock, latencyMs, resolve)
+    return promise
+  }
+  return {
+    call: {
+      bytes: async function* (_, isValid) {
+        if (isValid && !isValid())
+          throw new ProviderError('provider_not_sent', 'the request was not sent in time')
+        await answered()
+        yield* []
+      },
+      text: async () => '',
+      stream: async () => {
+        throw new Error('no operator sends requests here')
+      },
+      close: async () => {},
+    },
+    protocol: {
+      requestFor: cells => ({
+        ...protocol.requestFor(cells),
+        decode: async body => {
+          // Counted when it ends, as the provider does.
+          for await (const _ of body);
+          onSpent(cells.length, cells.length * protocol.weightPerCell)
+          return cells.map(() => weather.timelineAt(clock.now()))
+        },
+      }),
+      runs: { ...protocol.runs, decode: (_, now) => protocol.runs.scheduled(now) },
+    },
+    codec: weather.codec,
+  }
+}
+
+/** Encodes a body as the API does, so that what is kept of it counts towards the memory. */
+const send = ({ chunks, encode }: Representation, accepts: string | undefined): void => {
+  const accepted = accepts === undefined ? undefined : acceptedOf(accepts, lengthOf(chunks))
+  if (accepted) void encode(accepted)
+}
+
+/** Compresses one body of each length: the weather is the same text everywhere. */
+const createSampleCompression = (): Compression => {
+  const sizes = new Map<string, number>()
+  const sampled = (name: string, bytes: Buffer, compress: (bytes: Buffer) => Buffer): Buffer => {
+    const kind = `${name} ${Math.round(bytes.length / 64)}`
+    const size = sizes.get(kind) ?? compress(bytes).length
+    sizes.set(kind, size)
+    return sample(size)
+  }
+  return {
+    deflate: bytes => sampled('deflate', bytes, body => deflateRawSync(body, gzipOptions)),
+    brotli: async bytes => sampled('br', bytes, body => brotliCompressSync(body, brotliOptions)),
+  }
+}
+
+// Views of one block: as long as a body, without taking its memory.
+const block = Buffer.alloc(64 * 1024)
+const sample = (bytes: number): Buffer => block.subarray(0, Math.min(bytes, block.length))

@@ -1,0 +1,84 @@
+// One plausible timeline, moved to the instant of each load: its numbers differ from hour to hour as weather does, so that
+// it is as large in both tiers, and its bodies are as long, as real ones. What the weather is does not matter here.
+
+import { entryOf } from 'abohawa/cache/entry-codec.ts'
+import { jitterOf } from 'abohawa/cache/freshness.ts'
+import type { Codec } from 'abohawa/cache/tiers.ts'
+import { type Calendar, hourMs } from 'abohawa/common/calendar.ts'
+import { type Horizon, reachOf, stepsWithin } from 'abohawa/weather/horizon.ts'
+import { madeUpTimeline, spansAt } from 'abohawa/weather/made-up-timeline.ts'
+import type { Timeline } from 'abohawa/weather/timeline.ts'
+import { encodeTimeline } from 'abohawa/weather/timeline-bytes.ts'
+import { createTimelineText, type TimelineText } from 'abohawa/weather/timeline-text.ts'
+
+export type SampleWeather = {
+  timelineAt(fetchedAt: number): Timeline
+  readonly text: TimelineText
+  /** Of the shared tier: an entry without its numbers, which are the same in all. */
+  readonly codec: Codec<Timeline>
+  readonly encodedBytes: number
+}
+
+export const createSampleWeather = (
+  horizon: Horizon,
+  hourlyHours: number,
+  calendar: Calendar,
+): SampleWeather => {
+  const lengths = stepsWithin(horizon)
+  const layout = madeUpTimeline(0, lengths, calendar)
+  const { values } = layout
+  const timelineAt = (fetchedAt: number): Timeline => {
+    const [quarterHours, hours, days] = spansAt(fetchedAt, lengths, calendar)
+    return {
+      ...{ fetchedAt, values },
+      quarterHours: { ...layout.quarterHours, ...quarterHours },
+      hours: { ...layout.hours, ...hours },
+      days: { ...layout.days, ...days },
+    }
+  }
+
+  const real = createTimelineText(calendar)
+  const noon = 12 * hourMs
+  const sample = timelineAt(noon)
+  const current = real.current(sample, noon)
+  const texts = new Map<string, string | undefined>()
+  const kept = (name: string, make: () => string | undefined): string | undefined => {
+    if (!texts.has(name)) texts.set(name, make())
+    return texts.get(name)
+  }
+  const entryAt = (key: string, bytes: Buffer) => {
+    const run = bytes.readDoubleLE(16)
+    const metadata = { generation: bytes.readDoubleLE(8), run: Number.isNaN(run) ? null : run }
+    return { key, fetchedAt: bytes.readDoubleLE(0), metadata }
+  }
+  const encodedBytes = encodeTimeline('sample', sample, { generation: 0, run: null }).length
+
+  return {
+    timelineAt,
+    text: {
+      current: () => current,
+      hourly: (_, __, count) => kept(`hourly ${count}`, () => real.hourly(sample, noon, count)),
+      daily: (_, __, count) => kept(`daily ${count}`, () => real.daily(sample, noon, count)),
+    },
+    codec: {
+      maxBytes: 24,
+      encode: ({ fetchedAt, generation, run }) => {
+        const bytes = Buffer.alloc(24)
+        bytes.writeDoubleLE(fetchedAt, 0)
+        bytes.writeDoubleLE(generation, 8)
+        bytes.writeDoubleLE(run ?? Number.NaN, 16)
+        return bytes
+      },
+      metadata: (bytes, key) => {
+        const { fetchedAt, metadata } = entryAt(key, bytes)
+        const reachesUntil = reachOf(timelineAt(fetchedAt), hourlyHours)
+        return { fetchedAt, jitter: jitterOf(key, fetchedAt), reachesUntil, ...metadata }
+      },
+      decode: (bytes, key) => {
+        const { fetchedAt, metadata } = entryAt(key, bytes)
+        return entryOf(key, timelineAt(fetchedAt), metadata, hourlyHours)
+      },
+    },
+    encodedBytes,
+  }
+}

@@ -1,0 +1,229 @@
+// Passes traffic through instances of the gateway on a clock of discrete events: the real cache, demand, freshness, budget and
+// client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { costOfList } from 'abohawa/api/place-list.ts'
+import type { UpstreamObserver } from 'abohawa/cache/upstream.ts'
+import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
+import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from 'abohawa/common/calendar.ts'
+import { every } from 'abohawa/common/clock.ts'
+import { isList } from 'abohawa/common/endpoints.ts'
+import type { Config } from 'abohawa/config/schema.ts'
+import { horizonOf } from 'abohawa/provider/account.ts'
+import { openEmbeddedStore } from 'abohawa/stores/sqlite/embedded-store.ts'
+import { wholeDaysOf } from '../report/plans.ts'
+import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
+import { createMovedClock } from 'abohawa/common/moved-clock.ts'
+import { openInstance } from './instance.ts'
+import { createSampleWeather } from './sample-weather.ts'
+import { type CaseFigures, createTally } from './tally.ts'
+import type { Trace } from './trace.ts'
+import { watchStore } from './watched-store.ts'
+
+export type SimulateOptions = {
+  readonly instances: number
+  /** How long from the first request on nothing is counted. */
+  readonly warmUpMs: number
+  /** Whether all of it goes through once before, as on the days before. */
+  readonly warm: boolean
+  /** How long the provider takes for a request. */
+  readonly latencyMs: number
+}
+
+export type SimulateParts = {
+  readonly catalogue: Catalogue
+  /** Called with the share of the time that has passed, 0 to 1, that of `warm` too. */
+  readonly onProgress: (share: number) => void
+  /** False lets the clock tick through gaps in which nothing happens: the same figures, after much longer. */
+  readonly skips?: boolean
+}
+
+// After the last request or load all parts know of it: heartbeats and passes of refresh-ahead have come.
+const quietAfterMs = 15_000
+const progressEvery = 1_000
+const maxSteps = 96
+const lookEveryMs = 10_000
+// After the last request, for those that still wait.
+const lastMoveMs = 500
+// Work that goes on without the clock shows within so many turns of the event loop.
+const turnsWithoutProgress = 3
+
+export const simulate = async (
+  config: Config,
+  trace: Trace,
+  { instances: size, warmUpMs, warm, latencyMs }: SimulateOptions,
+  { catalogue, onProgress, skips = true }: SimulateParts,
+): Promise<CaseFigures> => {
+  const begin = trace.at[0] ?? 0
+  const end = trace.at.at(-1) ?? begin
+  // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
+  const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
+  const clock = createMovedClock(begin - aheadMs)
+  const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
+  const weather = createSampleWeather(
+    horizonOf(config),
+    config.weather.hourlyHours,
+    createCalendar(config.quota.timeZone),
+  )
+  const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / maxSteps / quarterHourMs)) * quarterHourMs
+  const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
+  const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)
+  const observer = observerOf(tally.onRead)
+  const instances = Array.from({ length: size }, () =>
+    openInstance(config, {
+      ...{ store, catalogue, clock, weather, latencyMs, observer },
+      instances: size,
+      onSpent: (cells, weight) => {
+        activeAt = clock.now()
+        tally.spent(cells, weight)
+      },
+    }),
+  )
+
+  // The latest request or load.
+  let activeAt = begin - aheadMs
+  let reads = 0
+  let settledAt = -1
+  // Loads that wait for the clock make no progress: then it may move on.
+  const settle = async (): Promise<void> => {
+    for (let hops = 0; hops < 12 && !work.isBusy(); hops++) await null
+    if (work.steps() === settledAt && reads === 0) return
+    for (let still = 0, seen = work.steps(); still < turnsWithoutProgress; still++) {
+      await nextTurn()
+      if (work.steps() !== seen) {
+        seen = work.steps()
+        still = -1
+      } else if (!work.isBusy() && reads === 0) break
+    }
+    settledAt = work.steps()
+  }
+
+  for (const instance of instances) await instance.start()
+  await settle()
+  let sampled = { at: clock.now(), stretch: 1 }
+  const endSamples = every(clock, minuteMs, () => {
+    const held = instances.map(({ timelines }) => timelines.held())
+    const now = clock.now()
+    const sample = {
+      stretch: instances[0]?.timelines.stretch() ?? 1,
+      memoryBytes: Math.max(...held.map(({ bytes }) => bytes)),
+      memoryEntries: Math.max(...held.map(({ entries }) => entries)),
+      sharedEntries: work.entries(now),
+    }
+    tally.sample(sample, Math.round((now - sampled.at) / minuteMs))
+    sampled = { at: now, stretch: sample.stretch }
+  })
+
+  const workAt = (): number => Math.min(...instances.map(({ timelines }) => timelines.nextWorkAt()))
+  const quietUntil = (): number =>
+    reads > 0 || work.isBusy() ? clock.now() : endOfQuiet(clock.now(), activeAt, sampled, workAt)
+  /** Moves the clock, over what is quiet in one step. */
+  const moveTo = async (instant: number): Promise<void> => {
+    while (skips && instant - clock.now() > quietAfterMs) {
+      const until = Math.min(quietUntil(), instant)
+      if (until > clock.now()) clock.skipTo(until)
+      await clock.moveTo(Math.min(Math.max(until, clock.now() + lookEveryMs), instant), settle)
+      showProgress()
+    }
+    await clock.moveTo(instant, settle)
+  }
+  const showProgress = (): void =>
+    onProgress((clock.now() - begin + aheadMs) / Math.max(1, end - begin + aheadMs))
+
+  const asked = trace.paths.map(weatherPathOf)
+  // A list counts as a request for each of its places.
+  const askedOf = asked.map(path =>
+    path && isList(path.endpoint) ? costOfList(path.endpoint)(path.query) : 1,
+  )
+  const read = (row: number): void | Promise<void> => {
+    const path = asked[trace.path[row] ?? 0]
+    if (!path) return
+    try {
+      return instances[row % size]?.answer(path, {
+        accepts: trace.encodings[trace.encoding[row] ?? 0] || undefined,
+        keyId: trace.keys[trace.key[row] ?? 0] || undefined,
+      })
+    } catch {
+      // Refused for its parameters or its place: no weather.
+    }
+  }
+
+  let isCounting = warmUpMs === 0 && !warm
+  const pass = async (offsetMs: number): Promise<void> => {
+    for (let row = 0; row < trace.at.length; row++) {
+      const at = (trace.at[row] ?? 0) + offsetMs
+      await moveTo(at)
+      activeAt = at
+      if (!isCounting && at >= begin + warmUpMs) {
+        isCounting = true
+        tally.reset()
+      }
+      const places = askedOf[trace.path[row] ?? 0] ?? 1
+      tally.request(places)
+      const late = read(row)
+      if (late) {
+        reads += 1
+        late
+          .then(nothing, () => tally.failed(places))
+          .finally(() => {
+            reads -= 1
+          })
+      }
+      // A stale answer is there at once, and has a load behind it.
+      if (late || work.steps() !== settledAt) await settle()
+      if (row % progressEvery === 0) showProgress()
+    }
+  }
+  if (warm) await pass(-aheadMs)
+  await pass(0)
+  while (reads > 0) await clock.moveTo(clock.now() + lastMoveMs, settle)
+  endSamples()
+  const figures = tally.figures()
+  for (const instance of instances) await instance.close()
+  await store.close()
+  return figures
+}
+
+/** Until when nothing would find anything to do; now where something goes on. @param activeAt of the latest request or load */
+const endOfQuiet = (
+  now: number,
+  activeAt: number,
+  sampled: { readonly at: number; readonly stretch: number },
+  workAt: () => number,
+): number => {
+  const day = Math.floor(now / utcDayMs) * utcDayMs
+  const knownAt = Math.max(activeAt, day) + quietAfterMs
+  if (sampled.stretch > 1 || now < knownAt) return now
+  // The next sample tells how loads, or a new day's budget, stretch freshness.
+  const end = sampled.at < knownAt ? sampled.at + minuteMs : day + utcDayMs
+  return Math.min(end, workAt())
+}
+
+const nothing = (): void => {}
+
+const observerOf = (onRead: UpstreamObserver['onRead']): UpstreamObserver => ({
+  onRead,
+  onCollapsed: nothing,
+  onLoadFailure: nothing,
+  onShortfall: nothing,
+  onSharedTierFailure: unforeseen,
+  onEntryRefused: unforeseen,
+  onHeartbeat: nothing,
+  onPurge: nothing,
+  onPurgesMissed: nothing,
+  request: nothing,
+  refused: nothing,
+  odd: nothing,
+  loaded: nothing,
+  onShareUsedUp: nothing,
+  newRun: nothing,
+  runsUnknown: unforeseen,
+  storeAway: unforeseen,
+  storeBack: nothing,
+  reopened: nothing,
+  breaker: nothing,
+})
+
+const unforeseen = (...what: unknown[]): void => {
+  throw new Error(`a part without sockets failed: ${what.map(String).join(' ')}`)
+}

@@ -1,0 +1,183 @@
+// The page of `whatif --out`: a row for each setting, hits over what they cost, the day of the settings that no other beats,
+// and which of the provider's plans would carry each.
+
+import type { Figures } from 'abohawa/common/page/figures.js'
+import {
+  badge,
+  code,
+  escaped,
+  facts,
+  type Html,
+  notice,
+  section,
+  table,
+  tiles,
+} from 'abohawa/common/page/html.ts'
+import { pricingPage } from 'abohawa/provider/open-meteo/terms.ts'
+import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/page.ts'
+import { planText, smallestPlan } from '../report/plans.ts'
+import { differingSettings } from '../report/run-figures.ts'
+import { number } from '../report/run-sections.ts'
+import { leftOutText } from '../traffic/recorded-admission.ts'
+import { servedShare } from './tally.ts'
+import { type CaseResult, caseNameText, paretoNote, remarksOn, type WhatIfResult } from './what-if.ts'
+
+type NamedCase = CaseResult & { readonly title: string }
+
+/** The text of the file. @param timeZone of its times of day */
+export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
+  const figures = figuresIn(timeZone)
+  const cases = namedCases(result.cases)
+  // Those that no other beats first.
+  const drawn = [...cases.keys()]
+    .toSorted((a, b) => Number(cases[b]?.paretoOptimal) - Number(cases[a]?.paretoOptimal))
+    .slice(0, maxLines)
+  const someLines =
+    cases.length > maxLines
+      ? `<p class="note">The charts show ${maxLines} settings, those that no other beats first.</p>`
+      : ''
+  const parts = [
+    section('settings', 'Settings', settingsOf(result, cases, figures)),
+    ...(cases.length > 1
+      ? [section('price', 'The cost of hits', charts('all', 'hitsOverWeight', 'ageOverWeight'))]
+      : []),
+    section('day', 'Over time', charts('all', 'hits', 'weight', 'stretch') + someLines),
+    section('plans', 'Plans of the provider', plansOf(cases, figures)),
+    section('traffic', 'Traffic and surroundings', trafficOf(result, figures)),
+  ]
+  return reportFile(
+    {
+      title: 'What if',
+      subtitle: `${figures.count(result.traffic.requests)} requests of ${result.traffic.files.join(', ')}`,
+      content: parts.join('\n'),
+    },
+    {
+      whatIf: { drawn: drawn.map(place => [place, cases[place]?.title ?? '']), result },
+      points: cases.map(({ provider, hitShare, age, paretoOptimal }, i) => ({
+        name: String(i + 1),
+        weight: provider.weight,
+        hits: hitShare,
+        age: age.p95,
+        isBest: paretoOptimal,
+      })),
+    },
+    timeZone,
+  )
+}
+
+// As many as there are line styles.
+const maxLines = 8
+
+const namedCases = (cases: readonly CaseResult[]): NamedCase[] => {
+  const { names } = differingSettings(cases.map(({ settings }) => settings))
+  return cases.map((each, i) => {
+    const name = names[i] || caseNameText(each)
+    return { ...each, title: cases.length > 1 ? `${i + 1}. ${name}` : name }
+  })
+}
+
+const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: Figures): Html => {
+  const isSeveral = cases.length > 1
+  const share = (of: number, each: NamedCase): string => figures.share(servedShare(of, each))
+  const mebibytes = (bytes: number): string => `${figures.measured(bytes / 2 ** 20)} MiB`
+  const isFailing = cases.some(({ failed }) => failed > 0)
+  const columns: readonly SettingColumn<NamedCase>[] = [
+    ['Hits', each => figures.share(each.hitShare)],
+    ['of them shared tier', each => share(each.hits.shared, each), cases.some(({ hits }) => hits.shared > 0)],
+    ['Stale', each => share(each.stale, each)],
+    ['Misses', each => share(each.misses, each)],
+    ['Failed', failedCell(figures), isFailing],
+    ['Provider weight', each => figures.count(each.provider.weight)],
+    ['Smallest plan', planCell],
+    [
+      'Stretch of freshness',
+      ({ stretch: { most, share: time } }) =>
+        most > 1 ? `${figures.measured(most)}×, ${figures.share(time)} of the time` : '–',
+      cases.some(({ stretch }) => stretch.most > 1),
+    ],
+    ['Age, median', ({ age }) => figures.duration(age.p50)],
+    ['Age, p95', ({ age }) => figures.duration(age.p95)],
+    ['Age, oldest', ({ age }) => figures.duration(Math.max(0, age.max))],
+    ['Memory tier', ({ memory }) => mebibytes(memory.mostBytes)],
+    ['Shared tier', ({ memory }) => mebibytes(memory.sharedBytes)],
+  ]
+  const marked = new Set(cases.flatMap(({ paretoOptimal }, i) => (isSeveral && paretoOptimal ? [i] : [])))
+  const remarks = [
+    ...(isFailing
+      ? [notice('bad', 'Some requests for weather failed: nothing was cached, and the budget had no room.')]
+      : []),
+    ...remarksOn(result).map(remark => notice('warn', escaped(remark))),
+  ]
+  const [only] = cases
+  const large =
+    only && !isSeveral
+      ? tiles([
+          { name: 'Hits', value: figures.share(only.hitShare) },
+          { name: 'Provider weight', value: figures.count(only.provider.weight) },
+          { name: 'Age, p95', value: figures.duration(only.age.p95) },
+        ])
+      : ''
+  const note = isSeveral ? `<p class="note">★ ${paretoNote}</p>` : ''
+  return remarks.join('') + large + settingsTable('Settings', columns, cases, marked) + note
+}
+
+const failedCell =
+  (figures: Figures) =>
+  ({ failed, weather }: NamedCase): Html =>
+    failed === 0 ? figures.share(0) : badge('bad', figures.share(failed / weather))
+
+const planCell = ({ plans }: NamedCase): Html => {
+  const smallest = smallestPlan(plans)
+  if (!smallest) return badge('bad', planText(plans))
+  return smallest.isLeast ? badge('warn', planText(plans)) : escaped(planText(plans))
+}
+
+const plansOf = (cases: readonly NamedCase[], figures: Figures): Html => {
+  const [first] = cases
+  const columns = [
+    { head: 'Setting' },
+    ...['Most in a minute', 'Most in an hour', 'Most in a UTC day', 'In 30 such days'].map(number),
+    ...(first?.plans ?? []).map(({ plan }) => ({ head: plan })),
+  ]
+  const rows = cases.map(({ provider: { most }, weightPerMonth, plans, title }) => [
+    escaped(title),
+    ...[most.minute, most.hour, most.day, weightPerMonth].map(figures.count),
+    ...plans.map(({ carries, beyond }) =>
+      beyond
+        ? badge('bad', `more than ${figures.count(beyond.limit)} a ${beyond.span}`)
+        : carries
+          ? badge('good', 'carries it')
+          : badge('warn', 'can’t be said'),
+    ),
+  ])
+  return `${table('Plans of the provider', columns, rows)}<p class="note">By ${escaped(pricingPage)}; the free plan is for non-commercial use. A month is 30 times the mean of the last whole days.</p>`
+}
+
+const trafficOf = (result: WhatIfResult, figures: Figures): Html => {
+  const { traffic, base, instances, warmUpSeconds, warm, latencyMs, version } = result
+  const [first] = result.cases
+  const leftOut = leftOutText(traffic.leftOut, figures.count)
+  const start = [
+    warm ? 'after all of the traffic once' : 'with an empty cache',
+    ...(warmUpSeconds > 0 ? [`counted after ${figures.duration(warmUpSeconds)}`] : []),
+  ]
+  return facts([
+    ['Files', code(traffic.files.join(', '))],
+    ['Requests', figures.count(traffic.requests)],
+    ['Span', figures.duration(traffic.spanSeconds)],
+    ['Faulty lines, left out', figures.count(traffic.faultyLines)],
+    ...(leftOut === undefined ? [] : [['Left out', leftOut] as const]),
+    ...(first && first.none > 0
+      ? [['Counted requests without weather, including those left out', figures.count(first.none)] as const]
+      : []),
+    ['SHA-256', code(traffic.sha256.slice(0, 16))],
+    ['Instances of the gateway', figures.count(instances)],
+    ['Start', start.join(', ')],
+    ['Latency of the provider', figures.latency(latencyMs / 1000)],
+    ...base.map(({ path, value, default: usual }): readonly [string, Html] => [
+      escaped(path),
+      `${code(value)} ${escaped(`(default ${usual})`)}`,
+    ]),
+    ['Version', code(version)],
+  ])
+}

@@ -1,0 +1,113 @@
+// The result of `whatif`, as JSON and for the page: the figures of all cases, the verdict of the provider's plans, whether the
+// budget bit, and which cases no other beats. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
+
+import { explainConfig } from 'abohawa/config/explain.ts'
+import { type ConfigSources, readConfig } from 'abohawa/config/load.ts'
+import type { SettingCase } from 'abohawa/config/setting-grid.ts'
+import { monthOf, planRemarks, verdictsOf } from '../report/plans.ts'
+import { paretoOptimal } from '../report/run-figures.ts'
+import type { LeftOutReason } from '../traffic/recorded-admission.ts'
+import type { SimulateOptions } from './simulate.ts'
+import type { CaseFigures } from './tally.ts'
+
+export type WhatIfResult = ReturnType<typeof whatIfResultOf>
+export type CaseResult = WhatIfResult['cases'][number]
+
+type TriedTraffic = {
+  readonly files: readonly string[]
+  readonly sha256: string
+  readonly requests: number
+  readonly faultyLines: number
+  /** Requests that do not reach the cache, whatever their path. */
+  readonly leftOut: Readonly<Record<LeftOutReason, number>>
+  readonly from: string
+  readonly spanSeconds: number
+}
+
+export type WhatIfParts = {
+  readonly version: string
+  readonly traffic: TriedTraffic
+  readonly sources: ConfigSources
+  readonly options: SimulateOptions
+}
+
+/** @param figures by case; undefined for those that were stopped */
+export const whatIfResultOf = (
+  cases: readonly SettingCase[],
+  figures: readonly (CaseFigures | undefined)[],
+  { version, traffic, sources, options }: WhatIfParts,
+) => {
+  const { instances, warmUpMs, warm, latencyMs } = options
+  const finished = cases.flatMap((each, i) => {
+    const one = figures[i]
+    return one ? [{ ...each, figures: one }] : []
+  })
+  const best = paretoOptimal(finished.map(({ figures: one }) => objectives(one)))
+  const budgets = new Set(cases.map(({ config }) => JSON.stringify(config.provider.budget)))
+  const [first] = cases
+  const { perMinute, perHour, perDay } = first?.config.provider.budget ?? {}
+  return {
+    format: 'abohawa-what-if/1' as const,
+    version,
+    traffic,
+    /** The settings that differ from their defaults in all cases. */
+    base: explainConfig(readConfig(sources))
+      .filter(({ path, value, default: usual }) => isRelevant(path) && usual !== undefined && value !== usual)
+      .map(({ path, value, default: usual }) => ({ path, value, default: usual ?? '' })),
+    instances,
+    warmUpSeconds: warmUpMs / 1000,
+    warm,
+    latencyMs,
+    /** The limits of the configured budget, where all cases have the same. */
+    budget:
+      budgets.size === 1 ? { minute: perMinute ?? null, hour: perHour ?? null, day: perDay ?? null } : null,
+    cases: finished.map(({ name, values, figures: one }, i) => ({
+      /** As `--case` takes it; empty for the configuration as it is. */
+      name,
+      settings: { ...values },
+      /** Whether no other case has more hits at less weight, younger weather and less memory. */
+      paretoOptimal: best.has(i),
+      /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
+      budgetBit: one.stretch.most > 1 || one.failed > 0,
+      /** Of a month of such whole days; null for less than 23 hours. */
+      weightPerMonth: monthOf(one.provider),
+      plans: verdictsOf(one.provider),
+      ...one,
+    })),
+    unfinished: cases.filter((_, i) => figures[i] === undefined).map(({ name }) => name),
+  }
+}
+
+// Settings of listeners, logs and stores change nothing here.
+const isRelevant = (path: string): boolean =>
+  /^(cache|weather|catalogue)\.|^provider\.(max|budget|runs)/.test(path)
+
+const mebibyte = 2 ** 20
+
+/** More hits, less weight, younger weather, less memory; rounded, so that noise decides nothing. */
+const objectives = ({ hits, weather, provider, age, memory }: CaseFigures): number[] => [
+  // Of all requests for weather: one that failed is no reason to be marked.
+  Math.round(((hits.memory + hits.shared) / Math.max(1, weather)) * 10_000),
+  -Math.round(provider.weight),
+  -age.p95,
+  -Math.round((memory.mostBytes / mebibyte) * 10),
+]
+
+/** The words of a case that was not named: the configuration as it is. */
+export const caseNameText = ({ name }: Pick<CaseResult, 'name'>): string => name || 'as configured'
+
+export const paretoNote = 'No other setting beats it in hits, weight, age (p95) and memory together.'
+
+export const remarksOn = ({ cases, unfinished }: WhatIfResult): string[] => [
+  ...(cases.some(({ budgetBit }) => budgetBit)
+    ? [
+        'Where freshness was stretched or requests failed, the configured budget was the limit: without it, the weight would be higher.',
+      ]
+    : []),
+  ...planRemarks(cases.map(({ plans }) => plans)),
+  ...(unfinished.length > 0
+    ? [
+        `The run was stopped before these settings were done: ${unfinished.map(name => caseNameText({ name })).join('; ')}.`,
+      ]
+    : []),
+]

@@ -1,0 +1,44 @@
+// The two kinds of noise in the weather of a place: the true weather, and the error of a model run. The error is zero at
+// the start of the run and grows with the lead time, so that each new run changes the near hours a little and the far days
+// more; without a run there is no error.
+
+import { hourMs } from 'abohawa/common/calendar.ts'
+import type { ModelRun } from './model-runs.ts'
+import { createRipple, type Ripple, saltOf } from './noise.ts'
+import type { Place } from './points.ts'
+
+/** The randomness at one place. */
+export type Texture = {
+  /** The true weather: -1..1, in bumps of the given width in degrees and hours. */
+  truth(name: string, degrees: number, hours: number): Ripple
+  /** The error of the run: 0 at its start, at most -1..1 in the far future. */
+  error(name: string, degrees: number, hours: number): Ripple
+}
+
+const growthHours = 96
+
+/** The randomness of a seed and a run at a place. */
+export const createTexture = (seed: number, run: ModelRun | undefined, place: Place): Texture => {
+  const growth = run ? growthSince(run.initialisedAt) : undefined
+  return {
+    truth: (name, degrees, hours) => createRipple(saltOf(seed, name), place, degrees, hours),
+    error: (name, degrees, hours) => {
+      if (!run || !growth) return () => 0
+      const ripple = createRipple(saltOf(seed, name, run.initialisedAt / hourMs), place, degrees, hours)
+      return instant => growth(instant) * ripple(instant)
+    },
+  }
+}
+
+// Callers request several errors for one instant in a row, so the last result is kept.
+const growthSince = (start: number): ((instant: number) => number) => {
+  let last = Number.NaN
+  let growth = 0
+  return instant => {
+    if (instant !== last) {
+      growth = 1 - Math.exp(-Math.max(0, instant - start) / (growthHours * hourMs))
+      last = instant
+    }
+    return growth
+  }
+}
