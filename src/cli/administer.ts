@@ -2,6 +2,8 @@
 // command says so. The commands are in keys/ and operate/.
 
 import type { Command } from 'commander'
+import type { Terminal } from '../command-line/terminal.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import { createCalendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
@@ -11,8 +13,6 @@ import { tiersOf } from '../keys/test-keys.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
 import type { Store } from '../stores/store.ts'
-import type { Terminal } from './terminal.ts'
-import { UsageError } from './usage-error.ts'
 
 export const addCreateStoreOption = (command: Command): Command =>
   command.option('--create-store', 'create the store if there is none yet, before a gateway has started')

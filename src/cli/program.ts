@@ -1,15 +1,16 @@
 // The commands and their exit codes: 0 done, 1 failed, 2 usage error. Every error is one plain sentence on standard error;
 // only an unexpected error shows a stack.
 
+import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { AbohawaError, messageOf } from '../common/errors.ts'
+import { isOfClosedOutput } from '../command-line/standard-output.ts'
+import type { AddTopCommand, Surroundings } from '../command-line/terminal.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+import { AbohawaError, InputError, messageOf } from '../common/errors.ts'
 import { withoutKeys } from '../common/key-redaction.ts'
 import { printableLines, safeText } from '../common/outside-text.ts'
 import { redactedUrls } from '../common/redacted-url.ts'
 import { version } from '../common/version.ts'
-import { isOfClosedOutput } from './standard-output.ts'
-import type { AddTopCommand, Surroundings } from './terminal.ts'
-import { UsageError } from './usage-error.ts'
 
 const summaries = {
   serve: 'run the gateway: the listeners for consumers, operators and probes',
@@ -33,24 +34,41 @@ const summaries = {
 
 type Name = keyof typeof summaries
 
-const adders: Readonly<Record<Name, () => Promise<AddTopCommand>>> = {
+const adders: Readonly<Partial<Record<Name, () => Promise<AddTopCommand>>>> = {
   serve: async () => (await import('./serve/serve.ts')).addServeCommand,
-  demo: async () => (await import('../../tools/provider/cli/demo.ts')).addDemoCommand,
-  provider: async () => (await import('../../tools/provider/cli/provider.ts')).addProviderCommand,
   keys: async () => (await import('./keys/keys.ts')).addKeyCommands,
   subscribers: async () => (await import('./keys/subscribers.ts')).addSubscriberCommands,
   store: async () => (await import('./operate/store.ts')).addStoreCommands,
-  catalogue: async () => (await import('../../tools/catalogue/cli.ts')).addCatalogueCommands,
   cache: async () => (await import('./operate/cache.ts')).addCacheCommands,
   budget: async () => (await import('./operate/budget.ts')).addBudgetCommands,
-  whatif: async () => (await import('../../tools/load/cli/whatif.ts')).addWhatIfCommand,
   status: async () => (await import('./operate/status.ts')).addStatusCommand,
   config: async () => (await import('./operate/config.ts')).addConfigCommands,
-  traffic: async () => (await import('../../tools/load/cli/traffic.ts')).addTrafficCommands,
   doctor: async () => (await import('./operate/doctor.ts')).addDoctorCommand,
-  rehearse: async () => (await import('../../tools/load/cli/rehearse.ts')).addRehearseCommand,
-  replay: async () => (await import('../../tools/load/cli/replay.ts')).addReplayCommands,
-  saturate: async () => (await import('../../tools/load/cli/saturate.ts')).addSaturateCommand,
+}
+
+/** The commands of the tools beside the gateway, and their files in `tools/`: an installation for production has none of them. */
+const tools: Readonly<Partial<Record<Name, string>>> = {
+  demo: 'provider/cli/demo.ts',
+  provider: 'provider/cli/provider.ts',
+  catalogue: 'catalogue/cli.ts',
+  whatif: 'load/cli/whatif.ts',
+  traffic: 'load/cli/traffic.ts',
+  rehearse: 'load/cli/rehearse.ts',
+  replay: 'load/cli/replay.ts',
+  saturate: 'load/cli/saturate.ts',
+}
+
+/** @throws InputError when the tool is not installed */
+const adderOf = async (name: Name): Promise<AddTopCommand> => {
+  const adder = adders[name]
+  if (adder) return adder()
+  const file = new URL(`../../tools/${tools[name]}`, import.meta.url)
+  if (!existsSync(file))
+    throw new InputError(
+      `this installation has no tools, and \`${name}\` is one; run it where the whole project is, or in the image of the target \`tools\``,
+    )
+  const { addCommand } = (await import(file.href)) as { readonly addCommand: AddTopCommand }
+  return addCommand
 }
 
 /** Runs one command line. Resolves to the exit code and never rejects. */
@@ -73,8 +91,8 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
     for (const [name, summary] of Object.entries(summaries)) {
       if (name === called) {
         // Imported here: most of what a command needs is not needed to name it.
-        const { createAddCommand } = await import('./terminal.ts')
-        const addCommand = await adders[name as Name]()
+        const { createAddCommand } = await import('../command-line/terminal.ts')
+        const addCommand = await adderOf(name as Name)
         addCommand(
           program,
           createAddCommand(surroundings, code => (exitCode = code)),

@@ -1,20 +1,26 @@
-// Requests out of lines of text, which come as chunks of bytes. A line that does not end is skipped up to where it does, so that
+// Items out of lines of text, which come as chunks of bytes: requests of traffic, lines of a log. A line that does not end is skipped up to where it does, so that
 // memory is bounded whatever comes.
 
-import type { Found, Reading } from '../../tools/load/traffic/format.ts'
-import type { TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import { InputError } from './errors.ts'
+import { quoted } from './outside-text.ts'
 
 /** Undefined for a line that is right and holds no request, null for one that is left out and counted. @throws InputError */
-export type ReadLine<Item = TrafficRequest> = (line: string) => Item | undefined | null
+export type ReadLine<Item> = (line: string) => Item | undefined | null
 
-type LinesRead = Pick<Reading, 'failure' | 'onFault'> & { readonly found: Pick<Found, 'skippedLines'> }
+type LinesRead = {
+  /** Counts right lines without an item. */
+  readonly found: { skippedLines: number }
+  /** Why the chunks ended before the text does. */
+  readonly failure?: string | undefined
+  /** Told what is wrong with a line; throws on what is no InputError. */
+  onFault(line: number, fault: unknown): void
+}
 
 const newLine = 0x0a
 /** Of a line, in bytes. */
 const longestLine = 256 * 1024
 
-/** The requests, or other items, of lines that end with `\n` or `\r\n`, many at a time; those of a chunk together. */
+/** The items of lines that end with `\n` or `\r\n`, many at a time; those of a chunk together. */
 export async function* readLines<Item>(
   chunks: AsyncIterable<Buffer>,
   reading: LinesRead,
@@ -87,4 +93,13 @@ export const unwrapped = (line: string): string => {
   } catch {
     return line
   }
+}
+
+/** The fields of a line of a log in JSON; a runtime may write something before it: a time, the name of a container. @throws InputError */
+export const logFieldsOf = (line: string): Readonly<Record<string, unknown>> => {
+  const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
+  try {
+    if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))
+  } catch {}
+  throw new InputError(`${quoted(line)} is no JSON`)
 }

@@ -1,8 +1,8 @@
 // What commands write on the terminal: tables with one line for each row, and how long is left.
 
 import t from 'tap'
-import { tableOf } from '../../src/cli/tables.ts'
-import { leftText } from '../../src/cli/terminal.ts'
+import { tableOf } from '../../src/command-line/tables.ts'
+import { leftText } from '../../src/command-line/terminal.ts'
 
 t.test('a cell has at most 500 characters and a sign of more, and its row stays one line', async t => {
   const [, short = '', long = ''] = tableOf(['name'], [['x'.repeat(500)], ['x'.repeat(501)]]).split('\n')

@@ -7,10 +7,10 @@ import { setPublished } from './publication.ts'
 import { catalogueFile } from 'abohawa/catalogue/snapshot-reader.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { printable } from 'abohawa/common/outside-text.ts'
-import { type AddTopCommand, numbered, type Terminal } from 'abohawa/cli/terminal.ts'
-import { checkOutputs, outputsOf } from 'abohawa/cli/writable.ts'
+import { type AddTopCommand, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { checkOutputs, outputsOf } from 'abohawa/command-line/writable.ts'
 
-export const addCatalogueCommands: AddTopCommand = (program, add, summary) => {
+export const addCommand: AddTopCommand = (program, add, summary) => {
   const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')
 
   add<{ from: string; aliases?: string; changes?: string; facts?: string; out: string }>(catalogue, 'build', {

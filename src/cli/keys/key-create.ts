@@ -2,17 +2,18 @@
 // alone, each before it is created: what ends midway has shown what it has created. keys/key-creation.ts does the work.
 
 import { type Command, Option } from 'commander'
+import { interruption } from '../../command-line/interruption.ts'
+import { checkTier } from '../../command-line/key-tier.ts'
+import { numberIn } from '../../command-line/quantities.ts'
+import { type AddCommand, counted, csvOption, type Terminal } from '../../command-line/terminal.ts'
+import { asUsage, UsageError } from '../../command-line/usage-error.ts'
+import { checkOutputs, outputsOf } from '../../command-line/writable.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, quoted } from '../../common/outside-text.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
 import { testTier, tiersOf } from '../../keys/test-keys.ts'
 import { addCreateStoreOption, administer } from '../administer.ts'
-import { interruption } from '../interruption.ts'
-import { numberIn } from '../quantities.ts'
-import { type AddCommand, counted, csvOption, type Terminal } from '../terminal.ts'
-import { asUsage, UsageError } from '../usage-error.ts'
-import { checkOutputs, outputsOf } from '../writable.ts'
 import { createKeyDifferences } from './key-differences.ts'
 import { type ReadRequest, readRequests, wrongLines } from './key-file.ts'
 import { createUnsure, openOutput } from './key-output.ts'
@@ -88,12 +89,6 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
       )
     },
   })
-
-/** @throws UsageError for a tier that is not configured */
-export const checkTier = (terminal: Terminal, tier: string): void => {
-  const tiers = Object.keys(tiersOf(terminal.config().quota))
-  if (!tiers.includes(tier)) throw new UsageError(`--tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
-}
 
 const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
   const { from, count = 1, subscriber, externalId, expires } = options

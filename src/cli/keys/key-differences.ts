@@ -1,10 +1,10 @@
 // What the file of `keys create --from` says otherwise of keys that exist, and with --apply those keys as the file says. What is
 // empty in the file says nothing, so that a key keeps what it has of its own.
 
+import { counted } from '../../command-line/terminal.ts'
 import type { Administration, CreatedKey, KeyRequest } from '../../keys/administration.ts'
 import { termsIn } from '../../keys/key-terms.ts'
 import { nameForm } from '../../keys/name-forms.ts'
-import { counted } from '../terminal.ts'
 import { termsText } from './term-options.ts'
 
 const maxListed = 10

@@ -1,11 +1,11 @@
 // Reads the keys of `keys create --from`: a CSV file, one key a line. Names the lines that are wrong; creates nothing.
 
 import { parseCsv } from '../../catalogue/csv.ts'
+import { counted } from '../../command-line/terminal.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { readTextFile } from '../../common/regular-file.ts'
 import { type KeyRequest, limitIn } from '../../keys/administration.ts'
 import { givenTermsIn } from '../../keys/key-terms.ts'
-import { counted } from '../terminal.ts'
 
 /** Where a request came from, for messages about it. */
 export type ReadRequest = KeyRequest & { readonly line?: number }

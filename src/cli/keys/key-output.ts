@@ -2,10 +2,10 @@
 // them may not be valid, because it is not known that they were stored.
 
 import { type FileHandle, rm } from 'node:fs/promises'
+import { counted, type Terminal } from '../../command-line/terminal.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { openNewFile } from '../../common/write-beside.ts'
 import type { CreatedKey } from '../../keys/administration.ts'
-import { counted, type Terminal } from '../terminal.ts'
 
 // Of a sentence.
 const maxNamed = 20

@@ -1,9 +1,9 @@
 // Keys as tables for people and as CSV for other programs.
 
 import { csvLine } from '../../catalogue/csv-text.ts'
+import { tableOf } from '../../command-line/tables.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import type { CreatedKey, KeyUsage, ListedKey } from '../../keys/administration.ts'
-import { tableOf } from '../tables.ts'
 import { listText, ratesText } from './term-options.ts'
 
 type Row = ListedKey & KeyUsage

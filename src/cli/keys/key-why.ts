@@ -1,10 +1,12 @@
 // What is known of a key at a minute, for `abohawa keys why`: joins what the store keeps of the key, what a running gateway knows of
 // that time, and the lines of access logs; operate/key-why.ts says what they mean, why-text.ts puts it into words.
 
+import type { Terminal } from '../../command-line/terminal.ts'
+import { asUsage } from '../../command-line/usage-error.ts'
 import { createCalendar, isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { nameOfFile, openBytes, UnpackingError } from '../../common/file-bytes.ts'
-import { readLines } from '../../common/text-lines.ts'
+import { logFieldsOf, readLines } from '../../common/text-lines.ts'
 import type { Config } from '../../config/schema.ts'
 import { type Administration, createAdministration } from '../../keys/administration.ts'
 import { tiersOf } from '../../keys/test-keys.ts'
@@ -13,11 +15,8 @@ import { createLogTally, keyAt, type LogReport, type Moment, momentIn } from '..
 import { statusReport } from '../../operate/listener/status-report.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import type { Store } from '../../stores/store.ts'
-import { fieldsOf } from '../../telemetry/access-log-line.ts'
 import { openCommandStore } from '../administer.ts'
 import { type AskedGateway, gatewayFor, queryGateway } from '../operate/gateway-query.ts'
-import type { Terminal } from '../terminal.ts'
-import { asUsage } from '../usage-error.ts'
 
 export type WhyOptions = { readonly at: string; readonly log?: string[]; readonly gateway?: string }
 
@@ -119,7 +118,7 @@ const readLog = async (file: string, keyId: string, moment: Moment, config: Conf
   }
   const reading = { found: { skippedLines: 0 }, onFault }
   const readLine = (line: string): undefined => {
-    if (tally.isWanted(line)) tally.read(fieldsOf(line))
+    if (tally.isWanted(line)) tally.read(logFieldsOf(line))
   }
   try {
     for await (const _ of readLines(openBytes(file).chunks, reading, readLine));

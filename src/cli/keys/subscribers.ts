@@ -1,10 +1,10 @@
 // `abohawa subscribers …`: lists and revokes subscribers, the holders of keys, by id or name.
 // keys/administration.ts does the work.
 
+import { tableOf } from '../../command-line/tables.ts'
+import type { AddTopCommand } from '../../command-line/terminal.ts'
 import type { ListedSubscriber } from '../../keys/administration.ts'
 import { administer } from '../administer.ts'
-import { tableOf } from '../tables.ts'
-import type { AddTopCommand } from '../terminal.ts'
 import { minuteText } from './key-table.ts'
 
 export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {

@@ -2,8 +2,8 @@
 // keys/key-terms.ts reads what is given.
 
 import type { Command } from 'commander'
+import { asUsage } from '../../command-line/usage-error.ts'
 import { type GivenTerms, givenTermsIn, type Terms, type TermTexts } from '../../keys/key-terms.ts'
-import { asUsage } from '../usage-error.ts'
 
 const options = [
   [

@@ -2,11 +2,11 @@
 // today by endpoint.
 
 import { csvLine } from '../../catalogue/csv-text.ts'
+import { tableOf } from '../../command-line/tables.ts'
+import { counted, numbered } from '../../command-line/terminal.ts'
 import { dayNumber, type LocalDay } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { Usage, UsageOfKey } from '../../keys/administration.ts'
-import { tableOf } from '../tables.ts'
-import { counted, numbered } from '../terminal.ts'
 
 /** @param columns width of the terminal; undefined for other outputs */
 export const usageText = (usage: Usage, columns: number | undefined): string =>

@@ -2,11 +2,11 @@
 // those minutes, and at the end what is kept nowhere. key-why.ts finds it.
 
 import { failureSentence, sentences } from '../../api/sentences.ts'
+import { factsText, indented, tableOf } from '../../command-line/tables.ts'
+import { counted, numbered, type Terminal } from '../../command-line/terminal.ts'
 import { type Calendar, createCalendar } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import { localSecond } from '../operate/cell-text.ts'
-import { factsText, indented, tableOf } from '../tables.ts'
-import { counted, numbered, type Terminal } from '../terminal.ts'
 import { type KeyWhy, type WhyOptions, whyOf } from './key-why.ts'
 import { termsText } from './term-options.ts'
 

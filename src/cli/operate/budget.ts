@@ -1,6 +1,8 @@
 // `abohawa budget reopen`: reopens the budget after a limit that the provider reported wrongly. Works on the store alone, without
 // a running gateway; `abohawa status` shows what is spent.
 
+import { factsText } from '../../command-line/tables.ts'
+import type { AddTopCommand } from '../../command-line/terminal.ts'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
@@ -8,8 +10,6 @@ import { upstreamsIn } from '../../config/upstreams.ts'
 import { createBudgetAdmin, type ReopenReport } from '../../operate/budget-admin.ts'
 import { storeName } from '../../stores/open-store.ts'
 import { openCommandStore } from '../administer.ts'
-import { factsText } from '../tables.ts'
-import type { AddTopCommand } from '../terminal.ts'
 import { distance } from './cell-text.ts'
 
 // Where the store is, the account, and its limits.

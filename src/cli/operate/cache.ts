@@ -2,6 +2,9 @@
 // knows its memory tier, else the shared tier; `purge` is in purge.ts, and `warm` in warm.ts, but for `--force`, which needs a
 // gateway.
 
+import { numberIn } from '../../command-line/quantities.ts'
+import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'
+import { asUsage, UsageError } from '../../command-line/usage-error.ts'
 import { createCalendar } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
@@ -10,9 +13,6 @@ import type { CacheAdmin } from '../../operate/cache-admin.ts'
 import { pointOrPlaceIn, targetIn } from '../../operate/cache-target.ts'
 import type { CellReport } from '../../operate/listener/cell-report.ts'
 import type { Store } from '../../stores/store.ts'
-import { numberIn } from '../quantities.ts'
-import type { AddTopCommand, Terminal } from '../terminal.ts'
-import { asUsage, UsageError } from '../usage-error.ts'
 import { cellText } from './cell-text.ts'
 import { addGatewayOption, gatewayFor, queryGateway, reportOf } from './gateway-query.ts'
 import { type PurgeOptions, purgeFromHere } from './purge.ts'

@@ -1,9 +1,9 @@
 // Formats the cache report of a cell as text: both tiers side by side, times in local time and relative to now.
 
+import { factsText, indented, tableOf } from '../../command-line/tables.ts'
 import { type Calendar, hourMs, isoOf, minuteMs, utcDayMs } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { CellReport, EntryReport } from '../../operate/listener/cell-report.ts'
-import { factsText, indented, tableOf } from '../tables.ts'
 
 /** @param gatewayUrl the gateway that reported it, or null when only the store was read */
 export const cellText = (report: CellReport, gatewayUrl: string | null, calendar: Calendar): string => {

@@ -1,6 +1,8 @@
 // `abohawa config …`: checks the configuration, and prints it: whole, what differs from the defaults, or why a setting is as it is.
 
 import { parse } from 'yaml'
+import { factsText, indented, tableOf } from '../../command-line/tables.ts'
+import type { AddTopCommand } from '../../command-line/terminal.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { shortened } from '../../common/outside-text.ts'
 import { configFilesOf } from '../../config/environment.ts'
@@ -9,8 +11,6 @@ import { unknownName } from '../../config/faults.ts'
 import { checkFiles } from '../../config/file-check.ts'
 import { ConfigError, readConfig } from '../../config/load.ts'
 import { describeConfig } from '../../config/values.ts'
-import { factsText, indented, tableOf } from '../tables.ts'
-import type { AddTopCommand } from '../terminal.ts'
 
 export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   const config = program.command('config').summary(summary).description('The configuration.')

@@ -1,13 +1,13 @@
 // `abohawa doctor`: checks the configuration, the machine, the store, the provider and the way of consumers to the gateway,
 // one line each, with a fix for what is not well. The checks are in src/operate/doctor.
 
+import { processesIn } from '../../command-line/quantities.ts'
+import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable, safeText } from '../../common/outside-text.ts'
 import type { Check, Status } from '../../operate/doctor/check.ts'
 import { type DoctorOptions, examine } from '../../operate/doctor/doctor.ts'
-import { processesIn } from '../quantities.ts'
-import type { AddTopCommand, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
 
 export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
   add<{ spend: boolean; url?: string; processes: number }>(program, 'doctor', {

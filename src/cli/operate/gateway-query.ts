@@ -4,6 +4,8 @@
 import { isIP } from 'node:net'
 import type { Command } from 'commander'
 import type * as z from 'zod'
+import type { Terminal } from '../../command-line/terminal.ts'
+import { asUsage, UsageError } from '../../command-line/usage-error.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../../common/outside-address.ts'
 import { safeText } from '../../common/outside-text.ts'
@@ -12,8 +14,6 @@ import { ConfigError, loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Store } from '../../stores/store.ts'
 import { openCommandStore } from '../administer.ts'
-import type { Terminal } from '../terminal.ts'
-import { asUsage, UsageError } from '../usage-error.ts'
 
 export const addGatewayOption = (command: Command): Command =>
   command.option(

@@ -1,6 +1,9 @@
 // `abohawa cache purge`: tells what a purge costs, asks on a terminal before one that costs more than the budget leaves, and writes
 // it to the store, which every gateway polls. In a pipe nothing is asked.
 
+import { factsText } from '../../command-line/tables.ts'
+import { counted, numbered, type Terminal } from '../../command-line/terminal.ts'
+import { asUsage } from '../../command-line/usage-error.ts'
 import { type Calendar, createCalendar } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { CacheAdmin, OrderedPurge } from '../../operate/cache-admin.ts'
@@ -9,9 +12,6 @@ import type { PurgeReport } from '../../operate/listener/cell-report.ts'
 import type { PurgePrice } from '../../operate/purge-price.ts'
 import { storeName } from '../../stores/open-store.ts'
 import { openCommandStore } from '../administer.ts'
-import { factsText } from '../tables.ts'
-import { counted, numbered, type Terminal } from '../terminal.ts'
-import { asUsage } from '../usage-error.ts'
 import { distance, localSecond } from './cell-text.ts'
 
 export type PurgeOptions = {

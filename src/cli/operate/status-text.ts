@@ -2,11 +2,11 @@
 // report, and the title has the local time. Longer than 300 lines, because all sections stand here.
 
 import { styleText } from 'node:util'
+import { tableOf } from '../../command-line/tables.ts'
+import { counted, numbered, percentText } from '../../command-line/terminal.ts'
 import type { Calendar } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { StatusReport } from '../../operate/listener/status-report.ts'
-import { tableOf } from '../tables.ts'
-import { counted, numbered, percentText } from '../terminal.ts'
 import { distance, localSecond } from './cell-text.ts'
 
 const styles = { title: 'bold', warn: 'yellow', bad: 'red', faint: 'dim' } as const

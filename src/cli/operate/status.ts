@@ -2,13 +2,13 @@
 // the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { stoppedBySignal } from '../../command-line/interruption.ts'
+import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'
 import { createCalendar } from '../../common/calendar.ts'
 import { messageOf } from '../../common/errors.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import { redactedUrls } from '../../common/redacted-url.ts'
 import type { StatusReport } from '../../operate/listener/status-report.ts'
-import { stoppedBySignal } from '../interruption.ts'
-import type { AddTopCommand, Terminal } from '../terminal.ts'
 import { addGatewayOption, gatewayFor, reportOf } from './gateway-query.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
 

@@ -5,6 +5,15 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Option } from 'commander'
+import { type AddTopCommand, counted, numbered, type Terminal } from '../../command-line/terminal.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
+import {
+  checkOutputs,
+  forceOption,
+  outputsOf,
+  refuseKept,
+  writePrivateFile,
+} from '../../command-line/writable.ts'
 import { createCalendar } from '../../common/calendar.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { redactedUrl } from '../../common/redacted-url.ts'
@@ -24,9 +33,6 @@ import type { RedisMode } from '../../stores/redis/place.ts'
 import { backUp } from '../../stores/sqlite/backup.ts'
 import type { Store } from '../../stores/store.ts'
 import { addCreateStoreOption, openCommandStore } from '../administer.ts'
-import { type AddTopCommand, counted, numbered, type Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
-import { checkOutputs, forceOption, outputsOf, refuseKept, writePrivateFile } from '../writable.ts'
 
 export const addStoreCommands: AddTopCommand = (program, add, summary) => {
   const store = program

@@ -4,6 +4,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { openUpstream } from '../../cache/upstream.ts'
 import { readCatalogue } from '../../catalogue/live-catalogue.ts'
+import { interruption } from '../../command-line/interruption.ts'
+import { factsText } from '../../command-line/tables.ts'
+import { counted, type Terminal } from '../../command-line/terminal.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
@@ -16,9 +19,6 @@ import {
   warmReport,
 } from '../../operate/cache-warm.ts'
 import { openCommandStore } from '../administer.ts'
-import { interruption } from '../interruption.ts'
-import { factsText } from '../tables.ts'
-import { counted, type Terminal } from '../terminal.ts'
 import { type AskedGateway, queryGateway } from './gateway-query.ts'
 
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {

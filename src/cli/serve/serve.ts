@@ -3,6 +3,9 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { Option } from 'commander'
+import { interruption, onSignal, stopCommand } from '../../command-line/interruption.ts'
+import { processesIn } from '../../command-line/quantities.ts'
+import type { AddTopCommand } from '../../command-line/terminal.ts'
 import type { Clock } from '../../common/clock.ts'
 import { messageOf } from '../../common/errors.ts'
 import { listenFault, unusablePlace } from '../../common/listening.ts'
@@ -12,9 +15,6 @@ import { checkShared, forProcess } from '../../config/processes.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
-import { interruption, onSignal, stopCommand } from '../interruption.ts'
-import { processesIn } from '../quantities.ts'
-import type { AddTopCommand } from '../terminal.ts'
 import type { Serving } from './supervisor.ts'
 
 type Given = { processes: number; process?: string; movedClock?: string }
@@ -167,7 +167,7 @@ const abandonment = (): Promise<string> =>
 /** In a process whose clock another one moves. */
 const onMovedClock = async (from: number): Promise<Service> => {
   const { createMovedClock } = await import('../../common/moved-clock.ts')
-  const { takeCommands } = await import('./moved-clock-commands.ts')
+  const { takeCommands } = await import('../../common/moved-clock-commands.ts')
   const clock = createMovedClock(from)
   const onServing = ({ apiUrl, settled }: Gateway) => takeCommands(clock, { url: apiUrl, settled })
   return { clock, stopped: stopCommand(), onServing }

@@ -5,10 +5,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
+import { onSignal, sameWithinMs } from '../../command-line/interruption.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { onSignal, sameWithinMs } from '../interruption.ts'
 
 /** What a gateway that serves tells the process that started it. */
 export type Serving = { readonly opsUrl: string }

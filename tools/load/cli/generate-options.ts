@@ -11,8 +11,8 @@ import type { Shape } from '../traffic/generate/arrivals.ts'
 import type { GeneratedTraffic } from '../traffic/generate/generate.ts'
 import type { Storm } from '../traffic/generate/places.ts'
 import { isInstant } from '../traffic/traffic-request.ts'
-import { durationIn, numberIn, shareOf } from 'abohawa/cli/quantities.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { durationIn, numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 
 /** As commander gives them. */
 export type GenerateOptions = Omit<GeneratedTraffic, 'start' | 'durationMs' | 'shape' | 'storms'> & {

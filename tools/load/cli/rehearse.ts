@@ -11,9 +11,9 @@ import type { GivenSettings, SettingCase } from 'abohawa/config/setting-grid.ts'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { stoppedBySignal } from 'abohawa/cli/interruption.ts'
-import { checkTier } from 'abohawa/cli/keys/key-create.ts'
-import { durationIn, numberIn } from 'abohawa/cli/quantities.ts'
+import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
+import { checkTier } from 'abohawa/command-line/key-tier.ts'
+import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import {
   type AddTopCommand,
   commandLine,
@@ -21,9 +21,9 @@ import {
   createProgressLine,
   leftText,
   type Terminal,
-} from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
-import { forceOption } from 'abohawa/cli/writable.ts'
+} from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
+import { forceOption } from 'abohawa/command-line/writable.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { prepareOutput } from './replay-output.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
@@ -43,7 +43,7 @@ type Options = GivenSettings & {
   providerSeed: number
 }
 
-export const addRehearseCommand: AddTopCommand = (program, add, summary) =>
+export const addCommand: AddTopCommand = (program, add, summary) =>
   add<Options>(program, 'rehearse', {
     summary,
     example:

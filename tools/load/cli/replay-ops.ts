@@ -9,8 +9,8 @@ import { readSecret } from '../replay/key-file.ts'
 import { connectFault } from '../replay/target.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { askGateway, checkGateway, queryGateway } from 'abohawa/cli/operate/gateway-query.ts'
-import type { Terminal } from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
+import type { Terminal } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 
 const timeoutMs = 5_000
 

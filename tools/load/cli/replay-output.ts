@@ -3,9 +3,9 @@
 
 import { jsonText, quotedPath } from 'abohawa/common/outside-text.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { type Terminal, zoneOf } from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
-import { checkOutputs, type Output, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+import { type Terminal, zoneOf } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
+import { checkOutputs, type Output, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 
 /** The exit code where a threshold or a limit of change fails, as k6 has it. */
 export const thresholdFailed = 99

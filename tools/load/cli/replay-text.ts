@@ -6,8 +6,8 @@ import type { LiveFigures } from '../replay/senders.ts'
 import { latencyText } from '../report/metrics.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../report/run-figures.ts'
-import { factsText, tableOf } from 'abohawa/cli/tables.ts'
-import { counted, leftText, percentText } from 'abohawa/cli/terminal.ts'
+import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, leftText, percentText } from 'abohawa/command-line/terminal.ts'
 
 export const figures = createFigures('en', 'UTC')
 

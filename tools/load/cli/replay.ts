@@ -5,10 +5,10 @@ import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Pace } from '../replay/pace.ts'
 import { checkRun } from '../traffic/longest-span.ts'
-import { collect, numberIn, rateIn } from 'abohawa/cli/quantities.ts'
-import { type AddTopCommand, counted, createProgressLine, type Terminal } from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
-import { forceOption, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+import { collect, numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
+import { type AddTopCommand, counted, createProgressLine, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
+import { forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 import { createOpsReader, type OpsOptions } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -37,7 +37,7 @@ type ReplayOptions = SendOptions &
 
 const sampledBodies = 20_000
 
-export const addReplayCommands: AddTopCommand = (program, add, summary) => {
+export const addCommand: AddTopCommand = (program, add, summary) => {
   const command = add<ReplayOptions>(program, 'replay', {
     summary,
     example:

@@ -8,10 +8,10 @@ import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { latencyText } from '../report/metrics.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { answeredRate, errorsOf } from '../report/run-figures.ts'
-import { numberIn, rateIn } from 'abohawa/cli/quantities.ts'
-import { tableOf } from 'abohawa/cli/tables.ts'
-import { type AddTopCommand, counted, percentText, type Terminal } from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
+import { tableOf } from 'abohawa/command-line/tables.ts'
+import { type AddTopCommand, counted, percentText, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { addSendOptions, lengthIn, optionWith, prepareSending, type SendOptions } from './replay-options.ts'
 import { thresholdFailed } from './replay-output.ts'
 import { createProgress, figures, goodAnswers, rateText, remarksOn } from './replay-text.ts'
@@ -29,7 +29,7 @@ const longestStepMs = 3_600_000
 // So that a percentile of a step is of some requests.
 const fewestRequests = 10
 
-export const addSaturateCommand: AddTopCommand = (program, add, summary) =>
+export const addCommand: AddTopCommand = (program, add, summary) =>
   add<SaturateOptions>(program, 'saturate', {
     summary,
     example:

@@ -3,9 +3,9 @@
 
 import type { Command } from 'commander'
 import { type GivenSettings, type SettingCase, settingCases } from 'abohawa/config/setting-grid.ts'
-import { collect } from 'abohawa/cli/quantities.ts'
-import type { Terminal } from 'abohawa/cli/terminal.ts'
-import { asUsage, UsageError } from 'abohawa/cli/usage-error.ts'
+import { collect } from 'abohawa/command-line/quantities.ts'
+import type { Terminal } from 'abohawa/command-line/terminal.ts'
+import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
 
 export const addSettingOptions = (command: Command): Command =>
   command

@@ -13,12 +13,12 @@ import { shapes } from '../traffic/generate/arrivals.ts'
 import { type GeneratedTraffic, generate } from '../traffic/generate/generate.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { textOf, writeText } from '../traffic/write-traffic.ts'
-import { interruption } from 'abohawa/cli/interruption.ts'
-import { rateIn } from 'abohawa/cli/quantities.ts'
-import { factsText } from 'abohawa/cli/tables.ts'
-import { type AddCommand, counted, leftText, numbered, type Terminal } from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
-import { checkOutputs, forceOption, outputsOf } from 'abohawa/cli/writable.ts'
+import { interruption } from 'abohawa/command-line/interruption.ts'
+import { rateIn } from 'abohawa/command-line/quantities.ts'
+import { factsText } from 'abohawa/command-line/tables.ts'
+import { type AddCommand, counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
+import { checkOutputs, forceOption, outputsOf } from 'abohawa/command-line/writable.ts'
 import {
   alphaIn,
   defaultMix,

@@ -10,8 +10,8 @@ import { type CellOf, createCellOf, recordedCell } from '../traffic/endpoint-of-
 import { formatNames, withoutUsualPort } from '../traffic/format.ts'
 import type { Moment } from '../traffic/selection.ts'
 import { createGrid } from 'abohawa/weather/cell.ts'
-import { numberIn, shareOf } from 'abohawa/cli/quantities.ts'
-import type { Terminal } from 'abohawa/cli/terminal.ts'
+import { numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import type { Terminal } from 'abohawa/command-line/terminal.ts'
 
 export const addReadOptions = (command: Command): Command =>
   command

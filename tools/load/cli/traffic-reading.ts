@@ -8,8 +8,8 @@ import { standardInput } from 'abohawa/common/file-bytes.ts'
 import { type GapsFound, reportedGapMs } from '../traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../traffic/read-traffic.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { interruption } from 'abohawa/cli/interruption.ts'
-import { counted, leftText, numbered, type Terminal } from 'abohawa/cli/terminal.ts'
+import { interruption } from 'abohawa/command-line/interruption.ts'
+import { counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 
 export type ReadOptions = {
   readonly format?: string

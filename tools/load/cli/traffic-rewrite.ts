@@ -9,10 +9,10 @@ import { nameOfFile, standardOutput } from 'abohawa/common/file-bytes.ts'
 import { createGaps } from '../traffic/gaps.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { textOf, writeText } from '../traffic/write-traffic.ts'
-import { checkTier } from 'abohawa/cli/keys/key-create.ts'
-import { factsText } from 'abohawa/cli/tables.ts'
-import { counted, numbered, type Terminal } from 'abohawa/cli/terminal.ts'
-import { checkOutputs, outputsOf } from 'abohawa/cli/writable.ts'
+import { checkTier } from 'abohawa/command-line/key-tier.ts'
+import { factsText } from 'abohawa/command-line/tables.ts'
+import { counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { checkOutputs, outputsOf } from 'abohawa/command-line/writable.ts'
 import {
   factsOfReading,
   formatsOf,

@@ -5,8 +5,8 @@ import { printable } from 'abohawa/common/outside-text.ts'
 import type { TrafficSummary } from '../traffic/read-traffic.ts'
 import type { PopularityReport } from '../traffic/stats/popularity.ts'
 import type { TrafficStats } from '../traffic/stats/traffic-stats.ts'
-import { factsText, indented, tableOf } from 'abohawa/cli/tables.ts'
-import { counted, percentText } from 'abohawa/cli/terminal.ts'
+import { factsText, indented, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 import { factsOfReading, formatsOf, jsonOfGaps, spanText } from './traffic-reading.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {

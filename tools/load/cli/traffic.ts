@@ -5,8 +5,8 @@ import { type Command, Option } from 'commander'
 import { InputError } from 'abohawa/common/errors.ts'
 import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { createTrafficStats, type Subject } from '../traffic/stats/traffic-stats.ts'
-import { numberIn } from 'abohawa/cli/quantities.ts'
-import { type AddCommand, type AddTopCommand, counted } from 'abohawa/cli/terminal.ts'
+import { numberIn } from 'abohawa/command-line/quantities.ts'
+import { type AddCommand, type AddTopCommand, counted } from 'abohawa/command-line/terminal.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
 import { addImportCommand } from './traffic-import.ts'
 import { addReadOptions, configuredCellOf } from './traffic-options.ts'
@@ -45,7 +45,7 @@ const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
     },
   })
 
-export const addTrafficCommands: AddTopCommand = (program, add, summary) => {
+export const addCommand: AddTopCommand = (program, add, summary) => {
   const traffic = program
     .command('traffic')
     .summary(summary)

@@ -12,8 +12,8 @@ import {
   remarksOn,
   type WhatIfResult,
 } from '../what-if/what-if.ts'
-import { factsText, tableOf } from 'abohawa/cli/tables.ts'
-import { counted, percentText } from 'abohawa/cli/terminal.ts'
+import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 
 const { duration: ageText } = createFigures('en', 'UTC')
 

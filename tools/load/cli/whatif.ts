@@ -17,8 +17,8 @@ import type { CaseFigures } from '../what-if/tally.ts'
 import { readTrace, type Trace } from '../what-if/trace.ts'
 import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
-import { interruption } from 'abohawa/cli/interruption.ts'
-import { durationIn, numberIn } from 'abohawa/cli/quantities.ts'
+import { interruption } from 'abohawa/command-line/interruption.ts'
+import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import {
   type AddTopCommand,
   counted,
@@ -27,9 +27,9 @@ import {
   numbered,
   type Terminal,
   zoneOf,
-} from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
-import { checkOutputs, forceOption, outputsOf, writeOutput } from 'abohawa/cli/writable.ts'
+} from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
+import { checkOutputs, forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
@@ -49,7 +49,7 @@ type Options = GivenSettings &
 // The default, as the help shows it.
 const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
 
-export const addWhatIfCommand: AddTopCommand = (program, add, summary) =>
+export const addCommand: AddTopCommand = (program, add, summary) =>
   add<Options>(program, 'whatif', {
     summary,
     example:

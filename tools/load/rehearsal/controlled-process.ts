@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { InputError } from 'abohawa/common/errors.ts'
 import { safeText } from 'abohawa/common/outside-text.ts'
-import type { Message, Order, Reply } from 'abohawa/cli/serve/moved-clock-commands.ts'
+import type { Message, Order, Reply } from 'abohawa/common/moved-clock-commands.ts'
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const patienceMs = 5_000

@@ -12,7 +12,7 @@ import type { Config } from 'abohawa/config/schema.ts'
 import { createAdministration } from 'abohawa/keys/administration.ts'
 import { openEmbeddedStore } from 'abohawa/stores/sqlite/embedded-store.ts'
 import type { ProviderCounts } from '../report/spending.ts'
-import type { ProcessReport, Reply } from 'abohawa/cli/serve/moved-clock-commands.ts'
+import type { ProcessReport, Reply } from 'abohawa/common/moved-clock-commands.ts'
 import { startControlled } from './controlled-process.ts'
 
 export type FixtureOptions = {

@@ -3,7 +3,7 @@
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
-import { requestOfAccessLog } from 'abohawa/telemetry/access-log-line.ts'
+import { requestOfAccessLog } from './access-log-line.ts'
 import {
   type CommonLine,
   createSpread,
@@ -16,7 +16,7 @@ import { type FormatName, formatNames, type Read, type Reading } from './format.
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
 import { type ReadLine, readLines, unwrapped } from 'abohawa/common/text-lines.ts'
-import { requestOf } from './traffic-request.ts'
+import { requestOf, type TrafficRequest } from './traffic-request.ts'
 
 export type Format = {
   readonly name: FormatName
@@ -25,7 +25,7 @@ export type Format = {
   readonly read: Read
 }
 
-const lines = (name: FormatName, form: RegExp, readerOf: (reading: Reading) => ReadLine): Format => ({
+const lines = (name: FormatName, form: RegExp, readerOf: (reading: Reading) => ReadLine<TrafficRequest>): Format => ({
   name,
   matches: begin => begin.split('\n', 100).some(line => form.test(line)),
   read: (chunks, reading) => readLines(chunks, reading, readerOf(reading)),
@@ -33,7 +33,7 @@ const lines = (name: FormatName, form: RegExp, readerOf: (reading: Reading) => R
 
 const spreadOver =
   (readLine: (line: string, reading: Reading) => CommonLine | undefined | null) =>
-  (reading: Reading): ReadLine => {
+  (reading: Reading): ReadLine<TrafficRequest> => {
     const spread = createSpread()
     return line => {
       const read = readLine(line, reading)

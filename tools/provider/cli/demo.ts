@@ -6,17 +6,17 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { administerWith } from 'abohawa/cli/administer.ts'
-import { interruption } from 'abohawa/cli/interruption.ts'
-import { indented, tableOf } from 'abohawa/cli/tables.ts'
-import type { AddTopCommand } from 'abohawa/cli/terminal.ts'
-import { UsageError } from 'abohawa/cli/usage-error.ts'
+import { interruption } from 'abohawa/command-line/interruption.ts'
+import { indented, tableOf } from 'abohawa/command-line/tables.ts'
+import type { AddTopCommand } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { apiPrefix } from 'abohawa/common/endpoints.ts'
 import { safeText } from 'abohawa/common/outside-text.ts'
 import type { Gateway } from 'abohawa/gateway.ts'
 import type { IssuedKey } from 'abohawa/keys/administration.ts'
 import { serviceUrl } from 'abohawa/provider/open-meteo/terms.ts'
 
-export const addDemoCommand: AddTopCommand = (program, add, summary) =>
+export const addCommand: AddTopCommand = (program, add, summary) =>
   add<{ upstream?: string }>(program, 'demo', {
     summary,
     example: `demo --upstream ${serviceUrl}`,

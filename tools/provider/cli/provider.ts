@@ -1,8 +1,8 @@
 // `abohawa provider`: runs the simulator, which speaks the real provider's protocol, until a signal ends it.
 
-import { interruption, stopCommand } from 'abohawa/cli/interruption.ts'
-import { durationIn, numberIn } from 'abohawa/cli/quantities.ts'
-import type { AddTopCommand } from 'abohawa/cli/terminal.ts'
+import { interruption, stopCommand } from 'abohawa/command-line/interruption.ts'
+import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
+import type { AddTopCommand } from 'abohawa/command-line/terminal.ts'
 import { Option } from 'commander'
 import type { SimulatorOptions } from '../simulator.ts'
 
@@ -12,7 +12,7 @@ type Given = Required<Pick<SimulatorOptions, 'host' | 'port' | 'seed' | 'limits'
   movedClock?: string
 }
 
-export const addProviderCommand: AddTopCommand = (program, add, summary) =>
+export const addCommand: AddTopCommand = (program, add, summary) =>
   add<Given>(program, 'provider', {
     summary,
     example: 'provider --port 8090 --latency 80ms',
@@ -65,7 +65,7 @@ export const addProviderCommand: AddTopCommand = (program, add, summary) =>
 const provideOnMovedClock = async (options: SimulatorOptions, start: number): Promise<number> => {
   const { startSimulator } = await import('../simulator.ts')
   const { createMovedClock } = await import('abohawa/common/moved-clock.ts')
-  const { takeCommands } = await import('abohawa/cli/serve/moved-clock-commands.ts')
+  const { takeCommands } = await import('abohawa/common/moved-clock-commands.ts')
   const clock = createMovedClock(start)
   const stopped = stopCommand()
   const { url, counts, close } = await startSimulator({ ...options, clock })

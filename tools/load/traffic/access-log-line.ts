@@ -1,7 +1,9 @@
 // A line of the gateway's own access log (telemetry/access-log.ts) as a request of traffic. Other lines of the log hold none. Client
 // addresses and what else a line says of the consumer are left behind.
 
-import type { Found } from '../../tools/load/traffic/format.ts'
+import { logFieldsOf } from 'abohawa/common/text-lines.ts'
+import { testTier } from 'abohawa/keys/test-keys.ts'
+import type { Found } from './format.ts'
 import {
   durationOf,
   instantOf,
@@ -10,15 +12,12 @@ import {
   ownText,
   pathOf,
   recordedOutcome,
-} from '../../tools/load/traffic/request-line.ts'
-import { heldAs, type TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
-import { InputError } from '../common/errors.ts'
-import { quoted } from '../common/outside-text.ts'
-import { testTier } from '../keys/test-keys.ts'
+} from './request-line.ts'
+import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
 /** Undefined for a line that is not of an answered request, or of a test key: those never meet the cache. @throws InputError */
 export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): TrafficRequest | undefined => {
-  const fields = fieldsOf(line)
+  const fields = logFieldsOf(line)
   if (fields.msg !== 'answered' || fields.tier === testTier) return undefined
   const { arrivedAt, time, status, encoding, notModified, cell, cache, keyId, share } = fields
   if (typeof share === 'number') found.share = Math.min(share, found.share ?? share)
@@ -43,13 +42,4 @@ export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): T
     bytes: heldAs('bytes', fields.bytes),
     ms,
   })
-}
-
-/** The fields of a line; a runtime may write something before it: a time, the name of a container. @throws InputError */
-export const fieldsOf = (line: string): Readonly<Record<string, unknown>> => {
-  const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
-  try {
-    if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))
-  } catch {}
-  throw new InputError(`${quoted(line)} is no JSON`)
 }

@@ -3,8 +3,8 @@
 
 import { subscribe } from 'node:diagnostics_channel'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { messageOf } from '../../common/errors.ts'
-import type { MovedClock } from '../../common/moved-clock.ts'
+import { messageOf } from './errors.ts'
+import type { MovedClock } from './moved-clock.ts'
 
 export type Order = { readonly moveTo: number } | { readonly settle: true } | { readonly report: true }
 
