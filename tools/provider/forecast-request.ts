@@ -1,12 +1,7 @@
 // Reads the parameters of a call into a validated forecast request, or throws the provider's refusal. Does not check limits
 // and keys.
 
-import {
-  maxForecastDays,
-  maxPastDays,
-  usualForecastDays,
-  weightOf,
-} from 'abohawa/provider/open-meteo/limits.ts'
+import { maxForecastDays, maxPastDays, usualForecastDays, weightOf } from 'abohawa/protocol/limits.ts'
 import { countIn, listIn, namesIn, type Parameters, refuseUnsimulated } from './parameters.ts'
 import { type Place, readPoints, readZone, type Zone } from './points.ts'
 import type { StepCounts, Stretch } from './time-axis.ts'

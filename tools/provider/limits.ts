@@ -4,7 +4,7 @@
 
 import { hourMs, minuteMs, utcDayMs } from 'abohawa/common/calendar.ts'
 import type { Clock } from 'abohawa/common/clock.ts'
-import { freeConcurrency, freeLimits, maxWeightPerRequest } from 'abohawa/provider/open-meteo/limits.ts'
+import { freeConcurrency, freeLimits, maxWeightPerRequest } from 'abohawa/protocol/limits.ts'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { type Fault, limitFaults } from './faults.ts'
 

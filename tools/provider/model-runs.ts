@@ -2,7 +2,7 @@
 // and is available six and a half hours later; with runs switched off the weather never changes.
 
 import { hourMs } from 'abohawa/common/calendar.ts'
-import { runDelayMs as delayMs, runEveryMs as everyMs } from 'abohawa/provider/open-meteo/limits.ts'
+import { runDelayMs as delayMs, runEveryMs as everyMs } from 'abohawa/protocol/limits.ts'
 
 /** A model run: when its forecast starts, in ms since the epoch. */
 export type ModelRun = { readonly initialisedAt: number }

@@ -1,6 +1,6 @@
 // Reads the points of a call, and the time zone of all of them. Knows no variables.
 
-import { maxPointsPerRequest } from 'abohawa/provider/open-meteo/limits.ts'
+import { maxPointsPerRequest } from 'abohawa/protocol/limits.ts'
 import { cut, numbersIn, type Parameters, refused } from './parameters.ts'
 
 /** A point in decimal degrees, north and east positive. */

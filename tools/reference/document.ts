@@ -3,7 +3,7 @@
 
 import type { Bounds } from 'abohawa/catalogue/location-schema.ts'
 import { type AnswerName, apiPrefix } from 'abohawa/common/endpoints.ts'
-import { licence, serviceName } from 'abohawa/provider/open-meteo/terms.ts'
+import { licence, serviceName } from 'abohawa/protocol/terms.ts'
 import { type ProblemStatus, problemStatuses } from 'abohawa/telemetry/label-values.ts'
 import type { Parameters } from 'abohawa/api/parameters.ts'
 import { errors } from 'abohawa/api/error-meanings.ts'

@@ -2,7 +2,7 @@
 // nights, and a cache fills once, so that no factor makes a day of an hour. Less than a day says only which plans are too small.
 
 import { hourMs, utcDayMs } from 'abohawa/common/calendar.ts'
-import { plans } from 'abohawa/provider/open-meteo/terms.ts'
+import { plans } from 'abohawa/protocol/terms.ts'
 
 export type PlanVerdict = {
   readonly plan: string

@@ -13,7 +13,7 @@ import {
   table,
   tiles,
 } from 'abohawa/common/page/html.ts'
-import { pricingPage } from 'abohawa/provider/open-meteo/terms.ts'
+import { pricingPage } from 'abohawa/protocol/terms.ts'
 import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/page.ts'
 import { planText, smallestPlan } from '../report/plans.ts'
 import { differingSettings } from '../report/run-figures.ts'

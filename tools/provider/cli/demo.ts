@@ -1,20 +1,28 @@
-// `abohawa demo`: runs a simulated provider and a gateway with a temporary embedded store, and prints a key of each tier
-// and a curl command for each endpoint.
+// `abohawa demo`: runs a simulated provider here and a gateway as a process beside it, with a temporary embedded store, and prints a
+// key of each tier and a curl command for each endpoint.
 
-import { mkdtemp, rm } from 'node:fs/promises'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { administerWith } from 'abohawa/cli/administer.ts'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { interruption } from 'abohawa/command-line/interruption.ts'
 import { indented, tableOf } from 'abohawa/command-line/tables.ts'
 import type { AddTopCommand } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { apiPrefix } from 'abohawa/common/endpoints.ts'
+import { InputError } from 'abohawa/common/errors.ts'
 import { safeText } from 'abohawa/common/outside-text.ts'
-import type { Gateway } from 'abohawa/gateway.ts'
-import type { IssuedKey } from 'abohawa/keys/administration.ts'
-import { serviceUrl } from 'abohawa/provider/open-meteo/terms.ts'
+import { serviceUrl } from 'abohawa/protocol/terms.ts'
+import { startSimulator } from '../simulator.ts'
+
+const product = fileURLToPath(new URL('../../../bin/abohawa', import.meta.url))
+
+type DemoKey = { readonly tier: string; readonly limit: number; readonly key: string }
 
 export const addCommand: AddTopCommand = (program, add, summary) =>
   add<{ upstream?: string }>(program, 'demo', {
@@ -28,9 +36,6 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
         throw new UsageError(`--upstream is ${safeText(upstream, 60)}; allowed: a URL such as ${serviceUrl}`)
-      const { startGateway } = await import('abohawa/gateway.ts')
-      const { openLog } = await import('abohawa/telemetry/log.ts')
-      const { startSimulator } = await import('../simulator.ts')
       // A closed terminal sends SIGHUP; the folder must be removed then too.
       const stopped = interruption('SIGHUP')
       await using opened = new AsyncDisposableStack()
@@ -39,7 +44,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       const simulator = upstream === undefined ? await startSimulator({ clock: terminal.clock }) : undefined
       opened.defer(() => simulator?.close())
       const { server, ops } = terminal.config()
-      const config = terminal.config({
+      const settings = {
         ABOHAWA_PROVIDER__BASE_URL: upstream ?? simulator?.url,
         // The simulated provider has no limits.
         ...(upstream === undefined && unlimited),
@@ -51,26 +56,74 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
         ABOHAWA_SERVER__DRAIN_FOR: '0s',
         ABOHAWA_OPS__PORT: String(await freePort(ops.port)),
         ABOHAWA_LOG__LEVEL: 'warn',
-      })
-      const { log, lines, dropped, flush } = openLog(config.log.level)
-      opened.defer(flush)
-      const gateway = await startGateway(config, { clock: terminal.clock, log, lines, dropped })
-      opened.defer(gateway.close)
-      const keys: IssuedKey[] = []
-      await administerWith(config, terminal.clock, async administration => {
-        for (const tier of Object.keys(config.quota.tiers))
-          keys.push(await administration.createKey('Demo', tier))
-      })
+        ABOHAWA_LOG__FILE: '',
+      }
+      const { quota, provider } = terminal.config(settings)
+      const env = { ...terminal.env, ...settings }
+      const configArgs = terminal.given.flatMap(file => ['--config', file])
+      const keys = await createKeys(folder, Object.keys(quota.tiers), configArgs, env)
+      const gateway = await startGateway(configArgs, env)
+      opened.defer(gateway.stop)
       const { apiUrl, opsUrl } = gateway
-      const provider = config.provider.baseUrl
       const examples = curlLines(apiUrl, keys.at(-1)?.key ?? '')
       terminal.show(
-        { apiUrl, opsUrl, provider, keys, curl: examples.map(([, line]) => line) },
-        welcome(gateway, provider, keys, examples),
+        { apiUrl, opsUrl, provider: provider.baseUrl, keys, curl: examples.map(([, line]) => line) },
+        welcome(gateway, provider.baseUrl, keys, examples),
       )
-      await stopped
+      await Promise.race([stopped, gateway.ended])
       terminal.remark('Stopping.')
     },
+  })
+
+/** A key of each tier, in the store that the gateway will open. */
+const createKeys = async (
+  folder: string,
+  tiers: readonly string[],
+  configArgs: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<DemoKey[]> => {
+  const list = join(folder, 'keys.csv')
+  await writeFile(
+    list,
+    `subscriber,tier,external_id\n${tiers.map(tier => `Demo,${tier},demo-${tier}\n`).join('')}`,
+  )
+  const args = ['keys', 'create', '--from', list, '--create-store', '--json', ...configArgs]
+  const { stdout } = await promisify(execFile)(product, args, { env })
+  return JSON.parse(stdout)
+}
+
+/** A gateway as a process that serves. @throws InputError when it ends before */
+const startGateway = async (configArgs: readonly string[], env: NodeJS.ProcessEnv) => {
+  const child = spawn(product, ['serve', ...configArgs], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  const ended = exited.then(([code, signal]): never => {
+    throw new InputError(`the gateway ended by itself, ${signal ?? `exit code ${code}`}`)
+  })
+  // Not everybody waits for it.
+  ended.catch(() => {})
+  const stop = async (): Promise<void> => {
+    child.kill()
+    await exited
+  }
+  try {
+    const urls = await Promise.race([addressesOf(child), ended])
+    return { apiUrl: urls.api ?? '', opsUrl: urls.ops ?? '', ended, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Where it listens, once it serves consumers. Other lines of its log are shown. */
+const addressesOf = (child: ChildProcess): Promise<Readonly<Record<string, string>>> =>
+  new Promise(resolve => {
+    const urls: Record<string, string> = {}
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
+      const { msg, listener, url } = line.startsWith('{') ? JSON.parse(line) : {}
+      if (msg !== 'listening') return void process.stdout.write(`${line}\n`)
+      urls[listener] = url
+      if (listener === 'api') resolve(urls)
+    })
   })
 
 const unlimited = {
@@ -92,9 +145,9 @@ const curlLines = (apiUrl: string, key: string): [string, string][] => {
 }
 
 const welcome = (
-  { apiUrl, opsUrl }: Gateway,
+  { apiUrl, opsUrl }: { readonly apiUrl: string; readonly opsUrl: string },
   provider: string,
-  keys: readonly IssuedKey[],
+  keys: readonly DemoKey[],
   examples: readonly (readonly [title: string, line: string])[],
 ): string => {
   const table = tableOf(
