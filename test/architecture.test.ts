@@ -1,6 +1,6 @@
-// Checks the architecture: every import points to a lower rank or stays in its folder, and there are no import cycles. Only
-// the commands that start the simulator import it, and it imports only the foundations and the facts of the protocol. Type
-// imports count. It also checks headers and lengths, the sources of time and environment, and waits without a deadline.
+// Checks the architecture: every import points to a lower rank or stays in its room, a room and its folders import each other one
+// way only, what stands beside the gateway imports what its row names, and there are no import cycles anywhere. Type imports count. It
+// also checks headers and lengths, the sources of time and environment, and waits without a deadline.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -8,8 +8,8 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 
-// Data runs down. Rooms of one rank do not import each other; `gateway.ts` is a room of one file, and `main.ts` the door of
-// `cli`.
+// Data runs down. Rooms of one rank do not import each other; `gateway.ts` and `parts.ts` are rooms of one file, and `main.ts` is the
+// door of `cli`.
 const ranks: Record<string, number> = {
   common: 0,
   catalogue: 1,
@@ -17,30 +17,93 @@ const ranks: Record<string, number> = {
   weather: 1,
   config: 2,
   keys: 2,
+  'command-line': 3,
   provider: 3,
   cache: 4,
   telemetry: 5,
   api: 6,
   operate: 6,
   gateway: 7,
-  load: 7,
+  parts: 7,
   cli: 8,
 }
 
-const simulator = 'tools/provider/'
-const startsSimulator = ['tools/provider/cli/demo.ts', 'tools/provider/cli/provider.ts']
+// What stands beside `src/` imports the gateway by its name, and so only what the map of package.json names; of that, each folder only
+// what its row allows. The scripts of pages import what browsers find beside them.
+const beside: Readonly<Record<string, RegExp>> = {
+  'dashboard/': /^src\/(?:common\/page|operate\/reports)\//,
+  'tools/catalogue/': /^src\/(?:common|config|catalogue|command-line)\//,
+  'tools/load/':
+    /^src\/(?:(?:common|config|catalogue|command-line|operate\/reports)\/|provider\/open-meteo\/terms\.ts|keys\/test-keys\.ts|weather\/(?:cell|ranges)\.ts)/,
+  'tools/load/rehearsal/fixture.ts': /^src\/(?:(?:common|config)\/|parts\.ts)/,
+  'tools/load/what-if/': /^src\/(?:(?:common|config|catalogue)\/|parts\.ts|provider\/open-meteo\/terms\.ts)/,
+  'tools/provider/':
+    /^src\/(?:(?:common|command-line)\/|provider\/open-meteo\/(?:limits|terms)\.ts|weather\/weather-variables\.ts)/,
+  'tools/reference/':
+    /^src\/(?:(?:common|config|weather|catalogue)\/|api\/(?:parameters|sentences|problem|error-meanings|texts)\.ts|keys\/(?:rates|key-form)\.ts|telemetry\/label-values\.ts|provider\/open-meteo\/terms\.ts)/,
+}
 
-const files = globSync('{src,simulator}/**/*.ts', { cwd: root })
-const ofGateway = files.filter(file => file.startsWith('src/'))
-const ofSimulator = files.filter(file => file.startsWith(simulator))
+const sources = '{src,tools,dashboard,test,bench,fuzz,proof}/**/*.{ts,js}'
+const projectFiles = globSync(sources, { cwd: root })
+const ofGateway = projectFiles.filter(file => file.startsWith('src/'))
+const ofTools = projectFiles.filter(file => /^(?:tools|dashboard)\//.test(file))
+const files = [...ofGateway, ...ofTools]
 const roomOf = (file: string): string => {
   const [, name = file] = file.split('/')
   return name === 'main.ts' ? 'cli' : name.replace(/\.ts$/, '')
 }
+
+const { exports: named } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly exports: Readonly<Record<string, string>>
+}
+/** The file of a path behind `abohawa/`. */
+const fileNamed = (path: string): string | undefined => {
+  for (const [name, file] of Object.entries(named)) {
+    if (name === `./${path}`) return file.slice(2)
+    const [begin = '', end] = name.split('*')
+    if (end !== undefined && `./${path}`.startsWith(begin))
+      return file.slice(2).replace('*', `./${path}`.slice(begin.length))
+  }
+  return undefined
+}
+
 const importsOf = (file: string): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
-    ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
-  )
+  [
+    ...readFileSync(join(root, file), 'utf8').matchAll(
+      /(?:from|import)\s*\(?\s*'(?:(\.[^']+\.[tj]s)|abohawa\/([^']+))'/g,
+    ),
+  ].flatMap(([, path, name]) => {
+    if (path !== undefined) return [relative(root, join(root, dirname(file), path))]
+    return fileNamed(name ?? '') ?? []
+  })
+const imports = new Map(projectFiles.map(file => [file, importsOf(file)]))
+const importedBy = (file: string): readonly string[] => imports.get(file) ?? []
+
+/** Fails with each circle that is reached, as sentences of its arrows. */
+const failAtCircles = (
+  t: { fail(message: string): unknown },
+  nodes: Iterable<string>,
+  next: (node: string) => Iterable<string>,
+  sentenceOf: (from: string, to: string) => string | undefined,
+): void => {
+  const done = new Set<string>()
+  const visit = (node: string, path: readonly string[]): void => {
+    if (path.includes(node)) {
+      const circle = [...path.slice(path.indexOf(node)), node]
+      t.fail(
+        circle
+          .slice(1)
+          .map((to, i) => sentenceOf(circle[i] ?? '', to))
+          .join('; '),
+      )
+      return
+    }
+    if (done.has(node)) return
+    for (const each of next(node)) visit(each, [...path, node])
+    done.add(node)
+  }
+  for (const node of nodes) visit(node, [])
+}
 
 t.test('every room has a rank, and every rank a room', t => {
   const rooms = new Set(ofGateway.map(roomOf))
@@ -48,12 +111,15 @@ t.test('every room has a rank, and every rank a room', t => {
   t.end()
 })
 
-t.test('imports point to a lower rank or stay in the room', t => {
+t.test('imports of the gateway point to a lower rank or stay in the room', t => {
   let arrows = 0
   for (const file of ofGateway)
-    for (const imported of importsOf(file)) {
-      if (imported.startsWith(simulator)) continue
+    for (const imported of importedBy(file)) {
       arrows += 1
+      if (!imported.startsWith('src/')) {
+        t.fail(`${file} must not import ${imported}`)
+        continue
+      }
       const [from, to] = [roomOf(file), roomOf(imported)]
       const [rank = -1, target = 99] = [ranks[from], ranks[to]]
       if (from !== to && target >= rank)
@@ -63,47 +129,47 @@ t.test('imports point to a lower rank or stay in the room', t => {
   t.end()
 })
 
-t.test('the folders of a room do not import each other in a circle', t => {
-  const arrows = new Map<string, Set<string>>()
-  for (const file of ofGateway)
-    for (const imported of importsOf(file)) {
-      const [from, to] = [dirname(file), dirname(imported)]
-      // The files of the room itself compose what is in its folders, and hold what these share.
-      const areFolders = [from, to].every(folder => folder.split('/').length > 2)
-      if (from === to || !areFolders || roomOf(file) !== roomOf(imported)) continue
-      arrows.set(from, (arrows.get(from) ?? new Set()).add(to))
+t.test('what stands beside the gateway imports what its row names, and no other tool', t => {
+  let arrows = 0
+  for (const file of ofTools) {
+    const [folder, row] =
+      Object.entries(beside)
+        .filter(([folder]) => file.startsWith(folder))
+        .at(-1) ?? []
+    for (const imported of importedBy(file)) {
+      arrows += 1
+      const own = `${file
+        .split('/')
+        .slice(0, folder === 'dashboard/' ? 1 : 2)
+        .join('/')}/`
+      if (!imported.startsWith(own) && !row?.test(imported)) t.fail(`${file} must not import ${imported}`)
     }
-  t.ok(arrows.size > 5, `${arrows.size} folders were looked at`)
-  const visit = (folder: string, path: readonly string[]): void => {
-    if (path.includes(folder)) t.fail([...path.slice(path.indexOf(folder)), folder].join(' → '))
-    else for (const next of arrows.get(folder) ?? []) visit(next, [...path, folder])
   }
-  for (const folder of arrows.keys()) visit(folder, [])
+  t.ok(arrows > 300, `${arrows} imports were looked at`)
+  const used = new Set(ofTools.flatMap(importedBy))
+  for (const [name, file] of Object.entries(named))
+    t.ok(file.includes('*') || used.has(file.slice(2)), `${name} of package.json is imported`)
   t.end()
 })
 
-t.test('of the gateway, only the commands that start the simulator import it', t => {
-  const importing = ofGateway.filter(file => importsOf(file).some(imported => imported.startsWith(simulator)))
-  t.strictSame(importing.sort(), startsSimulator)
-  t.end()
-})
-
-// Facts that both ends of the protocol share are written once.
-const sharedProtocol = ['src/provider/open-meteo/limits.ts', 'src/weather/weather-variables.ts']
-// What people read of the service, and no code acts on: where it may be shown.
-const terms = 'src/provider/open-meteo/terms.ts'
-const showsTerms = /^src\/(?:api\/reference\/document\.ts|load\/|cli\/serve\/demo\.ts)/
-
-t.test('the simulator imports its own files, the foundations and the facts of the protocol', t => {
-  t.ok(ofSimulator.length > 20, `${ofSimulator.length} files were looked at`)
-  for (const file of ofSimulator)
-    for (const imported of importsOf(file))
-      if (
-        !imported.startsWith(simulator) &&
-        ranks[roomOf(imported)] !== 0 &&
-        !sharedProtocol.includes(imported)
-      )
-        t.fail(`${file} must not import ${imported}`)
+t.test('folders of a room and the files beside them import each other in no circle', t => {
+  // A folder is one thing here: what a folder imports must not lead back into it.
+  const nodeOf = (file: string): string => (dirname(file).split('/').length > 2 ? dirname(file) : file)
+  const arrows = new Map<string, Map<string, string>>()
+  for (const file of ofGateway)
+    for (const imported of importedBy(file)) {
+      const [from, to] = [nodeOf(file), nodeOf(imported)]
+      if (from === to || roomOf(file) !== roomOf(imported)) continue
+      const ofNode = arrows.get(from) ?? new Map<string, string>()
+      arrows.set(from, ofNode.set(to, `${file} imports ${imported}`))
+    }
+  t.ok(arrows.size > 50, `${arrows.size} files and folders were looked at`)
+  failAtCircles(
+    t,
+    arrows.keys(),
+    node => arrows.get(node)?.keys() ?? [],
+    (from, to) => arrows.get(from)?.get(to),
+  )
   t.end()
 })
 
@@ -112,11 +178,11 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
   const allowed = (file: string, imported: string): boolean =>
     file.startsWith(folder) ||
     (file === 'src/provider/account.ts' && imported === `${folder}protocol.ts`) ||
-    (file.startsWith(simulator) && sharedProtocol.includes(imported)) ||
-    (imported === terms && showsTerms.test(file))
+    // What else stands beside the gateway has a row of its own.
+    file.startsWith('tools/')
   let chosen = 0
   for (const file of files)
-    for (const imported of importsOf(file).filter(path => path.startsWith(folder))) {
+    for (const imported of importedBy(file).filter(path => path.startsWith(folder))) {
       if (file === 'src/provider/account.ts') chosen += 1
       if (!allowed(file, imported)) t.fail(`${file} must not import ${imported}`)
     }
@@ -131,42 +197,30 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
   )
   t.ok(free.includes('src/provider/client.ts') && free.length > 50, `${free.length} files were looked at`)
   for (const file of free) {
-    const found = words.exec(readFileSync(join(root, file), 'utf8').replaceAll(terms.slice(4), ''))?.[0]
+    const found = words.exec(readFileSync(join(root, file), 'utf8'))?.[0]
     if (found !== undefined) t.fail(`${file} holds "${found}", a word of the protocol`)
   }
   t.end()
 })
 
 t.test('no file reaches itself through its imports', t => {
-  const done = new Set<string>()
-  const visit = (file: string, path: readonly string[]): void => {
-    if (path.includes(file)) {
-      t.fail(`a loop: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
-      return
-    }
-    if (done.has(file)) return
-    for (const imported of importsOf(file)) visit(imported, [...path, file])
-    done.add(file)
-  }
-  for (const file of files) visit(file, [])
-  t.equal(done.size, files.length)
+  t.ok(projectFiles.length > 800, `${projectFiles.length} files were looked at`)
+  failAtCircles(t, projectFiles, importedBy, (from, to) => `${from} imports ${to}`)
   t.end()
 })
 
 t.test('every file begins with a header comment', t => {
-  const all = globSync('{src,simulator,test,bench,fuzz,proof}/**/*.{ts,js}', { cwd: root })
-  const without = all.filter(file => {
+  const without = projectFiles.filter(file => {
     const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
     return !(first.startsWith('#!') ? second : first).startsWith('// ')
   })
-  t.ok(all.length > 800, `${all.length} files were looked at`)
   t.strictSame(without, [])
   t.end()
 })
 
 t.test('a file of more than 300 lines says why in its header', t => {
   let long = 0
-  for (const file of globSync('{src,simulator,bench,fuzz,proof}/**/*.{ts,js,css}', { cwd: root })) {
+  for (const file of globSync('{src,tools,dashboard,bench,fuzz,proof}/**/*.{ts,js,css}', { cwd: root })) {
     const text = readFileSync(join(root, file), 'utf8')
     if (text.split('\n').length - 1 <= 300) continue
     long += 1
@@ -184,7 +238,7 @@ t.test('the machine’s clock and environment are read in one place each', t => 
     // In programs for consumers, as text.
     'tools/reference/samples.ts': /process\.env/,
   }
-  for (const file of files) {
+  for (const file of files.filter(file => file.endsWith('.ts'))) {
     const text = readFileSync(join(root, file), 'utf8')
     if (!allowed[file]?.source.includes('Date')) t.notMatch(text, /Date\.now\(\)|new Date\(\)/, file)
     if (!allowed[file]?.source.includes('env')) t.notMatch(text, /process\.env/, file)
@@ -192,7 +246,6 @@ t.test('the machine’s clock and environment are read in one place each', t => 
   t.end()
 })
 
-const projectFiles = globSync('{src,simulator,test,bench,fuzz,proof}/**/*.ts', { cwd: root })
 // Support files that any benchmark may use; everything else shared with the tests is a scenario.
 const supportOfBenchmarks = [
   'http2-client',
@@ -204,19 +257,17 @@ const supportOfBenchmarks = [
   'until',
 ].map(name => `test/support/${name}.ts`)
 const mayImport: Record<string, (imported: string) => boolean> = {
-  src: imported => /^(src|simulator)\//.test(imported),
-  simulator: imported => /^(src|simulator)\//.test(imported),
   test: imported => !imported.startsWith('bench/'),
   bench: imported =>
-    /^(src|simulator|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
-  fuzz: imported => /^(src|simulator|fuzz|test\/(scenarios|support))\//.test(imported),
-  proof: imported => /^(src|simulator|fuzz|proof|test\/(scenarios|support))\//.test(imported),
+    /^(src|tools|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
+  fuzz: imported => /^(src|tools|fuzz|test\/(scenarios|support))\//.test(imported),
+  proof: imported => /^(src|tools|fuzz|proof|test\/(scenarios|support))\//.test(imported),
 }
 
-t.test('the product imports no tests or benchmarks, and tests import no benchmarks', t => {
+t.test('tests import no benchmarks, and benchmarks, fuzz and proof only what is for them', t => {
   let arrows = 0
-  for (const file of projectFiles)
-    for (const imported of importsOf(file)) {
+  for (const file of projectFiles.filter(file => !files.includes(file)))
+    for (const imported of importedBy(file)) {
       arrows += 1
       const from = file.split('/')[0] ?? ''
       if (!mayImport[from]?.(imported)) t.fail(`${file} must not import ${imported}`)
@@ -254,7 +305,7 @@ const hasDeadline = /performance\.now\(\)|Date\.now\(\)/
 t.test('every wait has a description and a deadline: test/support/until.ts', t => {
   const own = ['test/support/until.ts', 'test/architecture.test.ts']
   let loops = 0
-  for (const file of projectFiles.filter(file => !file.startsWith('src/') && !own.includes(file)))
+  for (const file of projectFiles.filter(file => !files.includes(file) && !own.includes(file)))
     for (const loop of endlessLoops(readFileSync(join(root, file), 'utf8'))) {
       loops += 1
       if (waits.test(loop) && !hasDeadline.test(loop) && !noPolls[file]?.test(loop))

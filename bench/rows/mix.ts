@@ -14,9 +14,10 @@ import {
   warmSeconds,
 } from '../rounds.ts'
 import { count, found, judged, median, type Row, rangeOf, sum } from '../row.ts'
-import { gatewaySubject, logged } from '../servers/gateway.ts'
+import { gatewaySubject } from '../servers/gateway.ts'
 import { nginxSubject } from '../servers/nginx.ts'
 import { readySubject, usualSubject } from '../servers/others.ts'
+import { logged } from '../tools/gateway-process.ts'
 import { generateMix, keyOf, type Mix, mixKeys, mixTraffic } from '../tools/mix.ts'
 import { cpuSecondsOf, emptyOutputOf, residentOf } from '../tools/processes.ts'
 import { type Replayed, replayMix } from '../tools/replay.ts'

@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import type { Env } from '../../test/scenarios/set-up.ts'
 import { checked, compareAll, measureInRounds, type Subject, tableOf } from '../rounds.ts'
 import { count, type Row } from '../row.ts'
-import { everyPlace, gatewaySubject, logged, pathsInTurn } from '../servers/gateway.ts'
+import { everyPlace, gatewaySubject, pathsInTurn } from '../servers/gateway.ts'
 import { nginxSubject } from '../servers/nginx.ts'
 import { type CertificateFiles, readySubject } from '../servers/others.ts'
+import { logged } from '../tools/gateway-process.ts'
 import { openWorld, path, type World } from '../tools/world.ts'
 
 /** The gateway on the embedded store and on Redis. @param more settings of both @param isLogged with the access log to a file */

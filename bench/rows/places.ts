@@ -3,7 +3,8 @@
 import { join } from 'node:path'
 import { checked, compareAll, measureInRounds, type Running, type Subject, tableOf } from '../rounds.ts'
 import type { Row } from '../row.ts'
-import { everyPlace, gatewaySubject, logged, pathsInTurn } from '../servers/gateway.ts'
+import { everyPlace, gatewaySubject, pathsInTurn } from '../servers/gateway.ts'
+import { logged } from '../tools/gateway-process.ts'
 import { openWorld } from '../tools/world.ts'
 
 const [lists, placesOfList] = [10, 100]

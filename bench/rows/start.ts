@@ -7,7 +7,7 @@ import { product } from '../../test/support/process.ts'
 import { freePort } from '../../test/support/redis-server.ts'
 import { until } from '../../test/support/until.ts'
 import { inScope, judged, median, ms, type Row } from '../row.ts'
-import { gatewayEnv } from '../servers/gateway.ts'
+import { gatewayEnv } from '../tools/gateway-process.ts'
 import { serverCore, spawnPinned } from '../tools/processes.ts'
 import { get, openBackground } from '../tools/world.ts'
 

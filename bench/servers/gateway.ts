@@ -1,35 +1,13 @@
 // Our gateway as a subject, with its keys, what it is requested, and how its answers are checked. Processes of one subject share
 // a store, as those that follow one another do.
 
-import { type Issued, issueKeys, quietZone, usedToday } from '../../test/scenarios/keys.ts'
-import { type Env, forAll, placesByCell, processEnv, type Scope } from '../../test/scenarios/set-up.ts'
-import { product } from '../../test/support/process.ts'
+import { type Issued, issueKeys, usedToday } from '../../test/scenarios/keys.ts'
+import { type Env, forAll, placesByCell } from '../../test/scenarios/set-up.ts'
 import type { Running, Subject } from '../rounds.ts'
 import { sum } from '../row.ts'
-import { type Listening, serverCore, startListening } from '../tools/processes.ts'
+import { startGateway } from '../tools/gateway-process.ts'
+import { serverCore } from '../tools/processes.ts'
 import { expectBody, get, path, type Reference } from '../tools/world.ts'
-
-/** Makes a weather response 10 kB long. */
-const hours = '148'
-
-/** Weather that stays fresh for the whole run, and a quota day that does not end in it. */
-export const gatewayEnv = (providerUrl: string, more: Env): Env =>
-  processEnv(providerUrl, {
-    ABOHAWA_WEATHER__HOURLY_HOURS: hours,
-    ABOHAWA_CACHE__FRESH_FOR: '6h',
-    ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
-    ...more,
-  })
-
-export const startGateway = (
-  scope: Scope,
-  folder: string,
-  core: string,
-  env: Env,
-  program: string = product,
-): Promise<Listening> => startListening(scope, folder, core, [program, 'serve'], ['api', 'ops'], env)
-
-export const logged: Env = { ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_LOG__LEVEL: 'info' }
 
 export const everyPlace = placesByCell().flatMap(({ paths }) => paths)
 

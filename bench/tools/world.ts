@@ -9,7 +9,7 @@ import { createKey, type Env, type Scope } from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import type { Place } from '../rounds.ts'
-import { gatewayEnv, startGateway } from '../servers/gateway.ts'
+import { gatewayEnv, startGateway } from './gateway-process.ts'
 import { loadCores, readerOfRedis, runFirst, stepAside } from './processes.ts'
 
 export type Answer = {

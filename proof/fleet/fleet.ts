@@ -12,7 +12,8 @@ import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../ste
 import type { FleetClock } from './clock.ts'
 import { openFiles } from './files.ts'
 import type { Lane } from './lane.ts'
-import { type Member, type Place, settingsAt, startMember } from './member.ts'
+import { type Member, settingsAt, startMember } from './member.ts'
+import type { Place } from './place.ts'
 import { createSender, type Target } from './sender.ts'
 
 export type Fleet = {

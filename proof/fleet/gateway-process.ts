@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { forkCalled } from './calls.ts'
 import type { Call } from './gateway-child.ts'
 import { writeInstant } from './instant.ts'
-import type { Place, Running } from './member.ts'
+import type { Place, Running } from './place.ts'
 
 const script = new URL('gateway-child.ts', import.meta.url)
 // What a fault holds up goes on beside the moves, as in one process.

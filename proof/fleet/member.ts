@@ -4,43 +4,12 @@
 
 import { request } from 'undici'
 import { variableOf } from '../../src/config/environment.ts'
-import type { LinkFault, Protocol, Settings } from '../steps.ts'
-import type { FleetClock } from './clock.ts'
+import type { LinkFault, Settings } from '../steps.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { type Link, openLink } from './link.ts'
-import type { LaneRedis } from './redis.ts'
+import type { Place, Running } from './place.ts'
 import { runGateway } from './running.ts'
 import { fleetConstants, fleetSettings } from './settings.ts'
-
-export type Place = {
-  readonly clock: FleetClock
-  readonly protocol: Protocol
-  /** A Redis, or the file of the embedded store. */
-  readonly store: Pick<LaneRedis, 'settings' | 'server'> | { readonly path: string }
-  readonly providerUrl: string
-  /** Of a second provider behind it. */
-  readonly fallbackUrl: string | undefined
-  /** Where gateways have processes of their own: a folder for their files, and the fault that is planted in them. */
-  readonly processes: { readonly folder: string; readonly sabotage: string | undefined } | undefined
-  readonly constants: Settings
-  /** The settings in force, which may change while it runs. */
-  readonly settings: () => Settings
-}
-
-/** A gateway, in this process or in one of its own. */
-export type Running = {
-  readonly apiUrl: string
-  readonly opsUrl: string
-  configure(): Promise<string>
-  readCatalogue(): Promise<void>
-  /** In order, as on SIGTERM. */
-  stop(): Promise<void>
-  /** Resolves when it is dead. */
-  kill(): Promise<void>
-  /** Where it has a process of its own. */
-  suspend?(): void
-  resume?(): void
-}
 
 export type Member = Running & {
   readonly skewMs: number
