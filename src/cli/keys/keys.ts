@@ -1,10 +1,17 @@
 // `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
 // shown once. keys/administration.ts does the work.
 
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { checkTier } from '../../command-line/key-tier.ts'
 import { collect, durationIn, numberIn } from '../../command-line/quantities.ts'
-import { type AddTopCommand, counted, csvOption, type Terminal, zoneOf } from '../../command-line/terminal.ts'
+import {
+  type AddCommand,
+  type AddTopCommand,
+  counted,
+  csvOption,
+  type Terminal,
+  zoneOf,
+} from '../../command-line/terminal.ts'
 import { asUsage, UsageError } from '../../command-line/usage-error.ts'
 import { utcDayMs } from '../../common/calendar.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
@@ -23,7 +30,32 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   const keys = program.command('keys').summary(summary).description('API keys.')
 
   addCreateCommand(keys, add)
+  addListCommand(keys, add)
 
+  add(keys, 'show', {
+    summary: 'show one key',
+    example: 'keys show key_9hK2mPq4XyZa',
+    setUp: command => command.argument('<id>', idHelp),
+    run: (terminal, _options, id = '') => showOne(terminal, administration => administration.showKey(id)),
+  })
+
+  add<{ undo?: boolean }>(keys, 'revoke', {
+    summary: 'refuse a key from now on, or with --undo accept a revoked one again',
+    example: 'keys revoke key_9hK2mPq4XyZa',
+    setUp: command => command.argument('<id>', idHelp).option('--undo', 'accept a revoked key again'),
+    run: (terminal, { undo = false }, id = '') =>
+      showOne(terminal, administration =>
+        undo ? administration.reinstateKey(id) : administration.revokeKey(id),
+      ),
+  })
+
+  addRotateCommand(keys, add)
+  addSetCommand(keys, add)
+  addWhyCommand(keys, add)
+  addUsageCommand(keys, add)
+}
+
+const addListCommand = (keys: Command, add: AddCommand): Command =>
   add<{ filter?: string; csv?: boolean }>(keys, 'list', {
     summary: 'list all keys, or those that match a filter',
     example: "keys list --filter 'tier=starter status=active subscriber=~Dhaka used=0 expires<30d'",
@@ -43,23 +75,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
       }),
   })
 
-  add(keys, 'show', {
-    summary: 'show one key',
-    example: 'keys show key_9hK2mPq4XyZa',
-    setUp: command => command.argument('<id>', idHelp),
-    run: (terminal, _options, id = '') => showOne(terminal, administration => administration.showKey(id)),
-  })
-
-  add<{ undo?: boolean }>(keys, 'revoke', {
-    summary: 'refuse a key from now on, or with --undo accept a revoked one again',
-    example: 'keys revoke key_9hK2mPq4XyZa',
-    setUp: command => command.argument('<id>', idHelp).option('--undo', 'accept a revoked key again'),
-    run: (terminal, { undo = false }, id = '') =>
-      showOne(terminal, administration =>
-        undo ? administration.reinstateKey(id) : administration.revokeKey(id),
-      ),
-  })
-
+const addRotateCommand = (keys: Command, add: AddCommand): Command =>
   add<{ overlap: number }>(keys, 'rotate', {
     summary: 'replace a key by a new one under the same id; the former works on for the overlap',
     example: 'keys rotate key_9hK2mPq4XyZa --overlap 24h',
@@ -87,6 +103,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
       }),
   })
 
+const addSetCommand = (keys: Command, add: AddCommand): Command =>
   add<{ tier?: string; limit?: string; expires?: string } & TermTexts>(keys, 'set', {
     summary: 'set tier, limits, expiry or restrictions of a key, within a second; the count of today stays',
     example:
@@ -130,6 +147,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
+const addWhyCommand = (keys: Command, add: AddCommand): Command =>
   add<WhyOptions>(keys, 'why', {
     summary: 'tell why a key was refused at a minute: its state then, its day, outages, and lines of logs',
     example: 'keys why key_9hK2mPq4XyZa --at 14:05 --log abohawa.log',
@@ -148,6 +166,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
     run: async (terminal, options, id = '') => (await import('./why-text.ts')).showWhy(terminal, id, options),
   })
 
+const addUsageCommand = (keys: Command, add: AddCommand): Command =>
   add<{ days: number; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {
     summary: 'show the usage of a key, or of all, by local day, and the responses of today by status',
     example:
@@ -175,7 +194,6 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
       })
     },
   })
-}
 
 /** Printed as it is read, so that many keys need little memory; the table for people and an order need all of it. */
 const usageOfAll = async (

@@ -4,8 +4,14 @@
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Option } from 'commander'
-import { type AddTopCommand, counted, numbered, type Terminal } from '../../command-line/terminal.ts'
+import { type Command, Option } from 'commander'
+import {
+  type AddCommand,
+  type AddTopCommand,
+  counted,
+  numbered,
+  type Terminal,
+} from '../../command-line/terminal.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import {
   checkOutputs,
@@ -42,6 +48,13 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       'The store of keys, subscribers and usage. Weather is not moved: the gateway loads it again.',
     )
 
+  addBackupCommand(store, add)
+  addExportCommand(store, add)
+  addImportCommand(store, add)
+  addCopyCommand(store, add)
+}
+
+const addBackupCommand = (store: Command, add: AddCommand): Command =>
   add<{ force?: boolean }>(store, 'backup', {
     summary: 'copy the file of the embedded store, also beside running gateways, and check the copy',
     example: 'store backup /var/backups/abohawa.db',
@@ -72,6 +85,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
+const addExportCommand = (store: Command, add: AddCommand): Command =>
   add<{ file?: string; force?: boolean }>(store, 'export', {
     summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
     example: 'store export --file keys.ndjson',
@@ -102,6 +116,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
+const addImportCommand = (store: Command, add: AddCommand): Command =>
   add<{ createStore?: boolean }>(store, 'import', {
     summary: 'import an export: all of it, or nothing when a line conflicts with an existing record',
     example: 'store import keys.ndjson',
@@ -119,6 +134,7 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
     },
   })
 
+const addCopyCommand = (store: Command, add: AddCommand): Command =>
   add<{ to: string; toPrefix?: string; toMode?: RedisMode }>(store, 'copy', {
     summary: 'copy keys, subscribers and usage into another store; the gateways should be stopped',
     example: 'store copy --to redis://127.0.0.1:6379',
@@ -156,7 +172,6 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
       return codeFor(leftOut, terminal)
     },
   })
-}
 
 const codeFor = (leftOut: readonly string[], terminal: Terminal): number => {
   for (const sentence of leftOut) terminal.remark(`Left out: ${sentence}.`)
