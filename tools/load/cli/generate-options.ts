@@ -1,18 +1,18 @@
 // The options of `abohawa traffic generate`, from text to settings: rates, shares, instants in local time, storms. Whatever
 // is wrong is one sentence with what is allowed.
 
-import { InvalidArgumentError } from 'commander'
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from 'abohawa/catalogue/location-schema.ts'
+import { durationIn, numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from 'abohawa/common/calendar.ts'
 import { type EndpointName, endpointNames } from 'abohawa/common/endpoints.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
+import { InvalidArgumentError } from 'commander'
 import type { Shape } from '../traffic/generate/arrivals.ts'
 import type { GeneratedTraffic } from '../traffic/generate/generate.ts'
 import type { Storm } from '../traffic/generate/places.ts'
 import { isInstant } from '../traffic/traffic-request.ts'
-import { durationIn, numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
-import { UsageError } from 'abohawa/command-line/usage-error.ts'
 
 /** As commander gives them. */
 export type GenerateOptions = Omit<GeneratedTraffic, 'start' | 'durationMs' | 'shape' | 'storms'> & {

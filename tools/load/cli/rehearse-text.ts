@@ -1,12 +1,12 @@
 // The output of `abohawa rehearse`: a line for each setting with cache outcomes, provider requests and the age of the weather,
 // and the spending of each day.
 
+import { indented, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, numbered } from 'abohawa/command-line/terminal.ts'
 import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import { planRemarks, planText } from '../report/plans.ts'
 import { failedIn, shareOf } from '../report/run-figures.ts'
 import type { SentWith } from '../traffic/recorded-admission.ts'
-import { indented, tableOf } from 'abohawa/command-line/tables.ts'
-import { counted, numbered } from 'abohawa/command-line/terminal.ts'
 
 const shares = ['hit', 'stale', 'miss'] as const
 const headings = ['setting', 'hits', 'stale', 'misses', 'refused', 'failed', 'requests', 'weight']

@@ -1,6 +1,9 @@
 // Reads the ops listener of a replay's gateway: the metrics, and whether the configuration of the command is the gateway's. If it
 // is, the result has its differences from the defaults.
 
+import { askGateway, checkGateway, queryGateway } from 'abohawa/cli/operate/gateway-query.ts'
+import type { Terminal } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { InputError, messageOf } from 'abohawa/common/errors.ts'
 import { redactedUrl } from 'abohawa/common/redacted-url.ts'
 import { loadConfig } from 'abohawa/config/load.ts'
@@ -8,9 +11,6 @@ import { changesBetween, fleetHashOf } from 'abohawa/config/values.ts'
 import { readSecret } from '../replay/key-file.ts'
 import { connectFault } from '../replay/target.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { askGateway, checkGateway, queryGateway } from 'abohawa/cli/operate/gateway-query.ts'
-import type { Terminal } from 'abohawa/command-line/terminal.ts'
-import { UsageError } from 'abohawa/command-line/usage-error.ts'
 
 const timeoutMs = 5_000
 

@@ -1,16 +1,16 @@
 // The options that `abohawa replay` and `abohawa saturate` share, and what is made of them before the first request: the target, the
 // traffic as a schedule, its keys, and the connections.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import { isoOf } from 'abohawa/common/calendar.ts'
-import { InputError } from 'abohawa/common/errors.ts'
-import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
-import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
-import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
 import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import { commandLine, counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { nameOfFile } from 'abohawa/common/file-bytes.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
+import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 

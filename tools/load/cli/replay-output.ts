@@ -1,11 +1,11 @@
 // The files of `--out` of `replay`, `rehearse` and `replay report`: what they may be, checked before the run that they are for, and
 // the results of runs written to them.
 
-import { jsonText, quotedPath } from 'abohawa/common/outside-text.ts'
-import type { ReplayResult } from '../report/result.ts'
 import { type Terminal, zoneOf } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { checkOutputs, type Output, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
+import { jsonText, quotedPath } from 'abohawa/common/outside-text.ts'
+import type { ReplayResult } from '../report/result.ts'
 
 /** The exit code where a threshold or a limit of change fails, as k6 has it. */
 export const thresholdFailed = 99

@@ -1,18 +1,17 @@
 // `abohawa replay report`: what the JSON files of runs say, as text and as a page. Of one file its runs, of two files the second
 // compared with the first. The runs themselves are made by `replay` and `rehearse`.
 
-import type { Command } from 'commander'
-import { warningSentences } from '../report/comparability.ts'
-import { type Comparison, undecidedSentence } from '../report/compare-page.ts'
-import type { Difference } from '../report/comparison.ts'
-import { changeText, metrics, valueText } from '../report/metrics.ts'
-import { figuresIn } from '../report/page.ts'
-import type { ReplayResult } from '../report/result.ts'
 import { collect } from 'abohawa/command-line/quantities.ts'
 import { indented, tableOf } from 'abohawa/command-line/tables.ts'
 import { type AddCommand, zoneOf } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
+import type { Command } from 'commander'
+import { warningSentences } from '../report/comparability.ts'
+import { type Comparison, hasVerdicts, noVerdictSentence, undecidedSentence } from '../report/compare-page.ts'
+import { changeText, metrics, valueText } from '../report/metrics.ts'
+import { figuresIn } from '../report/page.ts'
+import type { ReplayResult } from '../report/result.ts'
 import { prepareOutput, thresholdFailed } from './replay-output.ts'
 import { resultText } from './replay-text.ts'
 
@@ -23,7 +22,8 @@ const notDecided = 1
 /** @param replay the command that it belongs to */
 export const addReportCommand = (replay: Command, add: AddCommand): void => {
   add<Options>(replay, 'report', {
-    summary: 'report results as text and as a page; of two, which differences are real and which are noise',
+    summary:
+      'report results as text and as a page; of two, what changed, and with five runs a side whether it is noise',
     example: "replay report before.json after.json --fail-if 'p99>+10%' --out comparison.html",
     setUp: command =>
       command
@@ -89,17 +89,12 @@ const comparisonText = (
   const figures = figuresIn('UTC')
   const percent = (value: number): string =>
     changeText(value, share => `${share > 0 ? '+' : ''}${(share * 100).toFixed(1)}%`)
-  const rangeText = ({ change }: Difference): string => {
-    if (change === null) return '-'
-    const { value, low, high } = change
-    return `${percent(value)}${low === null || high === null ? '' : ` (${percent(low)} to ${percent(high)})`}`
-  }
-  const rows = differences.map(difference => [
-    metrics[difference.metric].name,
-    valueText(difference.a.value, difference.unit, figures),
-    valueText(difference.b.value, difference.unit, figures),
-    rangeText(difference),
-    difference.verdict,
+  const rows = differences.map(({ metric, unit, change, verdict, ...sides }) => [
+    metrics[metric].name,
+    valueText(sides.a.value, unit, figures),
+    valueText(sides.b.value, unit, figures),
+    change === null ? '-' : percent(change),
+    verdict ?? '-',
   ])
   const undecided = limits.filter(({ verdict }) => verdict === 'undecided').length
   const limitRows = limits.map(({ limit, change, verdict }) => [
@@ -114,6 +109,7 @@ const comparisonText = (
       ? ''
       : ['Compare with care:', ...warningSentences(warnings).map(indented)].join('\n'),
     tableOf(['figure', 'A', 'B', 'change of B', 'verdict'], rows, [1, 2, 3]),
+    hasVerdicts(differences) ? '' : noVerdictSentence,
     limits.length === 0 ? '' : tableOf(['limit', 'change of B', 'verdict'], limitRows, [1]),
     undecided > 0 ? undecidedSentence(undecided, limits.length) : '',
   ]

@@ -1,13 +1,13 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
+import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, leftText, percentText } from 'abohawa/command-line/terminal.ts'
 import { createFigures } from 'abohawa/common/page/figures.js'
 import type { Arrivals } from '../replay/pace.ts'
 import type { LiveFigures } from '../replay/senders.ts'
 import { latencyText } from '../report/metrics.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../report/run-figures.ts'
-import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
-import { counted, leftText, percentText } from 'abohawa/command-line/terminal.ts'
 
 export const figures = createFigures('en', 'UTC')
 

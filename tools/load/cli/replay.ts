@@ -1,14 +1,19 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
+import { collect, numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
+import {
+  type AddTopCommand,
+  counted,
+  createProgressLine,
+  type Terminal,
+} from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
+import { forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Pace } from '../replay/pace.ts'
 import { checkRun } from '../traffic/longest-span.ts'
-import { collect, numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
-import { type AddTopCommand, counted, createProgressLine, type Terminal } from 'abohawa/command-line/terminal.ts'
-import { UsageError } from 'abohawa/command-line/usage-error.ts'
-import { forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 import { createOpsReader, type OpsOptions } from './replay-ops.ts'
 import {
   addSendOptions,

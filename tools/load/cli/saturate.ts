@@ -1,6 +1,10 @@
 // `abohawa saturate FILE --target URL`: sends traffic evenly at rising rates until a threshold breaks, and says how far that is
 // from the traffic's own rate. Each rate is one replay. How a rate is chosen is in load/replay/saturation.ts.
 
+import { numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
+import { tableOf } from 'abohawa/command-line/tables.ts'
+import { type AddTopCommand, counted, percentText, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { InputError } from 'abohawa/common/errors.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Busiest, RateVerdict, Saturation } from '../replay/saturation.ts'
@@ -8,10 +12,6 @@ import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { latencyText } from '../report/metrics.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { answeredRate, errorsOf } from '../report/run-figures.ts'
-import { numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
-import { tableOf } from 'abohawa/command-line/tables.ts'
-import { type AddTopCommand, counted, percentText, type Terminal } from 'abohawa/command-line/terminal.ts'
-import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { addSendOptions, lengthIn, optionWith, prepareSending, type SendOptions } from './replay-options.ts'
 import { thresholdFailed } from './replay-output.ts'
 import { createProgress, figures, goodAnswers, rateText, remarksOn } from './replay-text.ts'

@@ -1,11 +1,11 @@
 // The settings of `--set` and `--case`, as `rehearse` and `whatif` take them: whatever is wrong with them is a usage error, and
 // those of listeners, stores and logs are refused, which both replace by their own.
 
-import type { Command } from 'commander'
-import { type GivenSettings, type SettingCase, settingCases } from 'abohawa/config/setting-grid.ts'
 import { collect } from 'abohawa/command-line/quantities.ts'
 import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
+import { type GivenSettings, type SettingCase, settingCases } from 'abohawa/config/setting-grid.ts'
+import type { Command } from 'commander'
 
 export const addSettingOptions = (command: Command): Command =>
   command

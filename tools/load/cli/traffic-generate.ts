@@ -2,23 +2,23 @@
 // is in generate-options.ts, and what is drawn in traffic/generate/.
 
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Command, Option } from 'commander'
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
-import { type Calendar, createCalendar, isoOf } from 'abohawa/common/calendar.ts'
-import { InputError } from 'abohawa/common/errors.ts'
-import { printable } from 'abohawa/common/outside-text.ts'
-import { printDuration } from 'abohawa/config/units.ts'
-import { standardOutput } from 'abohawa/common/file-bytes.ts'
-import { shapes } from '../traffic/generate/arrivals.ts'
-import { type GeneratedTraffic, generate } from '../traffic/generate/generate.ts'
-import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { textOf, writeText } from '../traffic/write-traffic.ts'
 import { interruption } from 'abohawa/command-line/interruption.ts'
 import { rateIn } from 'abohawa/command-line/quantities.ts'
 import { factsText } from 'abohawa/command-line/tables.ts'
 import { type AddCommand, counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { checkOutputs, forceOption, outputsOf } from 'abohawa/command-line/writable.ts'
+import { type Calendar, createCalendar, isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { standardOutput } from 'abohawa/common/file-bytes.ts'
+import { printable } from 'abohawa/common/outside-text.ts'
+import { printDuration } from 'abohawa/config/units.ts'
+import { type Command, Option } from 'commander'
+import { shapes } from '../traffic/generate/arrivals.ts'
+import { type GeneratedTraffic, generate } from '../traffic/generate/generate.ts'
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { textOf, writeText } from '../traffic/write-traffic.ts'
 import {
   alphaIn,
   defaultMix,

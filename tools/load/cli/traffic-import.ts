@@ -1,17 +1,17 @@
 // `abohawa traffic import`: logs and traffic files, in order, become one traffic file, or a part of one, or one for others, or the
 // list of their keys. traffic-rewrite.ts reads and writes them, traffic/ chooses and scrubs requests.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Destination, destinations } from 'abohawa/common/endpoints.ts'
-import { quoted } from 'abohawa/common/outside-text.ts'
-import { createPseudonyms } from '../traffic/pseudonyms.ts'
-import { createScrub, type Scrubbing } from '../traffic/scrub.ts'
-import { type Moment, type Selection, selected } from '../traffic/selection.ts'
-import { isInstant } from '../traffic/traffic-request.ts'
 import { collect, durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import type { AddCommand } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption } from 'abohawa/command-line/writable.ts'
+import { type Destination, destinations } from 'abohawa/common/endpoints.ts'
+import { quoted } from 'abohawa/common/outside-text.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { createPseudonyms } from '../traffic/pseudonyms.ts'
+import { createScrub, type Scrubbing } from '../traffic/scrub.ts'
+import { type Moment, type Selection, selected } from '../traffic/selection.ts'
+import { isInstant } from '../traffic/traffic-request.ts'
 import { addReadOptions, configuredCellOf, listIn, momentIn, outOption, shareIn } from './traffic-options.ts'
 import { type RewriteOptions, rewrite } from './traffic-rewrite.ts'
 

@@ -1,17 +1,17 @@
 // The options that commands on traffic files share, what is read of them, and the cells of the configured catalogue.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
+import { numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { parseInstant } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
 import { parseDuration } from 'abohawa/config/units.ts'
+import { createGrid } from 'abohawa/weather/cell.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defaultWindow } from '../traffic/arrival-order.ts'
 import { type CellOf, createCellOf, recordedCell } from '../traffic/endpoint-of-path.ts'
 import { formatNames, withoutUsualPort } from '../traffic/format.ts'
 import type { Moment } from '../traffic/selection.ts'
-import { createGrid } from 'abohawa/weather/cell.ts'
-import { numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
-import type { Terminal } from 'abohawa/command-line/terminal.ts'
 
 export const addReadOptions = (command: Command): Command =>
   command

@@ -1,15 +1,15 @@
 // Reads traffic files for commands, in words: faulty lines, how far it is, what was left out, and what else was found of the files.
 
 import { stat } from 'node:fs/promises'
+import { interruption } from 'abohawa/command-line/interruption.ts'
+import { counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
-import { printDuration } from 'abohawa/config/units.ts'
 import { standardInput } from 'abohawa/common/file-bytes.ts'
+import { printDuration } from 'abohawa/config/units.ts'
 import { type GapsFound, reportedGapMs } from '../traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../traffic/read-traffic.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { interruption } from 'abohawa/command-line/interruption.ts'
-import { counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 
 export type ReadOptions = {
   readonly format?: string

@@ -2,17 +2,17 @@
 // and written, as facts or as JSON.
 
 import { csvLine } from 'abohawa/catalogue/csv-text.ts'
-import { isoOf } from 'abohawa/common/calendar.ts'
-import { InputError } from 'abohawa/common/errors.ts'
-import { jsonText, printable } from 'abohawa/common/outside-text.ts'
-import { nameOfFile, standardOutput } from 'abohawa/common/file-bytes.ts'
-import { createGaps } from '../traffic/gaps.ts'
-import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { textOf, writeText } from '../traffic/write-traffic.ts'
 import { checkTier } from 'abohawa/command-line/key-tier.ts'
 import { factsText } from 'abohawa/command-line/tables.ts'
 import { counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { checkOutputs, outputsOf } from 'abohawa/command-line/writable.ts'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { nameOfFile, standardOutput } from 'abohawa/common/file-bytes.ts'
+import { jsonText, printable } from 'abohawa/common/outside-text.ts'
+import { createGaps } from '../traffic/gaps.ts'
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { textOf, writeText } from '../traffic/write-traffic.ts'
 import {
   factsOfReading,
   formatsOf,

@@ -1,12 +1,12 @@
 // The figures of traffic as text for a terminal, with plots of the rate and the miss-ratio curve, and as JSON.
 
+import { factsText, indented, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { printable } from 'abohawa/common/outside-text.ts'
 import type { TrafficSummary } from '../traffic/read-traffic.ts'
 import type { PopularityReport } from '../traffic/stats/popularity.ts'
 import type { TrafficStats } from '../traffic/stats/traffic-stats.ts'
-import { factsText, indented, tableOf } from 'abohawa/command-line/tables.ts'
-import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 import { factsOfReading, formatsOf, jsonOfGaps, spanText } from './traffic-reading.ts'
 
 export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {

@@ -1,12 +1,12 @@
 // `abohawa traffic …`: files of traffic, one request a line. `stats` is here: what is counted is in traffic/stats/, how it looks on a
 // terminal in traffic-stats-text.ts.
 
-import { type Command, Option } from 'commander'
-import { InputError } from 'abohawa/common/errors.ts'
-import { nameOfFile } from 'abohawa/common/file-bytes.ts'
-import { createTrafficStats, type Subject } from '../traffic/stats/traffic-stats.ts'
 import { numberIn } from 'abohawa/command-line/quantities.ts'
 import { type AddCommand, type AddTopCommand, counted } from 'abohawa/command-line/terminal.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { nameOfFile } from 'abohawa/common/file-bytes.ts'
+import { type Command, Option } from 'commander'
+import { createTrafficStats, type Subject } from '../traffic/stats/traffic-stats.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
 import { addImportCommand } from './traffic-import.ts'
 import { addReadOptions, configuredCellOf } from './traffic-options.ts'

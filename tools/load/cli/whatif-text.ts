@@ -1,5 +1,7 @@
 // The table of `abohawa whatif`: a row for each setting, and remarks on them.
 
+import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 import { createFigures } from 'abohawa/common/page/figures.js'
 import { printDuration } from 'abohawa/config/units.ts'
 import { planText } from '../report/plans.ts'
@@ -12,8 +14,6 @@ import {
   remarksOn,
   type WhatIfResult,
 } from '../what-if/what-if.ts'
-import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
-import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 
 const { duration: ageText } = createFigures('en', 'UTC')
 

@@ -3,8 +3,8 @@
 // that waits for an instant, such as the end of a budget's window, gets it. What is measured goes to the recorder.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Dispatcher, Pool } from 'undici'
 import { InputError, messageOf } from 'abohawa/common/errors.ts'
+import { type Dispatcher, Pool } from 'undici'
 import { ownLimitOf } from '../replay/own-limits.ts'
 import type { Recorder } from '../replay/recorder.ts'
 import { cacheFactsIn } from '../replay/response-head.ts'

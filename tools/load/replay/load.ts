@@ -3,8 +3,8 @@
 
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
 import { version } from 'abohawa/common/version.ts'
+import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
 import type { ReplayResult } from '../report/result.ts'
 import { coarse } from './histograms.ts'
 import { lateMs } from './recorder.ts'

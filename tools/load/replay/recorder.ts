@@ -1,8 +1,8 @@
 // Counts the requests of a run by outcome, with histograms of latency and age, and makes that part of the result.
 // Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
 
-import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
 import type { Destination } from 'abohawa/common/endpoints.ts'
+import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
 import { unansweredMicros } from '../report/histogram.ts'
 import type { ReplayResult } from '../report/result.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
@@ -248,7 +248,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
         latency: latencyOfAll(total),
         histogram: encodeIntoCompressedBase64(total),
         stepSeconds: steps.seconds(),
-        steps: steps.form().map(({ ages: _, ...step }) => step),
+        steps: steps.form().map(({ ages: _, latencies: __, ...step }) => step),
         age: age.totalCount === 0 ? null : { p50: ageAt(50), p95: ageAt(95), max: ageAt(100) },
       }
     },

@@ -11,7 +11,8 @@ type LiveStep = { -readonly [Count in keyof typeof none]: number } & {
   readonly latency: Histogram
   age: Histogram | undefined
 }
-export type StepForm = Step & { readonly ages: string }
+/** With its latencies and ages as compressed histograms, empty without one. */
+export type StepForm = Step & { readonly latencies: string; readonly ages: string }
 
 // Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
 const maxSteps = 600
@@ -50,7 +51,7 @@ export const createSteps = (beginSeconds: number) => {
       while (seconds < otherSeconds) widen()
       for (const step of others) {
         const to = addStep(at(step.at * 1000), step)
-        addEncoded(to.latency, step.histogram ?? '')
+        addEncoded(to.latency, step.latencies)
         if (step.ages !== '') to.age = addEncoded(to.age ?? coarse(), step.ages)
       }
     },
@@ -64,7 +65,7 @@ export const createSteps = (beginSeconds: number) => {
         age50: age ? age.getValueAtPercentile(50) : null,
         ageMax: age ? age.getValueAtPercentile(100) : null,
         weight: null,
-        ...(latency.totalCount === 0 ? {} : { histogram: encodeIntoCompressedBase64(latency) }),
+        latencies: latency.totalCount === 0 ? '' : encodeIntoCompressedBase64(latency),
         ages: age ? encodeIntoCompressedBase64(age) : '',
       })),
   }

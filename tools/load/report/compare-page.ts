@@ -4,8 +4,7 @@
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { badge, code, escaped, type Html, notice, section, table } from 'abohawa/common/page/html.ts'
 import { type Warning, warningSentences } from './comparability.ts'
-import type { Difference, LimitVerdict } from './comparison.ts'
-import type { Estimate } from './intervals.ts'
+import { type Difference, type LimitVerdict, leastRuns, type SideFigure } from './comparison.ts'
 import { changeText, metrics, valueText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
 import type { ReplayResult } from './result.ts'
@@ -70,8 +69,9 @@ const warningsHtml = (warnings: readonly Warning[]): Html =>
           .join('')}`,
       )
 
-const estimateHtml = ({ value, low, high }: Estimate, write: (value: number) => string): Html =>
-  `${write(value)}${low === null || high === null ? '' : `<br><small>${write(low)} to ${write(high)}</small>`}`
+/** With its range, where there are several runs. */
+const figureHtml = ({ value, low, high }: SideFigure, write: (value: number) => string): Html =>
+  `${write(value)}${low === high ? '' : `<br><small>${write(low)} to ${write(high)}</small>`}`
 
 const limitStates = { passed: 'good', failed: 'bad', undecided: 'warn' } as const
 
@@ -97,10 +97,15 @@ const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => 
 }
 
 export const undecidedSentence = (undecided: number, limits: number): string =>
-  `Limits of change that these runs can’t decide: ${undecided} of ${limits}. Longer runs, or several a side, decide more.`
+  `Limits of change that these runs can’t decide: ${undecided} of ${limits}. The change may be chance; more runs a side decide more.`
 
-const method =
-  'Intervals are of 99 %. Those of percentiles, shares and sums come from 1,000 draws of blocks of neighbouring steps with a fixed seed, so that a burst of slow answers counts as one event. Of several runs a side, the medians are compared, and the interval spans at least the smallest to the largest run. A change is noise where its interval includes zero, or where it is under a tenth (of provider weight: a hundredth). It is unclear where there is no interval, as in runs of less than ten steps, or where a side was disturbed. Rehearsals of the same traffic are reproducible: differences are real from 1 % on for weight and age, from 3 % for hits and stale answers.'
+/** What it takes for a verdict, where there is none. */
+export const noVerdictSentence = `No verdicts: they take ${leastRuns} undisturbed runs a side. Two moments of one machine differ by more than a run shows.`
+
+const method = `Medians of the runs are compared; small figures are the smallest and the largest run. A change is noise where a permutation test of the runs’ ranks gives chance more than 1 %, or where it is under a tenth (of provider weight: a hundredth).`
+
+export const hasVerdicts = (differences: readonly Difference[]): boolean =>
+  differences.some(({ verdict }) => verdict !== null)
 
 const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Html => {
   const count = (verdict: Difference['verdict']): number =>
@@ -109,23 +114,19 @@ const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Htm
   const percents = (value: number): string =>
     `${value > 0 ? '+' : value < 0 ? '−' : ''}${figures.share(Math.abs(value))}`
   const change = (value: number): string => changeText(value, percents)
-  const summary = [
-    better + worse === 0
-      ? 'No difference is real.'
-      : `Real differences: ${better} better and ${worse} worse in B.`,
-    `Noise: ${count('noise')}.`,
-    ...(count('unclear') > 0 ? [`Unclear: ${count('unclear')}.`] : []),
-  ].join(' ')
+  const summary = !hasVerdicts(differences)
+    ? noVerdictSentence
+    : `${better + worse === 0 ? 'No difference is real.' : `Real differences: ${better} better and ${worse} worse in B.`} Noise: ${count('noise')}.`
   const rows = differences.map(({ metric, unit, a, b, change: changed, verdict }) => {
     const write = (value: number): string => valueText(value, unit, figures)
     return [
       escaped(metrics[metric].name),
       verdict === 'better' || verdict === 'worse'
         ? badge(verdict === 'better' ? 'good' : 'bad', verdict)
-        : `<span class="note">${verdict}</span>`,
-      estimateHtml(a, write),
-      estimateHtml(b, write),
-      changed === null ? '–' : estimateHtml(changed, change),
+        : `<span class="note">${verdict ?? '–'}</span>`,
+      figureHtml(a, write),
+      figureHtml(b, write),
+      changed === null ? '–' : change(changed),
     ]
   })
   return `${limitsHtml(limits, change)}<p><b>${summary}</b></p>${table(

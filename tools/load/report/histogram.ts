@@ -38,15 +38,12 @@ const maxCounts = 65_536
 const maxDigits = 3
 const [cookie, compressedCookie] = [0x1c849303, 0x1c849304]
 const headBytes = 40
-/** Of two digits, as steps have it. */
-export const maxStepHistogramText = 65_536
 
 /**
  * How many values a text has, which `histogramOf` decodes in bounded time and memory then.
- * @param most bytes when unpacked
  * @throws Error with a reason for one that no recorder makes
  */
-export const checkedCount = (text: string, most = maxBytes): number => {
+export const checkedCount = (text: string): number => {
   if (text.length > maxHistogramText || !/^[A-Za-z0-9+/]+={0,2}$/.test(text))
     throw new Error('no compressed HdrHistogram in base64')
   const packed = Buffer.from(text, 'base64')
@@ -54,9 +51,9 @@ export const checkedCount = (text: string, most = maxBytes): number => {
     throw new Error('no compressed HdrHistogram in base64')
   let bytes: Buffer
   try {
-    bytes = inflateSync(packed.subarray(8, 8 + packed.readInt32BE(4)), { maxOutputLength: most })
+    bytes = inflateSync(packed.subarray(8, 8 + packed.readInt32BE(4)), { maxOutputLength: maxBytes })
   } catch (cause) {
-    throw new Error(`damaged, or of more than ${most} bytes`, { cause })
+    throw new Error(`damaged, or of more than ${maxBytes} bytes`, { cause })
   }
   if (bytes.length < headBytes || bytes.readInt32BE() !== (cookie | 0x10)) throw new Error('no HdrHistogram')
   const [length, digits] = [bytes.readInt32BE(4), bytes.readInt32BE(12)]

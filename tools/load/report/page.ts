@@ -102,7 +102,12 @@ const hash = (text: string): string => `'sha256-${createHash('sha256').update(te
 
 /** The modules of the page as one script: what one exports stands before what imports it. */
 const script = (): string =>
-  ['../../../src/common/page/figures.js', '../../../src/common/page/preferences.js', 'page/chart.js', 'page/report.js']
+  [
+    '../../../src/common/page/figures.js',
+    '../../../src/common/page/preferences.js',
+    'page/chart.js',
+    'page/report.js',
+  ]
     .map(file =>
       fileText(file)
         .replaceAll(/^import .*?from '.*?'\n/gms, '')
@@ -129,7 +134,8 @@ export const reportFile = (
 ): string => {
   const icon = fileText('../../../src/common/page/icon.svg').trim()
   const style =
-    ['../../../src/common/page/theme.css', 'page/report.css'].map(fileText).join('\n') + packageText('uPlot.min.css')
+    ['../../../src/common/page/theme.css', 'page/report.css'].map(fileText).join('\n') +
+    packageText('uPlot.min.css')
   const [library, behaviour] = [packageText('uPlot.iife.min.js'), script()]
   const themes = ['System', 'Light', 'Dark'].map(
     theme => `<option value="${theme.toLowerCase()}">${theme}</option>`,

@@ -2,7 +2,7 @@
 // read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
 
 import { z } from 'zod'
-import { maxHistogramText, maxStepHistogramText } from './histogram.ts'
+import { maxHistogramText } from './histogram.ts'
 
 const count = z.int().min(0)
 // Sums and products of such ones are numbers too.
@@ -66,8 +66,6 @@ const step = z.object({
   ageMax: amount.nullable(),
   /** The provider's weight that was spent in it; null where the provider is not known. */
   weight: amount.nullable(),
-  /** The latencies of the step as `histogram` has those of the run, with two digits; absent where none was due. */
-  histogram: z.string().max(maxStepHistogramText).optional(),
 })
 
 const setting = z.object({ path: z.string(), value: z.string(), default: z.string() })

@@ -4,15 +4,7 @@
 import { logFieldsOf } from 'abohawa/common/text-lines.ts'
 import { testTier } from 'abohawa/keys/test-keys.ts'
 import type { Found } from './format.ts'
-import {
-  durationOf,
-  instantOf,
-  known,
-  methodOf,
-  ownText,
-  pathOf,
-  recordedOutcome,
-} from './request-line.ts'
+import { durationOf, instantOf, known, methodOf, ownText, pathOf, recordedOutcome } from './request-line.ts'
 import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
 /** Undefined for a line that is not of an answered request, or of a test key: those never meet the cache. @throws InputError */

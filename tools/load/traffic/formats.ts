@@ -3,6 +3,7 @@
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
+import { type ReadLine, readLines, unwrapped } from 'abohawa/common/text-lines.ts'
 import { requestOfAccessLog } from './access-log-line.ts'
 import {
   type CommonLine,
@@ -15,7 +16,6 @@ import {
 import { type FormatName, formatNames, type Read, type Reading } from './format.ts'
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
-import { type ReadLine, readLines, unwrapped } from 'abohawa/common/text-lines.ts'
 import { requestOf, type TrafficRequest } from './traffic-request.ts'
 
 export type Format = {
@@ -25,7 +25,11 @@ export type Format = {
   readonly read: Read
 }
 
-const lines = (name: FormatName, form: RegExp, readerOf: (reading: Reading) => ReadLine<TrafficRequest>): Format => ({
+const lines = (
+  name: FormatName,
+  form: RegExp,
+  readerOf: (reading: Reading) => ReadLine<TrafficRequest>,
+): Format => ({
   name,
   matches: begin => begin.split('\n', 100).some(line => form.test(line)),
   read: (chunks, reading) => readLines(chunks, reading, readerOf(reading)),

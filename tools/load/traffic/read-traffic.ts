@@ -9,8 +9,8 @@
 
 import { createHash } from 'node:crypto'
 import { InputError } from 'abohawa/common/errors.ts'
-import { defaultWindow, inOrder, merged } from './arrival-order.ts'
 import { beginOf, nameOfFile, openBytes, standardInput, UnpackingError } from 'abohawa/common/file-bytes.ts'
+import { defaultWindow, inOrder, merged } from './arrival-order.ts'
 import { type Found, formatsWithHosts, type LeftOut, leftOut } from './format.ts'
 import { type Format, formatNamed, formatOf, ownFormat } from './formats.ts'
 import { createPseudonyms, type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'

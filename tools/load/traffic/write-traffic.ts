@@ -6,8 +6,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { InputError } from 'abohawa/common/errors.ts'
-import { isSink, writeBeside } from 'abohawa/common/write-beside.ts'
 import { nameOfFile, standardOutput } from 'abohawa/common/file-bytes.ts'
+import { isSink, writeBeside } from 'abohawa/common/write-beside.ts'
 import { lineOf, type TrafficRequest } from './traffic-request.ts'
 
 export type WriteOptions = {

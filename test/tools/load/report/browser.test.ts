@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { comparePage } from '../../../../tools/load/report/compare-page.ts'
-import { differences } from '../../../../tools/load/report/comparison.ts'
-import { leastSteps } from '../../../../tools/load/report/intervals.ts'
+import { differences, leastRuns } from '../../../../tools/load/report/comparison.ts'
 import type { ReplayResult } from '../../../../tools/load/report/result.ts'
 import { reportPage as reportPageIn } from '../../../../tools/load/report/run-page.ts'
 import { whatIfPage } from '../../../../tools/load/what-if/what-if-page.ts'
@@ -25,14 +24,16 @@ const urlOf = (name: string, page: string): string => {
   writeFileSync(path, page)
   return pathToFileURL(path).href
 }
-// As few steps as a chart can do with: axe-core looks at every cell. Comparisons need more of them.
+// As few steps as a chart can do with: axe-core looks at every cell.
 const few = { requests: 2_000, stepSeconds: 21_600 }
-const enough = { ...few, stepSeconds: 86_400 / leastSteps }
 const another = { seed: 2, slow: 1.4, hitShare: 0.95 }
 const one = drawnRehearsal(few)
 const other = drawnRehearsal({ ...few, ...another }, { settings: [] })
-const compared = [drawnRehearsal(enough)]
-const comparedWith = [drawnRehearsal({ ...enough, ...another }, { settings: [] })]
+// With verdicts.
+const compared = Array.from({ length: leastRuns }, (_, seed) => drawnRehearsal({ ...few, seed }))
+const comparedWith = compared.map((_, seed) =>
+  drawnRehearsal({ ...few, ...another, seed: 9 + seed }, { settings: [] }),
+)
 const saturated = { ...one.generator, saturated: true, reason: 'its busiest core was 99 % used' }
 const bad = drawnReplay({ ...few, failing: 0.01 }, { interrupted: true, generator: saturated })
 const comparison = {
