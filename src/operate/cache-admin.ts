@@ -18,8 +18,9 @@ import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import type { Span, Timeline } from '../weather/timeline.ts'
 import { currentUnits } from '../weather/weather-variables.ts'
 import { areaTargetIn, cellOfTarget, pointOrPlaceIn, scopeOf, scopeOfArea, targetIn } from './cache-target.ts'
-import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './listener/cell-report.ts'
-import { type PurgePrice, priceOf } from './purge-price.ts'
+import { priceOf } from './purge-price.ts'
+import type { CellReport, EntryReport, SlicesReport } from './reports/cell-report.ts'
+import type { PurgePrice, PurgeReport } from './reports/purge-report.ts'
 
 /** `area`: a place with all places below it. `hard` removes the entries; else they are stale, and served until they are reloaded. */
 export type OrderedPurge = { readonly scope: string; readonly area?: boolean; readonly hard: boolean }

@@ -3,7 +3,6 @@
 // budget; a longer wait, or a provider that fails, stops it.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import * as z from 'zod'
 import { retryAtOf } from '../cache/failures.ts'
 import type { Timelines } from '../cache/upstream.ts'
 import { mostPopulous } from '../cache/upstream.ts'
@@ -15,24 +14,10 @@ import type { Config } from '../config/schema.ts'
 import { protocolIn } from '../provider/account.ts'
 import { type Cell, type Cells, createGrid, inParts } from '../weather/cell.ts'
 import { scopeOf, targetIn } from './cache-target.ts'
+import type { WarmReport } from './reports/warm-report.ts'
 
 /** The cells to warm: a target as for a purge, the most populous places, or without both the cells in demand. */
 export type WarmOrder = { readonly of?: string | undefined; readonly top?: number | undefined }
-
-export const warmReport = z.object({
-  state: z.enum(['idle', 'planned', 'running', 'done', 'stopped']),
-  target: z.string(),
-  /** The cells of the target; those of them that were absent or stale at the beginning, and the weight of their loads. */
-  cells: z.number(),
-  toLoad: z.number(),
-  weight: z.number(),
-  loaded: z.number(),
-  fresh: z.number(),
-  failed: z.array(z.object({ code: z.string(), message: z.string(), cells: z.number() })),
-  stoppedBy: z.enum(['budget', 'provider', 'operator']).nullable(),
-  reason: z.string().nullable(),
-})
-export type WarmReport = z.infer<typeof warmReport>
 
 class WarmingError extends AbohawaError {
   override name = 'WarmingError'

@@ -8,7 +8,7 @@ import { fold } from '../catalogue/search.ts'
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
-import type { CellStatus, CellsReport, SearchReport } from './listener/status-report.ts'
+import type { CellStatus, CellsReport, SearchReport } from './reports/status-report.ts'
 
 export type CellSurveyParts = {
   readonly timelines: Pick<Timelines, 'overview' | 'mostRequested'>

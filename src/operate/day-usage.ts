@@ -8,7 +8,7 @@ import type { Loads } from '../keys/loads-by-key.ts'
 import type { KnownUsage } from '../keys/meter.ts'
 import type { Metering } from '../keys/metering.ts'
 import type { Store } from '../stores/store.ts'
-import type { StatusReport } from './listener/status-report.ts'
+import type { StatusReport } from './reports/status-report.ts'
 
 type StoredUsage = KnownUsage & { readonly subscriber: string | null; readonly tier: string }
 

@@ -8,7 +8,7 @@ import type { KeyActivities } from '../keys/key-activity.ts'
 import { foldName } from '../keys/name-forms.ts'
 import type { HeldKey, KeyRecord, Store } from '../stores/store.ts'
 import type { DayUsage } from './day-usage.ts'
-import type { KeyPanelReport, PanelKey } from './listener/key-panel-report.ts'
+import type { KeyPanelReport, PanelKey } from './reports/key-panel-report.ts'
 
 const mostShown = 50
 // A search over very many keys ends here, and says so.

@@ -8,38 +8,11 @@ import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { protocolIn } from '../provider/account.ts'
-import { type SpanName, spanMs } from '../provider/spending-windows.ts'
+import { spanMs } from '../provider/spending-windows.ts'
 import type { Store } from '../stores/store.ts'
 import { type CellId, type Cells, inParts } from '../weather/cell.ts'
 import { createBudgetAdmin, type Room } from './budget-admin.ts'
-
-/** Weight is the provider's, instants are ISO 8601 in UTC. */
-export type PurgePrice = {
-  readonly at: string
-  readonly kind: 'soft' | 'hard'
-  readonly cells: number
-  /** Those of them that the shared tier has now; the others are loaded when they are asked for, purged or not. */
-  readonly cached: number
-  /** Of loading all that is cached again. */
-  readonly weight: number
-  /** What these loads have of each limit; for a soft purge without the reserve, which is for cells with nothing cached. */
-  readonly windows: readonly {
-    readonly name: SpanName
-    readonly limit: number
-    readonly left: number
-    readonly resetsAt: string
-  }[]
-  readonly closedUntil: string | null
-  /** How many upstreams are behind the one whose budget this is: what it has no room for goes to them. */
-  readonly fallbacks: number
-  /** Of the cached cells, those that can be loaded now, and those that would be refused now. */
-  readonly fitsNow: number
-  readonly refusedNow: number
-  /** Of the cached cells, those that can be loaded now for one key, while others load too. */
-  readonly oneKeyNow: number
-  /** When all are loaded at the earliest, if the budget has nothing else to load; null where a limit has no room for a cell. */
-  readonly reloadedAt: string | null
-}
+import type { PurgePrice } from './reports/purge-report.ts'
 
 type PurgedCells = {
   readonly kind: PurgePrice['kind']

@@ -23,7 +23,7 @@ import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import { type DayUsage, maxKeysNear, topKeys } from './day-usage.ts'
 import { type InstanceReport, readReport, type SelfReport } from './instance-report.ts'
-import type { GatewayStatus, InstanceStatus, KeyNearLimit, StatusReport } from './listener/status-report.ts'
+import type { GatewayStatus, InstanceStatus, KeyNearLimit, StatusReport } from './reports/status-report.ts'
 import { upstreamStatuses } from './upstream-status.ts'
 
 export type StatusParts = {

@@ -13,7 +13,7 @@ import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
 import { fullestFirst, readUsage } from './day-usage.ts'
-import type { KeyNearLimit, StatusReport } from './listener/status-report.ts'
+import type { KeyNearLimit, StatusReport } from './reports/status-report.ts'
 import { budgetStatus, instancesIn, storeStatus } from './status.ts'
 import { upstreamStatusesOfStore } from './upstream-status.ts'
 

@@ -8,7 +8,7 @@ import { upstreamsIn } from '../config/upstreams.ts'
 import { openBudget } from '../provider/account.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingStore } from '../stores/spending-store.ts'
-import type { StatusReport } from './listener/status-report.ts'
+import type { StatusReport } from './reports/status-report.ts'
 
 type UpstreamStatus = StatusReport['upstreams'][number]
 

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { cellText, distance } from '../../src/cli/operate/cell-text.ts'
 import { createCalendar } from '../../src/common/calendar.ts'
-import type { CellReport } from '../../src/operate/listener/cell-report.ts'
+import type { CellReport } from '../../src/operate/reports/cell-report.ts'
 
 const instants = { fetchedAt: '2026-11-21T05:00:00.000Z', run: '2026-11-21T04:30:00.000Z' }
 const ends = { freshUntil: '2026-11-21T12:01:00.000Z', usableUntil: '2026-11-22T00:01:00.000Z' }

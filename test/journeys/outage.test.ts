@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { statusLines } from '../../src/cli/operate/status-text.ts'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
-import { statusReport } from '../../src/operate/listener/status-report.ts'
+import { statusReport } from '../../src/operate/reports/status-report.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'

@@ -1,6 +1,7 @@
 // What is known of a key at a minute, for `abohawa keys why`: joins what the store keeps of the key, what a running gateway knows of
 // that time, and the lines of access logs; operate/key-why.ts says what they mean, why-text.ts puts it into words.
 
+import { type AskedGateway, gatewayFor, queryGateway } from '../../command-line/gateway-query.ts'
 import type { Terminal } from '../../command-line/terminal.ts'
 import { asUsage } from '../../command-line/usage-error.ts'
 import { createCalendar, isoOf } from '../../common/calendar.ts'
@@ -12,11 +13,10 @@ import { type Administration, createAdministration } from '../../keys/administra
 import { tiersOf } from '../../keys/test-keys.ts'
 import { cellsLoaded } from '../../keys/usage-detail.ts'
 import { createLogTally, keyAt, type LogReport, type Moment, momentIn } from '../../operate/key-why.ts'
-import { statusReport } from '../../operate/listener/status-report.ts'
+import { statusReport } from '../../operate/reports/status-report.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import type { Store } from '../../stores/store.ts'
 import { openCommandStore } from '../administer.ts'
-import { type AskedGateway, gatewayFor, queryGateway } from '../operate/gateway-query.ts'
 
 export type WhyOptions = { readonly at: string; readonly log?: string[]; readonly gateway?: string }
 

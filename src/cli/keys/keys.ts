@@ -2,6 +2,7 @@
 // shown once. keys/administration.ts does the work.
 
 import { type Command, Option } from 'commander'
+import { addGatewayOption } from '../../command-line/gateway-query.ts'
 import { checkTier } from '../../command-line/key-tier.ts'
 import { collect, durationIn, numberIn } from '../../command-line/quantities.ts'
 import {
@@ -19,7 +20,6 @@ import { printable } from '../../common/outside-text.ts'
 import { type Administration, limitIn, type RotatedKey, type UsageOfKey } from '../../keys/administration.ts'
 import type { TermTexts } from '../../keys/key-terms.ts'
 import { administer } from '../administer.ts'
-import { addGatewayOption } from '../operate/gateway-query.ts'
 import { addCreateCommand } from './key-create.ts'
 import { keysCsv, keyTable } from './key-table.ts'
 import type { WhyOptions } from './key-why.ts'

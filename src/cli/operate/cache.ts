@@ -2,6 +2,7 @@
 // knows its memory tier, else the shared tier; `purge` is in purge.ts, and `warm` in warm.ts, but for `--force`, which needs a
 // gateway.
 
+import { addGatewayOption, gatewayFor, queryGateway, reportOf } from '../../command-line/gateway-query.ts'
 import { numberIn } from '../../command-line/quantities.ts'
 import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'
 import { asUsage, UsageError } from '../../command-line/usage-error.ts'
@@ -11,10 +12,10 @@ import { printable } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CacheAdmin } from '../../operate/cache-admin.ts'
 import { pointOrPlaceIn, targetIn } from '../../operate/cache-target.ts'
-import type { CellReport } from '../../operate/listener/cell-report.ts'
+import type { CellReport } from '../../operate/reports/cell-report.ts'
 import type { Store } from '../../stores/store.ts'
+import { openCommandStore } from '../administer.ts'
 import { cellText } from './cell-text.ts'
-import { addGatewayOption, gatewayFor, queryGateway, reportOf } from './gateway-query.ts'
 import { type PurgeOptions, purgeFromHere } from './purge.ts'
 
 export const addCacheCommands: AddTopCommand = (program, add, summary) => {
@@ -27,15 +28,17 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
       void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
       asUsage(() => pointOrPlaceIn(of))
-      const source = gatewayFor(terminal, gateway)
-      const { config } = source
+      const { config, asked } = gatewayFor(terminal, gateway)
       const { report, opsUrl, remark } = await reportOf<CellReport>(
         terminal,
-        source,
+        asked,
         `/cache/cell?of=${encodeURIComponent(of)}`,
         readCellReport,
         'the shared tier alone',
-        async store => (await cacheAdminOf(terminal, config, store)).explain(of),
+        async () => {
+          await using store = await openCommandStore(config, terminal.clock)
+          return (await cacheAdminOf(terminal, config, store)).explain(of)
+        },
       )
       if (remark !== undefined) terminal.remark(remark)
       terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
@@ -123,7 +126,7 @@ const refresh = async (terminal: Terminal, gateway: string | undefined, of: stri
 const refreshExtraMs = 30_000
 
 // Imported here, so that the other commands start without the parts of a gateway.
-const readCellReport = async () => (await import('../../operate/listener/cell-report.ts')).cellReport
+const readCellReport = async () => (await import('../../operate/reports/cell-report.ts')).cellReport
 
 const cacheAdminOf = async ({ clock }: Terminal, config: Config, store: Store): Promise<CacheAdmin> => {
   const { createCacheAdmin } = await import('../../operate/cache-admin.ts')

@@ -3,7 +3,7 @@
 import { factsText, indented, tableOf } from '../../command-line/tables.ts'
 import { type Calendar, hourMs, isoOf, minuteMs, utcDayMs } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
-import type { CellReport, EntryReport } from '../../operate/listener/cell-report.ts'
+import type { CellReport, EntryReport } from '../../operate/reports/cell-report.ts'
 
 /** @param gatewayUrl the gateway that reported it, or null when only the store was read */
 export const cellText = (report: CellReport, gatewayUrl: string | null, calendar: Calendar): string => {

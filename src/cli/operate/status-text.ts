@@ -6,7 +6,7 @@ import { tableOf } from '../../command-line/tables.ts'
 import { counted, numbered, percentText } from '../../command-line/terminal.ts'
 import type { Calendar } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
-import type { StatusReport } from '../../operate/listener/status-report.ts'
+import type { StatusReport } from '../../operate/reports/status-report.ts'
 import { distance, localSecond } from './cell-text.ts'
 
 const styles = { title: 'bold', warn: 'yellow', bad: 'red', faint: 'dim' } as const

@@ -2,14 +2,15 @@
 // the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { addGatewayOption, gatewayFor, reportOf } from '../../command-line/gateway-query.ts'
 import { stoppedBySignal } from '../../command-line/interruption.ts'
 import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'
 import { createCalendar } from '../../common/calendar.ts'
 import { messageOf } from '../../common/errors.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import { redactedUrls } from '../../common/redacted-url.ts'
-import type { StatusReport } from '../../operate/listener/status-report.ts'
-import { addGatewayOption, gatewayFor, reportOf } from './gateway-query.ts'
+import type { StatusReport } from '../../operate/reports/status-report.ts'
+import { openCommandStore } from '../administer.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
 
 const drawEveryMs = 2_000
@@ -43,11 +44,12 @@ const readStatus = async (terminal: Terminal, source: Source) => {
   const { config } = source
   const found = await reportOf<StatusReport>(
     terminal,
-    source,
+    source.asked,
     '/status',
-    async () => (await import('../../operate/listener/status-report.ts')).statusReport,
+    async () => (await import('../../operate/reports/status-report.ts')).statusReport,
     'what the store knows',
-    async store => {
+    async () => {
+      await using store = await openCommandStore(config, terminal.clock)
       // Imported here, so that the other commands start without the parts of a gateway.
       const { statusOfStore } = await import('../../operate/store-status.ts')
       return statusOfStore(config, store, terminal.clock)

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { openUpstream } from '../../cache/upstream.ts'
 import { readCatalogue } from '../../catalogue/live-catalogue.ts'
+import { type AskedGateway, queryGateway } from '../../command-line/gateway-query.ts'
 import { interruption } from '../../command-line/interruption.ts'
 import { factsText } from '../../command-line/tables.ts'
 import { counted, type Terminal } from '../../command-line/terminal.ts'
@@ -11,15 +12,9 @@ import { InputError, messageOf } from '../../common/errors.ts'
 import { printable } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
 import { fleetHashOf } from '../../config/values.ts'
-import {
-  type CacheWarm,
-  createCacheWarm,
-  type WarmOrder,
-  type WarmReport,
-  warmReport,
-} from '../../operate/cache-warm.ts'
+import { type CacheWarm, createCacheWarm, type WarmOrder } from '../../operate/cache-warm.ts'
+import { type WarmReport, warmReport } from '../../operate/reports/warm-report.ts'
 import { openCommandStore } from '../administer.ts'
-import { type AskedGateway, queryGateway } from './gateway-query.ts'
 
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
   readonly by: string

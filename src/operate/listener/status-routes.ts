@@ -4,8 +4,8 @@
 import type { FastifyInstance } from 'fastify'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
+import type { CellsReport, GatewayStatus, SearchReport } from '../reports/status-report.ts'
 import { type Query, textIn, wholeIn } from './request-input.ts'
-import type { CellsReport, GatewayStatus, SearchReport } from './status-report.ts'
 
 export type OpsStatus = {
   report(): Promise<GatewayStatus>

@@ -1,7 +1,7 @@
 // Reads the ops listener of a replay's gateway: the metrics, and whether the configuration of the command is the gateway's. If it
 // is, the result has its differences from the defaults.
 
-import { askGateway, checkGateway, queryGateway } from 'abohawa/cli/operate/gateway-query.ts'
+import { askGateway, checkGateway, queryGateway } from 'abohawa/command-line/gateway-query.ts'
 import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { InputError, messageOf } from 'abohawa/common/errors.ts'
@@ -53,7 +53,7 @@ export const createOpsReader = (
     settings: async (): Promise<ReplayResult['settings']> => {
       const found = await queryGateway(
         { ...asked, isNamed: false, path: '/status' },
-        async () => (await import('abohawa/operate/listener/status-report.ts')).statusReport,
+        async () => (await import('abohawa/operate/reports/status-report.ts')).statusReport,
       )
       // The metrics are read next, and their error says that no gateway answers.
       if (!('report' in found)) return null

@@ -1,5 +1,5 @@
-// The JSON of /cache/cell, /cache/refresh and /cache/purge: the cached state of a cell, and the result of a purge. Instants are
-// ISO 8601 in UTC. A running gateway and the CLI on the store alone produce the same shape; src/operate makes the reports.
+// The JSON of /cache/cell and /cache/refresh: the cached state of a cell. Instants are ISO 8601 in UTC. A running gateway and the CLI
+// on the store alone produce the same shape.
 
 import * as z from 'zod'
 
@@ -90,16 +90,3 @@ export const cellReport = z.object({
 export type CellReport = z.infer<typeof cellReport>
 export type SlicesReport = z.infer<typeof slices>
 export type EntryReport = NonNullable<CellReport['shared']['entry']>
-
-export type PurgeReport = {
-  readonly kind: 'soft' | 'hard'
-  readonly of: string
-  readonly place: CellReport['place']
-  readonly scope: object
-  /** How many places are in an area, itself included; not given for another scope. */
-  readonly places?: number
-  readonly cells: number
-  /** The number of entries deleted from the shared tier; 0 for a soft purge, which deletes none. */
-  readonly removed: number
-  readonly store: string
-}

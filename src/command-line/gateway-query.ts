@@ -4,16 +4,14 @@
 import { isIP } from 'node:net'
 import type { Command } from 'commander'
 import type * as z from 'zod'
-import type { Terminal } from '../../command-line/terminal.ts'
-import { asUsage, UsageError } from '../../command-line/usage-error.ts'
-import { InputError, messageOf } from '../../common/errors.ts'
-import { checkAddresses, checkedLookup, hostOf } from '../../common/outside-address.ts'
-import { safeText } from '../../common/outside-text.ts'
-import { redactedUrl } from '../../common/redacted-url.ts'
-import { ConfigError, loadConfig } from '../../config/load.ts'
-import type { Config } from '../../config/schema.ts'
-import type { Store } from '../../stores/store.ts'
-import { openCommandStore } from '../administer.ts'
+import { InputError, messageOf } from '../common/errors.ts'
+import { checkAddresses, checkedLookup, hostOf } from '../common/outside-address.ts'
+import { safeText } from '../common/outside-text.ts'
+import { redactedUrl } from '../common/redacted-url.ts'
+import { ConfigError, loadConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import type { Terminal } from './terminal.ts'
+import { asUsage, UsageError } from './usage-error.ts'
 
 export const addGatewayOption = (command: Command): Command =>
   command.option(
@@ -91,15 +89,15 @@ const queryTimeoutMs = 10_000
 
 /**
  * What the gateway reports, or without one what the store alone knows: then `opsUrl` is null, and a remark says so.
- * @param known what that is, for the remark @throws InputError, StoreError when neither answers
+ * @param known what that is, for the remark, @param read reads it @throws InputError, and what `read` throws
  */
 export const reportOf = async <Report>(
   terminal: Terminal,
-  { config, asked }: ReturnType<typeof gatewayFor>,
+  asked: AskedGateway,
   path: string,
   readSchema: () => Promise<z.ZodType<Report>>,
   known: string,
-  read: (store: Store) => Promise<Report>,
+  read: () => Promise<Report>,
 ): Promise<{
   readonly report: Report
   readonly opsUrl: string | null
@@ -110,13 +108,8 @@ export const reportOf = async <Report>(
   if ('report' in found) return { report: found.report, opsUrl, remark: undefined }
   // Of a broken file it throws: no command takes the default store in place of the configured one.
   terminal.config()
-  await using store = await openCommandStore(config, terminal.clock)
-  const report = await read(store)
-  return {
-    report,
-    opsUrl: null,
-    remark: `No gateway answered at ${opsUrl} (${found.unavailable}): this is ${known}.`,
-  }
+  const remark = `No gateway answered at ${opsUrl} (${found.unavailable}): this is ${known}.`
+  return { report: await read(), opsUrl: null, remark }
 }
 
 /** One request, whatever the answer. Rejects where none comes. */

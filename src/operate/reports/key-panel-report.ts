@@ -1,4 +1,4 @@
-// The JSON of /usage/keys: the keys of the dashboard's panel. src/operate/key-panel.ts makes it.
+// The JSON of /usage/keys: the keys of the dashboard's panel.
 
 export type PanelKey = {
   readonly keyId: string

@@ -1,6 +1,6 @@
 // The JSON of /status, /cells and /search: how the gateway and its fleet are, for the dashboard and the CLI. Instants
 // are ISO 8601 in UTC, shares 0 to 1, durations in seconds; null for what is not known. The CLI gives the same shape without a
-// gateway, with null for what only a running one knows. src/operate makes the reports.
+// gateway, with null for what only a running one knows.
 
 import * as z from 'zod'
 
