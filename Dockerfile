@@ -12,7 +12,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json locations.json ./
 COPY config ./config
-COPY docs/openapi.json ./docs/openapi.json
+COPY docs/openapi.json docs/reference.en.html docs/reference.bn.html ./docs/
 COPY bin ./bin
 COPY dashboard ./dashboard
 COPY tools ./tools

@@ -1,6 +1,6 @@
 // The routes of the pages that are open to anyone, uncounted and bounded by address: the API's reference (its page, files and
-// OpenAPI document), and the status page where it is configured. reference/served.ts and status/served.ts have what they answer; the
-// first request loads them.
+// OpenAPI document), and the status page where it is configured. served-reference.ts and served-status.ts have what they answer; the first
+// request loads them.
 
 import type { IncomingMessage } from 'node:http'
 import rateLimit from '@fastify/rate-limit'
@@ -14,7 +14,7 @@ import type { Transport } from './refusals.ts'
 import type { Send } from './representation.ts'
 import { referenceRedirects } from './request.ts'
 import { sentences } from './sentences.ts'
-import type { StatusParts } from './status/served.ts'
+import type { StatusParts } from './served-status.ts'
 
 const paths = [
   `${apiPrefix}/openapi.json`,
@@ -33,7 +33,7 @@ const noHeaders = Object.fromEntries(names.map(name => [name, false]))
 
 type CreateReference = typeof import('./served-reference.ts').createReference
 
-type CreateServedStatus = typeof import('./status/served.ts').createServedStatus
+type CreateServedStatus = typeof import('./served-status.ts').createServedStatus
 
 export const routeReference = (
   app: FastifyInstance,
@@ -91,7 +91,7 @@ export const routeReference = (
         ...route,
         url: path,
         handler: async (request, reply) => {
-          const { createServedStatus } = await import('./status/served.ts')
+          const { createServedStatus } = await import('./served-status.ts')
           served ??= createServedStatus(status as StatusParts)
           const acceptLanguage = request.raw.headers['accept-language']
           const found = await served({ path, query: request.query as string, acceptLanguage })

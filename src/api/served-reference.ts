@@ -1,12 +1,12 @@
-// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document. Each is read or
-// rendered at its first request and kept, with its encodings.
+// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document. All are files that
+// were written ahead of time; each is read at its first request and kept, with its encodings.
 
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
 import Negotiator from 'negotiator'
-import { type ReferenceDocument, referencePage } from '../../tools/reference/page.ts'
-import { sampleOrigin } from '../../tools/reference/samples.ts'
+import { sampleOrigin } from '../common/endpoints.ts'
+import { markup } from '../common/page/html.ts'
 import type { Language } from '../common/page/words.ts'
 import { encodeWhole, gzipOptions, longestPreference } from './content-coding.ts'
 import type { Representation } from './endpoint.ts'
@@ -56,12 +56,11 @@ const files =
     )
     return () => representation
   }
-const documentPath = '../../docs/openapi.json'
 const page =
   (language: Language): Make =>
   async publicUrl => {
-    const text = (await textOf(documentPath)).replaceAll(sampleOrigin, publicUrl ?? sampleOrigin)
-    const bytes = Buffer.from(referencePage(JSON.parse(text) as ReferenceDocument, language))
+    const text = await textOf(`../../docs/reference.${language}.html`)
+    const bytes = Buffer.from(text.replaceAll(sampleOrigin, markup(publicUrl ?? sampleOrigin)))
     const headers = `${ofPage}content-language: ${language}\r\n`
     const vary = 'accept-encoding, accept-language'
     const representation = represent(bytes, 'text/html; charset=utf-8', headers, vary)
@@ -73,7 +72,7 @@ const page =
  * once: a client may claim any host, so nothing is kept of it.
  */
 const document: Make = async publicUrl => {
-  const [begins = '', ...others] = (await textOf(documentPath)).split(sampleOrigin)
+  const [begins = '', ...others] = (await textOf('../../docs/openapi.json')).split(sampleOrigin)
   const rest = unpooledCopy(Buffer.from(others.join(publicUrl ?? sampleOrigin)))
   const end = gzipEnd(rest, unpooledCopy(await deflate(rest, gzipOptions)))
   const tag = tagOf(rest)

@@ -1,15 +1,15 @@
 // The errors that a test key asks for by the header x-test-error: each code has the status, the body and the headers of the real
-// one. The bodies are those of the description of the API, which has one for every code; admission.ts gives them.
+// one. All are those of the description of the API, which has every code; admission.ts gives them.
 
 import { readFile } from 'node:fs/promises'
+import { apiPrefix, keyPath } from '../common/endpoints.ts'
 import type { Client } from '../keys/authentication.ts'
 import { type KeyRate, newRate } from '../keys/rates.ts'
 import type { ProblemStatus } from '../telemetry/label-values.ts'
-import { errors } from './error-meanings.ts'
 import { badRequest, Problem, shortPause } from './problem.ts'
 import { challenge, methods, quotaProblem, rateProblem } from './refusals.ts'
 import type { RequestState } from './request-state.ts'
-import { type ErrorCode, type Sentence, sentences } from './sentences.ts'
+import { type Sentence, sentences } from './sentences.ts'
 
 type Body = Sentence & {
   readonly error: string
@@ -18,23 +18,29 @@ type Body = Sentence & {
   readonly remaining?: number
   readonly cost?: number
 }
-type Examples = { readonly examples: Readonly<Record<string, { readonly value: Body }>> }
+type Example = { readonly 'x-counts': boolean; readonly value: Body }
+type Response = { readonly content: { 'application/json': { examples: Readonly<Record<string, Example>> } } }
 type Document = {
-  readonly components: {
-    readonly responses: Readonly<
-      Record<string, { readonly content: Readonly<Record<'application/json', Examples>> }>
-    >
-  }
+  readonly paths: Readonly<
+    Record<string, { get: { responses: Readonly<Record<string, { $ref?: string }>> } }>
+  >
+  readonly components: { readonly responses: Readonly<Record<string, Response>> }
 }
+type Described = { readonly status: ProblemStatus; readonly counts: boolean; readonly body: Body }
 
-/** By code. */
-const readBodies = async (): Promise<ReadonlyMap<string, Body>> => {
+/** By code. Every endpoint has the same errors. */
+const readErrors = async (): Promise<ReadonlyMap<string, Described>> => {
   const text = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
-  const responses = Object.values((JSON.parse(text) as Document).components.responses)
+  const { paths, components } = JSON.parse(text) as Document
+  const responses = Object.entries(paths[`${apiPrefix}${keyPath}`]?.get.responses ?? {})
   return new Map(
-    responses.flatMap(({ content }) =>
-      Object.entries(content['application/json'].examples).map(([code, { value }]) => [code, value]),
-    ),
+    responses.flatMap(([status, { $ref }]) => {
+      const { content } = components.responses[$ref?.split('/').at(-1) ?? ''] ?? {}
+      return Object.entries(content?.['application/json'].examples ?? {}).map(
+        ([code, { 'x-counts': counts, value }]) =>
+          [code, { status: Number(status) as ProblemStatus, counts, body: value }] as const,
+      )
+    }),
   )
 }
 
@@ -45,7 +51,7 @@ const headersOf: Readonly<Partial<Record<ProblemStatus, Readonly<Record<string, 
   500: shortPause,
 }
 
-let known: Promise<ReadonlyMap<string, Body>> | undefined
+let known: Promise<ReadonlyMap<string, Described>> | undefined
 
 /**
  * The problem with a code, for a request that was counted; the state is then what it is with the real one, so that the figures of the
@@ -53,13 +59,13 @@ let known: Promise<ReadonlyMap<string, Body>> | undefined
  */
 export const testErrorOf = async (code: string, state: RequestState, now: number): Promise<Problem> => {
   // A file that can't be read may be there the next time.
-  known ??= readBodies().catch((error: unknown) => {
+  known ??= readErrors().catch((error: unknown) => {
     known = undefined
     throw error
   })
-  const body = (await known).get(code)
-  if (!body) return badRequest(sentences.testErrorUnknown(code))
-  const { status, counts } = errors[code as ErrorCode]
+  const found = (await known).get(code)
+  if (!found) return badRequest(sentences.testErrorUnknown(code))
+  const { status, counts, body } = found
   if (code === 'quota_exhausted' || code === 'quota_insufficient') return shortOfUnits(body, state, now)
   if (code === 'rate_limited' && state.client) return tooFast(state, state.client, now)
   const isBound = code.startsWith('key_') && status === 403

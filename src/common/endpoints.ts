@@ -5,6 +5,12 @@
 export const apiPrefix = '/api/v1'
 
 /**
+ * Where programs find the gateway by default: the origin that the written reference names. What is served has `server.publicUrl` there;
+ * without it, the OpenAPI document has the address of the request, and the page has its own.
+ */
+export const sampleOrigin = 'http://127.0.0.1:8080'
+
+/**
  * Paths are below the prefix, as the router writes them. `hasWeather`: answered from the cache of weather. `list`: the parameter
  * with a list of places, without which there is nothing at the path.
  */

@@ -1,7 +1,7 @@
 // The record of the last days for the status page: answers and errors of each day, and the outages, over the fleet and over
 // restarts. It is one value of the store. An instance adds what is new at most once a minute, under a lease, so that none
 // overwrites another's; processes that share the file of an embedded store have no lease in common and may lose a minute. What
-// the page says of it is in api/status/.
+// the page says of it is in api/status-page.ts.
 
 import * as z from 'zod'
 import { type Calendar, type LocalDay, minuteMs, utcDayMs } from '../common/calendar.ts'

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { errors, proxyErrors } from '../../src/api/error-meanings.ts'
+import { errors, proxyErrors } from '../../tools/reference/error-meanings.ts'
 import { failureSentence, failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
 
 // Codes are only ever added here: consumers branch on them.

@@ -3,9 +3,7 @@
 // find the faults.
 
 import { existsSync } from 'node:fs'
-import { InputError, messageOf } from 'abohawa/common/errors.ts'
 import { check, type Fault, faultLine } from 'abohawa/catalogue/check.ts'
-import { editExclusively } from './exclusive-edit.ts'
 import {
   type Bounds,
   type Counts,
@@ -15,10 +13,12 @@ import {
   locationOf,
   type Row,
 } from 'abohawa/catalogue/location-schema.ts'
-import { parseAliases, parseChanges } from './other-tables.ts'
 import { composeSnapshot, type Facts, formatSnapshot } from 'abohawa/catalogue/snapshot.ts'
 import { factsFaults } from 'abohawa/catalogue/snapshot-form.ts'
 import { catalogueFile, inspectSnapshot, readSnapshot, readText } from 'abohawa/catalogue/snapshot-reader.ts'
+import { InputError, messageOf } from 'abohawa/common/errors.ts'
+import { editExclusively } from './exclusive-edit.ts'
+import { parseAliases, parseChanges } from './other-tables.ts'
 import { parseTable } from './table.ts'
 
 /** The input and output of a build; `builtOn` is the date in the snapshot, YYYY-MM-DD. */

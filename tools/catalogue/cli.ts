@@ -1,14 +1,14 @@
 // `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
 
-import { buildSnapshot, checkFile, factsFor } from './build.ts'
 import { type Fault, faultLine } from 'abohawa/catalogue/check.ts'
 import type { Counts } from 'abohawa/catalogue/location-schema.ts'
-import { setPublished } from './publication.ts'
 import { catalogueFile } from 'abohawa/catalogue/snapshot-reader.ts'
-import { isoOf } from 'abohawa/common/calendar.ts'
-import { printable } from 'abohawa/common/outside-text.ts'
 import { type AddTopCommand, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { checkOutputs, outputsOf } from 'abohawa/command-line/writable.ts'
+import { isoOf } from 'abohawa/common/calendar.ts'
+import { printable } from 'abohawa/common/outside-text.ts'
+import { buildSnapshot, checkFile, factsFor } from './build.ts'
+import { setPublished } from './publication.ts'
 
 export const addCommand: AddTopCommand = (program, add, summary) => {
   const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')

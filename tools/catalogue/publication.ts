@@ -1,12 +1,12 @@
 // Publishes or unpublishes one place. Reads and validates the snapshot, changes one line and writes the whole file with its
 // checksum; a running gateway notices by itself.
 
-import { InputError } from 'abohawa/common/errors.ts'
-import { editExclusively } from './exclusive-edit.ts'
 import { show } from 'abohawa/catalogue/field-rules.ts'
 import type { Location } from 'abohawa/catalogue/location-schema.ts'
 import { composeSnapshot, formatSnapshot } from 'abohawa/catalogue/snapshot.ts'
 import { readSnapshot } from 'abohawa/catalogue/snapshot-reader.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { editExclusively } from './exclusive-edit.ts'
 
 /** The place as it is now, and whether this call changed it. */
 export type Publication = Readonly<{ changed: boolean; location: Location }>

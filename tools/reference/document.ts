@@ -1,12 +1,12 @@
 // The API as an OpenAPI 3.1 document: parameters and bodies from their zod schemas, headers, every error, and real answers as
 // examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
 
+import type { Parameters } from 'abohawa/api/parameters.ts'
 import type { Bounds } from 'abohawa/catalogue/location-schema.ts'
-import { type AnswerName, apiPrefix } from 'abohawa/common/endpoints.ts'
+import { type AnswerName, apiPrefix, sampleOrigin } from 'abohawa/common/endpoints.ts'
 import { licence, serviceName } from 'abohawa/protocol/terms.ts'
 import { type ProblemStatus, problemStatuses } from 'abohawa/telemetry/label-values.ts'
-import type { Parameters } from 'abohawa/api/parameters.ts'
-import { errors } from 'abohawa/api/error-meanings.ts'
+import { errors } from './error-meanings.ts'
 import {
   type HeaderName,
   headerObject,
@@ -17,9 +17,9 @@ import {
 } from './headers.ts'
 import { componentsOf, jsonSchemaOf } from './json-schema.ts'
 import { type Operation, operationsFor, parameterMeanings } from './operations.ts'
-import { sampleOrigin, samplesOf } from './samples.ts'
+import { samplesOf } from './samples.ts'
 import { bodies } from './schemas.ts'
-import { described, named, summed, type Text } from 'abohawa/api/texts.ts'
+import { described, named, summed, type Text } from './texts.ts'
 
 /** Real answers. */
 type Examples = {

@@ -1,10 +1,10 @@
 // The headers of the responses, with their meaning in both languages and the statuses that have them.
 
-import * as z from 'zod'
 import { type AnswerName, isList } from 'abohawa/common/endpoints.ts'
 import type { ProblemStatus } from 'abohawa/telemetry/label-values.ts'
+import * as z from 'zod'
 import { jsonSchemaOf } from './json-schema.ts'
-import { described, type Text } from 'abohawa/api/texts.ts'
+import { described, type Text } from './texts.ts'
 
 type Header = { readonly schema: z.ZodType; readonly meaning: Text; readonly example: string | number }
 

@@ -2,7 +2,7 @@
 // in schemas.ts.
 
 import * as z from 'zod'
-import { component, field } from 'abohawa/api/texts.ts'
+import { component, field } from './texts.ts'
 
 /** An instant in ISO 8601 and UTC. */
 export const instant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)

@@ -1,10 +1,10 @@
 // The endpoints, and what a key asks of itself, as the reference describes them: the parameters that check their requests, what each means in both
 // languages, and a request that shows it.
 
+import { type Parameters, parametersOf } from 'abohawa/api/parameters.ts'
 import type { Bounds } from 'abohawa/catalogue/location-schema.ts'
 import { type AnswerName, type EndpointName, keyPath, templateOf } from 'abohawa/common/endpoints.ts'
-import { type Parameters, parametersOf } from 'abohawa/api/parameters.ts'
-import type { Text } from 'abohawa/api/texts.ts'
+import type { Text } from './texts.ts'
 
 export type Operation = {
   readonly name: AnswerName

@@ -2,12 +2,13 @@
 // no endpoint answers with. All of it can be read without a script. The forms that send a request are the work of page/reference.js.
 // Longer than 300 lines, because the parts of a page are read in its order.
 
+import { anchorOf } from 'abohawa/api/problem.ts'
+import { sampleOrigin } from 'abohawa/common/endpoints.ts'
 import { markup, table } from 'abohawa/common/page/html.ts'
 import type { Language } from 'abohawa/common/page/words.ts'
-import { anchorOf } from 'abohawa/api/problem.ts'
-import { errors, proxyErrors } from 'abohawa/api/error-meanings.ts'
+import { errors, proxyErrors } from './error-meanings.ts'
 import { type Say, sayIn, type Word } from './page-texts.ts'
-import { type Sample, sampleOrigin } from './samples.ts'
+import type { Sample } from './samples.ts'
 
 type Texts = {
   readonly summary?: string
@@ -94,6 +95,9 @@ const pretty = (value: unknown): string =>
   )
 
 const refName = ({ $ref = '' }: Schema): string => $ref.split('/').at(-1) ?? ''
+
+// The gateway puts `server.publicUrl` into the programs; the script then has nothing to replace.
+const unreplaced = sampleOrigin.replace(':', '&#58;')
 
 // A field for the key, which reference.js keeps the same everywhere.
 const keyField = (id: string): string =>
@@ -272,7 +276,7 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
 <link rel="stylesheet" href="docs/reference.css">
 <script type="module" src="docs/reference.js"></script>
 </head>
-<body data-sending="${say('sending')}" data-not-sent="${say('notSent', '{0}')}" data-status="${say('status', '{0}', '{1}')}" data-origin="${sampleOrigin}">
+<body data-sending="${say('sending')}" data-not-sent="${say('notSent', '{0}')}" data-status="${say('status', '{0}', '{1}')}" data-origin="${unreplaced}">
 <a class="skip" href="#content">${say('skip')}</a>
 <header class="bar">
 <img src="docs/icon.svg" alt="" width="34" height="34">

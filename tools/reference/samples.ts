@@ -1,7 +1,7 @@
 // Programs that send the example request of an endpoint, in four languages. Each is whole: it encodes what it puts into the URL,
 // waits for retry-after when that is short, and gives up when it is not.
 
-import { apiPrefix } from 'abohawa/common/endpoints.ts'
+import { apiPrefix, sampleOrigin } from 'abohawa/common/endpoints.ts'
 import type { Operation } from './operations.ts'
 
 export type Sample = {
@@ -12,12 +12,6 @@ export type Sample = {
 }
 
 type Request = Pick<Operation, 'path' | 'example'>
-
-/**
- * Where tools and programs find the gateway, unless the variable ABOHAWA_URL says otherwise. What is served has
- * server.publicUrl there; without it the server of the description and the programs of the page have the address of the request.
- */
-export const sampleOrigin = 'http://127.0.0.1:8080'
 
 const whereKeyIs = 'ABOHAWA_KEY holds the key that the operator of the gateway gave you.'
 

@@ -2,12 +2,12 @@
 // check what the gateway sends: src/api/response-bodies.ts writes it, and the tests validate every response against them. The tests allow
 // no other fields; the document does not say so, for consumers ignore fields that they do not know.
 
-import * as z from 'zod'
 import { locationTypes } from 'abohawa/catalogue/location-schema.ts'
 import type { AnswerName } from 'abohawa/common/endpoints.ts'
 import { ratePolicies } from 'abohawa/keys/rates.ts'
+import * as z from 'zod'
 import { instant, keySchema } from './key-schema.ts'
-import { component, described, field, type Text } from 'abohawa/api/texts.ts'
+import { component, described, field, type Text } from './texts.ts'
 import { daily, dailyUnitsSchema, weatherBlocks, zone } from './weather-schemas.ts'
 
 const longitude = (...meaning: Text) => field(z.number().min(-180).max(180), ...meaning, '°')

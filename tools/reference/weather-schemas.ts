@@ -1,11 +1,11 @@
 // The weather in the bodies of the responses as schemas: the running quarter-hour, hours and days, each variable with its unit and
 // meaning in both languages. schemas.ts joins them with the places to whole bodies.
 
-import * as z from 'zod'
 import { ranges } from 'abohawa/weather/ranges.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from 'abohawa/weather/weather-variables.ts'
 import { icons } from 'abohawa/weather/weather-words.ts'
-import { component, field, type Text } from 'abohawa/api/texts.ts'
+import * as z from 'zod'
+import { component, field, type Text } from './texts.ts'
 
 const localTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
 const localDate = z.string().regex(/^\d{4}-\d\d-\d\d$/)

@@ -1,157 +1,192 @@
-// The API reference as it should be: the OpenAPI document with answers of a real gateway over a real provider, whose
-// clocks stand still. `npm run openapi` writes it; a test compares it with docs/openapi.json.
+// The API reference as it should be: the OpenAPI document with answers of a real gateway, and the page of it in both languages.
+// `npm run openapi` writes them; a test compares them with docs/. A test key asks, whose weather is the same at all times.
 
-import { writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { badRequest, createDocUrl, problemResponse } from 'abohawa/api/problem.ts'
-import { openApiDocument } from './document.ts'
-import { errors as errorMeanings } from 'abohawa/api/error-meanings.ts'
-import { operationsFor } from './operations.ts'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createDocUrl, Problem, problemResponse } from 'abohawa/api/problem.ts'
 import { failureSentence, failureSentences, type Sentence, sentences } from 'abohawa/api/sentences.ts'
-import { createCatalogue } from 'abohawa/catalogue/catalogue.ts'
-import { readSnapshot } from 'abohawa/catalogue/snapshot-reader.ts'
-import { createKey } from 'abohawa/keys/key-form.ts'
-import { startProvider } from '../../test/support/provider-process.ts'
-import { type RequestOptions, startGateway } from '../../test/support/start-gateway.ts'
-import { usualCatalogue } from '../../test/support/usual-catalogue.ts'
+import { catalogueFile, readSnapshot } from 'abohawa/catalogue/snapshot-reader.ts'
+import { apiPrefix } from 'abohawa/common/endpoints.ts'
+import { openApiDocument } from './document.ts'
+import { errors as errorMeanings } from './error-meanings.ts'
+import { operationsFor } from './operations.ts'
+import { type ReferenceDocument, referencePage } from './page.ts'
 
-export const documentFile = join(import.meta.dirname, '../../docs/openapi.json')
+const product = fileURLToPath(new URL('../../bin/abohawa', import.meta.url))
 
-type Teardown = { teardown(fn: () => unknown): void }
+const limit = 1_000
+const resetAt = '2026-11-21T18:00:00.000Z'
+const secondLater = '2026-11-21T06:00:01.000Z'
 
-// What no request can be made to meet on a healthy gateway has the body that its sentence gives.
-const untried: Readonly<Record<string, Sentence>> = {
-  https_required: sentences.http.plain,
-  host_missing: sentences.http.hostMissing,
-  host_invalid: sentences.http.host('a b'),
-  http_version_not_supported: sentences.http.version('1.2'),
-  transfer_encoding_in_http_1_0: sentences.http.transferEncodingInHttp10,
-  transfer_encoding_not_supported: sentences.http.transferEncoding('gzip'),
-  head_too_large: sentences.http.tooLarge,
-  url_not_encoded: sentences.http.notEncoded,
-  request_timeout: sentences.http.late,
-  http_invalid: sentences.http.invalid,
-  reference_busy: sentences.referenceBusy(2 ** 20),
-  key_replaced: sentences.key.replaced,
-  key_expired: sentences.key['key-expired'],
-  origin_not_allowed: sentences.originNotAllowed('https://app.example.org'),
-  place_invalid: sentences.parameter.place('Dhaka'),
-  path_missing: sentences.path.missing('http://weather.example.org?lang=bn'),
-  place_ambiguous: sentences.path.ambiguous('union', 'durgapur', 14, '55520241, 30333625, 55855849'),
-  path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
-  test_error_unknown: sentences.testErrorUnknown('quota_used_up'),
-  internal_error: sentences.unexpected,
+// By hand: what a gateway answers about a key depends on the clock.
+const ofKey = {
+  id: 'key_9hK2mPq4XyZa',
+  tier: 'free',
+  limit,
+  used: 7,
+  remaining: 993,
+  reason: null,
+  reset_at: resetAt,
+  rates: null,
+  restrictions: null,
+  created_at: '2026-11-21T06:00:00.000Z',
+  expires_at: null,
+  days: Array.from({ length: 30 }, (_, ago) => ({
+    day: new Date(Date.UTC(2026, 10, 21 - ago)).toISOString().slice(0, 10),
+    used: ago === 0 ? 7 : 0,
+  })),
 }
 
-const bodyOf = (sentence: Sentence): string =>
-  problemResponse(badRequest(sentence), createDocUrl(null)).body.toString()
+const bodyOf = (sentence: Sentence, fields = {}): object =>
+  JSON.parse(problemResponse(new Problem(400, sentence, {}, { fields }), createDocUrl(null)).body.toString())
 
-/** The document as text. */
-export const documentText = async (t: Teardown): Promise<string> => {
-  const provider = await startProvider(t)
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    env: {
-      ABOHAWA_QUOTA__TIERS__TRIAL: '1',
-      ABOHAWA_QUOTA__TIERS__SLOW: '100',
-      ABOHAWA_QUOTA__RATES__SLOW: '{ perSecond: 1 }',
-      ABOHAWA_TEST_PROVIDER__RETRIES: '0',
-    },
-  })
-  const good = gateway.keys.enterprise ?? ''
-  // Unlike `gateway.get`, without holding the response against the document that is being renewed.
-  const get = async (path: string, { key = good, method = 'GET' }: RequestOptions = {}) => {
-    const headers: Record<string, string> = key === null ? {} : { 'x-api-key': key }
-    const response = await fetch(`${gateway.apiUrl}/api/v1${path}`, { method, headers })
-    return { status: response.status, body: JSON.parse(await response.text()) }
-  }
-  const catalogue = createCatalogue(await readSnapshot(usualCatalogue))
-  const operations = operationsFor(catalogue.bounds, catalogue.title)
+// What the key of this file can't meet has the body that its sentence gives.
+const untried: readonly object[] = [
+  ...[
+    sentences.http.plain,
+    sentences.http.hostMissing,
+    sentences.http.host('a b'),
+    sentences.http.version('1.2'),
+    sentences.http.transferEncodingInHttp10,
+    sentences.http.transferEncoding('gzip'),
+    sentences.http.tooLarge,
+    sentences.http.notEncoded,
+    sentences.http.late,
+    sentences.http.invalid,
+    sentences.referenceBusy(2 ** 20),
+    sentences.key.unknown,
+    sentences.key.replaced,
+    sentences.key['key-revoked'],
+    sentences.key['key-expired'],
+    sentences.key['subscriber-revoked'],
+    sentences.originNotAllowed('https://app.example.org'),
+    sentences.bound.origin(undefined, ['https://app.example.org']),
+    sentences.bound.address('127.0.0.1'),
+    sentences.bound.endpoint('weather', ['locations', 'location']),
+    sentences.path.missing('http://weather.example.org?lang=bn'),
+    sentences.path.ambiguous('union', 'durgapur', 14, '55520241, 30333625, 55855849'),
+    sentences.path.notEncoded('/api/v1/weather/%zz'),
+    sentences.parameter.place('Dhaka'),
+    sentences.testErrorUnknown('quota_used_up'),
+    sentences.unexpected,
+    ...Object.keys(failureSentences).map(failureSentence),
+  ].map(sentence => bodyOf(sentence)),
+  bodyOf(sentences.quotaExhausted(limit), { limit, reset_at: resetAt }),
+  bodyOf(sentences.quotaInsufficient(limit, 2, 1), { limit, reset_at: resetAt, remaining: 1, cost: 2 }),
+  bodyOf(sentences.rateLimited('second', 1), { policy: 'second', limit: 1, reset_at: secondLater }),
+]
 
-  const bodies: Record<string, unknown> = {}
-  for (const { name, path, example } of operations) {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter) => example.path[parameter] ?? '')
-    const { status, body } = await get(`${filled}?${new URLSearchParams(example.query)}`)
-    if (status !== 200) throw new Error(`${filled} is ${status}`)
-    // The id of a key is random.
-    bodies[name] = name === 'key' ? { ...body, id: 'key_9hK2mPq4XyZa' } : body
-  }
+type Options = { readonly key?: string; readonly method?: string }
 
-  const revoked = await gateway.administration.createKey('Revoked', 'free')
-  await gateway.administration.revokeKey(revoked.id)
-  const gone = await gateway.administration.createKey('Gone', 'free')
-  await gateway.administration.revokeSubscriber('Gone')
-  const { trial = '', slow = '' } = gateway.keys
-  await get('/locations?type=division', { key: slow })
-  const boundBy = async (restrictions: object) => {
-    const { id, key } = await gateway.administration.createKey('Bound', 'free')
-    await gateway.administration.setKey(id, { restrictions })
-    return key
-  }
-  const ofPage = await boundBy({ origins: ['https://app.example.org'] })
-  const ofOffice = await boundBy({ addresses: ['203.0.113.0/24'] })
-  const ofPlaces = await boundBy({ endpoints: ['locations', 'location'] })
-  const tries: readonly [string, RequestOptions?][] = [
-    ['/weather?places=district/3026,district/2015', { key: trial }],
-    ['/locations?type=division', { key: trial }],
-    ['/weather/district/3026', { key: ofPage }],
-    ['/weather/district/3026', { key: ofOffice }],
-    ['/weather/district/3026', { key: ofPlaces }],
-    ['/weather/district/3026', { key: null }],
-    ['/weather/district/3026', { key: 'sk_live_abc' }],
-    ['/weather/district/3026', { key: good.slice(0, -3) }],
-    ['/weather/district/3026', { key: createKey() }],
-    ['/weather/district/3026', { key: revoked.key }],
-    ['/weather/district/3026', { key: gone.key }],
-    ['/weather/district/3026', { key: trial }],
-    ['/weather/district/3026', { key: slow }],
-    ['/weather/district/3026', { method: 'POST' }],
-    ['/weather/country/50'],
-    ['/weather/coords/23.81'],
-    ['/weather/district/3026?lang=fr'],
-    ['/weather/district/3026?lang=bn&lang=en'],
-    ['/weather/coords/23.81/90.41?include=places'],
-    ['/weather?places[]=district/3026'],
-    ['/weather/coords/23,81/90.41'],
-    ['/weather/coords/19.9/90.41'],
-    ['/forecast/district/3026?days=8'],
-    [`/locations?type=union&q=${'x'.repeat(101)}`],
-    ['/locations?type=union&q=%E0%A6'],
-    ['/weather?places='],
-    [`/weather?places=${'x'.repeat(5_001)}`],
-    [`/forecast?places=${Array.from({ length: 101 }, (_, i) => `district/${i}`)}`],
-    ['/weather/district/9999'],
-    ['/weather/union/10040939'],
-    ['/alerts'],
-  ]
-  const errors: Record<string, unknown> = {}
-  for (const [path, options] of tries) {
-    const { status, body } = await get(path, options)
-    if (status === 200) continue
-    if (errors[body.code] !== undefined) throw new Error(`${path} is ${body.code} too`)
-    errors[body.code] = body
-  }
-  await provider.steer({ fault: 'internal-error' })
-  const failing = await get('/weather/coords/21.0/90.0')
-  errors[failing.body.code] = failing.body
-  const failures = Object.keys(failureSentences).filter(code => errors[code] === undefined)
-  for (const sentence of [...Object.values(untried), ...failures.map(failureSentence)])
-    errors[sentence.code] = JSON.parse(bodyOf(sentence))
-  const missing = Object.keys(errorMeanings).filter(code => errors[code] === undefined)
-  if (missing.length > 0) throw new Error(`no example of ${missing.join(', ')}`)
+const tries: readonly [path: string, options?: Options][] = [
+  ['/weather/district/3026', { key: '' }],
+  ['/weather/district/3026', { key: 'sk_live_abc' }],
+  ['/weather/district/3026', { key: 'svc_live_abc' }],
+  ['/weather/district/3026', { method: 'POST' }],
+  ['/weather/country/50'],
+  ['/weather/coords/23.81'],
+  ['/weather/district/3026?lang=fr'],
+  ['/weather/district/3026?lang=bn&lang=en'],
+  ['/weather/coords/23.81/90.41?include=places'],
+  ['/weather?places[]=district/3026'],
+  ['/weather/coords/23,81/90.41'],
+  ['/weather/coords/19.9/90.41'],
+  ['/forecast/district/3026?days=8'],
+  [`/locations?type=union&q=${'x'.repeat(101)}`],
+  ['/locations?type=union&q=%E0%A6'],
+  ['/weather?places='],
+  [`/weather?places=${'x'.repeat(5_001)}`],
+  [`/forecast?places=${Array.from({ length: 101 }, (_, i) => `district/${i}`)}`],
+  ['/weather/district/9999'],
+  ['/weather/union/10040939'],
+  ['/alerts'],
+]
 
-  const document = openApiDocument({
-    bounds: catalogue.bounds,
-    area: catalogue.title,
-    examples: { bodies, errors },
-  })
-  return `${JSON.stringify(document, null, 2)}\n`
-}
+type Ask = (path: string, options?: Options) => Promise<{ status: number; body: object }>
 
-if (import.meta.main) {
-  await using started = new AsyncDisposableStack()
-  writeFileSync(
-    documentFile,
-    await documentText({ teardown: fn => started.defer(async () => void (await fn())) }),
+/** Calls back with a gateway that is asked with a test key, and ends it. */
+const withGateway = async <Result>(use: (ask: Ask) => Promise<Result>): Promise<Result> => {
+  await using opened = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-reference-'))
+  opened.defer(() => rm(folder, { recursive: true }))
+  const config = join(folder, 'config.yaml')
+  const listening = { host: '127.0.0.1', port: 0 }
+  await writeFile(
+    config,
+    JSON.stringify({
+      server: { ...listening, drainFor: '0s' },
+      ops: listening,
+      store: { path: join(folder, 'store.db') },
+      // Test keys have no weather of it.
+      provider: { baseUrl: 'http://127.0.0.1:9' },
+    }),
   )
+  const create = ['keys', 'create', '--subscriber', 'Reference', '--test']
+  const { stdout } = await promisify(execFile)(product, [
+    ...create,
+    '--create-store',
+    '--json',
+    '--config',
+    config,
+  ])
+  const { key: own } = JSON.parse(stdout) as { key: string }
+  const child = spawn(product, ['serve', '--config', config], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'exit')
+  opened.defer(async () => {
+    child.kill()
+    await ended
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { listener, url } = JSON.parse(line) as { listener?: string; url?: string }
+    if (listener !== 'api') continue
+    return await use(async (path, { key = own, method = 'GET' } = {}) => {
+      const headers: Record<string, string> = key === '' ? {} : { 'x-api-key': key }
+      const response = await fetch(`${url}${apiPrefix}${path}`, { method, headers })
+      return { status: response.status, body: (await response.json()) as object }
+    })
+  }
+  throw new Error('the gateway ended before it served')
 }
+
+/** The texts of all files, by their names in docs/. */
+export const referenceFiles = (): Promise<Readonly<Record<string, string>>> =>
+  withGateway(async ask => {
+    const { provenance } = await readSnapshot(catalogueFile(null))
+    const { bounds, title: area } = provenance
+    const bodies: Record<string, unknown> = { key: ofKey }
+    for (const { name, path, example } of operationsFor(bounds, area)) {
+      if (name === 'key') continue
+      const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter) => example.path[parameter] ?? '')
+      const { status, body } = await ask(`${filled}?${new URLSearchParams(example.query)}`)
+      if (status !== 200) throw new Error(`${filled} is ${status}`)
+      bodies[name] = body
+    }
+    const errors: Record<string, unknown> = {}
+    const bodiesOfErrors = [...untried]
+    for (const [path, options] of tries) bodiesOfErrors.push((await ask(path, options)).body)
+    for (const body of bodiesOfErrors) {
+      const { code } = body as { code: string }
+      if (errors[code] !== undefined) throw new Error(`${code} has two examples`)
+      errors[code] = body
+    }
+    const missing = Object.keys(errorMeanings).filter(code => errors[code] === undefined)
+    if (missing.length > 0) throw new Error(`no example of ${missing.join(', ')}`)
+
+    const text = JSON.stringify(openApiDocument({ bounds, area, examples: { bodies, errors } }), null, 2)
+    const document: ReferenceDocument = JSON.parse(text)
+    return {
+      'openapi.json': `${text}\n`,
+      'reference.en.html': referencePage(document, 'en'),
+      'reference.bn.html': referencePage(document, 'bn'),
+    }
+  })
+
+if (import.meta.main)
+  for (const [name, text] of Object.entries(await referenceFiles()))
+    await writeFile(new URL(`../../docs/${name}`, import.meta.url), text)

@@ -2,12 +2,20 @@
 // answers that a replay kept; after the run, because it costs more than sending does.
 
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import * as z from 'zod'
-import { bodies } from '../../reference/schemas.ts'
-import { apiPrefix, type EndpointName, endpoints, isList, type ListEndpoint } from 'abohawa/common/endpoints.ts'
+import {
+  apiPrefix,
+  type EndpointName,
+  endpointNames,
+  endpoints,
+  isList,
+  type ListEndpoint,
+  templateOf,
+} from 'abohawa/common/endpoints.ts'
 import { messageOf } from 'abohawa/common/errors.ts'
 import { isWithin, ranges } from 'abohawa/weather/ranges.ts'
+import * as z from 'zod'
 import type { ReplayResult } from '../report/result.ts'
 import type { KeptBody } from './sender.ts'
 
@@ -25,6 +33,29 @@ const refusal = z.looseObject({
     .optional(),
 })
 const anyJson = z.json()
+
+type Json = Record<string, unknown>
+type Operation = { responses: { 200: { content: { 'application/json': { schema: Json } } } } }
+type Document = { paths: Record<string, { get: Operation }>; components: { schemas: Json } }
+
+/** The bodies of 200 by endpoint, as the written reference describes them, and with no other fields. */
+const readSchemas = (): Readonly<Record<EndpointName, z.ZodType>> => {
+  const text = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
+  const { paths, components }: Document = JSON.parse(
+    text.replaceAll('#/components/schemas/', '#/$defs/'),
+    (_, part) => (part?.type === 'object' ? { ...part, additionalProperties: false } : part),
+  )
+  const schemaOf = (name: EndpointName): z.ZodType => {
+    const { schema } =
+      paths[apiPrefix + templateOf(name)]?.get.responses[200].content['application/json'] ?? {}
+    return z.fromJSONSchema({ ...schema, $defs: components.schemas } as z.core.JSONSchema.JSONSchema)
+  }
+  return Object.fromEntries(endpointNames.map(name => [name, schemaOf(name)])) as Record<
+    EndpointName,
+    z.ZodType
+  >
+}
+let schemas: ReturnType<typeof readSchemas> | undefined
 
 export const checkBodies = (kept: readonly KeptBody[]): NonNullable<ReplayResult['bodies']> => {
   const faults = new Map<string, { path: string; fault: string; count: number }>()
@@ -44,7 +75,8 @@ const faultOf = (answer: KeptBody): string | undefined => {
   const parsed = jsonOf(answer)
   if ('fault' in parsed) return parsed.fault
   const { endpoint, status, path } = answer
-  const schema = status >= 400 ? refusal : endpoint === 'other' ? anyJson : bodies[endpoint]
+  schemas ??= readSchemas()
+  const schema = status >= 400 ? refusal : endpoint === 'other' ? anyJson : schemas[endpoint]
   const { error } = schema.safeParse(parsed.value)
   if (error) {
     const [issue] = error.issues

@@ -1,10 +1,10 @@
 // The status page in one language, and the same as JSON. Fixed HTML without a script: what it shows is as old as the request.
 
-import { isoOf, isoOrNull } from '../../common/calendar.ts'
-import { type Figures, unknown } from '../../common/page/figures.js'
-import { badge, facts, markup, notice, section, table } from '../../common/page/html.ts'
-import type { ServiceDay, ServiceStatus } from '../../telemetry/service-status.ts'
-import { sayIn } from './page-texts.ts'
+import { isoOf, isoOrNull } from '../common/calendar.ts'
+import { type Figures, unknown } from '../common/page/figures.js'
+import { badge, facts, markup, notice, section, table } from '../common/page/html.ts'
+import type { ServiceDay, ServiceStatus } from '../telemetry/service-status.ts'
+import { sayIn } from './status-words.ts'
 
 // Never rounded up: a day with one error in a million answers was not without one.
 const rounded = (share: number): number => Math.floor(share * 1e5) / 1e5

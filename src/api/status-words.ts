@@ -1,6 +1,6 @@
 // The words of the status page in both languages.
 
-import { type Language, type Say as SayOf, sayIn as sayInOf } from '../../common/page/words.ts'
+import { type Language, type Say as SayOf, sayIn as sayInOf } from '../common/page/words.ts'
 
 const en = {
   title: 'Weather service status',

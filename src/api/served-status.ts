@@ -2,13 +2,13 @@
 // and something it shows has changed, however many ask; kept with its encodings until then.
 
 import { readFile } from 'node:fs/promises'
-import type { Clock } from '../../common/clock.ts'
-import { createFigures, type Figures, type Language } from '../../common/page/figures.js'
-import type { ServiceStatus } from '../../telemetry/service-status.ts'
-import type { Representation } from '../endpoint.ts'
-import { jsonType } from '../problem.ts'
-import { always, languageOf, ofPage, represent } from '../served-reference.ts'
-import { statusJson, statusPage } from './page.ts'
+import type { Clock } from '../common/clock.ts'
+import { createFigures, type Figures, type Language } from '../common/page/figures.js'
+import type { ServiceStatus } from '../telemetry/service-status.ts'
+import type { Representation } from './endpoint.ts'
+import { jsonType } from './problem.ts'
+import { always, languageOf, ofPage, represent } from './served-reference.ts'
+import { statusJson, statusPage } from './status-page.ts'
 
 export type StatusParts = {
   /** Never rejects. */
@@ -53,7 +53,7 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
     return represent(page, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
   }
   const styleSheet = async (): Promise<Representation> => {
-    const files = ['../../common/page/theme.css', '../../../dashboard/status/status.css']
+    const files = ['../common/page/theme.css', '../../dashboard/status/status.css']
     const texts = await Promise.all(files.map(file => readFile(new URL(file, import.meta.url), 'utf8')))
     return represent(Buffer.from(texts.join('')), 'text/css; charset=utf-8', always)
   }

@@ -1,8 +1,8 @@
 // The meaning of each error code for a consumer, in both languages: its status, whether the request counts, the cause and the remedy.
-// The reference and docs/api.md show it; the sentences themselves are in sentences.ts.
+// The reference and docs/api.md show it. The gateway reads status and count of a test key's error from the written document.
 
-import type { ProblemStatus } from '../telemetry/label-values.ts'
-import type { ErrorCode } from './sentences.ts'
+import type { ErrorCode } from 'abohawa/api/sentences.ts'
+import type { ProblemStatus } from 'abohawa/telemetry/label-values.ts'
 import type { Text } from './texts.ts'
 
 type ErrorMeaning = {
