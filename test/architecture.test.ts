@@ -40,7 +40,7 @@ const beside: Readonly<Record<string, RegExp>> = {
   'tools/provider/':
     /^src\/(?:(?:common|command-line)\/|provider\/open-meteo\/(?:limits|terms)\.ts|weather\/weather-variables\.ts)/,
   'tools/reference/':
-    /^src\/(?:(?:common|config|weather|catalogue)\/|api\/(?:parameters|sentences|problem|error-meanings|texts)\.ts|keys\/(?:rates|key-form)\.ts|telemetry\/label-values\.ts|provider\/open-meteo\/terms\.ts)/,
+    /^src\/(?:(?:common|config|weather|catalogue)\/|api\/(?:parameters|sentences|problem)\.ts|keys\/rates\.ts|telemetry\/label-values\.ts|provider\/open-meteo\/terms\.ts)/,
 }
 
 const sources = '{src,tools,dashboard,test,bench,fuzz,proof}/**/*.{ts,js}'
