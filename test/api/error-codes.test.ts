@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { errors, proxyErrors } from '../../tools/reference/error-meanings.ts'
 import { failureSentence, failureSentences, type Sentence, sentences } from '../../src/api/sentences.ts'
+import { errors, proxyErrors } from '../../tools/reference/error-meanings.ts'
 
 // Codes are only ever added here: consumers branch on them.
 const published = `

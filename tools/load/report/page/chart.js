@@ -1,8 +1,8 @@
 // A chart of a report: drawn by uPlot, with a legend, its values under the pointer and by arrow keys, and all of them as a table.
 // What is drawn is decided in report.js.
 
-import uPlot from 'uplot'
 import { colourOf } from 'abohawa/common/page/preferences.js'
+import uPlot from 'uplot'
 
 /** @typedef {(value: number) => string} Write */
 /** @typedef {(number | null | undefined)[]} Values */

@@ -1,8 +1,8 @@
 // The script of a report: which charts a result has, drawn from the JSON that stands in the page, and the choice of a theme.
 
-import uPlot from 'uplot'
 import { createFigures } from 'abohawa/common/page/figures.js'
 import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from 'abohawa/common/page/preferences.js'
+import uPlot from 'uplot'
 import { figureOf, mostLines } from './chart.js'
 
 /** @typedef {import('../page.ts').PageData & { timeZone: string }} Data */
