@@ -9,7 +9,6 @@ import { measure } from 'mitata'
 import { createRenderedWeather } from '../src/api/rendered-weather.ts'
 import { createPlaces } from '../src/api/weather-endpoints.ts'
 import { putText } from '../src/common/flat-text.ts'
-import { promised } from '../src/keys/outage.ts'
 import { createAccessLog } from '../src/telemetry/access-log.ts'
 import { setUp } from './hot-path/set-up.ts'
 import { openWire } from './hot-path/wire.ts'
@@ -111,7 +110,9 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
   const units = Array.from({ length: connections })
 
   const takeAll = (): Promise<unknown> =>
-    Promise.all(units.map(() => promised(waiter => quota.take(client, clock.now(), 1, waiter))))
+    Promise.all(
+      units.map(() => new Promise<void>(resolve => quota.take(client, clock.now(), 1, () => resolve()))),
+    )
   const countOne = (): void => {
     observer.responded(access.endpoint, access.status, access.ms / 1000)
     observer.used(access)

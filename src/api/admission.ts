@@ -4,11 +4,10 @@
 // rate-lines.ts the headers.
 
 import type { IncomingMessage } from 'node:http'
-import type { ResponseName } from '../common/endpoints.ts'
-import type { Authenticate, Authentication, Client, KeyMemo, KeyRefusal } from '../keys/authentication.ts'
+import type { Authenticate, Authentication, Client, KeyRefusal } from '../keys/authentication.ts'
 import type { Quota } from '../keys/meter.ts'
-import { promised, type QuotaDecision } from '../keys/outage.ts'
-import type { RatePolicy, RateRefusal, Rates } from '../keys/rates.ts'
+import type { QuotaDecision } from '../keys/outage.ts'
+import type { RatePolicy, Rates } from '../keys/rates.ts'
 import type { BoundKey, RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
@@ -41,45 +40,21 @@ type AdmissionObserver = {
   rateLimited(policy: RatePolicy): void
 }
 
-/** The result of charging a key: the figures of its quota, and the problem that takes precedence over the request's own. */
-type Charged = {
-  readonly client: Client | null
-  readonly remaining: number
-  readonly problem?: Problem | undefined
-  /** For the access log. */
-  readonly reason?: string | undefined
-}
-
 export type Admission = ReturnType<typeof createAdmission>
 
 /** Goes on with a request, or refuses it with the error. */
 type Next = (error?: unknown) => void
 
-/** What is known of a request whose head may be invalid. */
-type Head = Pick<IncomingMessage, 'socket' | 'headers'>
-
 /** Counts connections until a good key came on them. */
 type Counting = Pick<Connections, 'authenticated'>
 
-export const createAdmission = (
-  { authenticate, quota, rates, observer }: AdmissionParts,
-  { isHttpsRequired, isPlain, transportProblem }: Transport,
-  addressOf: (request: Head) => string | undefined,
-) => {
-  // Nearly all requests name the same host. An empty one is none.
-  let goodHost: string | null = null
-  const checkTransport = (request: IncomingMessage): void => {
-    const { headers } = request
-    const isUsual =
-      headers.host === goodHost &&
-      headers['transfer-encoding'] === undefined &&
-      (request.httpVersion === '1.1' || isHttp2(request))
-    if (isUsual && !(isHttpsRequired && isPlain(request))) return
-    const problem = transportProblem(request)
-    if (problem) throw problem
-    if (headers.host) goodHost = headers.host
-  }
-  const takeFor = (
+type AddressOf = (request: IncomingMessage) => string | undefined
+
+export const createAdmission = (parts: AdmissionParts, transport: Transport, addressOf: AddressOf) => {
+  const { authenticate, observer } = parts
+  const checkTransport = createTransportCheck(transport)
+  const charge = createCharge(parts, addressOf)
+  const admit = (
     request: IncomingMessage,
     state: RequestState,
     authentication: Authentication,
@@ -102,17 +77,57 @@ export const createAdmission = (
     state.tier = client.tier
     state.isTest = client.isTest
     if (state.readCost) state.cost = state.readCost()
-    if (client.rates !== undefined) takeToken(request, state, client, next)
-    else if (client.bound !== undefined) holdAgainst(client.bound, request, state, client, next)
-    else takeUnit(request, state, client, next)
+    charge(request, state, client, next)
   }
+
+  return {
+    /**
+     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or
+     * in the turn in which the store has counted. @throws Problem of the transport
+     */
+    decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
+      checkTransport(request)
+      // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.
+      const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
+      if (known instanceof Promise) {
+        known.then(late => admit(request, state, late, connections, next)).catch(next)
+      } else admit(request, state, known, connections, next)
+    },
+    /** Call with the error that ended a request: a store that failed is counted as a decision too. */
+    failed: (state: RequestState, error: unknown): void => {
+      if (!state.isDecided && !state.isTest && !(error instanceof Problem)) observer.admission('unavailable')
+    },
+  }
+}
+
+/** @throws Problem of plain HTTP where HTTPS is required, and of invalid HTTP */
+const createTransportCheck = ({ isHttpsRequired, isPlain, transportProblem }: Transport) => {
+  // Nearly all requests name the same host. An empty one is none.
+  let goodHost: string | null = null
+  return (request: IncomingMessage): void => {
+    const { headers } = request
+    const isUsual =
+      headers.host === goodHost &&
+      headers['transfer-encoding'] === undefined &&
+      (request.httpVersion === '1.1' || isHttp2(request))
+    if (isUsual && !(isHttpsRequired && isPlain(request))) return
+    const problem = transportProblem(request)
+    if (problem) throw problem
+    if (headers.host) goodHost = headers.host
+  }
+}
+
+/** Charges a key: its limits by the second and minute, what it is bound to, then the units of the request. */
+const createCharge = ({ quota, rates, observer }: AdmissionParts, addressOf: AddressOf) => {
   // Apart from what all requests pass: a function with a closure in it costs each call memory.
   const takeToken = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void =>
     rates.take(client, refusal =>
       goOn(() => {
-        if (refusal) refuse(state, client, rateLimited, limited(refusal, client), next)
-        else if (client.bound) holdAgainst(client.bound, request, state, client, next)
-        else takeUnit(request, state, client, next)
+        if (refusal) {
+          if (!client.isTest) observer.rateLimited(refusal.policy)
+          refuse(state, client, 'rate_limited', rateProblem(refusal, quota.now()), next)
+        } else if (client.bound) holdAgainst(client.bound, request, state, client, next)
+        else takeUnits(request, state, client, next)
       }),
     )
   /** A key that is open in a page must not lose its day to whoever else uses it, so a refusal takes no unit. */
@@ -123,40 +138,40 @@ export const createAdmission = (
     client: Client,
     next: Next,
   ): void => {
-    const problem = boundProblem(bound, request, state.endpoint)
-    if (problem === undefined) {
-      takeUnit(request, state, client, next)
+    const { endpoint } = state
+    const { origin } = request.headers
+    const refusal = bound.refusal({ origin, endpoint }, () => addressOf(request))
+    if (refusal === undefined) {
+      takeUnits(request, state, client, next)
       return
     }
     if (state.cost !== undefined) state.cost = 0
-    observe(client, problem.refusal)
-    refuse(state, client, problem.refusal, problem.problem, next)
+    const given = { origin, endpoint, address: addressOf(request) }
+    refuse(state, client, refusal, restrictionProblem(refusal, bound.restrictions, given), next)
   }
-  /** Reads what remains of the day for a refusal, which takes no unit: 0 where the store is away and nothing is known of it. */
-  const remainingOf = (client: Client, arrivedAt: number, then: (remaining: number) => void): void =>
-    quota.take(client, arrivedAt, 0, (_, decision) => goOn(() => then(decision?.remaining ?? 0)))
-  const refuse = (state: RequestState, client: Client, reason: string, problem: Problem, next: Next): void =>
-    remainingOf(client, state.arrivedAt, remaining => {
-      state.isDecided = true
-      state.reason = reason
-      state.remaining = remaining
-      next(problem)
-    })
-  /** The same for an unparsable request. */
-  const refused = (client: Client, arrivedAt: number, reason: string, problem: Problem): Promise<Charged> =>
-    new Promise(resolve => {
-      remainingOf(client, arrivedAt, remaining => resolve({ client, remaining, problem, reason }))
-    })
-  const limited = (refusal: RateRefusal, client: Client): Problem => {
-    observe(client, rateLimited)
-    if (!client.isTest) observer.rateLimited(refusal.policy)
-    return rateProblem(refusal, quota.now())
+  /** Takes no unit. Nothing remains where the store is away and nothing is known of the day. */
+  const refuse = (
+    state: RequestState,
+    client: Client,
+    reason: Decision,
+    problem: Problem,
+    next: Next,
+  ): void => {
+    observe(client, reason)
+    quota.take(client, state.arrivedAt, 0, (_, decision) =>
+      goOn(() => {
+        state.isDecided = true
+        state.reason = reason
+        state.remaining = decision?.remaining ?? 0
+        next(problem)
+      }),
+    )
   }
   /** Requests of test keys have a metric of their own. */
-  const observe = ({ isTest }: Pick<Client, 'isTest'>, decision: Decision): void => {
+  const observe = ({ isTest }: Client, decision: Decision): void => {
     if (!isTest) observer.admission(decision)
   }
-  const takeUnit = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
+  const takeUnits = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
     // What is known to be as the consumer has it, and costs nothing then, is not refused for want of units.
     const isFree = state.unchanged?.() !== undefined
     if (isFree && state.cost !== undefined) state.cost = 0
@@ -172,14 +187,6 @@ export const createAdmission = (
       }
     })
   }
-  /** Why a key is bound to others than this request, and what that says; undefined where it is not. */
-  const boundProblem = (bound: BoundKey, request: Head, endpoint: ResponseName) => {
-    const { origin } = request.headers
-    const refusal = bound.refusal({ origin, endpoint }, () => addressOf(request))
-    if (refusal === undefined) return undefined
-    const given = { origin, endpoint, address: addressOf(request) }
-    return { refusal, problem: restrictionProblem(refusal, bound.restrictions, given) }
-  }
   /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
   const enforce = (
     request: IncomingMessage,
@@ -192,8 +199,7 @@ export const createAdmission = (
     state.remaining = remaining
     observe(client, allowed ? 'allowed' : 'exhausted')
     if (!allowed) {
-      const { cost } = state
-      const problem = quotaProblem(client.limit, state.resetsAt, quota.now(), cost, remaining)
+      const problem = quotaProblem(client.limit, state.resetsAt, quota.now(), state.cost, remaining)
       // The day is not used up: who reads the log must not think so.
       if (problem.code === insufficient) state.reason = insufficient
       return problem
@@ -201,50 +207,10 @@ export const createAdmission = (
     return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
-  return {
-    /**
-     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or
-     * in the turn in which the store has counted. @throws Problem of the transport
-     */
-    decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
-      checkTransport(request)
-      // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.
-      const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
-      if (known instanceof Promise) {
-        known.then(late => takeFor(request, state, late, connections, next)).catch(next)
-      } else takeFor(request, state, known, connections, next)
-    },
-    /** Consumes one unit for an unparsable request, if its key is valid and may be used there. Never rejects. */
-    charge: async (head: Head, memo: KeyMemo, arrivedAt: number): Promise<Charged> => {
-      let isTest = false
-      try {
-        const authentication = await authenticate(head.headers['x-api-key'] as string | undefined, memo)
-        if ('refusal' in authentication) return nobody
-        const { client } = authentication
-        isTest = client.isTest
-        const tooSoon = await new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve))
-        if (tooSoon) return refused(client, arrivedAt, rateLimited, limited(tooSoon, client))
-        const bound = client.bound && boundProblem(client.bound, head, 'other')
-        if (bound) {
-          observe(client, bound.refusal)
-          return refused(client, arrivedAt, bound.refusal, bound.problem)
-        }
-        const { allowed, remaining } = await promised(waiter => quota.take(client, arrivedAt, 1, waiter))
-        observe(client, allowed ? 'allowed' : 'exhausted')
-        const problem = allowed
-          ? undefined
-          : quotaProblem(client.limit, quota.resetAfter(arrivedAt), quota.now())
-        return { client, remaining, problem }
-      } catch {
-        // The request is invalid whether or not the store answers.
-        observe({ isTest }, 'unavailable')
-        return nobody
-      }
-    },
-    /** Call with the error that ended a request: a store that failed is counted as a decision too. */
-    failed: (state: RequestState, error: unknown): void => {
-      if (!state.isDecided && !(error instanceof Problem)) observe(state, 'unavailable')
-    },
+  return (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
+    if (client.rates !== undefined) takeToken(request, state, client, next)
+    else if (client.bound !== undefined) holdAgainst(client.bound, request, state, client, next)
+    else takeUnits(request, state, client, next)
   }
 }
 
@@ -252,7 +218,6 @@ export const createAdmission = (
 export const unitsOf = ({ endpoint, cost = 1 }: Pick<RequestState, 'endpoint' | 'cost'>): number =>
   endpoint === 'key' ? 0 : cost
 
-const rateLimited = 'rate_limited'
 const insufficient = 'quota_insufficient'
 
 /** A fault of the program, which must not keep the other requests of a batch from their answers. */
@@ -267,5 +232,3 @@ const goOn = (step: () => void): void => {
     throwLater(fault)
   }
 }
-
-const nobody: Charged = { client: null, remaining: 0 }

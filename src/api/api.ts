@@ -109,10 +109,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     )
   const admission = createAdmission(parts, transport, addressOf)
   const docUrl = createDocUrl(options.publicUrl)
-  const server = openServer(
-    { quota, observer, admission, isPlain: transport.isPlain, isTrusted, clientAddress, live, docUrl },
-    options,
-  )
+  const server = openServer({ quota, observer, isTrusted, clientAddress, live, docUrl }, options)
   const { app, connections } = server
   const write = writerFor(parts)
   const send = createSend(server.isHttp2 ? writerOfBoth(write) : write, clock, live)

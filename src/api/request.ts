@@ -211,7 +211,7 @@ const once = (read: () => Representation | undefined): (() => Representation | u
   }
 }
 
-export const countAnswer = (observer: AnswerObserver, answered: Readonly<Answered>): void => {
+const countAnswer = (observer: AnswerObserver, answered: Readonly<Answered>): void => {
   if (answered.isTest) observer.respondedToTest(answered.status)
   else observer.responded(answered.endpoint, answered.status, answered.ms / 1000)
   // A key that asks about itself uses nothing.

@@ -16,19 +16,20 @@ import {
   ticketKeyBytes,
   tlsOptions,
 } from '../config/tls.ts'
-import type { IsTrusted } from './connection/client-address.ts'
+import type { ClientAddress, IsTrusted } from './connection/client-address.ts'
 import { connectionOf, isHttp2 } from './connection/connection.ts'
 import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
 import { createListener, maxUrlLength, newRequestId, routableUrlOf, unread } from './request.ts'
-import { createUnparsable, type ParserError, type UnparsableParts } from './unparsable.ts'
+import { createUnparsable, type UnparsableParts } from './unparsable.ts'
 
 // Imports would load Node's client for fetch too, a twentieth of a start.
 const { createServer } = process.getBuiltinModule('node:http')
 
-export type ServerParts = Omit<UnparsableParts, 'connections' | 'observer'> & {
-  readonly observer: UnparsableParts['observer'] & ConnectionObserver
+export type ServerParts = Omit<UnparsableParts, 'connections'> & {
+  readonly observer: ConnectionObserver
   readonly isTrusted: IsTrusted
+  readonly clientAddress: ClientAddress
 }
 
 export type ServerOptions = ConnectionLimits & {
@@ -103,8 +104,7 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
     // No route has a schema. Without the schema compilers a start is a tenth shorter.
     schemaController: { compilersFactory: noSchemas },
     return503OnClosing: false,
-    // Fastify's types have the packet as JSON, not as bytes.
-    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
+    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error),
   }) as unknown as FastifyInstance
 
   return {

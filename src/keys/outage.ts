@@ -52,12 +52,6 @@ export type BatchEntry = Readonly<Omit<Pending, 'waiters'>>
 /** Goes on with a request that waited for its units; with an error in place of a decision where nobody can decide. Never throws. */
 export type Waiter = (error: unknown, decision?: QuotaDecision) => void
 
-/** The decision that a waiter is called with, as a promise. */
-export const promised = (take: (waiter: Waiter) => void): Promise<QuotaDecision> =>
-  new Promise((resolve, reject) => {
-    take((error, decision) => (decision ? resolve(decision) : reject(error)))
-  })
-
 /** `reconciling`: the store is back, and other instances may not have reported yet what they admitted locally. */
 export type MeterState = 'counting' | 'away' | 'reconciling'
 

@@ -4,7 +4,6 @@
 import t, { type Test } from 'tap'
 import type { GivenTerms } from '../../src/keys/key-terms.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { sendRaw } from '../support/raw-http.ts'
 import { type RequestOptions, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -176,10 +175,11 @@ t.test('who holds a leaked key empties its day from nowhere, and takes of its ra
     rates: { perSecond: null, burst: null, perMinute: 3 },
   })
   t.match(await get(key, { origin: page }), { status: 403, body: { code: 'key_address_not_allowed' } })
-  t.match(await get(key, { 'x-forwarded-for': from }), { status: 403 })
-  // What Node's parser refuses has been looked at for its key.
-  const invalid = `GET /api/v1/weather/district/ঢাকা HTTP/1.1\r\nHost: a\r\nx-forwarded-proto: https\r\nx-api-key: ${key}\r\n\r\n`
-  t.match(await sendRaw(gateway.apiUrl, invalid), { status: 403, body: { code: 'key_origin_not_allowed' } })
+  for (let i = 0; i < 2; i++)
+    t.match(await get(key, { 'x-forwarded-for': from }), {
+      status: 403,
+      body: { code: 'key_origin_not_allowed' },
+    })
   t.match(await get(key, { origin: page, 'x-forwarded-for': from }), {
     status: 429,
     headers: { 'x-ratelimit-remaining': '100' },

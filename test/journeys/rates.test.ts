@@ -6,7 +6,6 @@ import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { openRaw } from '../support/raw-connection.ts'
 import { startRedisFor } from '../support/redis-server.ts'
 import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -95,19 +94,6 @@ t.test('a refused request comes before the day, the method and the path, and beh
   gateway.clock.advance(1_000)
   t.match(await gateway.get('/nothing', { key }), { status: 429, body: { code: 'quota_exhausted' } })
   t.match(await gateway.get(list, { key }), { status: 429, body: { code: 'rate_limited' } })
-})
-
-t.test('a request that is not even HTTP is refused alike', async t => {
-  const gateway = await gatewayWith(t, { free: '{ perSecond: 1 }' })
-  const key = gateway.keys.free ?? ''
-  await gateway.get(list, { key })
-  const raw = await openRaw(t, gateway.apiUrl)
-  raw.send(`GET /api/v1/weather/ঢাকা HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`)
-  const answer = await raw.answer()
-  t.equal(answer.status, 429)
-  t.match(answer.headers.get('ratelimit'), /"daily";r=99;t=43200, "second";r=0;t=1$/)
-  t.match(JSON.parse(answer.body), { code: 'rate_limited', limit: 1 })
-  t.equal(await usedBy(gateway, 'free'), 1)
 })
 
 t.test('a burst, and a change of the limits while the gateway runs', async t => {

@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import { createKey, testKeyPrefix } from '../../src/keys/key-form.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { requestBytes, sendRaw } from '../support/raw-http.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, startGateway } from '../support/start-gateway.ts'
 
@@ -255,16 +254,6 @@ t.test(
     t.ok(((await metric('abohawa_test_key_requests_total{status="500"}')) ?? 0) > 15)
   },
 )
-
-t.test('a request that no parser takes has the header too, once its key is known', async t => {
-  const { apiUrl, key } = await setUp(t)
-  const bytes = requestBytes('GET /api/v1/locations?q=\xe0\xa6', ['host: x', `x-api-key: ${key}`])
-  t.match(await sendRaw(apiUrl, bytes), {
-    status: 400,
-    headers: { 'x-test-data': 'fixed', 'x-ratelimit-remaining': '999' },
-    body: { code: 'url_not_encoded' },
-  })
-})
 
 t.test('other keys ignore the header', async t => {
   const { live } = await setUp(t)

@@ -12,12 +12,18 @@ import {
   type MeterParts,
   type PartitionParts,
 } from '../../src/keys/meter.ts'
-import { type Count, promised, type QuotaDecision } from '../../src/keys/outage.ts'
+import type { Count, QuotaDecision, Waiter } from '../../src/keys/outage.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
+
+/** The decision that a waiter is called with, as a promise. */
+const promised = (take: (waiter: Waiter) => void): Promise<QuotaDecision> =>
+  new Promise((resolve, reject) => {
+    take((error, decision) => (decision ? resolve(decision) : reject(error)))
+  })
 
 export const calendar = createCalendar('Asia/Dhaka')
 const dayMs = 86_400_000

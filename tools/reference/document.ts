@@ -30,7 +30,7 @@ type Examples = {
 }
 
 // The version of the API as consumers see it. It moves apart from the product's: docs/api.md says with what.
-const version = '1.4.0'
+const version = '1.5.0'
 
 export type DocumentParts = {
   readonly bounds: Bounds

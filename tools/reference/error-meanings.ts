@@ -51,13 +51,13 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     'The body is encoded in another way than chunked: send no body.',
     'বডির এনকোডিং chunked নয়: বডি ছাড়া পাঠান।',
   ),
-  head_too_large: invalid(
-    'URL and headers are above 16 KiB together, and the connection ends: send a shorter URL, fewer headers and no cookies. Counts with a valid key alone.',
-    'URL ও হেডার মিলে ১৬ KiB-এর বেশি, সংযোগ বন্ধ হয়: ছোট URL ও কম হেডার পাঠান, কুকি ছাড়া। বৈধ কী থাকলেই কেবল গণনা হয়।',
+  head_too_large: invalidHttp(
+    'URL and headers are above 16 KiB together, and the connection ends: send a shorter URL, fewer headers and no cookies.',
+    'URL ও হেডার মিলে ১৬ KiB-এর বেশি, সংযোগ বন্ধ হয়: ছোট URL ও কম হেডার পাঠান, কুকি ছাড়া।',
   ),
-  url_not_encoded: invalid(
-    'The URL has raw characters such as ঢ, and the connection ends: percent-encode them. Counts with a valid key alone.',
-    'URL-এ ঢ-এর মতো অক্ষর সরাসরি আছে, সংযোগ বন্ধ হয়: শতকরা-এনকোড করুন। বৈধ কী থাকলেই কেবল গণনা হয়।',
+  url_not_encoded: invalidHttp(
+    'The URL has raw characters such as ঢ, and the connection ends: percent-encode them.',
+    'URL-এ ঢ-এর মতো অক্ষর সরাসরি আছে, সংযোগ বন্ধ হয়: শতকরা-এনকোড করুন।',
   ),
   request_timeout: invalidHttp(
     'The request did not arrive completely in time, and the connection ends: send it at once.',
