@@ -74,7 +74,6 @@ export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
 
   return {
     write,
-    /** In the language of now. */
     writeFilter: () => {
       const { text } = words()
       const before = filter.value || 'all'

@@ -148,7 +148,7 @@ export const createCharts = words => {
     host.append(figure)
     const ink = colourOf('--muted')
     const grid = { stroke: colourOf('--hairline'), width: 1 }
-    const font = '11px system-ui, "Noto Sans Bengali", sans-serif'
+    const font = '11px system-ui, sans-serif'
     const lines = chart.isStacked ? [...chart.lines].reverse() : chart.lines
     const plot = new uPlot(
       {
@@ -186,7 +186,7 @@ export const createCharts = words => {
             grid,
             ticks: { show: false },
             font,
-            size: words().figures.language === 'bn' ? 74 : 58,
+            size: 58,
             gap: 4,
             space: 26,
             values: (_, splits) => splits.map(split => figures[chart.figure](split)),
@@ -241,7 +241,7 @@ export const createCharts = words => {
   }
 
   return {
-    /** Makes the charts again: in another language, in other colours. */
+    /** Makes the charts again: in other colours. */
     draw: () => {
       for (const { plot, figure } of made) {
         resizing.unobserve(figure)

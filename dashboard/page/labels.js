@@ -40,8 +40,8 @@ export const failureLabel = (code, { text }) => {
   )
 }
 
-/** A sentence of the gateway, which is English in both languages. @param {string} sentence */
-export const ownSentence = sentence => element('small', { lang: 'en', class: 'detail' }, sentence)
+/** A sentence of the gateway itself. @param {string} sentence */
+export const ownSentence = sentence => element('small', { class: 'detail' }, sentence)
 
 /** The part of an id that distinguishes instances. @param {string} id */
 export const shortId = id => id.slice(0, 8)
@@ -50,11 +50,11 @@ export const shortId = id => id.slice(0, 8)
 export const shortHash = hash => (hash === null ? unknown : hash.replace(/^sha256:/, '').slice(0, 8))
 
 /**
- * The name in the language of the page, and what it is. @param {import('./contract.ts').Place} place @param {Words} words
+ * The name of a place, and what it is. @param {import('./contract.ts').Place} place @param {Words} words
  * @returns {[name: string, type: string]}
  */
-export const placeText = ({ type, name_en, name_bn }, { text, figures }) => [
-  figures.language === 'bn' ? name_bn || name_en : name_en || name_bn,
+export const placeText = ({ type, name_en, name_bn }, { text }) => [
+  name_en || name_bn,
   isTextName(type) ? text(type) : type,
 ]
 

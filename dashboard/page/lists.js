@@ -49,7 +49,6 @@ const circuitOf = ({ circuit, outages, recentErrors }, at, { text, figures }) =>
 
 /** @param {Status} status @param {Words} words */
 export const showLists = ({ instances, config, top, keysNearLimit, at }, { text, figures }) => {
-  const perSecond = `${text('requestsColumn')}/${figures.language === 'bn' ? 'সে.' : 's'}`
   showTable(
     'instances',
     text('instances'),
@@ -60,7 +59,7 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
       [text('id')],
       [text('phase')],
       [text('circuit')],
-      [perSecond, 'number'],
+      [text('perSecond'), 'number'],
       [text('hitShare'), 'number'],
       [text('memory'), 'number'],
       [text('startedAt'), 'number'],

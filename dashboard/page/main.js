@@ -1,14 +1,7 @@
-// The dashboard: shows what comes from the listener, and holds the state: language, theme, the newest status and the cells.
+// The dashboard: shows what comes from the listener, and holds the state: theme, the newest status and the cells.
 
 import { createFigures, secondsBetween } from '../../src/common/page/figures.js'
-import {
-  applyTheme,
-  chosenLanguage,
-  chosenTheme,
-  drawInOtherColours,
-  keepLanguage,
-  keepTheme,
-} from '../../src/common/page/preferences.js'
+import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from '../../src/common/page/preferences.js'
 import { showAttention } from './attention.js'
 import { createCellDrawer } from './cell-drawer.js'
 import { createCellTable } from './cell-table.js'
@@ -23,15 +16,13 @@ import { showBudget, showParts, showTiles } from './panels.js'
 import { createPlaceSearch } from './place-search.js'
 import { follow } from './polling.js'
 import { createPurgeQuestion } from './purge-question.js'
-import { isTextName, textsIn } from './texts.js'
+import { isTextName, text } from './texts.js'
 
 /** @typedef {import('./contract.ts').Cell} Cell */
 /** @typedef {import('./contract.ts').Status} Status */
 
 const timeZone = document.documentElement.dataset.timeZone || 'UTC'
-let language = chosenLanguage()
-let text = textsIn(language)
-let figures = createFigures(language, timeZone)
+const figures = createFigures('en', timeZone)
 /** @type {Status | undefined} */
 let status
 /** @type {import('./contract.ts').Point | undefined} */
@@ -132,9 +123,7 @@ const showConnection = () => {
   document.body.classList.toggle('is-lost', lostAt !== undefined)
 }
 
-const translate = () => {
-  document.documentElement.lang = language
-  document.title = text('title')
+const writeTexts = () => {
   for (const target of document.querySelectorAll(
     '[data-text], [data-label], [data-placeholder], [data-title]',
   )) {
@@ -149,12 +138,11 @@ const translate = () => {
     if (isTextName(title)) target.setAttribute('title', text(title))
     if (isTextName(placeholder)) target.setAttribute('placeholder', text(placeholder))
   }
-  byId('language').lang = language === 'en' ? 'bn' : 'en'
   byId('forget').hidden = token.get() === null
 }
 
 const showAll = () => {
-  translate()
+  writeTexts()
   showConnection()
   showStatus()
   table.writeFilter()
@@ -168,15 +156,6 @@ const showAll = () => {
 /** @param {string} sentence for screen readers */
 const announce = sentence => setText(byId('announcement'), sentence)
 
-// Language and theme.
-
-byId('language').addEventListener('click', () => {
-  language = language === 'en' ? 'bn' : 'en'
-  keepLanguage(language)
-  text = textsIn(language)
-  figures = createFigures(language, timeZone)
-  showAll()
-})
 const theme = /** @type {HTMLSelectElement} */ (byId('theme'))
 applyTheme(chosenTheme())
 theme.value = chosenTheme()
@@ -188,7 +167,7 @@ theme.addEventListener('change', () => {
 })
 drawInOtherColours(() => charts.draw())
 
-// The map stays below the bar, whose height follows the language and the width.
+// The map stays below the bar, whose height follows the width.
 new ResizeObserver(() => {
   document.documentElement.style.setProperty('--bar-height', `${byId('bar').offsetHeight}px`)
 }).observe(byId('bar'))

@@ -55,12 +55,11 @@ export const createPlaceSearch = ({ words, onChoose }) => {
     const { text, figures } = words()
     list.replaceChildren(
       ...found.map((place, i) => {
-        const other = figures.language === 'bn' ? place.name_en : place.name_bn
         const option = element(
           'li',
           { role: 'option', id: `found-${i}`, 'aria-selected': 'false', 'data-cell': place.cell },
           placeLabel(place, words()),
-          element('small', { lang: figures.language === 'bn' ? 'en' : 'bn' }, other),
+          element('small', { lang: 'bn' }, place.name_bn),
         )
         // Before the field loses the focus, which closes the list.
         option.addEventListener('pointerdown', event => {

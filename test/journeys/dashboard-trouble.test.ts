@@ -1,4 +1,4 @@
-// The dashboard in trouble, in a real browser: a budget that is closed, errors with a sentence in both languages, a full disk, the
+// The dashboard in trouble, in a real browser: a budget that is closed, errors with a sentence, a full disk, the
 // token, a connection that is lost, a proxy in between, many tabs. What it shows of a healthy gateway is in dashboard.test.ts.
 
 import { join } from 'node:path'
@@ -14,7 +14,6 @@ import {
   isShown,
   largeCells,
   largeDhaka,
-  latinTexts,
   openCell,
   visit,
 } from '../support/dashboard-page.ts'
@@ -90,30 +89,30 @@ t.test('weather from a fallback needs attention, and a cell says that it has it'
   t.strictSame(faultsOf(page, gateway), [])
 })
 
-t.test('an error has its sentence in Bengali, and its code beside it', { skip }, async t => {
-  const { gateway, page } = await start(t, { locale: 'bn-BD' })
+t.test('an error has its sentence, and its code beside it', { skip }, async t => {
+  const { gateway, page } = await start(t)
   await provider.steer({ fault: 'internal-error' })
   t.equal((await gateway.get('/weather/district/3026')).status, 500)
   await isShown(page, largeDhaka, 'failed')
   const part = page.locator('[data-part=provider]')
-  await untilSeen('it is the last failure', async () => /সার্ভারে ত্রুটি/.test(await part.innerText()))
+  await untilSeen('it is the last failure', async () =>
+    /answered with a server error/.test(await part.innerText()),
+  )
   t.equal(await part.locator('code').innerText(), 'provider_failing')
-  t.match(await part.locator('[lang=en]').innerText(), /^the provider answered 500/)
+  t.match(await part.locator('.detail').innerText(), /^the provider answered 500/)
   await openCell(page, largeDhaka)
   const drawer = page.locator('#cell')
-  await untilSeen('the cell is open', async () => /সরবরাহকারীর সার্ভারে ত্রুটি/.test(await drawer.innerText()))
+  await untilSeen('the cell is open', async () => /with a server error/.test(await drawer.innerText()))
   t.equal(await drawer.locator('code').innerText(), 'provider_failing')
   await drawer.locator('#cell-refresh').click()
   await untilSeen('the failure is told', async () =>
-    /করা যায়নি: সরবরাহকারী/.test(await page.locator('#cell-result').innerText()),
+    /Not done: the (provider|circuit)/.test(await page.locator('#cell-result').innerText()),
   )
   const room = await page.evaluate(`(() => {
     const [result, below] = ['#cell-result > :last-child', '#cell-body'].map(each => document.querySelector(each))
     return below.getBoundingClientRect().top - result.getBoundingClientRect().bottom
   })()`)
   t.ok(Number(room) >= 8, `${room} px between the result and the line below`)
-  const latin = (await latinTexts(page)).filter(text => !/^p[০-৯]+$/.test(text.trim()) && !/°C/.test(text))
-  t.strictSame(latin, [])
 })
 
 t.test('the row of an instance has its circuit and the outage that it sees', { skip }, async t => {

@@ -93,19 +93,6 @@ export const cellsOnAWalk = (page: WatchedPage): Promise<number> =>
     return seen.size
   })()`)
 
-/** Visible texts with Latin letters or digits, without those that are marked as code, as English, or name an instance. */
-export const latinTexts = (page: WatchedPage): Promise<string[]> =>
-  page.evaluate(`(() => {
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-    const found = []
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const { parentElement: parent, textContent: text } = node
-      if (!parent.checkVisibility() || parent.closest('code, script, [lang=en], #version, #instances tbody')) continue
-      if (/[A-Za-z0-9]/.test(text)) found.push(text)
-    }
-    return found
-  })()`)
-
 /** What was amiss in the browser, and what was asked elsewhere than at this gateway. */
 export const faultsOf = (
   { complaints, asked }: WatchedPage,

@@ -1,6 +1,5 @@
-// Language and theme: the system's until the operator chooses, then kept in this browser; and the theme's colours.
+// The theme: the system's until the operator chooses, then kept in this browser; and the theme's colours.
 
-/** @typedef {import('./figures.js').Language} Language */
 /** @typedef {'system' | 'light' | 'dark'} Theme */
 
 /** Storage may be forbidden; then a choice lasts as long as the page. @param {string} name */
@@ -18,16 +17,6 @@ const store = (name, value) => {
     localStorage.setItem(`abohawa.${name}`, value)
   } catch {}
 }
-
-/** @returns {Language} */
-export const chosenLanguage = () => {
-  const kept = stored('language')
-  if (kept === 'en' || kept === 'bn') return kept
-  return navigator.languages[0]?.startsWith('bn') ? 'bn' : 'en'
-}
-
-/** @param {Language} language */
-export const keepLanguage = language => store('language', language)
 
 /** @returns {Theme} */
 export const chosenTheme = () => {
