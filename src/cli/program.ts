@@ -29,7 +29,6 @@ const summaries = {
   doctor: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
   rehearse: 'send the traffic of a file to a gateway on a moved clock: a day in minutes',
   replay: 'send the requests of traffic files to a gateway, and measure its responses',
-  saturate: 'send traffic at rising rates until a threshold breaks: how far that is from its own rate',
 }
 
 type Name = keyof typeof summaries
@@ -55,7 +54,6 @@ const tools: Readonly<Partial<Record<Name, string>>> = {
   traffic: 'load/cli/traffic.ts',
   rehearse: 'load/cli/rehearse.ts',
   replay: 'load/cli/replay.ts',
-  saturate: 'load/cli/saturate.ts',
 }
 
 /** @throws InputError when the tool is not installed */

@@ -20,7 +20,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   replay: ['report'],
 }
 const leaves = [
-  ...['serve', 'demo', 'provider', 'whatif', 'status', 'doctor', 'rehearse', 'replay', 'saturate'],
+  ...['serve', 'demo', 'provider', 'whatif', 'status', 'doctor', 'rehearse', 'replay'],
   ...Object.entries(groups).flatMap(([group, names]) => names.map(name => `${group} ${name}`)),
 ]
 

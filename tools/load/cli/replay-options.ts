@@ -1,5 +1,5 @@
-// The options that `abohawa replay` and `abohawa saturate` share, and what is made of them before the first request: the target, the
-// traffic as a schedule, its keys, and the connections.
+// The options of `abohawa replay`, and what is made of them before the first request: the target, the traffic as a schedule, its
+// keys, and the connections.
 
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
 import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
@@ -11,6 +11,7 @@ import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
+import type { OpsOptions } from './replay-ops.ts'
 import { hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 
@@ -34,6 +35,22 @@ export type SendOptions = {
   asFastAs?: number
 }
 
+export type ReplayOptions = SendOptions &
+  OpsOptions & {
+    speed?: number
+    /** In requests a second, ascending. */
+    rate?: ReadonlySet<number>
+    untilSlower?: boolean
+    loop?: boolean
+    duration?: number
+    warmUp?: number
+    out?: string[]
+    checkBodies?: boolean
+    bodies?: string
+    requests?: string
+    force?: boolean
+  }
+
 export const connectionsIn = numberIn(1, 60_000)
 
 /** A duration above 0, in ms. */
@@ -49,7 +66,7 @@ const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
 ]
 
 /** @param usual its words in the help, where they are not the value itself */
-export const optionWith = <Value>(
+const optionWith = <Value>(
   flags: string,
   description: string,
   parse: (given: string) => Value,
@@ -57,7 +74,7 @@ export const optionWith = <Value>(
   usual?: string,
 ): Option => new Option(flags, description).argParser(parse).default(value, usual)
 
-export const addSendOptions = (command: Command, thresholds: string): Command =>
+export const addSendOptions = (command: Command): Command =>
   command
     .argument('<files...>', 'traffic files; - is standard input')
     .option('--target <url>', 'http://, https:// or unix:/path')
@@ -88,7 +105,7 @@ export const addSendOptions = (command: Command, thresholds: string): Command =>
     )
     .option(
       '--threshold <expression>',
-      `such as p99<20ms, weather.p99<20ms, errors<0.1%, ${thresholds}; may be given again`,
+      'such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490; may be given again',
       thresholdsIn,
     )
     .addOption(hostOption())

@@ -20,12 +20,12 @@ type Outputs = {
   readonly others?: readonly Output[]
   readonly inputs: readonly (string | undefined)[]
   readonly force: boolean | undefined
-  /** How many results there will be, for JSON a file each. */
-  readonly results?: number
+  /** How many results there will be, for JSON a file each; or one file with a list of them. */
+  readonly results?: number | 'list'
 }
 
 /**
- * Resolves to what writes the results: a page of all, percentiles of the first, or JSON, of several a file each (`-1`, `-2`).
+ * Resolves to what writes the results: a page of all, percentiles of the first, or JSON, of several a list or a file each (`-1`, `-2`).
  * @throws UsageError for a file of another form, InputError for one that may not or can't be written
  */
 export const prepareOutput = async (
@@ -40,7 +40,7 @@ export const prepareOutput = async (
   const timeZone = paths.some(path => path.endsWith('.html')) ? zoneOf(terminal) : 'UTC'
   /** A path of `--out`, and the files that it stands for. */
   const filesOf = (path: string): string[] =>
-    expected === 1 || !path.endsWith('.json')
+    expected === 1 || expected === 'list' || !path.endsWith('.json')
       ? [path]
       : Array.from({ length: expected }, (_, i) => path.replace(/\.json$/, `-${i + 1}.json`))
   await checkOutputs(terminal, [...outputsOf('--out', ...paths.flatMap(filesOf)), ...others], {
@@ -58,7 +58,8 @@ export const prepareOutput = async (
       } else if (path.endsWith('.hgrm')) {
         const { percentileDistribution } = await import('../report/histogram.ts')
         await writeOutput(output, percentileDistribution(first.histogram), force)
-      } else
+      } else if (expected === 'list') await writeOutput(output, `${jsonText(results)}\n`, force)
+      else
         for (const [i, own] of outputsOf('--out', ...filesOf(path)).entries())
           if (results[i]) await writeOutput(own, `${jsonText(results[i])}\n`, force)
     }

@@ -36,8 +36,33 @@ export const createProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'tot
   }
 }
 
+/** What the run was and what became of its thresholds, then one table of latencies. */
 export const resultText = (result: ReplayResult): string => {
-  const { totals, latency, latencies, thresholds, generator, age, gateway, provider, bodies } = result
+  const { totals, latency, latencies, generator } = result
+  const begin = result.interrupted
+    ? 'Interrupted; this is what ran'
+    : { replay: 'Replayed', rehearsal: 'Rehearsed' }[result.kind]
+  const cells = ({ p50, p90, p99, p999, max }: ReplayResult['latency']): string[] =>
+    [p50, p90, p99, p999, max].map(ms => latencyText(ms, figures))
+  const rows = latencies.map(each => [each.endpoint, each.outcome, counted(each.count), ...cells(each)])
+  const heads = ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max']
+  return [
+    `${begin}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
+    factsText(factsOf(result)),
+    tableOf(heads, [...rows, ['all', '', counted(totals.due), ...cells(latency)]], [2, 3, 4, 5, 6, 7]),
+    totals.due > totals.answered
+      ? 'Requests without a response count as slower than every response; their own rows say when they were given up.'
+      : '',
+    generator.reason === null
+      ? ''
+      : `Saturated: ${generator.reason}. These figures are of the load generator.`,
+  ]
+    .filter(part => part !== '')
+    .join('\n\n')
+}
+
+const factsOf = (result: ReplayResult): (readonly [name: string, value: string | undefined])[] => {
+  const { totals, thresholds, generator, age, gateway, provider, bodies } = result
   const share = (outcome: 'hit' | 'stale' | 'miss'): string => percentText(shareOf(result, outcome) ?? 0)
   const listed = (counts: Readonly<Record<string, number>>): string =>
     Object.entries(counts)
@@ -46,9 +71,8 @@ export const resultText = (result: ReplayResult): string => {
   const lasted = (seconds: number): string =>
     seconds < 60 ? `${Number(seconds.toPrecision(2))} s` : figures.duration(seconds)
   const [sending, answering] = [sentFor(totals), totals.seconds].map(lasted)
-  const unanswered = totals.due - totals.answered
-  const { p50, p90, p99, p999, max } = latency
-  const facts = factsText([
+  const ages = age ? `; age p50 ${figures.duration(age.p50)}, max ${figures.duration(age.max)}` : ''
+  return [
     [
       'requests',
       `${counted(totals.due)} due, ${counted(totals.sent)} sent, ${counted(totals.answered)} answered`,
@@ -58,30 +82,10 @@ export const resultText = (result: ReplayResult): string => {
       `${paceText(result, figures)}, for ${sending}; ${rateText(answeredRate(totals))} answered${answering === sending ? '' : `, in ${answering}`}`,
     ],
     [
-      'latency',
-      totals.answered === 0
-        ? 'no answer'
-        : Object.entries({ p50, p90, p99, 'p99.9': p999, max })
-            .map(([name, ms]) => `${name} ${latencyText(ms, figures)}`)
-            .join(', '),
-    ],
-    [
-      'of these',
-      unanswered === 0
-        ? undefined
-        : `${counted(unanswered)} had no response, and count as slower than every response`,
-    ],
-    [
       'cache',
       shareOf(result, 'hit') === null
         ? 'no answer with weather'
-        : `${share('hit')} hits, ${share('stale')} stale, ${share('miss')} misses`,
-    ],
-    [
-      'age of weather',
-      age
-        ? `p50 ${figures.duration(age.p50)}, p95 ${figures.duration(age.p95)}, max ${figures.duration(age.max)}`
-        : undefined,
+        : `${share('hit')} hits, ${share('stale')} stale, ${share('miss')} misses${ages}`,
     ],
     ['statuses', listed(result.statuses)],
     ['not answered', listed(totals.failed)],
@@ -96,7 +100,7 @@ export const resultText = (result: ReplayResult): string => {
     [
       'gateway',
       gateway
-        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${figures.bytes(gateway.memoryBytes)}, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`
+        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${figures.bytes(gateway.memoryBytes)}`
         : undefined,
     ],
     [
@@ -111,31 +115,11 @@ export const resultText = (result: ReplayResult): string => {
         ? `${counted(bodies.checked)} checked, ${counted(bodies.faults.length)} with a fault`
         : undefined,
     ],
-  ])
-  const latencyRows = latencies.map(({ endpoint, outcome, count, ...each }) => [
-    endpoint,
-    outcome,
-    counted(count),
-    ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
-  ])
-  const verdicts = thresholds.map(each => [each.threshold, each.measured, each.passed ? 'passed' : 'FAILED'])
-  const headings = ['endpoint', 'outcome', 'requests', 'p50', 'p90', 'p99', 'p99.9', 'max']
-  const sent = result.kind === 'replay' ? 'Replayed' : 'Rehearsed'
-  return [
-    `${result.interrupted ? 'Interrupted; this is what ran' : sent}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
-    facts,
-    latencies.length === 0 ? '' : tableOf(headings, latencyRows, [2, 3, 4, 5, 6, 7]),
-    thresholds.length === 0 ? '' : tableOf(['threshold', 'measured', ''], verdicts),
-    (bodies?.faults ?? [])
-      .slice(0, 10)
-      .map(({ path, fault }) => `${path}: ${fault}`)
-      .join('\n'),
-    generator.reason === null
-      ? ''
-      : `Saturated: ${generator.reason}. These figures are of the load generator.`,
+    ...(bodies?.faults ?? []).slice(0, 10).map(({ path, fault }) => [path, fault] as const),
+    ...thresholds.map(
+      each => [each.threshold, `${each.measured}, ${each.passed ? 'passed' : 'FAILED'}`] as const,
+    ),
   ]
-    .filter(part => part !== '')
-    .join('\n\n')
 }
 
 /** Answers with what was asked for: 2xx and 304. */

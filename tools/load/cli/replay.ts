@@ -14,33 +14,29 @@ import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Pace } from '../replay/pace.ts'
 import { checkRun } from '../traffic/longest-span.ts'
-import { createOpsReader, type OpsOptions } from './replay-ops.ts'
+import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,
   connectionsIn,
   lengthIn,
   prepareSending,
-  type SendOptions,
+  type ReplayOptions,
 } from './replay-options.ts'
 import { prepareOutput, thresholdFailed } from './replay-output.ts'
+import { replayRates, usualThresholds } from './replay-rates.ts'
 import { addReportCommand } from './replay-report.ts'
 import { createProgress, remarksOn, resultText } from './replay-text.ts'
 
-type ReplayOptions = SendOptions &
-  OpsOptions & {
-    speed?: number
-    rate?: number
-    loop?: boolean
-    duration?: number
-    warmUp?: number
-    out?: string[]
-    checkBodies?: boolean
-    bodies?: string
-    requests?: string
-    force?: boolean
-  }
-
 const sampledBodies = 20_000
+
+/** One rate or several, ascending. */
+const ratesIn = (given: string): ReadonlySet<number> =>
+  new Set(
+    given
+      .split(',')
+      .map(rateIn)
+      .toSorted((a, b) => a - b),
+  )
 
 export const addCommand: AddTopCommand = (program, add, summary) => {
   const command = add<ReplayOptions>(program, 'replay', {
@@ -48,7 +44,7 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
     example:
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
-      void addSendOptions(command, 'hits>90%, rate>490')
+      void addSendOptions(command)
         .option(
           '--speed <times>',
           'how many times as fast as recorded',
@@ -56,8 +52,12 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
         )
         .option(
           '--rate <requests>',
-          'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals',
-          rateIn,
+          'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals; a run for each of several, such as 100,200,400',
+          ratesIn,
+        )
+        .option(
+          '--until-slower',
+          `go on to higher rates until a threshold breaks, and find the highest rate that is held; from 100 without --rate; usual thresholds: ${usualThresholds.join(', ')}`,
         )
         .option(
           '--as-fast-as <connections>',
@@ -65,10 +65,14 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
           connectionsIn,
         )
         .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
-        .option('--duration <duration>', 'end after this time, such as 10m', lengthIn)
+        .option(
+          '--duration <duration>',
+          'end after this time, such as 10m; of several rates each, 10s if not given',
+          lengthIn,
+        )
         .option(
           '--warm-up <duration>',
-          'requests due in this first time are sent and not counted, such as 2s',
+          'requests due in this first time are sent and not counted, such as 2s; of several rates 2s if not given',
           lengthIn,
         )
         .option(
@@ -96,8 +100,15 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
 }
 
 /** @throws UsageError for options that contradict each other */
-const paceOf = ({ speed, rate, asFastAs, loop = false, duration, warmUp = 0 }: ReplayOptions): Pace => {
-  const given = { '--speed': speed, '--rate': rate, '--as-fast-as': asFastAs }
+const paceOf = (options: ReplayOptions): Pace => {
+  const { speed, rate: rates = [], untilSlower, asFastAs, loop = false, duration, warmUp = 0 } = options
+  const [rate] = rates
+  const given = {
+    '--speed': speed,
+    '--rate': rate,
+    ...(rate === undefined && { '--until-slower': untilSlower }),
+    '--as-fast-as': asFastAs,
+  }
   const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
   if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
   return {
@@ -118,6 +129,10 @@ const replay = async (
   const { out = [], checkBodies = false, bodies, requests, force = false } = options
   const isKept = checkBodies || bodies !== undefined
   const pace = paceOf(options)
+  const rates = [...(options.rate ?? [100])]
+  if (options.untilSlower || rates.length > 1) {
+    return replayRates(terminal, options, files, rates)
+  }
   if (requests === '-')
     throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
   const [digests] = outputsOf('--bodies', bodies)

@@ -6,7 +6,16 @@ import { badge, escaped, type Html, notice, part, section } from 'abohawa/common
 import { latencyText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile, type SettingColumn, settingsTable } from './page.ts'
 import type { ReplayResult } from './result.ts'
-import { differingSettings, errorsOf, failedIn, paretoOptimal, shareOf, weathersOf } from './run-figures.ts'
+import {
+  answeredRate,
+  differingSettings,
+  errorsOf,
+  failedIn,
+  paceText,
+  paretoOptimal,
+  shareOf,
+  weathersOf,
+} from './run-figures.ts'
 import { sectionsOf, thresholdsFailed, warningsOf } from './run-sections.ts'
 
 /** The text of the file. @param results one or more, in the order of the page @param timeZone of its times of day */
@@ -30,7 +39,7 @@ export const reportPage = (results: readonly ReplayResult[], timeZone: string): 
 type NamedRun = ReplayResult & { readonly title: string }
 
 const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): string => {
-  const runs = namedRuns(results)
+  const runs = namedRuns(results, figures)
   const best = bestOf(runs)
   const warnings = runs.map(run => warningsOf(run, figures))
   const whole = runs.map((run, place) => {
@@ -39,7 +48,7 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
   })
   return reportFile(
     {
-      title: 'Settings beside each other',
+      title: `${areOfRates(runs) ? 'Rates' : 'Settings'} beside each other`,
       subtitle: `${figures.count(results.length)} runs, ${[...new Set(results.flatMap(({ traffic }) => traffic.files))].join(', ')}`,
       content: [
         warnings.find(warning => warning !== '') ?? '',
@@ -62,7 +71,11 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
   )
 }
 
-const namedRuns = (runs: readonly ReplayResult[]): NamedRun[] => {
+/** Whether the runs are of several rates, and so named by them. */
+const areOfRates = (runs: readonly ReplayResult[]): boolean =>
+  new Set(runs.map(({ pace }) => pace.rate)).size > 1
+
+const namedRuns = (runs: readonly ReplayResult[], figures: Figures): NamedRun[] => {
   const { paths, names } = differingSettings(
     runs.map(({ settings }) => Object.fromEntries((settings ?? []).map(({ path, value }) => [path, value]))),
   )
@@ -71,7 +84,7 @@ const namedRuns = (runs: readonly ReplayResult[]): NamedRun[] => {
   const standard = paths.length === 1 && usual !== undefined ? `${usual} (default)` : 'default'
   return runs.map((run, i) => ({
     ...run,
-    title: `${i + 1}. ${names[i] || (run.settings === null ? 'not known' : standard)}`,
+    title: `${i + 1}. ${areOfRates(runs) ? paceText(run, figures) : names[i] || (run.settings === null ? 'not known' : standard)}`,
   }))
 }
 
@@ -95,6 +108,7 @@ const overviewOf = (runs: readonly NamedRun[], best: ReadonlySet<number>, figure
   const hasVerdicts = runs.some(run => run.generator.saturated || run.thresholds.length > 0)
   const hasUnanswered = runs.some(({ totals }) => totals.dropped > 0 || failedIn(totals) > 0)
   const columns: readonly SettingColumn<NamedRun>[] = [
+    ['Answered', ({ totals }) => `${figures.measured(answeredRate(totals))}/s`, areOfRates(runs)],
     ['Hit share', run => figures.share(shareOf(run, 'hit'))],
     ['Stale', run => figures.share(shareOf(run, 'stale'))],
     ['Provider weight', ({ provider }) => figures.count(provider?.weight)],
