@@ -1,4 +1,5 @@
-# The gateway as an image: no build step, no development packages, nothing written outside of /data. A tag can be moved: docs/operating/install.md,
+# The gateway as an image: no build step, no development packages, nothing written outside of /data. The target `tools` has the load
+# tools, the simulated provider and the catalogue's builder too. A tag can be moved: docs/operating/install.md,
 # "In a container", has the command that pins the base by its digest.
 
 FROM node:26.10.0-slim AS dependencies
@@ -6,7 +7,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
-FROM node:26.10.0-slim
+FROM node:26.10.0-slim AS gateway
 LABEL org.opencontainers.image.title=abohawa org.opencontainers.image.version=1.1.1 org.opencontainers.image.licenses=MIT
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
@@ -15,7 +16,6 @@ COPY config ./config
 COPY docs/openapi.json docs/reference.en.html docs/reference.bn.html ./docs/
 COPY bin ./bin
 COPY dashboard ./dashboard
-COPY tools ./tools
 COPY src ./src
 # What `--version`, /status and the metrics name beside the version: docker build --build-arg COMMIT="$(git rev-parse HEAD)" .
 ARG COMMIT=
@@ -43,3 +43,15 @@ EXPOSE 8080 9090 9091
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ABOHAWA_OPS__PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["bin/abohawa"]
 CMD ["serve"]
+
+FROM gateway AS tools
+USER root
+COPY package-lock.json .npmrc ./
+RUN npm install --omit=dev --no-save --save-prod hdr-histogram-js@3.0.1 simple-statistics@7.12.1
+COPY tools ./tools
+USER node
+HEALTHCHECK NONE
+CMD ["--help"]
+
+# The last stage is what a build without a target makes.
+FROM gateway AS production

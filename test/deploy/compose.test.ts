@@ -36,7 +36,7 @@ t.test('every service is there, is pinned, and is reached from this machine alon
   for (const [name, { image, build, depends_on = [], ports = [], volumes = [] }] of services) {
     const pinned = /^[a-z/]+(:v?\d+\.\d+\.\d+)?(@sha256:[0-9a-f]{64})?(?<=\d|@sha256:[0-9a-f]{64})$/
     if (image !== undefined) t.match(image, pinned, `${name} has the tag of one version, or a digest`)
-    else t.ok(existsSync(join(root, build ?? '-', 'Dockerfile')))
+    else t.ok(existsSync(join(root, build?.context ?? build, 'Dockerfile')))
     for (const other of depends_on) t.ok(services.has(other), `${name} needs ${other}`)
     for (const port of ports) {
       t.match(port, /^127\.0\.0\.1:\d+:\d+$/)
@@ -74,7 +74,10 @@ t.test('the gateways’ variables pass the check, and their ports are the publis
     t.strictSame(targets, [config.server.port, config.health.port], name)
     t.ok(services.has(new URL(config.redis.url ?? '').hostname))
     const provider = new URL(config.provider.baseUrl)
-    t.match(services.get(provider.hostname)?.command?.join(' '), `--port ${provider.port}`)
+    const { command, build } = services.get(provider.hostname) ?? {}
+    t.match(command?.join(' '), `--port ${provider.port}`)
+    t.equal(build?.target, 'tools', 'the gateway of an image has no provider')
+    t.match(dockerfile, / AS tools$/m)
     t.ok(config.ops.allowedHosts.includes(name))
   }
 })

@@ -1,5 +1,5 @@
-// The steps of the Dockerfile by hand in a clean folder: copies, `npm ci --omit=dev` and the warm-up, then its entry point. From that
-// installation bin/abohawa is also started from other folders and through links.
+// The steps of the Dockerfile by hand in a clean folder: copies, `npm ci --omit=dev` and the warm-up, then its entry point; and at the
+// end those of the target `tools`. From that installation bin/abohawa is also started from other folders and through links.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,10 +24,10 @@ import { until } from '../support/until.ts'
 const root = join(import.meta.dirname, '..', '..')
 // Continued lines are one.
 const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ')
-const steps = [...dockerfile.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, step = '', text = '']) => ({
-  step,
-  text,
-}))
+const stepsOf = (text: string) =>
+  [...text.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, step = '', text = '']) => ({ step, text }))
+const [ofGateway = '', ofTools = '', ofLast = ''] = dockerfile.split(/^FROM gateway AS \w+$/m)
+const steps = stepsOf(ofGateway)
 const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const all = (step: string) => steps.filter(each => each.step === step).map(({ text }) => text)
 
@@ -56,10 +56,10 @@ const run = (text: string, env: Record<string, string>) =>
     encoding: 'utf8',
   })
 
-t.test('every copied file is there, and is in the context of the build', async t => {
-  const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n')
-  t.equal(ignored[0], '*')
-  for (const text of all('COPY').filter(line => !line.startsWith('--from='))) {
+const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n')
+/** Copies what is not from another stage. */
+const copy = (t: Test, copied: readonly string[]): void => {
+  for (const text of copied.filter(line => !line.startsWith('--from='))) {
     const [target = '', ...sources] = text.split(' ').reverse()
     for (const source of sources) {
       t.ok(ignored.includes(`!${source}`), `${source} is in the context`)
@@ -67,6 +67,16 @@ t.test('every copied file is there, and is in the context of the build', async t
       cpSync(join(root, source), join(at('app'), to), { recursive: true })
     }
   }
+}
+/** With the packages of the cache of this machine, which the installation of the tests has filled. */
+const install = (command: string) => {
+  const cache = process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm')
+  return run(`${command} --prefer-offline`, { ...clean, npm_config_cache: cache })
+}
+
+t.test('every copied file is there, and is in the context of the build', async t => {
+  t.equal(ignored[0], '*')
+  copy(t, all('COPY'))
 })
 
 t.test('image and page have the exact Node of the tests, and no superuser runs it', async t => {
@@ -86,15 +96,13 @@ t.test('image and page have the exact Node of the tests, and no superuser runs i
 })
 
 t.test('npm ci --omit=dev installs what production needs', async t => {
-  const [install = ''] = all('RUN')
-  t.equal(install, 'npm ci --omit=dev')
-  // From the cache of this machine, which the installation of the tests has filled.
-  const cache = process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm')
-  const env = { ...clean, npm_config_cache: cache }
-  const { status, stderr } = run(`${install} --prefer-offline`, env)
+  const [command = ''] = all('RUN')
+  t.equal(command, 'npm ci --omit=dev')
+  const { status, stderr } = install(command)
   t.equal(status, 0, stderr)
-  t.notOk(existsSync(at('app/node_modules/.bin/node')), 'no Node of its own')
-  t.notOk(existsSync(at('app/node_modules/typescript')))
+  for (const absent of ['.bin/node', 'typescript', 'hdr-histogram-js'])
+    t.notOk(existsSync(at(`app/node_modules/${absent}`)), absent)
+  t.notOk(existsSync(at('app/tools')))
 })
 
 t.test('the commit of the build is beside the version, and without one the number alone', async t => {
@@ -174,5 +182,27 @@ t.test('the command works from any folder: by its path, through links, and on th
     const { status, stdout, stderr } = elsewhere(command, ['--version'])
     t.strictSame([status, stdout, stderr], [0, `${version}\n`, ''], command)
   }
-  t.equal(elsewhere('abohawa', ['catalogue', 'check']).status, 0, 'it finds its own catalogue')
 })
+
+t.test(
+  'the target with the tools has what they need; the last stage adds nothing to the gateway',
+  async t => {
+    t.strictSame(stepsOf(ofLast), [])
+    t.match(run('bin/abohawa replay --help', clean), { status: 1, stderr: /this installation has no tools/ })
+    const added = stepsOf(ofTools)
+    const those = (step: string) => added.filter(each => each.step === step).map(({ text }) => text)
+    copy(t, those('COPY'))
+    const [command = ''] = those('RUN')
+    const packages = [...command.matchAll(/ ([\w-]+)@([\d.]+)/g)].map(([, name = '', exact]) => [name, exact])
+    t.strictSame(
+      packages,
+      packages.map(([name = '']) => [name, devDependencies[name]]),
+    )
+    const { status, stderr } = install(command)
+    t.equal(status, 0, stderr)
+    t.strictSame(those('USER'), ['root', 'node'])
+    for (const args of ['replay', 'whatif', 'rehearse', 'demo', 'provider'].map(name => `${name} --help`))
+      t.match(run(`bin/abohawa ${args}`, clean), { status: 0, stderr: '' }, args)
+    t.match(run('bin/abohawa catalogue check', clean), { status: 0 }, 'it finds its own catalogue')
+  },
+)
