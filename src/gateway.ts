@@ -268,7 +268,7 @@ export const startGateway = async (
     api,
     store,
     storeFacts,
-    storeFaults: observers.storeFaults,
+    messagesFault: observers.messagesFault,
     storeFile,
     metering,
     dayUsage: createDayUsage({

@@ -57,7 +57,6 @@ export const showAttention = (status, words) => {
         : text('firstError', instant(firstErrorAt), between(at, firstErrorAt)),
     )
   if (!store.isUp) add('bad', text('storeDown', store.kind, store.fault ?? unknown))
-  if (store.writeFault) add('bad', text('storeUnwritten', store.writeFault))
   for (const { name, used, limit, resetsAt, exhaustedAt } of budget.windows) {
     if (used >= limit)
       add(name === 'minute' ? 'warn' : 'bad', text('ranOut', text(name), figures.instant(resetsAt, at, true)))

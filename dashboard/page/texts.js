@@ -36,7 +36,6 @@ const texts = {
   errorsNow: "Consumers get errors now: a cell in demand can't be served.",
   firstError: 'Without the provider, the first consumer gets an error at {0} (in {1}).',
   storeDown: 'The store ({0}) is away: {1}',
-  storeUnwritten: "The store can't be written, counts are kept in its reserve: {0}",
   catalogueFault: 'The newer catalogue was refused: {0}',
   configFault: 'The newer configuration was refused: {0}',
   needsRestart: 'Settings that wait for a restart: {0}',

@@ -53,8 +53,7 @@ export const factsOf = ({ events, schedule }: History) => {
     if (concernsAllAtOnce.includes(step.do)) note(everybody, next)
     // To a process that stood still, replies of Redis come too late.
     if (step.do === 'suspend') note([step.gateway], next)
-    // Where a disk is full, counting goes on in what is reserved for it.
-    if (schedule.store === 'embedded' || (step.do !== 'link' && step.do !== 'store')) return
+    if (step.do !== 'link' && step.do !== 'store') return
     const healed =
       steps.find(other => other.step.do === 'heal' && other.step.id === step.id) ??
       phases.find(({ phase }) => phase === 'end')

@@ -89,8 +89,6 @@ changes of keys are not taken over [10 11] src/keys/key-directory.ts
 midnight comes by the clock of each gateway [9] src/keys/metering.ts
   - offsetMs = agrees ? 0 : Math.round(storeTime - (sentAt + received.wall) / 2)
   + offsetMs = agrees ? 0 : 0
-what is counted on a full disk is lost [7 8] src/stores/sqlite/reserve.ts
-  - write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)
 places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
   - if (from !== catalogue.current) {
   + if (!from) {

@@ -16,7 +16,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 const { W_OK, X_OK } = constants
-const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
+const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY
 
 /** Why a path can't be used: a reason that fits behind "which can't be read:". */
@@ -197,10 +197,6 @@ export const requireAppendable = (path: string): void => {
     accessSync(`${dirname(resolve(path))}/.`, W_OK | X_OK)
   }
 }
-
-/** A file to be read and overwritten in place, created where it is missing. @throws FileError, or the system's error */
-export const openToUpdate = (path: string, mode: number): number =>
-  openRegular(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, mode)
 
 /** Creates the file where it is missing, and changes nothing of one that is there. @throws FileError, or the system's error */
 export const createRegularFile = (path: string, mode: number): void =>

@@ -43,7 +43,7 @@ export type MeterObserver = {
   nearLimit(event: { keyId: string; day: string; used: number; limit: number; percent: 80 | 100 }): void
 }
 
-export type MeterParts = Pick<OutageParts, 'whenStoreIsDown' | 'instances' | 'clock'> & {
+export type MeterParts = Pick<OutageParts, 'whenStoreIsDown' | 'isReadWhenAway' | 'instances' | 'clock'> & {
   readonly store: PartitionParts['store'] & Pick<UsageStore, 'partitionOf' | 'onUsage' | 'dropDays'>
   readonly windows: Windows
   /** How long the store keeps the sum of a window after its end. */

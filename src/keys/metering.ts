@@ -44,6 +44,7 @@ export const openMetering = (
   const meter = createMeter({
     store,
     whenStoreIsDown,
+    isReadWhenAway: store.kind === 'embedded',
     instances,
     windows,
     keepUsageForMs,

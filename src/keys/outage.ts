@@ -73,6 +73,8 @@ export type OutageParts = {
   readonly store: Pick<UsageStore, 'usedOn' | 'time' | 'usageMessagesArrive'>
   /** `share`: admit from the local allowance, an equal share of what was left; `refuse`: admit nothing. */
   readonly whenStoreIsDown: 'share' | 'refuse'
+  /** Whether a store that does not count may still be read, as a file on a full disk. */
+  readonly isReadWhenAway?: boolean | undefined
   /** How many instances may admit requests; undefined while that is unknown. */
   readonly instances: () => number | undefined
   /** The start of the latest window that has begun or of which this instance has counted anything. */
@@ -111,7 +113,7 @@ const probeTimeoutMs = 50
 export const createOutage = (
   status: PartitionStatus,
   { commit, commitWithRetry, inTurn, flushSoon }: Batches,
-  { store, whenStoreIsDown, instances, latestStart, counts, clock, observer }: OutageParts,
+  { store, whenStoreIsDown, isReadWhenAway, instances, latestStart, counts, clock, observer }: OutageParts,
   now: () => number,
 ) => {
   let probing: Promise<void> | undefined
@@ -121,6 +123,8 @@ export const createOutage = (
   /** Since the last loss others may have counted what these do not know. */
   let unread: Iterator<Count | undefined> | undefined
   let readAt = Number.NEGATIVE_INFINITY
+  /** What this outage has read of the store although it does not count. */
+  let readings = new WeakMap<Count, Promise<void>>()
 
   const isRecent = ({ knownSince }: Count): boolean => knownSince === status.readSince
   // A window that begins while the store is away starts with no units used, unless the clock jumped back to it.
@@ -158,6 +162,7 @@ export const createOutage = (
     status.isReported = false
     losses += 1
     unread = undefined
+    readings = new WeakMap()
   }
   const goAway = (error: unknown): void => {
     stopCounting(messageOf(error), 'away')
@@ -278,20 +283,37 @@ export const createOutage = (
     return probing
   }
 
+  const admitFromAllowance = (count: Count, units: number, waiter: Waiter): void => {
+    const left = allowanceLeft(count)
+    if (left < Math.max(1, units)) {
+      refuse(count, units, waiter)
+      return
+    }
+    count.lastKnown = lastKnownOf(count)
+    count.knownSince = status.readSince
+    count.admitted += units
+    waiter(undefined, { allowed: true, remaining: left - units })
+  }
+  /** Once in an outage: other processes may have counted since this one last did. */
+  const readNow = (count: Count): Promise<void> => {
+    const reading = store.usedOn(count.keyId, [count.window.name]).then(
+      ([used = 0]) => {
+        count.lastKnown = { used, admitted: count.confirmed }
+        count.knownSince = status.readSince
+      },
+      () => {},
+    )
+    readings.set(count, reading)
+    return reading
+  }
+
   return {
     allowanceLeft,
     /** Refuses a request by what is known; rejects with StoreError where that does not tell. */
     refuse,
     admitLocally: (count: Count, units: number, waiter: Waiter): void => {
-      const left = allowanceLeft(count)
-      if (left < Math.max(1, units)) {
-        refuse(count, units, waiter)
-        return
-      }
-      count.lastKnown = lastKnownOf(count)
-      count.knownSince = status.readSince
-      count.admitted += units
-      waiter(undefined, { allowed: true, remaining: left - units })
+      if (!isReadWhenAway) admitFromAllowance(count, units, waiter)
+      else void (readings.get(count) ?? readNow(count)).then(() => admitFromAllowance(count, units, waiter))
     },
     /** The store did not take a batch. */
     goAway,

@@ -17,7 +17,6 @@ import type { SpendingForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { renewalOf } from '../telemetry/certificate-watch.ts'
 import { type History, stepSeconds } from '../telemetry/history.ts'
-import type { StoreFaults } from '../telemetry/observers.ts'
 import type { Outages } from '../telemetry/outages.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { CellSurvey } from './cell-survey.ts'
@@ -38,7 +37,6 @@ export type StatusParts = {
   readonly forecast: SpendingForecast
   readonly outages: Pick<Outages, 'open'>
   readonly reload: Pick<Reload, 'hash' | 'appliedAt' | 'fault' | 'restartNeeded'>
-  readonly storeFaults: () => StoreFaults
   readonly api: {
     /** Of the certificate that it serves, ms since the epoch; undefined without one. */
     certificateExpiresAt(): number | undefined
@@ -142,7 +140,7 @@ export const createStatus = (parts: StatusParts) => {
         counts: survey.counts(),
         reach: reachStatus(timelines.reach()),
       },
-      store: storeStatus(storeNow, parts.storeFaults().write),
+      store: storeStatus(storeNow),
       catalogue: {
         places: catalogue.current.size,
         checksum: catalogue.current.checksum,
@@ -182,13 +180,8 @@ export const createStatus = (parts: StatusParts) => {
   }
 }
 
-/** @param writeFault why it can't be written though it answers */
-export const storeStatus = (
-  { size, ...facts }: StoreFacts,
-  writeFault: string | null,
-): StatusReport['store'] => ({
+export const storeStatus = ({ size, ...facts }: StoreFacts): StatusReport['store'] => ({
   ...facts,
-  writeFault,
   isUp: facts.fault === null,
   usedBytes: size?.usedBytes ?? null,
 })

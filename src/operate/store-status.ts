@@ -41,7 +41,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
     upstreams,
     run: null,
     cache: null,
-    store: storeStatus(facts, null),
+    store: storeStatus(facts),
     catalogue,
     certificate: null,
     config: null,

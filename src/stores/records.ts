@@ -66,24 +66,15 @@ export type RecordKind = (typeof recordKinds)[number]
 /** A record in an invalid format; `fault` describes what is wrong. */
 export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }
 
-/** Observes damaged records and the reserve. */
+/** Observes damaged records. */
 export type RecordObserver = {
   /** The record counts as not there. */
   recordRefused(refused: RefusedRecord): void
-  /** The embedded store's file can't be written: counts go to its reserve from now on. */
-  reserveUsed(reason: string): void
-  /** The counts of the reserve are in the file. */
-  reserveWrittenBack(counts: number): void
-  /** There is no reserve: counts are refused while the file can't be written. */
-  reserveMissing(reason: string): void
 }
 
 /** An observer that does nothing. */
 export const unobserved: RecordObserver = {
   recordRefused: () => {},
-  reserveUsed: () => {},
-  reserveWrittenBack: () => {},
-  reserveMissing: () => {},
 }
 
 /** A value of a record for a message: printable and cut. */
@@ -99,7 +90,7 @@ export const wholeIn = (text: string | undefined): number | undefined => {
 export const lastInstant = 8.64e15
 
 /** A valid instant, in ms since the epoch; undefined for anything else. */
-export const instantIn = (text: string | undefined): number | undefined => {
+const instantIn = (text: string | undefined): number | undefined => {
   const value = wholeIn(text)
   return value !== undefined && value <= lastInstant ? value : undefined
 }

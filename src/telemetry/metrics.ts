@@ -131,12 +131,6 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
     known.redisOutcomes,
   )
   const upstreams = createUpstreamMetrics(counters, names)
-  let reserveInUse = false
-  gauge(
-    'abohawa_store_reserve_in_use',
-    "1 while the embedded store's file can't be written and counts are kept in its reserve.",
-    () => Number(reserveInUse),
-  )
   gaugeBy(
     'version',
     'abohawa_build_info',
@@ -250,9 +244,6 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
       'record',
       recordKinds,
     ),
-    reserveUsed: (inUse: boolean) => {
-      reserveInUse = inUse
-    },
     redisRequest: timeRedis,
     /** Of several upstreams; of none where there is one. */
     upstreams,

@@ -25,13 +25,6 @@ const linesOfKeysPerMinute = 60
 const maxLinesAtStop = 1_000
 const tierPath = 'quota.tiers.'
 
-export type StoreFaults = {
-  /** Why the store can't be written though it answers; null while it can. */
-  readonly write: string | null
-  /** Why messages of other gateways do not arrive; null while they do. */
-  readonly messages: string | null
-}
-
 /** The functions that each part of a gateway calls when something happens in it. */
 export const createObservers = (metrics: Metrics, log: Log, outages: Outages, clock: Clock) => {
   const seldom = createThrottle(clock)
@@ -39,13 +32,13 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
   const warnSeldom = (subject: string, fields: object, sentence: string): void =>
     seldom(subject, left => log.warn({ ...fields, ...left }, sentence))
   const oddValues = createOddValues(metrics.upstreams, log)
-  let storeFaults: StoreFaults = { write: null, messages: null }
+  let messagesFault: string | null = null
 
   const store: StoreObserver & RecordObserver = {
     redisAway: reason => outages.storeAway('redis', reason),
     redisBack: () => outages.storeBack('redis'),
     redisMessages: fault => {
-      storeFaults = { ...storeFaults, messages: fault }
+      messagesFault = fault
       if (fault === null) return log.info('messages of other gateways arrive again')
       log.warn(
         { reason: fault, next: 'abohawa doctor; docs/operating/redis.md#without-messages' },
@@ -56,30 +49,12 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     storeExposed: path =>
       log.warn(
         { path },
-        'the store is open to other users of this machine; chmod 600 it, its -wal, its -shm and its -reserve',
+        'the store is open to other users of this machine; chmod 600 it, its -wal and its -shm',
       ),
     recordRefused: refused => {
       metrics.recordRefused(refused.record)
       warnSeldom(`record ${refused.record}`, refused, 'record of the store refused')
     },
-    reserveUsed: reason => {
-      metrics.reserveUsed(true)
-      storeFaults = { ...storeFaults, write: reason }
-      log.error(
-        { reason, next: 'make room, and do not stop the gateway before; docs/runbook.md#abohawastorefull' },
-        "the store can't be written, counts are kept in the reserve",
-      )
-    },
-    reserveWrittenBack: counts => {
-      metrics.reserveUsed(false)
-      storeFaults = { ...storeFaults, write: null }
-      log.info({ counts }, 'counts of the reserve are in the store')
-    },
-    reserveMissing: reason =>
-      log.warn(
-        { reason },
-        'the store has no reserve: with a full disk, counts are lost when the gateway stops',
-      ),
   }
 
   const meter: MeterObserver = {
@@ -249,7 +224,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     ofFallback: createFallbackObserver(metrics.upstreams, log, outages, oddValues),
   }
 
-  return { store, storeFaults: () => storeFaults, meter, catalogue, reload, api, ops, upstream }
+  return { store, messagesFault: () => messagesFault, meter, catalogue, reload, api, ops, upstream }
 }
 
 // Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.

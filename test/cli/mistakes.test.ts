@@ -130,7 +130,7 @@ t.test('no output replaces the store, a configuration or an input, with --force 
     new RegExp(`is ".*${basename(path)}", which ${reason}; allowed: another file`),
   ]
   const always = [
-    ...['', '-wal', '-shm', '-reserve'].map(end => kept(at(`store.db${end}`), 'belongs to the store')),
+    ...['', '-wal', '-shm'].map(end => kept(at(`store.db${end}`), 'belongs to the store')),
     ...[config, secret].map(path => kept(path, 'belongs to the configuration')),
   ]
   const forced = `--force --config ${config}`
@@ -160,7 +160,7 @@ t.test('no output replaces the store, a configuration or an input, with --force 
       ...always,
       kept(keys, 'the command reads'),
     ),
-    [`store copy --to ${at('store.db-reserve')}`, 1, /--to is .* which belongs to the store/],
+    [`store copy --to ${at('store.db-wal')}`, 1, /--to is .* which belongs to the store/],
   )
   t.ok(before.equals(readFileSync(at('store.db'))))
   // Named so that it is an output too.

@@ -229,7 +229,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
     budget: { shared: false, windows: [day], demandPerDay: 1, stretch: null, closure },
     run: { initialisedAt: at, availableAt: at, nextExpectedAt: at },
     cache: { entries: 1, bytes: 1, maxBytes: 1, wantedCells: 1, reach, counts },
-    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil, writeFault: evil },
+    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil },
     catalogue: { places: 1, checksum: evil, fault: evil },
     certificate: { expiresAt: at, renewal: 'due' },
     config: { hash: evil, appliedAt: at, fault: evil, needsRestart: [evil], differs: [evil] },

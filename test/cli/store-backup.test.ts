@@ -1,5 +1,5 @@
-// `store backup`: the copy has every count of an answer that was sent before, beside a gateway under load and with counts in the
-// reserve; it is one private file, whole, and replaces none unless told. docs/operating/redis.md restores one.
+// `store backup`: the copy has every count of an answer that was sent before, beside a gateway under load; it is one private file,
+// whole, and replaces none unless told. docs/operating/redis.md restores one.
 
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,6 @@ import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { backUp } from '../../src/stores/sqlite/backup.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { openReserve } from '../../src/stores/sqlite/reserve.ts'
 import { openCallers } from '../scenarios/callers.ts'
 import { createKey, processEnv, startProcess } from '../scenarios/set-up.ts'
 import { runCommand } from '../support/process.ts'
@@ -86,27 +85,10 @@ t.test('it is the store of one instant, and counts meanwhile do not start it ane
     steps.push(copied)
     if (steps.length < 20) void store.raiseUsed('key_1', '2026-11-26', 5 + steps.length, 9e12)
   }
-  await backUp(path, join(folder, 'copy.db'), systemClock, onStep)
+  await backUp(path, join(folder, 'copy.db'), onStep)
   t.strictSame(steps, [1_000, 2_000, 3_000])
   t.equal(read(join(folder, 'copy.db'), 'SELECT used FROM usage'), 5)
   t.equal(read(path, 'SELECT used FROM usage'), 8)
-})
-
-t.test('what the reserve has and the file lacks is in the copy, and the store is left as it is', async t => {
-  const folder = t.testdir()
-  const path = await filled(folder, 5)
-  using kept = { reserve: openReserve(path), [Symbol.dispose]: () => kept.reserve.close() }
-  const reserved = [
-    { keyId: 'key_1', day: '2026-11-26', used: 7, keepUntil: 9e12 },
-    { keyId: 'key_2', day: '2026-11-26', used: 3, keepUntil: 9e12 },
-  ]
-  t.ok(kept.reserve.put(reserved))
-  const { code, stderr } = await copy(path, join(folder, 'copy.db'))
-  t.equal(code, 0, stderr)
-  t.strictSame(read(join(folder, 'copy.db'), 'SELECT sum(used), count(*), max(used) FROM usage'), [10, 2, 7])
-  t.strictSame(kept.reserve.read().counts, reserved)
-  t.equal(read(path, 'SELECT sum(used) FROM usage'), 5)
-  t.strictSame(readdirSync(folder).sort(), ['copy.db', 'store.db', 'store.db-reserve'])
 })
 
 t.test('it replaces nothing unless told, and never the store; a refusal is one sentence', async t => {
@@ -122,7 +104,7 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
     t.equal(stderr.split('\n').length, 2, stderr)
   }
   await refused(/the backup is .*there, which exists; --force replaces it/, at('there'))
-  for (const same of ['store.db', 'link', 'store.db-wal', 'store.db-shm', 'store.db-reserve'])
+  for (const same of ['store.db', 'link', 'store.db-wal', 'store.db-shm'])
     await refused(/, which belongs to the store; allowed: another file/, at(same), path, '--force')
   await refused(/the backup is .*pile, which is not a regular file/, at('pile'), path, '--force')
   await refused(
@@ -140,7 +122,7 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
   const env = { ABOHAWA_REDIS__URL: 'redis://127.0.0.1:9' }
   const redis = await runCommand(['store', 'backup', at('new')], env)
   t.match(redis, { code: 1, stderr: /the store is redis:.* Redis itself backs up .*`abohawa store export/ })
-  const names = ['link', 'other', 'pile', 'store.db', 'store.db-reserve', 'text.db', 'there']
+  const names = ['link', 'other', 'pile', 'store.db', 'text.db', 'there']
   t.strictSame(readdirSync(folder).sort(), names)
 
   t.equal((await copy(path, at('there'), '--force')).code, 0)

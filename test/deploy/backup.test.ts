@@ -104,7 +104,7 @@ t.test('a file: 95 left at the backup are 95 after the restore; without its -wal
   await here.run('restore a file')
   t.equal(await here.leftAfterOne(key), 94)
   t.equal(await here.leftAfterOne(later), 401)
-  t.ok(readdirSync(at('/var/lib/abohawa/before')).includes('abohawa.db-reserve'))
+  t.ok(readdirSync(at('/var/lib/abohawa/before')).includes('abohawa.db'))
 
   rmSync(at('/var/lib/abohawa/before'), { recursive: true })
   copyFileSync(at('/var/backups/copied.db'), at('/var/backups/abohawa-Thu.db'))

@@ -141,9 +141,7 @@ t.test("a store that can't be written needs attention", { skip: skip || withoutM
   const use = () => sendRequest(`${urls.api}/api/v1/locations?type=division`, { key })
   await untilSeen('it is told', async () => {
     await use()
-    return /The store can't be written, counts are kept in its reserve: .*(full|space)/.test(
-      await attention.innerText(),
-    )
+    return /Outage of the store since/.test(await attention.innerText())
   })
   t.equal(await attention.locator('li.bad').count(), 1)
   disk.free()

@@ -244,11 +244,6 @@ const gatewayLines = (report: StatusReport, now: number): StatusLine[] => {
   }
   return facts([
     store.isUp ? [name, answers] : [name, `away: ${store.fault ?? ''}`, 'bad'],
-    store.writeFault !== null && [
-      '',
-      `can't be written, counts are kept in its reserve: ${store.writeFault}`,
-      'bad',
-    ],
     ...(cache ? cacheFacts(cache) : []),
     catalogue.fault === null
       ? ['catalogue', places + catalogue.checksum.slice(0, 12)]

@@ -73,7 +73,7 @@ const addBackupCommand = (store: Command, add: AddCommand): Command =>
         terminal.progress(`${file}: ${Math.floor((copied / pages) * 100)} %`)
       const backedUp = await writePrivateFile(backup, force, async (beside, handle) => {
         await handle.close()
-        return backUp(path, beside, terminal.clock, progress).catch(cause => {
+        return backUp(path, beside, progress).catch(cause => {
           throw new InputError(`${path} can't be backed up to ${file}: ${messageOf(cause)}`, { cause })
         })
       })

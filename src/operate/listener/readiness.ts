@@ -8,14 +8,14 @@ import type { Metering } from '../../keys/metering.ts'
 import type { Store } from '../../stores/store.ts'
 import type { CertificateWatch } from '../../telemetry/certificate-watch.ts'
 import type { FleetSettings } from '../../telemetry/fleet-settings.ts'
-import type { StoreFaults } from '../../telemetry/observers.ts'
 import type { Outages } from '../../telemetry/outages.ts'
 import type { StoreFileWatch } from '../../telemetry/store-file-watch.ts'
 import type { SelfReport } from '../instance-report.ts'
 
 type DetailedParts = {
   readonly store: Pick<Store, 'kind' | 'ping'>
-  readonly storeFaults: () => StoreFaults
+  /** Why messages of other gateways do not arrive; null while they do. */
+  readonly messagesFault: () => string | null
   /** Undefined for a store without a file. */
   readonly storeFile: Pick<StoreFileWatch, 'fault'> | undefined
   readonly metering: Pick<Metering, 'meter' | 'storeClock'>
@@ -69,13 +69,12 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
   return {
     store: async () => {
       await store.ping()
-      const { write, messages } = parts.storeFaults()
+      const fault = parts.messagesFault()
       return listed(
         ', ',
         store.kind,
-        write !== null && `can't be written, counts are kept in its reserve: ${write}`,
         parts.storeFile?.fault(),
-        messages !== null && `without messages of other gateways: ${messages}`,
+        fault !== null && `without messages of other gateways: ${fault}`,
       )
     },
     quota: quotaDetail,

@@ -142,8 +142,6 @@ export const statusReport = z.object({
     latencyMs: z.number().nullable(),
     usedBytes: z.number().nullable(),
     fault: z.string().nullable(),
-    /** Why the embedded store can't be written, so that counts are kept in its reserve. */
-    writeFault: z.string().nullable(),
   }),
   catalogue: z.object({ places: z.number(), checksum: z.string(), fault: z.string().nullable() }),
   /** The one that the API serves; null where it serves plain HTTP. */

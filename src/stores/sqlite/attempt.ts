@@ -69,7 +69,7 @@ export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'retry
 }
 
 /** Whether another program holds the lock of the file. */
-export const isLocked = (error: unknown): boolean => sqliteCodeOf(error) === sqliteBusy
+const isLocked = (error: unknown): boolean => sqliteCodeOf(error) === sqliteBusy
 
 /** The reason in the words of an operator. */
 export const sqliteReason = (error: unknown): string =>
@@ -79,15 +79,8 @@ export const sqliteReason = (error: unknown): string =>
 export const sqliteCodeOf = (error: unknown): number =>
   error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
 
-/** Whether the file could not be written: the disk is full or fails. */
-export const isUnwritten = (error: unknown): boolean => {
-  const code = sqliteCodeOf(error)
-  return code === sqliteFull || code === sqliteIoError
-}
-// Primary result codes; the upper bits have details.
+// The primary result code; the upper bits have details.
 const sqliteBusy = 5
-const sqliteIoError = 10
-const sqliteFull = 13
 
 /** Runs a step as one write transaction, which is rolled back when it throws. */
 export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value => {
@@ -104,14 +97,4 @@ export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value
 /** Some failures end the transaction themselves. */
 export const rollBack = (db: DatabaseSync): void => {
   if (db.isTransaction) db.exec('ROLLBACK')
-}
-
-/** Runs a step that writes nothing to the file, while no other process may write to it. A full disk is no obstacle. */
-export const underLock = <Value>(db: DatabaseSync, step: () => Value): Value => {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    return step()
-  } finally {
-    rollBack(db)
-  }
 }

@@ -1,12 +1,7 @@
 // Copies the file of an embedded store with SQLite's own backup, beside running gateways, which go on writing. The copy has what is
-// still in the -wal and in the reserve, and is one file. The store is changed in nothing: it keeps the format of its version.
+// still in the -wal, and is one file. The store is changed in nothing: it keeps the format of its version.
 
-import { existsSync, rmSync } from 'node:fs'
 import { backup, DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../../common/clock.ts'
-import { underLock } from './attempt.ts'
-import { openEmbeddedStore } from './embedded-store.ts'
-import { openReserve, type ReservedCount, reservePath } from './reserve.ts'
 
 export type BackupProgress = (copiedPages: number, pages: number) => void
 
@@ -20,49 +15,16 @@ const busyTimeoutMs = 5_000
  * @param to an empty file, which is the copy when this resolves
  * @throws Error when the store can't be read, or the copy can't be written or is damaged
  */
-export const backUp = async (
-  path: string,
-  to: string,
-  clock: Clock,
-  onProgress: BackupProgress,
-): Promise<BackedUp> => {
-  const reserved = await copyOf(path, to, onProgress)
-  if (reserved.length > 0) await raiseIn(to, reserved, clock)
-  return checked(to)
-}
-
-/** Copies the file; resolves to the counts of the reserve, which the file lacks. */
-const copyOf = async (path: string, to: string, progress: BackupProgress): Promise<ReservedCount[]> => {
+export const backUp = async (path: string, to: string, onProgress: BackupProgress): Promise<BackedUp> => {
   using from = new DatabaseSync(path, { timeout: busyTimeoutMs })
-  // Before the file is: what is written back meanwhile is in the file as well, and a count is only raised.
-  const reserved = existsSync(reservePath(path)) ? underLock(from, () => reservedAt(path)) : []
   // One state of the file to the end. Without it every count of a gateway would start the copy anew.
   from.exec('BEGIN')
   from.prepare('SELECT 1 FROM keys').get()
   await backup(from, to, {
     rate: pagesPerStep,
-    progress: ({ remainingPages, totalPages }) => progress(totalPages - remainingPages, totalPages),
+    progress: ({ remainingPages, totalPages }) => onProgress(totalPages - remainingPages, totalPages),
   })
-  return reserved
-}
-
-const reservedAt = (path: string): ReservedCount[] => {
-  const reserve = openReserve(path)
-  try {
-    return reserve.read().counts
-  } finally {
-    reserve.close()
-  }
-}
-
-const raiseIn = async (copy: string, counts: readonly ReservedCount[], clock: Clock): Promise<void> => {
-  const store = openEmbeddedStore(copy, clock)
-  try {
-    for (const { keyId, day, used, keepUntil } of counts) await store.raiseUsed(keyId, day, used, keepUntil)
-  } finally {
-    await store.close()
-    rmSync(reservePath(copy), { force: true })
-  }
+  return checked(to)
 }
 
 const checked = (copy: string): BackedUp => {

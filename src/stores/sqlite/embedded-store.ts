@@ -54,10 +54,9 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   db.exec(schema)
   const parts = { db, clock, ...attemptsOn(path), observer }
   const { attempt } = parts
-  const { closeUsage, ...usage } = embeddedUsage({ ...parts, path })
   const opened = {
     ...embeddedKeys(parts),
-    ...usage,
+    ...embeddedUsage(parts),
     ...embeddedUsageDetail(parts),
     ...embeddedTokens(parts),
     ...embeddedBytes(parts),
@@ -77,9 +76,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
       }),
     close: () =>
       attempt(() => {
-        if (!db.isOpen) return
-        closeUsage()
-        db.close()
+        if (db.isOpen) db.close()
       }),
   }
 }

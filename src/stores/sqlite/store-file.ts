@@ -12,7 +12,7 @@ export const prepareStoreFile = (path: string): void => {
 }
 
 /** The file and those beside it. */
-export const storeFiles = (path: string): string[] => ['', '-wal', '-shm', '-reserve'].map(end => path + end)
+export const storeFiles = (path: string): string[] => ['', '-wal', '-shm'].map(end => path + end)
 
 /** The first of the store's files that other users of the machine may read or write. */
 export const exposedStoreFile = (path: string): string | undefined =>

@@ -1,15 +1,11 @@
 // Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
-// the connection ends the only process that could report them again. While the file can't be written, counts go to the reserve,
-// and back once it can: whole sums of a day, so twice does no harm. All processes on the file read and change it under the write lock.
-// Longer than 300 lines, because one count passes memory, file and reserve.
+// the connection ends the only process that could report them again. All processes on the file change it under the write lock.
 
-import { readSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { messageOf } from '../../common/errors.ts'
 import { maxCounted, shown } from '../records.ts'
 import { OvertakenError, type UsageBatch, type UsageGrant, type UsageRun, type UsageStore } from '../store.ts'
-import { type EmbeddedParts, isLocked, isUnwritten, rollBack, underLock, wholeSql } from './attempt.ts'
-import { openReserve, type Reserve, type ReservedCount } from './reserve.ts'
+import { storeFormat } from '../store-format.ts'
+import { type EmbeddedParts, rollBack, wholeSql } from './attempt.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
@@ -24,25 +20,14 @@ const daysRemembered = 3
 const rowsPerTurn = 2_000
 const pauseBetweenPartsMs = 10
 
-// How often to retry the file while counts are in the reserve.
-const retryEveryMs = 1_000
-
-/**
- * Counts, and passes each changed count to `put`. May be called again where the first time had no effect.
- * @param isInFile the file has all counts, so that none needs to be looked up in the reserve
- */
-type Counting<Value> = (put: (count: ReservedCount) => void, isInFile: boolean) => Value
-
-/** Call `closeUsage` before the connection closes. */
 export const embeddedUsage = ({
   db,
-  path,
   clock,
   attempt,
   retry,
   patiently,
   observer,
-}: EmbeddedParts & { readonly path: string }): UsageStore & { closeUsage(): void } => {
+}: EmbeddedParts): UsageStore => {
   db.exec(schema)
   const statements = {
     begin: db.prepare('BEGIN IMMEDIATE'),
@@ -88,123 +73,11 @@ export const embeddedUsage = ({
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
   }
-  const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
-    void statements.put.run(keyId, day, used, keepUntil)
-
-  let reserve: Reserve | undefined
-  /** This process has counted in the reserve, and not in the file since. */
-  let isInUse = false
-  let isWaiting = false
-  let timer: NodeJS.Timeout | undefined
-
-  const firstByte = Buffer.alloc(1)
-  /** Whether the reserve has counts, of other processes too. Looked up with every count: a read of one byte. */
-  const hasReserved = (): boolean =>
-    reserve !== undefined && readSync(reserve.file, firstByte, 0, 1, 0) === 1 && firstByte[0] !== 0
-
-  const pauseRetries = (): void => {
-    isWaiting = true
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      isWaiting = false
-    }, retryEveryMs).unref()
-  }
-  /** The counts that the file lacks, or has lower. */
-  const missing = (counts: readonly ReservedCount[]): ReservedCount[] =>
-    counts.filter(
-      ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (readInFile(keyId, day) ?? 0) < used,
-    )
-  // Only what is in the file for good is cleared. What can't be is found there again, and then lacks nothing.
-  const clearWritten = (from: Reserve): void => {
-    try {
-      underLock(db, () => {
-        if (missing(from.read().counts).length === 0) from.clear()
-      })
-    } catch {
-      // The counts that were just written stay: their callers must not count them again.
-    }
-  }
-  /** Raises the file to the reserve, and counts in the same transaction, so that another process can't interleave. */
-  const countInFile = <Value>(count: Counting<Value>): Value => {
-    let written: readonly ReservedCount[] | undefined
-    let value: Value
-    statements.begin.run()
-    try {
-      written = hasReserved() ? reserve?.read().counts : undefined
-      for (const { keyId, day, used, keepUntil } of written ? missing(written) : [])
-        statements.raise.run(keyId, day, used, keepUntil)
-      value = count(putRow, true)
-      statements.commit.run()
-    } catch (error) {
-      rollBack(db)
-      throw error
-    }
-    if (reserve && written) clearWritten(reserve)
-    if (isInUse || written?.length) observer.reserveWrittenBack(written?.length ?? 0)
-    isInUse = false
-    return value
-  }
-  /** @throws `reason` when the counts do not fit */
-  const countInReserve = <Value>(count: Counting<Value>, reason: unknown): Value => {
-    const changed: ReservedCount[] = []
-    const value = count(each => changed.push(each), false)
-    if (!reserve?.put(changed)) throw reason
-    if (!isInUse) observer.reserveUsed(messageOf(reason))
-    isInUse = true
-    return value
-  }
-  /** Writes the reserve back and counts in the file; while that can't be written, counts in the reserve. */
-  const countAnywhere = <Value>(count: Counting<Value>): Value => {
-    let reason: unknown
-    // Another process may have written the reserve back.
-    if (!isWaiting || !hasReserved())
-      try {
-        return countInFile(count)
-      } catch (error) {
-        if (!isUnwritten(error) || !reserve) throw error
-        reason = error
-        pauseRetries()
-      }
-    // Not before it is needed: an error notes the stack, which takes longer than a count.
-    reason ??= new Error('the store could not be written a moment ago')
-    return underLock(db, () => countInReserve(count, reason))
-  }
-  const writeBackIfPossible = (): void => {
-    if (!hasReserved()) return
-    try {
-      countInFile(() => {})
-    } catch (error) {
-      // The next count writes it back, or the next start.
-      if (!isUnwritten(error) && !isLocked(error)) throw error
-      pauseRetries()
-    }
-  }
-  const takeOver = (): void => {
-    try {
-      reserve = openReserve(path)
-    } catch (error) {
-      observer.reserveMissing(messageOf(error))
-      return
-    }
-    const { damaged } = reserve.read()
-    if (damaged > 0)
-      observer.recordRefused({
-        record: 'usage',
-        name: shown(path),
-        fault: `${damaged} counts of its reserve could not be read`,
-      })
-    writeBackIfPossible()
-  }
-  if (path !== ':memory:') takeOver()
-
-  const countOf = (keyId: string, day: string): number | undefined => {
-    const kept = reserve?.find(keyId, day)?.used
-    const inFile = readInFile(keyId, day)
-    return kept === undefined ? inFile : Math.max(kept, inFile ?? 0)
-  }
   const admittedByAll = (keyId: string, day: string): number =>
     [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
+  /** The last batch did not get into the file. */
+  let isUnwritten = false
   const refuse = (keyId: string, day: string): void =>
     observer.recordRefused({
       record: 'usage',
@@ -212,15 +85,13 @@ export const embeddedUsage = ({
       fault: `its count of ${day} can't be read`,
     })
 
-  const commit = ({ instance, sequence, day, keepUntil, entries }: UsageBatch): UsageGrant[] => {
-    const last = sequences.get(instance) ?? 0
-    if (last >= sequence) throw new OvertakenError(last)
+  /** Counts in one transaction. @param damaged gets the keys whose count could not be read */
+  const count = ({ instance, day, keepUntil, entries }: UsageBatch, damaged: string[]): UsageGrant[] => {
     const admittedHere = admittedOf(instance, day)
-    let damaged: string[] = []
-    const count = (put: (count: ReservedCount) => void, isInFile: boolean): UsageGrant[] => {
-      damaged = []
-      return entries.map(({ keyId, units, runs, limit, admitted, confirmed }) => {
-        const found = isInFile ? readInFile(keyId, day) : countOf(keyId, day)
+    statements.begin.run()
+    try {
+      const grants = entries.map(({ keyId, units, runs, limit, admitted, confirmed }) => {
+        const found = readInFile(keyId, day)
         const before = found ?? admittedByAll(keyId, day)
         if (found === undefined) damaged.push(keyId)
         // Units that the count has lost are counted again.
@@ -229,28 +100,34 @@ export const embeddedUsage = ({
         const left = Math.max(0, limit - corrected)
         const granted = runs ? grantedOf(runs, left) : Math.min(left, units)
         const used = corrected + granted
-        if (used !== found) put({ keyId, day, used, keepUntil })
+        if (used !== found) statements.put.run(keyId, day, used, keepUntil)
         return { granted, used, before }
       })
+      statements.commit.run()
+      isUnwritten = false
+      return grants
+    } catch (error) {
+      rollBack(db)
+      isUnwritten = true
+      throw error
     }
-    const results = countAnywhere(count)
+  }
+  const commit = (batch: UsageBatch): UsageGrant[] => {
+    const { instance, sequence, day, entries } = batch
+    const last = sequences.get(instance) ?? 0
+    if (last >= sequence) throw new OvertakenError(last)
+    const damaged: string[] = []
+    const grants = count(batch, damaged)
     sequences.set(instance, sequence)
     for (const keyId of damaged) refuse(keyId, day)
+    const admittedHere = admittedOf(instance, day)
     entries.forEach(({ keyId, admitted }, i) => {
-      admittedHere.set(keyId, admitted + (results[i]?.granted ?? 0))
+      admittedHere.set(keyId, admitted + (grants[i]?.granted ?? 0))
     })
-    return results
+    return grants
   }
 
   return {
-    closeUsage: () => {
-      try {
-        writeBackIfPossible()
-      } finally {
-        clearTimeout(timer)
-        reserve?.close()
-      }
-    },
     partitionOf: () => 0,
     // What `attempt` does, here because each request waits for it.
     commit: async batch => {
@@ -265,11 +142,9 @@ export const embeddedUsage = ({
         const sorted = days.toSorted()
         const found = statements.findAll.all(keyId, sorted[0] ?? '', sorted.at(-1) ?? '')
         const rows = new Map(found.map(({ day, used }) => [day, used]))
-        const kept = hasReserved() ? reserve : undefined
         return days.map(day => {
-          const inFile = rows.get(day)
-          const inReserve = kept?.find(keyId, day)?.used
-          if (inFile !== null || inReserve !== undefined) return Math.max(inReserve ?? 0, Number(inFile ?? 0))
+          const used = rows.get(day)
+          if (used !== null) return Number(used ?? 0)
           refuse(keyId, day)
           return admittedByAll(keyId, day)
         })
@@ -277,7 +152,13 @@ export const embeddedUsage = ({
     // One process: there is nobody to notify.
     onUsage: () => () => {},
     usageMessagesArrive: () => true,
-    time: () => attempt(() => clock.now()),
+    // Where the disk was full, only a write shows whether it still is: reports that change no count write nothing.
+    time: () =>
+      attempt(() => {
+        if (isUnwritten) db.exec(`PRAGMA user_version = ${storeFormat}`)
+        isUnwritten = false
+        return clock.now()
+      }),
     // By the end of each row, not by its day: an import may have brought rows with another end.
     dropDays: async () => {
       for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
