@@ -8,7 +8,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
 FROM node:26.10.0-slim AS gateway
-LABEL org.opencontainers.image.title=abohawa org.opencontainers.image.version=1.1.1 org.opencontainers.image.licenses=MIT
+LABEL org.opencontainers.image.title=abohawa org.opencontainers.image.version=1.2.0 org.opencontainers.image.licenses=MIT
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json locations.json ./
