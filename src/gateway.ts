@@ -22,6 +22,7 @@ import { watchFiles } from './config/watch.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
+import { createLoadsByKey } from './keys/loads-by-key.ts'
 import { openMetering } from './keys/metering.ts'
 import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
@@ -173,6 +174,12 @@ export const startGateway = async (
     clock,
   })
   const fleetSettings = createFleetSettings(clock, log)
+  const loads = createLoadsByKey({
+    now: clock.now,
+    weightPerCell: () => account.protocol.weightPerCell,
+    limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
+    countLoad: usageDetail.countLoad,
+  })
   const upstream = openUpstream(config, {
     store,
     catalogue,
@@ -183,7 +190,7 @@ export const startGateway = async (
     report: () => reportText(self),
     observer: {
       ...observers.upstream,
-      loaded: usageDetail.countLoad,
+      loaded: loads.record,
       onHeartbeat: fleet => {
         metrics.heartbeat(fleet)
         metering.onHeartbeat(fleet.instances)
@@ -273,7 +280,7 @@ export const startGateway = async (
     metering,
     dayUsage: createDayUsage({
       ...metering,
-      loads: upstream.loads,
+      loads,
       read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
       calendar,
     }),
@@ -281,6 +288,7 @@ export const startGateway = async (
     reload,
     fleetSettings,
     upstream,
+    loads,
     survey,
     self,
     history,

@@ -1,7 +1,8 @@
 // Answers a weather request: maps a point to its grid cell, reads the cell's timeline from the cache and cuts the slice for
 // the current instant. Knows no HTTP and no keys, so that tools can use it too; src/api renders the result.
 
-import type { CacheResult, ReadThrough } from '../cache/read-through.ts'
+import type { CacheResult } from '../cache/cache-parts.ts'
+import type { ReadThrough } from '../cache/read-through.ts'
 import { type Calendar, isoOf, quarterHourMs } from '../common/calendar.ts'
 import { AbohawaError } from '../common/errors.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
@@ -24,7 +25,7 @@ export type Answers = ReturnType<typeof createAnswers>
 
 export type AnswerParts = {
   readonly grid: Grid
-  readonly timelines: ReadThrough<Cell, Timeline>
+  readonly timelines: Pick<ReadThrough<Cell, Timeline>, 'read'>
   readonly calendar: Calendar
   readonly hourlyHours: number
   /** Of timelines; that of timeline-text.ts where absent. */

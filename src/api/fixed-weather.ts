@@ -1,11 +1,11 @@
 // The weather of test keys: made up, the same at all times, another one for another cell. The parts of an API whose timelines are made
 // when they are read, for one instant: nothing is cached, loaded or counted as demand, so it costs no one but the processor.
 
-import type { CacheResult } from '../cache/read-through.ts'
+import type { CacheResult } from '../cache/cache-parts.ts'
 import { hourMs } from '../common/calendar.ts'
 import type { Cell } from '../weather/cell.ts'
 import { horizonFor, stepsWithin } from '../weather/horizon.ts'
-import { madeUpTimeline } from '../weather/made-up-timeline.ts'
+import { syntheticTimeline } from '../weather/synthetic-timeline.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { WeatherEndpointParts } from './weather-endpoints.ts'
 
@@ -21,7 +21,7 @@ export const withFixedWeather = (parts: WeatherEndpointParts): WeatherEndpointPa
   const lengths = stepsWithin(horizonFor(freshForMs, hourlyHours))
   const read = (cell: Cell): CacheResult<Cell, Timeline> => ({
     subject: cell,
-    value: madeUpTimeline(readAt, lengths, calendar, seedOf(cell)),
+    value: syntheticTimeline(readAt, lengths, calendar, seedOf(cell)),
     readAt,
     fetchedAt: readAt,
     freshUntil: readAt + freshForMs,

@@ -65,7 +65,7 @@ export const expiryOfDemand = (
   for (const [key, weight] of demanded) {
     const entry = memory.peek(key)
     if (!entry) continue
-    const reachesMs = (entry.reachesUntil ?? Number.POSITIVE_INFINITY) - entry.fetchedAt
+    const reachesMs = (entry.coversUntil ?? Number.POSITIVE_INFINITY) - entry.fetchedAt
     whole += weight
     if (reachesMs >= allowedMs) reached += weight
     leastMs = Math.min(leastMs, reachesMs, allowedMs)

@@ -6,7 +6,7 @@ import type { Calendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import type { CellId } from '../weather/cell.ts'
-import { reachOf, usualLengths } from '../weather/horizon.ts'
+import { coverageEndOf, usualLengths } from '../weather/horizon.ts'
 import { isPlausible } from '../weather/ranges.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
@@ -34,11 +34,11 @@ const metadataOf = (
   key: string,
   fetchedAt: number,
   { generation, run }: LoadMetadata,
-  reachesUntil: number,
+  coversUntil: number,
   upstream: string | undefined,
 ): EntryMetadata => ({
   fetchedAt,
-  reachesUntil,
+  coversUntil,
   jitter: jitterOf(key, fetchedAt),
   generation,
   run,
@@ -58,7 +58,7 @@ export const entryOf = (
 ): Entry<Timeline> => ({
   value,
   bytes: bytesOf(value),
-  ...metadataOf(key, value.fetchedAt, metadata, reachOf(value, hourlyHours), upstream),
+  ...metadataOf(key, value.fetchedAt, metadata, coverageEndOf(value, hourlyHours), upstream),
 })
 
 /**
@@ -84,7 +84,7 @@ export const createTimelineCodec = ({
       const head = readHead(bytes, expectedAt(key))
       return typeof head === 'string'
         ? { refused: head }
-        : metadataOf(key, head.fetchedAt, head.metadata, reachOf(head, hourlyHours), upstream)
+        : metadataOf(key, head.fetchedAt, head.metadata, coverageEndOf(head, hourlyHours), upstream)
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))

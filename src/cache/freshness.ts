@@ -16,7 +16,7 @@ export type EntryMetadata = {
   /** When the newest run at its load became available, ms since the epoch; null when runs are not followed. */
   readonly run: number | null
   /** When the value ends, ms since the epoch: it is not served from then on. Undefined for a value without an end. */
-  readonly reachesUntil?: number | undefined
+  readonly coversUntil?: number | undefined
   /** The name of the upstream that gave it; undefined where there is one. */
   readonly upstream?: string | undefined
 }
@@ -112,7 +112,7 @@ export const createFreshness = (
   let maxFresh = maxFreshMs(options)
   let lead = refreshLeadMs(options)
   let longest = longestUseMs(options)
-  const endOf = (entry: EntryMetadata): number => entry.reachesUntil ?? Number.POSITIVE_INFINITY
+  const endOf = (entry: EntryMetadata): number => entry.coversUntil ?? Number.POSITIVE_INFINITY
   const dueByPolicy = (entry: EntryMetadata, now: number): number => {
     const { fetchedAt, jitter, upstream } = entry
     const runs = recent(upstream)

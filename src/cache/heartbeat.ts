@@ -21,17 +21,7 @@ export const aliveForMs = 4 * everyMs
 /** The report of an instance that has stopped: it counts as alive for a while, but is not shown. */
 export const stoppedReport = '{"phase":"stopped"}'
 
-export const createHeartbeat = ({
-  store,
-  demand,
-  namespace,
-  settings,
-  demandForMs,
-  report,
-  clock,
-  onHeartbeat,
-  onHeartbeatFailure,
-}: {
+export type HeartbeatParts = {
   readonly store: Pick<FleetStore, 'heartbeat'>
   readonly demand: Demand<Cell>
   readonly namespace: string
@@ -45,7 +35,19 @@ export const createHeartbeat = ({
   readonly onHeartbeat: (fleet: Fleet) => void
   /** The store failed to take a heartbeat. */
   readonly onHeartbeatFailure: () => void
-}) => {
+}
+
+export const createHeartbeat = ({
+  store,
+  demand,
+  namespace,
+  settings,
+  demandForMs,
+  report,
+  clock,
+  onHeartbeat,
+  onHeartbeatFailure,
+}: HeartbeatParts) => {
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
   /** From when the next period counts. */

@@ -2,22 +2,55 @@
 // loses none: a read looks into all namespaces and takes the newest entry, a write goes to the one of its upstream. Leases are those
 // of the first namespace, whatever upstream a load ends at.
 
+import type { Config } from '../config/schema.ts'
+import { upstreamsIn } from '../config/upstreams.ts'
+import { protocolIn } from '../provider/account.ts'
+import { namespaceOf } from './entry-codec.ts'
 import type { Entry, EntryMetadata, Freshness } from './freshness.ts'
-import type { SharedTier } from './tiers.ts'
+import {
+  type Codec,
+  createSharedTier,
+  type SharedTier,
+  type SharedTierObserver,
+  type SharedTierStore,
+} from './tiers.ts'
 
-/** The entries of one upstream. */
-export type UpstreamTier<Value> = {
-  readonly upstream: string | undefined
-  readonly namespace: string
-  readonly tier: SharedTier<Value>
+/** The cache namespaces of all upstreams of a configuration, with their names; that of a single one needs none. */
+export const cacheNamespacesIn = (
+  config: Config,
+): readonly { readonly namespace: string; readonly upstream: string | undefined }[] => {
+  const upstreams = upstreamsIn(config)
+  return upstreams.map(({ name, config: own }) => ({
+    namespace: namespaceOf(own.provider.baseUrl, protocolIn(own)),
+    upstream: upstreams.length > 1 ? name : undefined,
+  }))
 }
 
+type UpstreamNamespace = { readonly upstream: string | undefined; readonly namespace: string }
+type List<Item> = readonly [Item, ...Item[]]
+
 /**
- * The tier of one upstream as it is; of several the one that joins them. Keys are those of the first namespace.
+ * The shared tier of all upstreams.
+ * @param upstreams in their order
  * @param stateOf the state of an entry that memory does not hold, by the id of its cell
  */
+export const openSharedTier = <Value>(
+  [first, ...others]: List<UpstreamNamespace>,
+  tier: SharedTierStore,
+  codecOf: (upstream: string | undefined) => Codec<Value>,
+  stateOf: (id: string, entry: Entry<unknown>) => Freshness,
+  observer: SharedTierObserver,
+): Pick<SharedTier<Value>, 'name' | 'get' | 'set'> => {
+  const tierOf = (each: UpstreamNamespace) => ({
+    ...each,
+    tier: createSharedTier(tier, codecOf(each.upstream), observer),
+  })
+  return joinTiers([tierOf(first), ...others.map(tierOf)], stateOf)
+}
+
+/** The tier of one upstream as it is; of several the one that joins theirs. Keys are those of the first namespace. */
 export const joinTiers = <Value>(
-  tiers: readonly [UpstreamTier<Value>, ...UpstreamTier<Value>[]],
+  tiers: List<UpstreamNamespace & { readonly tier: SharedTier<Value> }>,
   stateOf: (id: string, entry: Entry<unknown>) => Freshness,
 ): Pick<SharedTier<Value>, 'name' | 'get' | 'set'> => {
   const [first] = tiers

@@ -75,7 +75,7 @@ export const createPurges = () => {
   let known: Purge[] = []
   let missedBefore = 0
   let newest = 0
-  const reach = (generation: number): void => {
+  const advanceTo = (generation: number): void => {
     newest = Math.max(newest, generation)
   }
   const miss = (before: number): void => {
@@ -87,12 +87,12 @@ export const createPurges = () => {
       return newest
     },
     add: (purge: Purge): void => {
-      reach(purge.generation)
+      advanceTo(purge.generation)
       known.unshift(purge)
       if (known.length > maxKnown) miss(known.pop()?.generation ?? 0)
     },
     /** The newest record of the log, which may be no purge. */
-    reach,
+    advanceTo,
     /** Purges with a lower number may be unknown: entries from before it are stale, whatever their key. */
     miss,
     /** The log was lost: the next number may be any. */
@@ -174,7 +174,7 @@ export const readPurges = async (
     return order ? [{ generation: number, ...order }] : []
   })
   for (const purge of added) purges.add(purge)
-  purges.reach(records.at(-1)?.number ?? known)
+  purges.advanceTo(records.at(-1)?.number ?? known)
   if (!isWhole) purges.miss(first.number)
   return { added, isWhole }
 }

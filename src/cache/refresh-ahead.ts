@@ -3,9 +3,9 @@
 // provider's circuit is open, so that recovery does not depend on requests. Only chooses; read-through.ts loads.
 
 import type { Clock } from '../common/clock.ts'
+import type { Subject } from './cache-parts.ts'
 import type { Demand, Demanded } from './demand.ts'
 import type { EntryMetadata, FreshnessPolicy } from './freshness.ts'
-import type { Subject } from './read-through.ts'
 
 export type RefreshAheadParts<Of extends Subject> = {
   readonly demand: Demand<Of>
@@ -14,10 +14,10 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly memory: { peek(key: string): EntryMetadata | undefined }
   readonly policy: FreshnessPolicy
   /** Whether a key must not be loaded now for the consumer that requested it last. */
-  readonly isHeldBack: (key: string, consumer: string | undefined) => boolean
+  readonly isThrottled: (key: string, consumer: string | undefined) => boolean
   readonly refresh: (subject: Of, consumer: string | undefined) => Promise<void>
-  /** How many entries make a full batch. */
-  readonly batch: number
+  /** How many entries make a full batch now. */
+  readonly batch: () => number
   /** How long after its last request a key counts as in demand. */
   readonly demandForMs: number
   readonly clock: Clock
@@ -29,7 +29,7 @@ type Due<Of> = Pick<Demanded<Of>, 'key' | 'subject' | 'score' | 'consumer'>
 const batchesUnderWay = 3
 
 export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>) => {
-  const { demand, pinned, memory, policy, isHeldBack, refresh, batch, demandForMs, clock } = parts
+  const { demand, pinned, memory, policy, isThrottled, refresh, demandForMs, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
@@ -42,6 +42,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
   /** Starts the loads that are due; called at short intervals. Returns how many it started. */
   const start = (): number => {
     const now = clock.now()
+    const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
     // Runs for each cell in demand, so it allocates nothing.
@@ -49,7 +50,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
       const { key, consumer } = candidate
       const dueAt = dueAtOf(key, requestedAt, now)
       // Few cells get further.
-      if (now < dueAt || underWay.has(key) || isHeldBack(key, consumer)) return
+      if (now < dueAt || underWay.has(key) || isThrottled(key, consumer)) return
       due.set(key, candidate)
       const entry = memory.peek(key)
       if (entry) urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
@@ -64,7 +65,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
         if (!due.has(key)) consider({ key, subject, score, consumer: undefined }, Number.POSITIVE_INFINITY)
       } else if (
         !underWay.has(key) &&
-        !isHeldBack(key, undefined) &&
+        !isThrottled(key, undefined) &&
         Math.abs(now - (lastLoaded.get(key) ?? 0)) >= policy.periodMs()
       ) {
         due.set(key, { key, subject, score, consumer: undefined })

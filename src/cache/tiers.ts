@@ -77,13 +77,15 @@ export type SharedTierObserver = {
 
 export type SharedTier<Value> = ReturnType<typeof createSharedTier<Value>>
 
-/** @param tier its `longestUseMs` is how long after its fetch an entry may be served now */
+export type SharedTierStore = {
+  readonly name: string
+  readonly store: Pick<ByteStore, 'readBytes' | 'writeBytes'>
+  /** How long after its fetch an entry may be served now. */
+  readonly longestUseMs: () => number
+}
+
 export const createSharedTier = <Value>(
-  tier: {
-    readonly name: string
-    readonly store: Pick<ByteStore, 'readBytes' | 'writeBytes'>
-    readonly longestUseMs: () => number
-  },
+  tier: SharedTierStore,
   codec: Codec<Value>,
   observer: SharedTierObserver,
 ) => {
@@ -124,7 +126,7 @@ export const createSharedTier = <Value>(
     set: async (key: string, entry: Entry<Value>, holder?: string): Promise<boolean> => {
       try {
         // Kept to the end of its timeline, because a change of the settings may let it be served for longer.
-        const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs(), entry.reachesUntil ?? 0))
+        const expiresAt = Math.ceil(Math.max(entry.fetchedAt + tier.longestUseMs(), entry.coversUntil ?? 0))
         return await store.writeBytes(key, codec.encode(entry, key), expiresAt, holder)
       } catch (error) {
         observer.onSharedTierFailure('write', error)

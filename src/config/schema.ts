@@ -186,6 +186,8 @@ const weight = () => whole(1, 1_000_000_000, ', or null for no limit').nullable(
 const account = () => ({
   baseUrl: setting(baseUrl(), 'https://api.open-meteo.com')`
     URL of the provider, http or https, without a query. Customers of Open-Meteo have a host of their own.`,
+  protocol: setting(oneOf(['open-meteo']), 'open-meteo')`
+    Protocol of the provider. So far there is one.`,
   apiKey: setting(providerKey().nullable(), null)`
     The provider's key, or null for its free service. Give it as ABOHAWA_PROVIDER__API_KEY rather than in a file.`,
   timeout: setting(duration('10ms', '2m'), '10s')`
@@ -238,7 +240,7 @@ const maxFallbacks = 8
 const UPSTREAMS = `a list of up to ${maxFallbacks} upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }]`
 
 const provider = section`
-  Where the weather comes from: a service that speaks the protocol of Open-Meteo.`({
+  Where the weather comes from.`({
   ...account(),
   name: setting(upstreamName(), 'primary')`
     Name of this upstream in cache-status, metrics and log where there are fallbacks.`,
@@ -247,8 +249,8 @@ const provider = section`
     [],
     { except: 'in anything of it but budgets' },
   )`
-    Upstreams of the same protocol behind this one, in their order, each with a baseUrl of its own, name, apiKey or
-    apiKeyFile, timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded
+    Upstreams behind this one, in their order, each with a baseUrl of its own, protocol, name, apiKey or apiKeyFile,
+    timeout, maxConcurrent, maxPointsPerRequest and budget, whose defaults are those above. A cell is loaded
     from the next one when the one before it has failed or refused, its circuit is open or its budget has no room. One with
     another behind it has at most 5s for a response.`,
 })

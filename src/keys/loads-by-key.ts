@@ -19,15 +19,22 @@ export type LoadsByKey = {
 export type LoadsByKeyParts = {
   /** Ms since the epoch. */
   readonly now: () => number
-  readonly weightPerCell: number
+  readonly weightPerCell: () => number
   /** In weight; undefined without a limit. */
   readonly limitOfDay: () => number | undefined
+  /** Counts each cell in the store too. */
+  readonly countLoad: (keyId: string) => void
 }
 
 // Beyond it the key for which nothing was loaded for longest is forgotten, which is never one that goes on loading.
 const maxKeys = 10_000
 
-export const createLoadsByKey = ({ now, weightPerCell, limitOfDay }: LoadsByKeyParts): LoadsByKey => {
+export const createLoadsByKey = ({
+  now,
+  weightPerCell,
+  limitOfDay,
+  countLoad,
+}: LoadsByKeyParts): LoadsByKey => {
   // By size, because lru-cache allocates `max` entries at once.
   const counts = new LRUCache<string, number>({ maxSize: maxKeys, sizeCalculation: () => 1 })
   let day = Number.NaN
@@ -38,11 +45,12 @@ export const createLoadsByKey = ({ now, weightPerCell, limitOfDay }: LoadsByKeyP
     return counts
   }
   const share = (cells: number, limit: number | undefined): number | null =>
-    limit === undefined ? null : Math.min(1, (cells * weightPerCell) / limit)
+    limit === undefined ? null : Math.min(1, (cells * weightPerCell()) / limit)
   return {
     record: keyId => {
       const counted = today()
       counted.set(keyId, (counted.peek(keyId) ?? 0) + 1)
+      countLoad(keyId)
     },
     all: () => {
       const limit = limitOfDay()

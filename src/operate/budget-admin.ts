@@ -5,14 +5,14 @@ import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { budgetSettingsIn, protocolIn } from '../provider/account.ts'
-import type { Purpose } from '../provider/budget.ts'
+import type { Purpose } from '../provider/charge.ts'
 import {
   boundedFor,
   type LimitedWindow,
   milliSpent,
   type SpanName,
   windowsAround,
-  withAside,
+  withOutageReserve,
 } from '../provider/spending-windows.ts'
 import { roomOf } from '../stores/fair-share.ts'
 import type { Closure, SpendingStore } from '../stores/spending-store.ts'
@@ -107,11 +107,11 @@ export const createBudgetAdmin = (
         ...closureReport(closure),
         reopenedAt: reopenedAt === 0 ? null : isoOf(reopenedAt),
         windows: windows.map(([window, used]) => {
-          const { span, limit, aside = 0, endsAt } = withAside(window, settings, unit)
+          const { span, limit, outageReserve = 0, endsAt } = withOutageReserve(window, settings, unit)
           return {
             name: span,
             limit: limit / 1000,
-            aside: aside / 1000,
+            aside: outageReserve / 1000,
             used: used / 1000,
             left: Math.max(0, limit - used) / 1000,
             resetsAt: isoOf(endsAt),

@@ -3,9 +3,9 @@
 
 import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
 import type { EntryFacts } from '../cache/freshness.ts'
+import { cacheNamespacesIn } from '../cache/namespaces.ts'
 import { createPurges, orderPurge, type Purges, readPurges } from '../cache/purges.ts'
 import type { CellExplanation, Timelines } from '../cache/upstream.ts'
-import { cacheNamespacesIn } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Location, locationTypes } from '../catalogue/location-schema.ts'
 import { createCalendar, dayOfNumber, hourMs, isoOf, isoOrNull, quarterHourMs } from '../common/calendar.ts'

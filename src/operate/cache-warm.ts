@@ -4,8 +4,8 @@
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { retryAtOf } from '../cache/failures.ts'
+import { mostPopulous } from '../cache/pinned-cells.ts'
 import type { Timelines } from '../cache/upstream.ts'
-import { mostPopulous } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { isoOf } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'

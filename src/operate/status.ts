@@ -11,6 +11,7 @@ import type { Clock } from '../common/clock.ts'
 import { safeText } from '../common/outside-text.ts'
 import { version } from '../common/version.ts'
 import type { Reload } from '../config/reload.ts'
+import type { LoadsByKey } from '../keys/loads-by-key.ts'
 import type { KnownUsage } from '../keys/meter.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
@@ -26,7 +27,8 @@ import type { GatewayStatus, InstanceStatus, KeyNearLimit, StatusReport } from '
 import { upstreamStatuses } from './upstream-status.ts'
 
 export type StatusParts = {
-  readonly upstream: Pick<Upstream, 'timelines' | 'loads' | 'account' | 'accounts'>
+  readonly upstream: Pick<Upstream, 'timelines' | 'account' | 'accounts'>
+  readonly loads: Pick<LoadsByKey, 'all'>
   readonly store: Pick<Store, 'aliveInstances' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
   readonly dayUsage: () => Promise<DayUsage>
@@ -49,7 +51,7 @@ const keepNamesForMs = 60_000
 
 export const createStatus = (parts: StatusParts) => {
   const { upstream, store, catalogue, reload, survey, self, history, forecast, clock } = parts
-  const { timelines, loads, account } = upstream
+  const { timelines, account } = upstream
   const { budget, breaker, lastRequests, runs } = account
   const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
     max: 10 * maxKeysNear,
@@ -102,7 +104,7 @@ export const createStatus = (parts: StatusParts) => {
     const { successAt, failure } = lastRequests
     const firstExpiryAt = timelines.firstExpiryAt()
     const run = runs?.newestRead()
-    const held = timelines.held()
+    const held = timelines.cached()
     const stretch = timelines.stretch()
     const hash = reload.hash()
     const certificateExpiresAt = parts.api.certificateExpiresAt()
@@ -138,7 +140,7 @@ export const createStatus = (parts: StatusParts) => {
         maxBytes: parts.maxMemoryBytes,
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
-        reach: reachStatus(timelines.reach()),
+        reach: reachStatus(timelines.coverage()),
       },
       store: storeStatus(storeNow),
       catalogue: {
@@ -162,7 +164,7 @@ export const createStatus = (parts: StatusParts) => {
       keysNearLimit: near,
       top: {
         places: survey.topPlaces(),
-        keys: topKeys(top, loads.all()),
+        keys: topKeys(top, parts.loads.all()),
       },
       history: historyOf(history),
     }

@@ -9,8 +9,8 @@ import type { Config } from '../config/schema.ts'
 import type { SpendingStore } from '../stores/spending-store.ts'
 import { type Horizon, horizonFor, longestUseMs } from '../weather/horizon.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
-import { type Budget, type BudgetSettings, createBudget } from './budget.ts'
-import { createProvider, type ProviderObserver } from './client.ts'
+import { Budget, type BudgetSettings } from './budget.ts'
+import { Provider, type ProviderObserver } from './client.ts'
 import type { ProviderErrorCode } from './errors.ts'
 import { createOpenMeteo } from './open-meteo/protocol.ts'
 import { createPassthrough } from './passthrough.ts'
@@ -39,8 +39,8 @@ export type AccountParts = {
   readonly observer: AccountObserver
   /** Undefined where requests are not traced. */
   readonly tracing: TracedCall | undefined
-  /** In place of the provider's HTTP, for tools that send nothing. */
-  readonly standIns: AccountStandIns | undefined
+  /** In place of the provider's HTTP or protocol, for tools that send nothing. */
+  readonly stubs: AccountStubs | undefined
   /** How long a cold cell waits for the budget's next window, in ms; 0 where another upstream may have room now. */
   readonly queueForMs: number
   /** Whether another upstream is behind this one. */
@@ -51,18 +51,24 @@ export type AccountParts = {
 
 export type Account = ReturnType<typeof openAccount>
 
-export type AccountStandIns = {
-  readonly call: ProviderCall
-  readonly protocol: Pick<ProviderProtocol, 'requestFor' | 'runs'>
+export type AccountStubs = {
+  readonly call?: ProviderCall
+  readonly protocolOf?: typeof protocolIn
 }
 
 /** How far ahead a gateway of this configuration requests weather. */
 export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
-/** The provider's protocol under this configuration. */
+/** The protocols by their names in the setting `provider.protocol`. */
+const protocols = { 'open-meteo': createOpenMeteo } as const
+
+/** The protocol of the provider of this configuration. */
 export const protocolIn = (config: Config): ProviderProtocol =>
-  createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
+  protocols[config.provider.protocol]({
+    horizon: horizonOf(config),
+    calendar: createCalendar(config.quota.timeZone),
+  })
 
 /** The budget that gateways of this configuration share. */
 export const budgetSettingsIn = ({
@@ -90,13 +96,15 @@ const ofNoRequest: ReadonlySet<string> = new Set<ProviderErrorCode | 'left' | 'i
 export const openBudget = (
   config: Config,
   { instances, ...parts }: LedgerParts & Pick<AccountParts, 'instances'>,
-): Budget => {
-  const { weightPerCell, weightOfFailure } = protocolIn(config)
-  return createBudget({ ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances }, parts)
-}
+  {
+    weightPerCell,
+    weightOfFailure,
+  }: Pick<ProviderProtocol, 'weightPerCell' | 'weightOfFailure'> = protocolIn(config),
+): Budget =>
+  new Budget({ ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances }, parts)
 
 export const openAccount = (config: Config, parts: AccountParts) => {
-  const { store, clock, instances, recentConsumers, observer: given, tracing, standIns, queueForMs } = parts
+  const { store, clock, instances, recentConsumers, observer: given, tracing, stubs, queueForMs } = parts
   const { totalTimeoutMs } = config.provider
   const lastRequests: LastRequests = { successAt: null, failure: null }
   const observer: AccountObserver = {
@@ -109,15 +117,12 @@ export const openAccount = (config: Config, parts: AccountParts) => {
     },
   }
   // How far a request reaches is live.
-  let fetching = protocolIn(config)
-  const protocol: ProviderProtocol = {
-    ...fetching,
-    requestFor: cells => fetching.requestFor(cells),
-    ...standIns?.protocol,
-  }
+  const protocolOf = stubs?.protocolOf ?? protocolIn
+  let fetching = protocolOf(config)
+  const protocol: ProviderProtocol = { ...fetching, requestFor: cells => fetching.requestFor(cells) }
   const { provider: name } = budgetSettingsIn(config)
   const plainCall =
-    standIns?.call ??
+    stubs?.call ??
     createProviderCall(
       { ...config.provider, totalTimeoutMs: Math.min(totalTimeoutMs, parts.longestCallMs ?? totalTimeoutMs) },
       { protocol, clock },
@@ -128,8 +133,8 @@ export const openAccount = (config: Config, parts: AccountParts) => {
     clock,
     observer.breaker,
   )
-  const budget = openBudget(config, { store, clock, instances, observer })
-  const provider = createProvider(
+  const budget = openBudget(config, { store, clock, instances, observer }, protocol)
+  const provider = new Provider(
     { ...config.provider, queueForMs },
     { call, protocol, breaker, budget, recentConsumers, clock, observer },
   )
@@ -165,7 +170,7 @@ export const openAccount = (config: Config, parts: AccountParts) => {
     },
     /** How far ahead later requests reach, from now on. */
     applyHorizon: (next: Config): void => {
-      fetching = protocolIn(next)
+      fetching = protocolOf(next)
     },
     /** Ends what is under way. */
     close: async (): Promise<void> => {

@@ -45,6 +45,8 @@ export const settingsThatNeedRestart = (started: Config, next: Config): readonly
   })
 }
 
+export type Accounts = ReturnType<typeof openAccounts>
+
 export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsParts) => {
   const { clock } = parts
   const { refusedForMs } = config.provider
@@ -71,10 +73,10 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
   const first = open(primary, 0)
   const named = [first, ...others.map((each, i) => open(each, i + 1))] as const
   const failover = isAlone ? undefined : createFailover(named, { queueForMs, refusedForMs }, clock)
-  const all: readonly OpenUpstream[] = failover ? named : [{ ...first, name: undefined }]
+  const all: readonly [OpenUpstream, ...OpenUpstream[]] = failover ? named : [{ ...first, name: undefined }]
   const byName = new Map(named.map(each => [each.name, each]))
   const { provider } = first.account
-  const [only] = all as readonly [OpenUpstream]
+  const [only] = all
 
   return {
     /** The first one, whose limits, runs and pass-through are those of a gateway without fallbacks. */
@@ -94,12 +96,15 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
           failover.load(cell, urgency, ask)
       : <Result>(_: Cell, __: Urgency, ask: (upstream: OpenUpstream) => Promise<Result>) => ask(only),
     expedite: failover?.expedite ?? provider.expedite,
-    heldBack: failover?.heldBack ?? provider.heldBack,
+    throttled: failover?.throttled ?? provider.throttled,
     /** The upstream that would load what is asked for now, or why none would. */
     next: createNextUpstream(all, clock),
     /** The model runs that decide on entries of an upstream. */
     runsOf: (name: string | undefined): readonly ModelRun[] =>
       (name === undefined ? first : byName.get(name))?.account.runs?.recent() ?? noRuns,
+    /** When the first poll comes that may find a newer run, ms since the epoch; Infinity where runs are not followed. */
+    nextRunAt: (): number =>
+      Math.min(...all.map(({ account }) => account.runs?.nextAt() ?? Number.POSITIVE_INFINITY)),
     /** Whether a limit that a load met then holds no more. */
     isLifted: (at: number): boolean => all.some(({ account }) => account.budget.isLifted(at)),
     applyBudgets: (next: Config): void => {

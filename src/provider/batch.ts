@@ -1,21 +1,18 @@
-// A batch of queued cells, sent in one request: the budget that is reserved for it, for each consumer what its share allows and for
-// cold cells before others; the request, its outcome and its cost; and when it is retried. client.ts chooses the cells and the time.
+// A batch of queued cells, sent in one request: its outcome and cost, when it is retried, and what its cells get. Halves a batch that
+// is refused, so that one bad point fails no other. client.ts chooses the cells and the time.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DelegateBackoff, handleWhen, type RetryPolicy, retry } from 'cockatiel'
 import type { Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
+import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import type { Budget, Purpose, Reservation } from './budget.ts'
-import {
-  OutOfBudgetError,
-  ProviderError,
-  type RefusedAnswer,
-  requestOutcomeOf,
-  ShareUsedUpError,
-} from './errors.ts'
+import type { BatchReservation, createBatchReservation, RefusedCell } from './batch-reservation.ts'
+import type { Breaker } from './breaker.ts'
+import { notSent, ProviderError, type RefusedAnswer, requestOutcomeOf, ShareUsedUpError } from './errors.ts'
 import type { OddValues, ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
-import type { Waiting } from './queue.ts'
+import { unqueued, type Waiting } from './queue.ts'
 
 export type BatchObserver = {
   /**
@@ -27,138 +24,222 @@ export type BatchObserver = {
   refused(why: RefusedAnswer): void
   /** Called for every variable of a cell with values that were left out. */
   odd(values: OddValues): void
+  /** Called for every cell that is loaded or refreshed for a consumer. */
+  loaded(consumer: string): void
 }
 
-/** A cell that gets no budget, and why. */
-export type RefusedCell = { readonly waiting: Waiting; readonly error: ProviderError }
-
-export type BatchReservation = Pick<Reservation, 'isValid' | 'limited' | 'settle'>
-
-type Reserved = {
-  readonly admitted: readonly Waiting[]
-  readonly refused: readonly RefusedCell[]
-  readonly reservation: BatchReservation
+export type BatchParts = {
+  readonly call: Pick<ProviderCall, 'bytes'>
+  readonly protocol: ProviderProtocol
+  readonly breaker: Breaker
+  readonly clock: Clock
+  readonly observer: BatchObserver
 }
 
-/** @param recent the consumers that asked for weather last: they are there, even if they want nothing now */
-export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: () => readonly string[]) => {
-  const reserveFor = async (cells: readonly Waiting[], purpose: Purpose): Promise<Reserved> => {
-    const counts = new Map<string | undefined, number>()
-    for (const { consumer } of cells) counts.set(consumer, (counts.get(consumer) ?? 0) + 1)
-    const forNobody = counts.get(undefined) ?? 0
-    counts.delete(undefined)
-    if (counts.size > 0) for (const consumer of recent()) counts.getOrInsert(consumer, 0)
-    const claims = [...counts].map(([consumer = '', points]) => ({ consumer, points }))
-    const reservation = await budget.reserve(forNobody, purpose, claims)
+/** What becomes of the cells of a batch that was not served. */
+type Unserved = {
+  /** Cells that the budget has no room for. */
+  readonly refused: (cells: readonly RefusedCell[]) => void
+  /** Cells that go on without those that were refused. */
+  readonly putBack: (cells: readonly Waiting[]) => void
+}
 
-    const full = new OutOfBudgetError(reservation.retryAt)
-    const left = new Map<string | undefined, { points: number; error: ProviderError }>()
-    left.set(undefined, { points: reservation.points, error: full })
-    for (const [i, { consumer }] of claims.entries()) {
-      const { points, heldUntil } = reservation.claims[i] ?? { points: 0, heldUntil: null }
-      left.set(consumer, {
-        points,
-        error: heldUntil === null ? full : new ShareUsedUpError(consumer, heldUntil),
+// What a probe asks for may be charged and is not kept.
+export const maxProbePoints = 10
+
+export class BatchSender {
+  readonly #parts: BatchParts
+  readonly #reserve: ReturnType<typeof createBatchReservation>
+  readonly #unserved: Unserved
+  readonly #closing: AbortSignal
+  readonly #retry: RetryPolicy
+  readonly #delivery: Delivery
+  /** The points of the largest request that failed for want of the provider since one succeeded behind a closed circuit. */
+  #failedPoints = 1
+
+  /** @param track keeps account of what is under way @param closing aborted when nothing is to be sent any more */
+  constructor(
+    options: RetryOptions,
+    parts: BatchParts,
+    reserve: ReturnType<typeof createBatchReservation>,
+    unserved: Unserved,
+    closing: AbortSignal,
+    track: Track,
+  ) {
+    this.#parts = parts
+    this.#reserve = reserve
+    this.#unserved = unserved
+    this.#closing = closing
+    this.#retry = retryPolicy(options, parts.protocol)
+    this.#delivery = new Delivery(parts.observer, track)
+  }
+
+  /** Resolves when every cell has its result, or waits again. */
+  async serve(batch: readonly Waiting[], first?: BatchReservation): Promise<void> {
+    let unused = first
+    try {
+      const results = await this.#retry.execute(async () => {
+        if (this.#closing.aborted && !unused) throw notSent('the gateway stops')
+        const reservation = unused ?? (await this.#reserve.again(batch))
+        unused = undefined
+        try {
+          return await this.#requestGuarded(batch, reservation)
+        } finally {
+          // Nothing was sent if the breaker is open; otherwise the reservation is settled already.
+          void reservation.settle('unsent')
+        }
+      }, this.#closing)
+      await this.#delivery.deliver(batch, results)
+    } catch (error) {
+      await this.#fail(batch, error)
+    }
+  }
+
+  /**
+   * Asks for some of these cells while the circuit is open, and keeps nothing. One point first, so that an outage does not spend
+   * the budget; then as many as the request had that failed, because a provider that is overloaded answers small requests. Never
+   * rejects.
+   */
+  async probe(cells: readonly Cell[]): Promise<void> {
+    const all = cells.slice(0, Math.min(this.#failedPoints, maxProbePoints)).map(unqueued)
+    const batches = all.length > 1 ? [all.slice(0, 1), all] : [all]
+    const reserved: { batch: readonly Waiting[]; reservation: BatchReservation }[] = []
+    try {
+      for (const batch of batches) reserved.push({ batch, reservation: await this.#reserve.again(batch) })
+      await this.#parts.breaker.run(async () => {
+        for (const { batch, reservation } of reserved) await request(this.#parts, batch, reservation)
       })
+    } catch {
+      // The breaker counts what failed; without room in the budget there is no probe.
+    } finally {
+      for (const { reservation } of reserved) void reservation.settle('unsent')
     }
-    const admitted: Waiting[] = []
-    const refused: RefusedCell[] = []
-    for (const waiting of cells) {
-      const of = left.get(waiting.consumer)
-      if (of && of.points > 0) {
-        of.points -= 1
-        admitted.push(waiting)
-      } else refused.push({ waiting, error: of?.error ?? full })
-    }
-    return { admitted, refused, reservation }
   }
 
-  return {
-    first: async (batch: readonly Waiting[]): Promise<Reserved> => {
-      const cold = await reserveFor(batch.filter(isCold), 'cold')
-      const others = batch.filter(waiting => !isCold(waiting))
-      // Where a cold cell finds no room, none is left for others.
-      const full = cold.refused.find(isOfAll)?.error
-      const rest = await reserveFor(full ? [] : others, 'refresh')
-      const refused = full ? others.map(waiting => ({ waiting, error: full })) : rest.refused
-      return {
-        admitted: [...cold.admitted, ...rest.admitted],
-        refused: [...cold.refused, ...refused],
-        reservation: {
-          isValid: () => cold.reservation.isValid() && rest.reservation.isValid(),
-          // A request belongs to one account.
-          limited: cold.reservation.limited,
-          settle: async outcome => {
-            await Promise.all([cold.reservation.settle(outcome), rest.reservation.settle(outcome)])
-          },
-        },
-      }
-    },
-    /** For the whole of a batch that is tried again. @throws OutOfBudgetError, ShareUsedUpError */
-    again: async (batch: readonly Waiting[]): Promise<BatchReservation> => {
-      const { refused, reservation } = await reserveFor(batch, batch.some(isCold) ? 'cold' : 'refresh')
-      if (!refused[0]) return reservation
-      await reservation.settle('unsent')
-      throw (refused.find(isOfAll) ?? refused[0]).error
-    },
+  async #requestGuarded(batch: readonly Waiting[], reservation: BatchReservation) {
+    const { breaker } = this.#parts
+    const isClosed = breaker.state().state === 'closed'
+    try {
+      const results = await breaker.run(() => request(this.#parts, batch, reservation))
+      // A request that closes the circuit is a probe of one point, and says nothing of larger ones.
+      if (isClosed) this.#failedPoints = 1
+      return results
+    } catch (error) {
+      // Before the retries, which an open circuit ends with an error of its own.
+      if (error instanceof ProviderError && error.opensCircuit)
+        this.#failedPoints = Math.max(this.#failedPoints, batch.length)
+      throw error
+    }
+  }
+
+  async #fail(batch: readonly Waiting[], error: unknown): Promise<void> {
+    const code = error instanceof ProviderError ? error.code : undefined
+    if (batch.length > 1 && (code === 'provider_refused' || code === 'provider_too_much')) {
+      const half = Math.ceil(batch.length / 2)
+      await this.serve(batch.slice(0, half))
+      await this.serve(batch.slice(half))
+    } else if (error instanceof ShareUsedUpError) {
+      const isOwn = ({ consumer }: Waiting): boolean => consumer === error.consumer
+      this.#unserved.refused(batch.filter(isOwn).map(waiting => ({ waiting, error })))
+      this.#unserved.putBack(batch.filter(waiting => !isOwn(waiting)))
+    } else if (error instanceof ProviderError && code === 'provider_limited') {
+      this.#unserved.refused(batch.map(waiting => ({ waiting, error })))
+    } else {
+      const reason = error instanceof ProviderError ? this.#withRetryAt(error) : error
+      for (const { reject: fails } of batch) fails(reason)
+    }
+  }
+
+  /**
+   * A cell that failed as the probe can be retried when the circuit may close again, so that it is not stale for longer than the
+   * others.
+   */
+  #withRetryAt(error: ProviderError): ProviderError {
+    const retryAt = this.#parts.breaker.openError()?.retryAt
+    return retryAt === undefined || error.retryAt !== undefined
+      ? error
+      : new ProviderError(error.code, error.message, { cause: error, retryAt })
   }
 }
 
-const isCold = ({ urgency }: Waiting): boolean => urgency === 'cold'
-/** Whether the whole budget refused, not one share. */
-const isOfAll = ({ error }: RefusedCell): boolean => error instanceof OutOfBudgetError
+type Track = <Result>(ended: Promise<Result>) => Promise<Result>
+
+/** Gives the results of batches to those that wait for them, one batch after the other. */
+class Delivery {
+  readonly #observer: Pick<BatchObserver, 'loaded'>
+  readonly #track: Track
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(observer: Pick<BatchObserver, 'loaded'>, track: Track) {
+    this.#observer = observer
+    this.#track = track
+  }
+
+  /**
+   * Resolves when the batch before is delivered: the next request is under way meanwhile, but a provider that is quicker than those
+   * that wait fills no memory.
+   */
+  async deliver(batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]): Promise<void> {
+    const before = this.#last
+    this.#last = before.then(() => this.#track(this.#deliverAll(batch, results)))
+    await before
+  }
+
+  async #deliverAll(batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) {
+    for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
+      // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
+      // between.
+      if (i > 0) await nextTurn()
+      const result = results[i]
+      if (result === undefined || result instanceof ProviderError) fails(result)
+      else {
+        if (consumer !== undefined) this.#observer.loaded(consumer)
+        resolve(result)
+      }
+    }
+  }
+}
 
 /**
  * Sends one request, and settles what it cost. The timeline of each cell, or what is wrong with its element.
  * @throws ProviderError when there is no good element
  */
-export const createBatchRequest =
-  ({
-    call,
-    protocol,
-    clock,
-    observer,
-  }: {
-    readonly call: Pick<ProviderCall, 'bytes'>
-    readonly protocol: ProviderProtocol
-    readonly clock: Clock
-    readonly observer: BatchObserver
-  }) =>
-  async (
-    batch: readonly Waiting[],
-    reservation: BatchReservation,
-  ): Promise<readonly (Timeline | ProviderError)[]> => {
-    const cells = batch.map(({ cell }) => cell)
-    const started = performance.now()
-    const requestedAt = clock.now()
-    let outcome = 'ok'
-    let reason: string | undefined
-    let faults: readonly ProviderError[] = []
-    let closed: Promise<void> | undefined
-    try {
-      const request = protocol.requestFor(cells)
-      const body = call.bytes(request, reservation.isValid)
-      const results = await request.decode(body, requestedAt, clock, observer.odd)
-      void reservation.settle('answered')
-      faults = results.filter(result => result instanceof ProviderError)
-      outcome = faults[0]?.code ?? 'ok'
-      // Without one good element the provider is at fault, not a point.
-      if (faults[0] && faults.length === results.length) throw faults[0]
-      return results
-    } catch (error) {
-      outcome = error instanceof ProviderError ? error.code : 'internal'
-      reason = messageOf(error)
-      if (error instanceof ProviderError && faults.length === 0) faults = [error]
-      void reservation.settle(requestOutcomeOf(error))
-      if (error instanceof ProviderError && error.code === 'provider_limited')
-        closed = reservation.limited(error.retryAt ?? clock.now(), error.message)
-      throw error
-    } finally {
-      for (const { refused } of faults) if (refused) observer.refused(refused)
-      observer.request(outcome, cells.length, performance.now() - started, reason)
-      await closed
-    }
+const request = async (
+  { call, protocol, clock, observer }: BatchParts,
+  batch: readonly Waiting[],
+  reservation: BatchReservation,
+): Promise<readonly (Timeline | ProviderError)[]> => {
+  const cells = batch.map(({ cell }) => cell)
+  const started = performance.now()
+  const requestedAt = clock.now()
+  let outcome = 'ok'
+  let reason: string | undefined
+  let faults: readonly ProviderError[] = []
+  let closed: Promise<void> | undefined
+  try {
+    const sent = protocol.requestFor(cells)
+    const body = call.bytes(sent, reservation.isValid)
+    const results = await sent.decode(body, requestedAt, clock, observer.odd)
+    void reservation.settle('answered')
+    faults = results.filter(result => result instanceof ProviderError)
+    outcome = faults[0]?.code ?? 'ok'
+    // Without one good element the provider is at fault, not a point.
+    if (faults[0] && faults.length === results.length) throw faults[0]
+    return results
+  } catch (error) {
+    outcome = error instanceof ProviderError ? error.code : 'internal'
+    reason = messageOf(error)
+    if (error instanceof ProviderError && faults.length === 0) faults = [error]
+    void reservation.settle(requestOutcomeOf(error))
+    if (error instanceof ProviderError && error.code === 'provider_limited')
+      closed = reservation.limited(error.retryAt ?? clock.now(), error.message)
+    throw error
+  } finally {
+    for (const { refused } of faults) if (refused) observer.refused(refused)
+    observer.request(outcome, cells.length, performance.now() - started, reason)
+    await closed
   }
+}
 
 export type RetryOptions = {
   /** How often a retryable request is retried, and the first backoff; later ones double. */
@@ -166,7 +247,7 @@ export type RetryOptions = {
   readonly retryDelayMs: number
 }
 
-export const retryPolicy = (
+const retryPolicy = (
   { retries, retryDelayMs }: RetryOptions,
   { busyPauseMs }: Pick<ProviderProtocol, 'busyPauseMs'>,
 ): RetryPolicy =>

@@ -15,7 +15,7 @@ import type { Urgency } from './queue.ts'
 export type FailoverUpstream = {
   readonly name: string
   readonly account: {
-    readonly provider: Pick<Provider, 'expedite' | 'heldBack'>
+    readonly provider: Pick<Provider, 'expedite' | 'throttled'>
     readonly breaker: Pick<Breaker, 'state'>
   }
 }
@@ -113,11 +113,11 @@ export const createFailover = <Upstream extends FailoverUpstream>(
       for (const { account } of upstreams) account.provider.expedite(cell, consumer)
     },
     /** Why nothing is loaded for a consumer now; undefined while `load` would get it or wait for it. */
-    heldBack: (consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined => {
+    throttled: (consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined => {
       const closed = upstreams.filter(isClosed)
       let soonest: ShareUsedUpError | undefined
       for (const { account } of closed.length > 0 ? closed : upstreams) {
-        const held = account.provider.heldBack(consumer, urgency)
+        const held = account.provider.throttled(consumer, urgency)
         if (!held) return undefined
         if (endsAt(held, urgency)) return held
         if (!soonest || (held.retryAt ?? 0) < (soonest.retryAt ?? 0)) soonest = held

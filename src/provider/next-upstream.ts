@@ -3,7 +3,8 @@
 
 import type { Clock } from '../common/clock.ts'
 import type { Breaker } from './breaker.ts'
-import type { Budget, Purpose } from './budget.ts'
+import type { Budget } from './budget.ts'
+import type { Purpose } from './charge.ts'
 import type { ProviderErrorCode } from './errors.ts'
 
 /** An upstream as far as this needs it. */

@@ -29,7 +29,7 @@ export type LimitedWindow = {
    * Set aside beside `limit` for gateways that are without the store, all of them together; undefined where nobody else
    * shares the account, so that nothing needs to be.
    */
-  readonly aside?: number | undefined
+  readonly outageReserve?: number | undefined
 }
 
 /** The length of each window. */
@@ -90,15 +90,15 @@ const inFlightMs = 250
 const portionOf = ({ limit }: LimitedWindow, part: number): number => milliAllowed((limit / 1000) * part)
 
 /** A window less what is set aside of it. Of a small limit nothing is: less than a cell is of use to nobody. */
-export const withAside = (
+export const withOutageReserve = (
   window: LimitedWindow,
   { outageShare }: ShareSettings,
   unit: number,
 ): LimitedWindow => {
   if (outageShare === null) return window
   const wanted = portionOf(window, outageShare)
-  const aside = wanted < unit ? 0 : wanted
-  return { ...window, limit: window.limit - aside, aside }
+  const outageReserve = wanted < unit ? 0 : wanted
+  return { ...window, limit: window.limit - outageReserve, outageReserve }
 }
 
 /** A window as it bounds a purpose: its limit, and the bounds of one consumer. @param unit a cell, in thousandths of a weight */
@@ -110,22 +110,23 @@ export const boundedFor = (
   now: number,
 ): LimitedWindow => {
   const { reserve, keyShare } = settings
-  const window = withAside(whole, settings, unit)
+  const window = withOutageReserve(whole, settings, unit)
   const unreserved = portionOf(window, 1 - reserve)
   const isCold = purpose === 'cold'
   const kept = isCold ? portionOf(window, reserve * keptBackShare) : 0
   const limit = isCold ? window.limit : unreserved
   const bounded = { ...window, limit }
   const elapsed = (now - window.beginsAt) / (window.endsAt - window.beginsAt)
-  if (!isCold && window.aside) bounded.aside = Math.floor(window.aside * (1 - reserve))
+  if (!isCold && window.outageReserve)
+    bounded.outageReserve = Math.floor(window.outageReserve * (1 - reserve))
   if (keyShare >= 1) return bounded
   return {
     ...bounded,
     shares: {
       // With a small limit, a part of less than one cell is useless.
-      open: limit - (kept < unit ? 0 : kept),
+      soloLimit: limit - (kept < unit ? 0 : kept),
       share: portionOf(window, keyShare),
-      paced: Math.floor(unreserved * Math.min(1, Math.max(0, elapsed))),
+      pacedLimit: Math.floor(unreserved * Math.min(1, Math.max(0, elapsed))),
     },
   }
 }
@@ -134,7 +135,7 @@ export const boundedFor = (
  * When a consumer without room in these windows may go on: when each is over, or has gone on for long enough for what is
  * spent. Null without windows. @param used and `unit`, in thousandths of a weight
  */
-export const heldUntil = (
+export const throttledUntil = (
   windows: readonly LimitedWindow[],
   { reserve }: ShareSettings,
   used: (window: LimitedWindow) => number,

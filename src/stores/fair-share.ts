@@ -4,11 +4,11 @@
 /** The bounds of one consumer in a window, beside the window's limit. Amounts are whole thousandths of a weight. */
 export type ShareBounds = {
   /** The total up to which a consumer may spend while it is alone; the rest is for those that come later. */
-  readonly open: number
+  readonly soloLimit: number
   /** The most of one consumer while others load too. */
   readonly share: number
   /** The total up to which a consumer may go beyond its share: what nobody wanted of the window so far. */
-  readonly paced: number
+  readonly pacedLimit: number
 }
 
 /** `usedBy`: by this consumer, of what is `used`. `isAlone`: nobody else has loaded, or asked of late. */
@@ -27,9 +27,9 @@ export const roomOf = (
 ): number => {
   const left = limit - used
   if (!shares) return left
-  if (isAlone) return Math.min(left, shares.open - used)
+  if (isAlone) return Math.min(left, shares.soloLimit - used)
   // Near the end of a limit the share shrinks: half of what the others have left is enough. A cell is little, however small it is.
   const half = Math.floor((left + usedBy) / 2)
   const own = Math.max(unit, Math.min(shares.share, half)) - usedBy
-  return Math.min(left, Math.max(own, shares.paced - used))
+  return Math.min(left, Math.max(own, shares.pacedLimit - used))
 }

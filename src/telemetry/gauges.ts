@@ -25,8 +25,7 @@ export type Gauges = {
     certificateExpiresAt(): number | undefined
   }
   readonly upstream: {
-    readonly timelines: Pick<Timelines, 'held' | 'firstExpiryAt' | 'backoffs' | 'stretch'>
-    readonly loads: Pick<LoadsByKey, 'topShare'>
+    readonly timelines: Pick<Timelines, 'cached' | 'firstExpiryAt' | 'backoffs' | 'stretch'>
     readonly account: {
       readonly provider: Pick<Provider, 'waiting'>
       readonly budget: Pick<Budget, 'state'>
@@ -34,6 +33,7 @@ export type Gauges = {
       readonly runs: Pick<RunWatch, 'newestRead'> | undefined
     }
   }
+  readonly loads: Pick<LoadsByKey, 'topShare'>
   readonly catalogue: Pick<LiveCatalogue, 'fault' | 'generation'> & {
     readonly current: Pick<Catalogue, 'size' | 'checksum'>
   }
@@ -56,8 +56,8 @@ export const watchGauges = (
   parts: Gauges,
   clock: Clock,
 ): (() => Promise<void>) => {
-  const { api, catalogue, reload, metering } = parts
-  const { timelines, loads, account } = parts.upstream
+  const { api, loads, catalogue, reload, metering } = parts
+  const { timelines, account } = parts.upstream
   const { provider, budget, breaker, runs } = account
   let store: StoreFacts = { kind: 'embedded', latencyMs: null, fault: 'not read yet', size: undefined }
   const redisSize = () => (store.kind === 'redis' ? store.size : undefined)
@@ -84,11 +84,11 @@ export const watchGauges = (
     'When the first certificate of the chain that the API serves expires; NaN where it serves plain HTTP.',
     () => secondsOf(api.certificateExpiresAt()),
   )
-  gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', () => timelines.held().entries)
+  gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', () => timelines.cached().entries)
   gauge(
     'abohawa_cache_memory_bytes',
     'Bytes that the timelines in the memory tier account for.',
-    () => timelines.held().bytes,
+    () => timelines.cached().bytes,
   )
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',

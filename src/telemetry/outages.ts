@@ -3,7 +3,7 @@
 // could not be refreshed, and ends when any upstream loads weather for the cache. The store's begins with the first part that
 // can't reach it.
 
-import type { LoadFailure } from '../cache/read-through.ts'
+import type { LoadFailure } from '../cache/cache-parts.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'

@@ -78,7 +78,7 @@ export const usualLengths: Lengths = stepsWithin(usualHorizon)
 export const longestLengths: Lengths = stepsWithin({ quarterHours: 98 * 4 + 2, days: maxDays - pastDays })
 
 /** Until when a timeline of these spans has all that any response needs, ms since the epoch. */
-export const reachOf = (
+export const coverageEndOf = (
   { quarterHours, hours, days }: { readonly quarterHours: Span; readonly hours: Span; readonly days: Span },
   hourlyHours: number,
 ): number =>

@@ -1,12 +1,12 @@
 // Test helper: read-through caches of texts on a real store, with everything that they report.
 
 import type { Test } from 'tap'
+import type { CacheParts, Subject } from '../../src/cache/cache-parts.ts'
 import { createDemand } from '../../src/cache/demand.ts'
 import { createFailures, createUncached } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { createFreshness, type Entry, type RunOptions } from '../../src/cache/freshness.ts'
 import { createPurges } from '../../src/cache/purges.ts'
-import type { CacheParts, Subject } from '../../src/cache/read-through.ts'
 import { createMemoryTier, createSharedTier } from '../../src/cache/tiers.ts'
 import type { ByteStore, LeaseStore } from '../../src/stores/store.ts'
 import type { FreshnessOptions } from '../../src/weather/horizon.ts'
@@ -77,7 +77,7 @@ export const partsOn = (
     ...ofProcess(),
     keyOf: ({ id }) => id,
     expedite: ({ id }, consumer) => expedited.push(consumer ?? id),
-    heldBack: () => undefined,
+    throttled: () => undefined,
     consumerOf: () => undefined,
     shared: createSharedTier({ name: 'embedded', store, longestUseMs: () => policy.longestUseMs }, codec, {
       onSharedTierFailure: (_step, error) => failed.push(error),

@@ -2,7 +2,7 @@
 // subject, and costs no load. Two instances share a real store.
 
 import t, { type Test } from 'tap'
-import { createReadThrough } from '../../src/cache/read-through.ts'
+import { ReadThrough } from '../../src/cache/read-through.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
@@ -40,7 +40,7 @@ const setUp = (t: Test) => {
         if (refused !== undefined) throw new ShareUsedUp(refused)
         return textEntry({ value: `for ${consumer}`, fetchedAt: clock.now() })
       },
-      heldBack: consumer =>
+      throttled: consumer =>
         consumer !== undefined && held.has(consumer) ? new ShareUsedUp(consumer) : undefined,
       consumerOf: error => (error instanceof ShareUsedUp ? error.consumer : undefined),
       observer: {
@@ -54,7 +54,7 @@ const setUp = (t: Test) => {
     10_000,
   )
   const { failures } = parts
-  const instance = () => createReadThrough({ ...parts, ...ofProcess(), failures })
+  const instance = () => new ReadThrough({ ...parts, ...ofProcess(), failures })
   return { clock, loads, usedUp, loadFailures, failed, failures, held, expedited, movedTo, gate, instance }
 }
 

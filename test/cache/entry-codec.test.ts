@@ -2,8 +2,8 @@
 
 import t, { type Test } from 'tap'
 import { createTimelineCodec, entryOf } from '../../src/cache/entry-codec.ts'
+import { cacheNamespacesIn } from '../../src/cache/namespaces.ts'
 import { createSharedTier } from '../../src/cache/tiers.ts'
-import { cacheNamespaceIn } from '../../src/cache/upstream.ts'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -73,7 +73,8 @@ t.test('an entry whose values are no weather is refused, whatever its checksum s
 })
 
 t.test('the namespace changes with the provider request, and with nothing else', async t => {
-  const namespaceWith = (env: Record<string, string>) => cacheNamespaceIn(loadConfig({ files: [], env }))
+  const namespaceWith = (env: Record<string, string>) =>
+    cacheNamespacesIn(loadConfig({ files: [], env }))[0]?.namespace
   // A change of this text empties the caches of all gateways: right only where cached timelines can no longer be used.
   const namespace = '3853e9ed4134'
   t.equal(namespaceWith({}), namespace)

@@ -181,7 +181,7 @@ t.test('an entry from the future is stale and due, and not served beyond its end
     t.equal(freshnessOf(ahead, policy, now), 'stale')
     t.ok(policy.dueAt(ahead, now) <= now)
     t.equal(policy.freshUntil(ahead, now), now)
-    t.equal(freshnessOf({ ...ahead, reachesUntil: now }, policy, now), 'expired')
+    t.equal(freshnessOf({ ...ahead, coversUntil: now }, policy, now), 'expired')
     t.equal(freshnessOf(ahead, policy, now + 1), 'fresh', 'once the clock has come so far')
   }
 })

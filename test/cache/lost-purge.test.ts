@@ -2,8 +2,9 @@
 // there then, and what is loaded afterwards is served by all.
 
 import t, { type Test } from 'tap'
+import { cacheNamespacesIn } from '../../src/cache/namespaces.ts'
 import { orderPurge } from '../../src/cache/purges.ts'
-import { cacheNamespaceIn, openUpstream, type UpstreamObserver } from '../../src/cache/upstream.ts'
+import { openUpstream } from '../../src/cache/upstream.ts'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
 import { shipped } from '../../src/catalogue/snapshot-reader.ts'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
@@ -12,25 +13,17 @@ import type { Config } from '../../src/config/schema.ts'
 import type { ChangeTopic } from '../../src/stores/store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { usualHorizon } from '../../src/weather/horizon.ts'
-import { standInsOf } from '../../tools/load/what-if/instance.ts'
+import { stubsOf } from '../../tools/load/what-if/instance.ts'
 import { createSampleWeather } from '../../tools/load/what-if/sample-weather.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
+import { silentObserver } from './silent-observer.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const grid = createGrid(0.1)
 const [dhaka, khulna] = [grid.cellOf(23.71, 90.41), grid.cellOf(22.8, 89.5)]
-const silent = Object.fromEntries(
-  [
-    ...['onRead', 'onCollapsed', 'onLoadFailure', 'onShortfall', 'onSharedTierFailure'],
-    ...['onEntryRefused', 'onHeartbeat'],
-    ...['request', 'refused', 'odd', 'loaded', 'onShareUsedUp', 'newRun', 'runsUnknown', 'breaker'],
-    ...['storeAway', 'storeBack', 'reopened'],
-  ].map(name => [name, () => {}]),
-) as unknown as UpstreamObserver
-
 const loaded = loadConfig({ files: [], env: {} })
 const config: Config = {
   ...loaded,
@@ -47,7 +40,7 @@ const config: Config = {
     warmForMs: 0,
   },
 }
-const namespace = cacheNamespaceIn(config)
+const [{ namespace } = { namespace: '' }] = cacheNamespacesIn(config)
 const { hourlyHours } = config.weather
 
 const openStore = redisStores(await testRedis(t))
@@ -75,7 +68,7 @@ const setUp = async (t: Test) => {
       instances: () => 1,
       settings: () => '',
       report: () => '',
-      standIns: standInsOf(config, {
+      stubs: stubsOf({
         weather,
         clock,
         latencyMs: 0,
@@ -84,7 +77,7 @@ const setUp = async (t: Test) => {
         },
       }),
       observer: {
-        ...silent,
+        ...silentObserver,
         onPurge: () => {
           counts.purges += 1
         },

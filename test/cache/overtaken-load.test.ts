@@ -2,7 +2,7 @@
 // Redis: its older entry replaces none in the shared tier.
 
 import t, { type Test } from 'tap'
-import { createReadThrough } from '../../src/cache/read-through.ts'
+import { ReadThrough } from '../../src/cache/read-through.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -32,7 +32,7 @@ const setUp = async (t: Test) => {
       },
       leaseForMs,
     )
-    const cache = createReadThrough(parts)
+    const cache = new ReadThrough(parts)
     return { ...parts, cache, store, failed, begun: begun.promise, end: gate.resolve }
   }
   const stalled = await instance(100)

@@ -104,7 +104,7 @@ t.test('where purges were missed older entries are stale, and a lost log begins 
   t.equal(purges.of('c', begun(8)), 'soft')
   t.equal(purges.of('c', begun(9)), undefined)
   t.equal(purges.of('a', begun(2)), 'hard')
-  purges.reach(3)
+  purges.advanceTo(3)
   t.equal(purges.generation, 9, 'a number that is known already changes nothing')
   purges.restart()
   t.equal(purges.generation, 0)
@@ -136,7 +136,7 @@ const setUp = async (t: Test) => {
 /** Purges of a reader that has read the log up to a number. */
 const readTo = (generation: number) => {
   const purges = createPurges()
-  purges.reach(generation)
+  purges.advanceTo(generation)
   return purges
 }
 

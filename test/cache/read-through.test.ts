@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { factsOf } from '../../src/cache/freshness.ts'
 import { createPurges, type Purge } from '../../src/cache/purges.ts'
-import { createReadThrough } from '../../src/cache/read-through.ts'
+import { ReadThrough } from '../../src/cache/read-through.ts'
 import { createMemoryTier } from '../../src/cache/tiers.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -37,9 +37,9 @@ const setUp = (t: Test, given: Partial<Parts> = {}) => {
     },
   )
   const { parts, ofProcess } = set
-  const cache = createReadThrough(parts)
+  const cache = new ReadThrough(parts)
   /** The same store as another process sees it. */
-  const elsewhere = (more: Partial<Parts> = {}) => createReadThrough({ ...parts, ...ofProcess(), ...more })
+  const elsewhere = (more: Partial<Parts> = {}) => new ReadThrough({ ...parts, ...ofProcess(), ...more })
   /** Puts a purge in force. */
   const purge = (generation: number, kind: Purge['kind'], id: string) => {
     const order = { generation, kind, scope: { cell: id as CellId } }
@@ -227,10 +227,10 @@ t.test('a soft purge makes older entries stale, a hard one removes them', async 
 
 t.test('a hard purge that is read late keeps what was loaded after it', async t => {
   const { cache, loads, parts, purge } = setUp(t)
-  parts.purges.reach(2)
+  parts.purges.advanceTo(2)
   await cache.read(a)
   const late = createPurges()
-  const other = createReadThrough({ ...parts, purges: late })
+  const other = new ReadThrough({ ...parts, purges: late })
   purge(3, 'hard', 'b')
   t.match(await cache.read(a), { value: 'a 1', outcome: 'hit', source: 'memory' })
   t.match(await other.read(a), { value: 'a 1', outcome: 'hit' })
@@ -286,7 +286,7 @@ t.test('where purges were missed everything is stale, and no load from before co
   const release = holdLoads()
   const reading = cache.read(b)
   await settled()
-  parts.purges.reach(5)
+  parts.purges.advanceTo(5)
   parts.purges.miss(5)
   cache.purged([], false)
   t.match(await cache.read(a), { value: 'a 1', outcome: 'stale', forwarded: true })

@@ -2,8 +2,8 @@
 // batches, and when a probe is sent.
 
 import t from 'tap'
+import type { Subject } from '../../src/cache/cache-parts.ts'
 import { createDemand } from '../../src/cache/demand.ts'
-import type { Subject } from '../../src/cache/read-through.ts'
 import { createProbe, createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -35,14 +35,14 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     pinned: () => pinned.map(id => ({ id })),
     memory,
     policy,
-    isHeldBack: key => backingOff.has(key),
+    isThrottled: key => backingOff.has(key),
     refresh: ({ id }) => {
       refreshed.push(id)
       const gate = Promise.withResolvers<void>()
       gates.push(gate)
       return gate.promise
     },
-    batch,
+    batch: () => batch,
     demandForMs: 2 * hour,
     clock,
   })

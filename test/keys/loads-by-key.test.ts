@@ -6,7 +6,10 @@ import { manualClock } from '../support/manual-clock.ts'
 
 const open = (limitOfDay: () => number | undefined = () => 1_200) => {
   const clock = manualClock('2026-11-22T23:59:59.999Z')
-  return { clock, loads: createLoadsByKey({ now: clock.now, weightPerCell: 3, limitOfDay }) }
+  return {
+    clock,
+    loads: createLoadsByKey({ now: clock.now, weightPerCell: () => 3, limitOfDay, countLoad: () => {} }),
+  }
 }
 
 t.test('counts cells of each key, and what they weigh of the limit of the day', async t => {

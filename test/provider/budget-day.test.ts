@@ -3,7 +3,8 @@
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'
-import type { Budget, Purpose } from '../../src/provider/budget.ts'
+import type { Budget } from '../../src/provider/budget.ts'
+import type { Purpose } from '../../src/provider/charge.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { createRandom } from '../../tools/load/traffic/generate/random.ts'

@@ -2,7 +2,7 @@
 
 import type { Test } from 'tap'
 import type { Clock } from '../../src/common/clock.ts'
-import { type Budget, type BudgetOptions, type BudgetState, createBudget } from '../../src/provider/budget.ts'
+import { Budget, type BudgetOptions, type BudgetState } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import type { SpendingStore } from '../../src/stores/spending-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -11,7 +11,7 @@ import { manualClock } from '../support/manual-clock.ts'
 
 export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<BudgetOptions> = {}) => {
   const events: string[] = []
-  const budget = createBudget(
+  const budget = new Budget(
     {
       provider: 'acc1',
       limits: freeLimits,

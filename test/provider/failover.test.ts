@@ -35,7 +35,7 @@ const setUp = (names = ['a', 'b', 'c']) => {
       account: {
         provider: {
           expedite: () => void expedited.push(name),
-          heldBack: () => held.get(name),
+          throttled: () => held.get(name),
         },
         breaker: { state: () => ({ state: own.circuit, openUntil: null }) },
         budget: { roomAt: (purpose: 'cold' | 'refresh') => own.roomAt[purpose] },
@@ -167,12 +167,12 @@ t.test('a key is held back where no upstream that can be asked has room for it',
   const { clock, held, of, failover } = setUp(['a', 'b'])
   const until = (name: string, ms: number) => held.set(name, new ShareUsedUpError('key_a', clock.now() + ms))
   until('a', 90_000)
-  t.equal(failover.heldBack('key_a', 'refresh'), undefined)
+  t.equal(failover.throttled('key_a', 'refresh'), undefined)
   until('b', 70_000)
-  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 70_000)
+  t.equal(failover.throttled('key_a', 'refresh')?.retryAt, clock.now() + 70_000)
   held.delete('b')
   of('b').circuit = 'open'
-  t.equal(failover.heldBack('key_a', 'refresh')?.retryAt, clock.now() + 90_000, 'the other can’t be asked')
+  t.equal(failover.throttled('key_a', 'refresh')?.retryAt, clock.now() + 90_000, 'the other can’t be asked')
 })
 
 t.test('a key is held back exactly where a load for it ends without weather', async t => {
@@ -197,9 +197,9 @@ t.test('a key is held back exactly where a load for it ends without weather', as
             return error
           })
         }
-        const heldBack = failover.heldBack('key_a', urgency)
+        const throttled = failover.throttled('key_a', urgency)
         const { outcome } = await load(urgency)
-        t.equal(heldBack === undefined, typeof outcome === 'string', `${urgency}, ${a} ms and ${b} ms`)
+        t.equal(throttled === undefined, typeof outcome === 'string', `${urgency}, ${a} ms and ${b} ms`)
       }
 })
 

@@ -53,8 +53,8 @@ t.test('what a consumer wants refreshed does not wait until its share has room a
     )
     t.strictSame((await codesOf(stale)).toSorted(), [...Array(6).fill(usedUp), 'ok', 'ok'])
     t.equal(provider.waiting(), 0)
-    t.match(provider.heldBack('greedy', 'refresh'), { code: usedUp })
-    t.equal(provider.heldBack('other', 'refresh'), undefined)
+    t.match(provider.throttled('greedy', 'refresh'), { code: usedUp })
+    t.equal(provider.throttled('other', 'refresh'), undefined)
   }
 })
 
@@ -74,10 +74,10 @@ t.test('a retry fails for the one whose share is used up meanwhile, and for no o
 })
 
 t.test('cells that wait for one share do not delay those that need not wait', async t => {
-  let heldUntil = now + 10_000
+  let throttledUntil = now + 10_000
   const budget = budgetFor(
     ({ consumer, points }) => (consumer === 'greedy' ? 0 : points),
-    () => heldUntil,
+    () => throttledUntil,
   )
   const { provider, clock, wake, requests } = setUp(t, { maxPointsPerRequest: 2 }, budget)
   const greedy = codesOf(cellsFrom(22, 2).map(cell => provider.load(cell, 'cold', 'greedy')))
@@ -85,7 +85,7 @@ t.test('cells that wait for one share do not delay those that need not wait', as
   t.strictSame(await codesOf(others), Array(6).fill('ok'), 'without a timer')
   t.equal(requests.length, 6)
   clock.advance(20_000)
-  heldUntil = inAnHour()
+  throttledUntil = inAnHour()
   wake()
   t.strictSame(await greedy, Array(2).fill(usedUp))
 })
@@ -128,8 +128,8 @@ t.test('a consumer that may not refresh may load new cells from the reserve', as
   await provider.load(one, 'cold', 'small')
   t.equal(budget.state().windows[0]?.used, 1_074)
   t.strictSame(await codesOf([provider.load(one, 'refresh', 'small')]), [usedUp])
-  t.equal(provider.heldBack('small', 'cold'), undefined)
-  t.ok(provider.heldBack('small', 'refresh'))
+  t.equal(provider.throttled('small', 'cold'), undefined)
+  t.ok(provider.throttled('small', 'refresh'))
   t.strictSame(await codesOf([provider.load(two, 'cold', 'small')]), ['ok'])
 })
 
@@ -142,11 +142,11 @@ for (const ends of ['a changed budget', 'a clock that is set back'])
       budgetFor(() => points, inAnHour),
     )
     t.strictSame(await codesOf([provider.load(one, 'cold', 'greedy')]), [usedUp])
-    t.ok(provider.heldBack('greedy', 'cold'))
+    t.ok(provider.throttled('greedy', 'cold'))
     points = 10
     if (ends === 'a changed budget') provider.budgetChanged()
     else clock.advance(-6 * 3_600_000)
-    t.equal(provider.heldBack('greedy', 'cold'), undefined)
+    t.equal(provider.throttled('greedy', 'cold'), undefined)
     if (ends === 'a changed budget')
       t.strictSame(await codesOf([provider.load(one, 'cold', 'greedy')]), ['ok'])
   })

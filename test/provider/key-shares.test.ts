@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { boundedFor, heldUntil, windowsAround } from '../../src/provider/spending-windows.ts'
+import { boundedFor, throttledUntil, windowsAround } from '../../src/provider/spending-windows.ts'
 import { roomOf } from '../../src/stores/fair-share.ts'
 import { openBudget } from './budget-set-up.ts'
 
@@ -14,25 +14,25 @@ if (!day) throw new Error('there is no window')
 t.test('the bounds of a day at six in the morning, and of one of which a part is set aside', t => {
   t.match(boundedFor('cold', day, settings, 3_000, morning), {
     limit: 10_000_000,
-    shares: { open: 9_500_000, share: 2_500_000, paced: 2_250_000 },
+    shares: { soloLimit: 9_500_000, share: 2_500_000, pacedLimit: 2_250_000 },
   })
   t.match(boundedFor('refresh', day, settings, 3_000, morning), {
     limit: 9_000_000,
-    shares: { open: 9_000_000, share: 2_500_000, paced: 2_250_000 },
+    shares: { soloLimit: 9_000_000, share: 2_500_000, pacedLimit: 2_250_000 },
   })
   const unbounded = boundedFor('cold', day, { ...settings, keyShare: 1 }, 3_000, morning)
   t.equal(unbounded.shares, undefined, 'a share of 1 bounds nobody')
   const shared = { ...settings, outageShare: 0.05 }
   t.match(boundedFor('cold', day, shared, 3_000, morning), {
     limit: 9_500_000,
-    aside: 500_000,
-    shares: { open: 9_025_000, share: 2_375_000, paced: 2_137_500 },
+    outageReserve: 500_000,
+    shares: { soloLimit: 9_025_000, share: 2_375_000, pacedLimit: 2_137_500 },
   })
-  t.match(boundedFor('refresh', day, shared, 3_000, morning), { limit: 8_550_000, aside: 450_000 })
+  t.match(boundedFor('refresh', day, shared, 3_000, morning), { limit: 8_550_000, outageReserve: 450_000 })
   const [minute] = windowsAround({ minute: 59, hour: null, day: null }, morning, 0)
   if (!minute) throw new Error('there is no window')
   const small = boundedFor('cold', minute, shared, 3_000, morning)
-  t.match(small, { limit: 59_000, aside: 0 }, 'of a small limit nothing is set aside')
+  t.match(small, { limit: 59_000, outageReserve: 0 }, 'of a small limit nothing is set aside')
   t.end()
 })
 
@@ -43,7 +43,7 @@ t.test('a window of few points is no smaller than its limit, and each consumer h
       if (!window) throw new Error('there is no window')
       const { limit, shares } = boundedFor('cold', window, settings, 3_000, window.beginsAt)
       t.ok(roomOf({ limit, used: 0, usedBy: 0, isAlone }, shares, 3_000) >= 3_000, `${minute} ${isAlone}`)
-      const kept = limit - (shares?.open ?? 0)
+      const kept = limit - (shares?.soloLimit ?? 0)
       t.ok(kept === 0 || kept >= 3_000)
     }
   t.end()
@@ -60,7 +60,7 @@ t.test('whatever is spent, some is left for another, and nobody passes the limit
       if (used <= limit && after > limit) throw new Error('the limit is passed')
       const newcomer = roomOf({ limit, used: after, usedBy: 0, isAlone: false }, shares, 3_000)
       if (used <= limit * 0.9 && newcomer < 3_000) throw new Error('nothing is left')
-      const isPaced = after <= (shares?.paced ?? 0)
+      const isPaced = after <= (shares?.pacedLimit ?? 0)
       if (!isAlone && !isPaced && usedBy + room > Math.max(usedBy, limit * 0.25))
         throw new Error('more than its share')
     }),
@@ -71,11 +71,11 @@ t.test('whatever is spent, some is left for another, and nobody passes the limit
 
 t.test('a consumer goes on when the day has gone on for long enough, or is over', t => {
   const at = (used: number) =>
-    new Date(heldUntil([day], settings, () => used, 3_000, morning) ?? 0).toISOString()
+    new Date(throttledUntil([day], settings, () => used, 3_000, morning) ?? 0).toISOString()
   t.equal(at(4_497_000), '2026-11-21T12:00:00.000Z', 'half of nine tenths')
   t.equal(at(9_400_000), '2026-11-22T00:00:00.000Z')
   t.equal(at(0), '2026-11-21T06:00:00.001Z')
-  const without = heldUntil([], settings, () => 0, 3_000, morning)
+  const without = throttledUntil([], settings, () => 0, 3_000, morning)
   t.equal(without, null)
   t.end()
 })
@@ -86,12 +86,12 @@ t.test('a failed request gives its consumers back what it did not cost', async t
   const { budget } = openBudget(t, { limits: { minute: null, hour: null, day: 1_200 } })
   await budget.reserve(0, 'cold', [...claim('first', 0), ...claim('other', 1)])
   const failed = await budget.reserve(0, 'cold', claim('first', 100))
-  t.match(failed.claims, [{ points: 100, heldUntil: null }])
+  t.match(failed.claims, [{ points: 100, throttledUntil: null }])
   t.match((await budget.reserve(0, 'cold', claim('first', 1))).claims, [{ points: 0 }])
   await failed.settle('unsent')
   const again = await budget.reserve(0, 'cold', claim('first', 120))
   t.match(again.claims, [{ points: 100 }])
-  t.ok(again.claims[0]?.heldUntil)
+  t.ok(again.claims[0]?.throttledUntil)
   await again.settle('failed')
   const last = await budget.reserve(0, 'cold', claim('first', 120))
   t.match(last.claims, [{ points: 99 }], 'an error weighs 1')
@@ -107,8 +107,10 @@ t.test('while the store is away each gateway shares its part among consumers', a
   await budget.reserve(0, 'cold', claim('other', 1))
   const [first] = (await budget.reserve(0, 'cold', claim('first', 500))).claims
   t.equal(first?.points, 24, 'with its first a quarter of 100 cells, half of what is set aside')
-  t.ok(first?.heldUntil)
-  t.match((await budget.reserve(0, 'cold', claim('other', 20))).claims, [{ points: 20, heldUntil: null }])
+  t.ok(first?.throttledUntil)
+  t.match((await budget.reserve(0, 'cold', claim('other', 20))).claims, [
+    { points: 20, throttledUntil: null },
+  ])
 })
 
 t.test('an outage of the store is over for a consumer when it is over for all', async t => {
@@ -117,12 +119,12 @@ t.test('an outage of the store is over for a consumer when it is over for all', 
   await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 10)])
   state.fault = 'before'
   const during = await budget.reserve(0, 'cold', claim('any', 1))
-  t.match(during.claims, [{ points: 1, heldUntil: null }], 'no share is used up')
+  t.match(during.claims, [{ points: 1, throttledUntil: null }], 'no share is used up')
   const more = await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 190)])
-  const { points = 0, heldUntil = 0 } = more.claims[1] ?? {}
-  t.ok(points > 0 && points < 190 && heldUntil, 'of its part it shares')
-  t.ok((heldUntil ?? 0) <= clock.now() + 1_000, 'until the store may be back')
+  const { points = 0, throttledUntil = 0 } = more.claims[1] ?? {}
+  t.ok(points > 0 && points < 190 && throttledUntil, 'of its part it shares')
+  t.ok((throttledUntil ?? 0) <= clock.now() + 1_000, 'until the store may be back')
   state.fault = null
   clock.advance(1_000)
-  t.match((await budget.reserve(0, 'cold', claim('any', 1))).claims, [{ points: 1, heldUntil: null }])
+  t.match((await budget.reserve(0, 'cold', claim('any', 1))).claims, [{ points: 1, throttledUntil: null }])
 })

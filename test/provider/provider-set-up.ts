@@ -2,8 +2,8 @@
 
 import type { Test } from 'tap'
 import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.ts'
-import type { Claim, Reservation } from '../../src/provider/budget.ts'
-import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
+import type { Claim, Reservation } from '../../src/provider/charge.ts'
+import { Provider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
@@ -29,12 +29,12 @@ export const granted = (points: number, given: Partial<Reservation> = {}): Reser
 })
 
 /** A budget that grants each consumer what `pointsFor` says, and holds it back until an instant for the rest. */
-export const budgetFor = (pointsFor: (claim: Claim) => number, heldUntil: () => number): Budget => ({
+export const budgetFor = (pointsFor: (claim: Claim) => number, throttledUntil: () => number): Budget => ({
   reserve: async (points, _purpose, claims = []) =>
     granted(points, {
       claims: claims.map(claim => {
         const given = Math.min(claim.points, pointsFor(claim))
-        return { points: given, heldUntil: given < claim.points ? heldUntil() : null }
+        return { points: given, throttledUntil: given < claim.points ? throttledUntil() : null }
       }),
     }),
 })
@@ -60,7 +60,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
     clock,
     () => {},
   )
-  const provider = createProvider(
+  const provider = new Provider(
     {
       ...{ maxConcurrent: 1, maxPointsPerRequest: 100, retries: 2, retryDelayMs: 1, queueForMs: 15_000 },
       ...given.options,

@@ -2,23 +2,19 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { createQueue, type Waiting } from '../../src/provider/queue.ts'
+import { Queue, type Waiting } from '../../src/provider/queue.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 
 const grid = createGrid(0.1)
 const cell = (number: number) => grid.cellOf(20 + Math.floor(number / 50) / 10, 88 + (number % 50) / 10)
 const namesOf = (taken: readonly Waiting[]) => taken.map(({ cell: { id }, consumer }) => `${consumer} ${id}`)
-const add = (
-  queue: ReturnType<typeof createQueue>,
-  numbers: readonly number[],
-  consumer: string | undefined,
-) => {
+const add = (queue: Queue, numbers: readonly number[], consumer: string | undefined) => {
   for (const number of numbers) queue.add(cell(number), 'cold', consumer, number)
 }
 const name = (consumer: string | undefined, number: number) => `${consumer} ${cell(number).id}`
 
 t.test('consumers are taken in turn, whoever came first and with how many cells', t => {
-  const queue = createQueue()
+  const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
   add(queue, [5], 'one')
   add(queue, [6], undefined)
@@ -33,7 +29,7 @@ t.test('consumers are taken in turn, whoever came first and with how many cells'
 })
 
 t.test('of a consumer only so many are taken, and of one that is held back none', t => {
-  const queue = createQueue()
+  const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
   add(queue, [5, 6], 'held')
   const most = (consumer: string | undefined) => (consumer === 'held' ? 0 : 2)
@@ -49,7 +45,7 @@ t.test('of a consumer only so many are taken, and of one that is held back none'
 })
 
 t.test('what is put back is first again in its order, and what has waited for too long is removed', t => {
-  const queue = createQueue()
+  const queue = new Queue()
   add(queue, [1, 2, 3, 30], 'a')
   const taken = queue.take(2)
   add(queue, [4], 'a')
@@ -64,7 +60,7 @@ t.test('what is put back is first again in its order, and what has waited for to
 })
 
 t.test('a cell that two want is for the one with the shorter queue, and for the more urgent', t => {
-  const queue = createQueue()
+  const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
   const first = queue.add(cell(4), 'cold', 'few', 9)
   t.equal(queue.size, 4, 'it is queued once')
@@ -86,7 +82,7 @@ t.test('whatever happens, each cell is there once, and none is lost', t => {
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), steps => {
-      const queue = createQueue()
+      const queue = new Queue()
       const expected = new Set<string>()
       let out: Waiting[] = []
       const remove = (taken: readonly Waiting[]) => {

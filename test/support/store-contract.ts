@@ -507,7 +507,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     for (let step = 0; step < 60; step++) {
       const windows = ['minute:7', 'hour:2', 'day:1'].map((name, i) => {
         const limit = (i + 1) * 40_000
-        const shares = { open: limit - 4_000, share: limit / (2 + below(20)), paced: below(limit) }
+        const shares = { soloLimit: limit - 4_000, share: limit / (2 + below(20)), pacedLimit: below(limit) }
         return { name, limit, keepUntil, shares: below(8) === 0 ? undefined : shares }
       })
       const claims = ['a', 'b', 'c', 'd']
@@ -567,7 +567,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a consumer that asks for nothing yet is there, so that another is not alone', async (t, store) => {
-    const shares = { open: 36_000, share: 9_000, paced: 0 }
+    const shares = { soloLimit: 36_000, share: 9_000, pacedLimit: 0 }
     const windows = [spendingWindow({ name: 'day:1', limit: 40_000, keepUntil, shares })]
     const of = async (...claims: { consumer: string; wanted: number }[]) =>
       (await store.spend({ ...spend, windows, wanted: 0, claims })).claims.map(({ granted }) => granted)

@@ -2,7 +2,13 @@
 
 import t from 'tap'
 import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
-import { horizonFor, pastDays, pastQuarterHours, reachOf, stepsWithin } from '../../src/weather/horizon.ts'
+import {
+  coverageEndOf,
+  horizonFor,
+  pastDays,
+  pastQuarterHours,
+  stepsWithin,
+} from '../../src/weather/horizon.ts'
 
 t.test('the horizon grows with the time an entry may be served and with the hours of a response', async t => {
   t.strictSame(horizonFor(13 * hourMs, 48), { quarterHours: 54, days: 9 })
@@ -34,7 +40,7 @@ t.test('a timeline reaches as long as it was fetched for, and little longer', as
         hours: { start: (today - pastDays) * utcDayMs - offset, length: lengths.hours },
         days: { start: today - pastDays, length: lengths.days },
       }
-      const reach = (reachOf(spans, hourly) - fetchedAt) / hourMs
+      const reach = (coverageEndOf(spans, hourly) - fetchedAt) / hourMs
       t.ok(reach >= hours && reach < hours + 2, `${hours} h, ${hourly} hours: ${reach} h`)
     }
 })

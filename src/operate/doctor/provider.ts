@@ -10,7 +10,7 @@ import type { Config } from '../../config/schema.ts'
 import { protocolIn } from '../../provider/account.ts'
 import { createBreaker } from '../../provider/breaker.ts'
 import type { Budget } from '../../provider/budget.ts'
-import { createProvider } from '../../provider/client.ts'
+import { Provider } from '../../provider/client.ts'
 import { OutOfBudgetError } from '../../provider/errors.ts'
 import { createProviderCall } from '../../provider/provider-call.ts'
 import { createGrid } from '../../weather/cell.ts'
@@ -97,7 +97,7 @@ const loadOnePoint = async (config: Config, clock: Clock, budget: Pick<Budget, '
   const { bounds } = shipped
   const protocol = protocolIn(config)
   const call = createProviderCall(config.provider, { protocol, clock })
-  const provider = createProvider(
+  const provider = new Provider(
     { ...config.provider, retries: 0, queueForMs: 0 },
     {
       call,

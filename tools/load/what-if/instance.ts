@@ -7,7 +7,7 @@ import { acceptedOf, brotliOptions, gzipOptions } from 'abohawa/api/content-codi
 import type { Compression } from 'abohawa/api/encoded-weather.ts'
 import type { Representation } from 'abohawa/api/endpoint.ts'
 import { weatherEndpointsOf } from 'abohawa/api/weather-endpoints.ts'
-import { openUpstream, type StandIns, type Upstream, type UpstreamObserver } from 'abohawa/cache/upstream.ts'
+import { openUpstream, type Stubs, type Upstream, type UpstreamObserver } from 'abohawa/cache/upstream.ts'
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { createCalendar } from 'abohawa/common/calendar.ts'
 import { after, type Clock } from 'abohawa/common/clock.ts'
@@ -57,7 +57,7 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
     settings: () => hash,
     report: () => '',
     observer,
-    standIns: standInsOf(config, parts),
+    stubs: stubsOf(parts),
   })
   const hash = fleetHashOf(config)
   const endpoints = weatherEndpointsOf({
@@ -86,11 +86,12 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
  * A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or after a
  * while of the clock, with a timeline made at once.
  */
-export const standInsOf = (
-  config: Config,
-  { weather, clock, latencyMs, onSpent }: Pick<InstanceParts, 'weather' | 'clock' | 'latencyMs' | 'onSpent'>,
-): StandIns => {
-  const protocol = protocolIn(config)
+export const stubsOf = ({
+  weather,
+  clock,
+  latencyMs,
+  onSpent,
+}: Pick<InstanceParts, 'weather' | 'clock' | 'latencyMs' | 'onSpent'>): Stubs => {
   const answered = (): Promise<void> | undefined => {
     if (latencyMs === 0) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -111,17 +112,21 @@ export const standInsOf = (
       },
       close: async () => {},
     },
-    protocol: {
-      requestFor: cells => ({
-        ...protocol.requestFor(cells),
-        decode: async body => {
-          // Counted when it ends, as the provider does.
-          for await (const _ of body);
-          onSpent(cells.length, cells.length * protocol.weightPerCell)
-          return cells.map(() => weather.timelineAt(clock.now()))
-        },
-      }),
-      runs: { ...protocol.runs, decode: (_, now) => protocol.runs.scheduled(now) },
+    protocolOf: config => {
+      const protocol = protocolIn(config)
+      return {
+        ...protocol,
+        requestFor: cells => ({
+          ...protocol.requestFor(cells),
+          decode: async body => {
+            // Counted when it ends, as the provider does.
+            for await (const _ of body);
+            onSpent(cells.length, cells.length * protocol.weightPerCell)
+            return cells.map(() => weather.timelineAt(clock.now()))
+          },
+        }),
+        runs: { ...protocol.runs, decode: (_, now) => protocol.runs.scheduled(now) },
+      }
     },
     codec: weather.codec,
   }

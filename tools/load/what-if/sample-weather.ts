@@ -5,8 +5,8 @@ import { entryOf } from 'abohawa/cache/entry-codec.ts'
 import { jitterOf } from 'abohawa/cache/freshness.ts'
 import type { Codec } from 'abohawa/cache/tiers.ts'
 import { type Calendar, hourMs } from 'abohawa/common/calendar.ts'
-import { type Horizon, reachOf, stepsWithin } from 'abohawa/weather/horizon.ts'
-import { madeUpTimeline, spansAt } from 'abohawa/weather/made-up-timeline.ts'
+import { coverageEndOf, type Horizon, stepsWithin } from 'abohawa/weather/horizon.ts'
+import { spansAt, syntheticTimeline } from 'abohawa/weather/synthetic-timeline.ts'
 import type { Timeline } from 'abohawa/weather/timeline.ts'
 import { encodeTimeline } from 'abohawa/weather/timeline-bytes.ts'
 import { createTimelineText, type TimelineText } from 'abohawa/weather/timeline-text.ts'
@@ -25,7 +25,7 @@ export const createSampleWeather = (
   calendar: Calendar,
 ): SampleWeather => {
   const lengths = stepsWithin(horizon)
-  const layout = madeUpTimeline(0, lengths, calendar)
+  const layout = syntheticTimeline(0, lengths, calendar)
   const { values } = layout
   const timelineAt = (fetchedAt: number): Timeline => {
     const [quarterHours, hours, days] = spansAt(fetchedAt, lengths, calendar)
@@ -71,8 +71,8 @@ export const createSampleWeather = (
       },
       metadata: (bytes, key) => {
         const { fetchedAt, metadata } = entryAt(key, bytes)
-        const reachesUntil = reachOf(timelineAt(fetchedAt), hourlyHours)
-        return { fetchedAt, jitter: jitterOf(key, fetchedAt), reachesUntil, ...metadata }
+        const coversUntil = coverageEndOf(timelineAt(fetchedAt), hourlyHours)
+        return { fetchedAt, jitter: jitterOf(key, fetchedAt), coversUntil, ...metadata }
       },
       decode: (bytes, key) => {
         const { fetchedAt, metadata } = entryAt(key, bytes)

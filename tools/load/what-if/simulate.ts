@@ -102,7 +102,7 @@ export const simulate = async (
   await settle()
   let sampled = { at: clock.now(), stretch: 1 }
   const endSamples = every(clock, minuteMs, () => {
-    const held = instances.map(({ timelines }) => timelines.held())
+    const held = instances.map(({ timelines }) => timelines.cached())
     const now = clock.now()
     const sample = {
       stretch: instances[0]?.timelines.stretch() ?? 1,

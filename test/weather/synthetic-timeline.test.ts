@@ -3,14 +3,14 @@
 import t from 'tap'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { horizonFor, stepsWithin } from '../../src/weather/horizon.ts'
-import { madeUpTimeline } from '../../src/weather/made-up-timeline.ts'
 import { isPlausible } from '../../src/weather/ranges.ts'
+import { syntheticTimeline } from '../../src/weather/synthetic-timeline.ts'
 import { createTimelineText } from '../../src/weather/timeline-text.ts'
 
 const noon = Date.parse('2026-04-14T06:00Z')
 const calendar = createCalendar('Asia/Dhaka')
 const lengths = stepsWithin(horizonFor(hourMs, 168))
-const timelineOf = (seed: number) => madeUpTimeline(noon, lengths, calendar, seed)
+const timelineOf = (seed: number) => syntheticTimeline(noon, lengths, calendar, seed)
 const text = createTimelineText(calendar)
 const seeds = Array.from({ length: 200 }, (_, i) => (i - 100) * 7_654_321)
 

@@ -70,7 +70,7 @@ const ofDay = (variable: string, day: number, seed: number): number => {
 }
 
 /** @param seed a whole number */
-export const madeUpTimeline = (
+export const syntheticTimeline = (
   fetchedAt: number,
   lengths: Lengths,
   calendar: Calendar,

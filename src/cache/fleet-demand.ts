@@ -1,0 +1,61 @@
+// Which cells are in demand over the fleet: those requested here, those that were in demand before this instance took part, and
+// those that all instances have in the store. Sends the heartbeats that tell the others.
+
+import type { FleetStore } from '../stores/store.ts'
+import type { Cell, Grid } from '../weather/cell.ts'
+import type { Demand } from './demand.ts'
+import { createHeartbeat, type Fleet, type HeartbeatParts } from './heartbeat.ts'
+
+export type FleetDemandParts = Omit<HeartbeatParts, 'demand' | 'namespace' | 'store'> & {
+  readonly store: Pick<FleetStore, 'heartbeat' | 'wanted'>
+  readonly demand: Demand<Cell>
+  readonly grid: Grid
+  /** Those of all upstreams; demand is recorded under the first. */
+  readonly namespaces: readonly string[]
+  /** How many cells the grid has: more can't be in demand. */
+  readonly maxCells: number
+}
+
+export type FleetDemand = ReturnType<typeof createFleetDemand>
+
+export const createFleetDemand = (parts: FleetDemandParts) => {
+  const { store, demand, grid, namespaces, maxCells, demandForMs, clock } = parts
+  let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
+  // The fleet's demand before this instance took part in it.
+  let atStart: { readonly at: number; readonly ids: ReadonlySet<string> } = { at: 0, ids: new Set() }
+  const since = (): number => clock.now() - demandForMs
+  const isRecentStart = (): boolean => Math.abs(clock.now() - atStart.at) <= demandForMs
+
+  return {
+    heartbeat: createHeartbeat({
+      ...parts,
+      namespace: namespaces[0] ?? '',
+      onHeartbeat: seen => {
+        fleet = { ...seen, wanted: Math.min(seen.wanted, maxCells) }
+        parts.onHeartbeat(fleet)
+      },
+    }),
+    /** At the last heartbeat. */
+    fleet: (): Fleet => fleet,
+    /** The instant since which a request makes a cell count as in demand, ms since the epoch. */
+    since,
+    includes: (id: string): boolean =>
+      (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),
+    /** The ids of the cells requested here, and of those that were in demand over the fleet at the start. */
+    ids: (): Iterable<string> => {
+      const here = demand.since(since()).map(({ key }) => key)
+      return isRecentStart() ? new Set([...here, ...atStart.ids]) : here
+    },
+    /** The cells in demand over the fleet, latest first. @throws StoreError */
+    cells: async (): Promise<Cell[]> => {
+      // Another upstream may have been the first before a change of the list.
+      const lists = await Promise.all(namespaces.map(namespace => store.wanted(namespace, since())))
+      const names = lists.length === 1 ? (lists[0] ?? []) : new Set(lists.flat())
+      return [...names].flatMap(name => grid.cellNamed(name) ?? [])
+    },
+    /** These cells were in demand when this instance started. */
+    startedWith: (cells: readonly Cell[]): void => {
+      atStart = { at: clock.now(), ids: new Set(cells.map(({ id }) => id)) }
+    },
+  }
+}
