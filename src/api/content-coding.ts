@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Chunks } from './connection/ready-response.ts'
+import type { Chunks } from './connection/connection.ts'
 import { unpooledCopy } from './unpooled.ts'
 
 export type Coding = 'br' | 'gzip'

@@ -3,7 +3,7 @@
 
 import { deflateRawSync } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
-import { lengthOf } from './connection/ready-response.ts'
+import { lengthOf } from './connection/connection.ts'
 import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
 import { type GzipEnd, type GzipPart, gzipEnd, joinedGzip, openPartOptions } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'

@@ -1,7 +1,7 @@
 // What an endpoint is: a function of a request's parameters that answers with a representation. Its types alone; representation.ts
 // sends what it answers.
 
-import type { Chunks } from './connection/ready-response.ts'
+import type { Chunks } from './connection/connection.ts'
 import type { Coding, Encode } from './content-coding.ts'
 
 /** A body for a GET or HEAD, with what goes before it. */

@@ -4,7 +4,7 @@
 // rendered-weather.ts and joined-weather.ts decide which bodies are sent so.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
-import type { Chunks } from './connection/ready-response.ts'
+import type { Chunks } from './connection/connection.ts'
 import { partOptions } from './content-coding.ts'
 
 /** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */

@@ -5,7 +5,7 @@
 import { AbohawaError } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult } from './answer.ts'
-import type { Chunks } from './connection/ready-response.ts'
+import type { Chunks } from './connection/connection.ts'
 import { type Accepted, compressed, type Encoded } from './content-coding.ts'
 import type { Representation } from './endpoint.ts'
 import { type GzipPart, gzipOfParts, partBehind, storedPart } from './joined-gzip.ts'

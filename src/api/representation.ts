@@ -1,17 +1,18 @@
 // Sends what an endpoint answers: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them, and the headers
-// that all responses have. What a body says and how it is compressed is decided elsewhere; how ready bytes are written, in
-// connection/ready-response.ts.
+// that all responses have, those of limits among them. What a body says and how it is compressed is decided elsewhere; how ready bytes are written, in
+// connection/connection.ts.
 
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { flatText } from '../common/flat-text.ts'
-import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/ready-response.ts'
+import { type Chunks, closedLines, headOf, lengthOf, type WriteReady } from './connection/connection.ts'
 import { acceptedOf, type Coding } from './content-coding.ts'
 import type { Cors } from './cors.ts'
 import type { Endpoint, Heads, Representation } from './endpoint.ts'
 import { jsonType } from './problem.ts'
-import { putRateLimit, rateLimitParts, testLines } from './rate-lines.ts'
+import { ratePolicies, ratesLeft } from './rate-figures.ts'
 import type { RequestState } from './request-state.ts'
 
 /**
@@ -66,6 +67,69 @@ export type Live = {
   /** Gives back what a 304 does not cost; undefined where it costs what a 200 does. */
   notModified: ((state: RequestState) => void) | undefined
 }
+
+/** Of every response to a test key. A browser must not answer a demanded error with the weather that it has kept. */
+const testLines = 'x-test-data: fixed\r\nvary: x-test-error\r\n'
+
+const rateLimitParts = 5
+
+/**
+ * Puts the header lines of limits as so many parts into a list, from a place of it on: those of the contract, whose reset is a Unix
+ * timestamp in seconds, and those of draft-ietf-httpapi-ratelimit-headers-11. Before the quota is known the latter are left out: a
+ * client would take r=0 for a reason to wait for midnight.
+ */
+const putRateLimit = (
+  parts: string[],
+  from: number,
+  { client, remaining, resetsAt, arrivedAt, isDecided }: RequestState,
+): void => {
+  const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
+  const lines = limitLinesOf(client?.limit ?? 0, resetsAt, seconds)
+  const left = String(remaining)
+  const isKnown = client !== null && isDecided
+  parts[from] = lines.beforeRemaining
+  parts[from + 1] = left
+  parts[from + 2] = isKnown ? lines.policy : '\r\n'
+  parts[from + 3] = isKnown ? left : ''
+  let end = isKnown ? lines.end : ''
+  const rate = client?.rate
+  if (isKnown && rate !== undefined) {
+    parts[from + 2] = policyLines(client.limit, ratePolicies(rate))
+    end = leftEnd(seconds, ratesLeft(rate, arrivedAt))
+  }
+  // ISO 8601 in UTC, as the texts of all responses.
+  parts[from + 4] =
+    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
+}
+
+/** What the lines of all keys with a limit have in common, made once a second. */
+const limitLinesOf = (limit: number, resetsAt: number, seconds: number): LimitLines => {
+  if (resetsAt !== known.resetsAt || seconds !== known.seconds)
+    known = { resetsAt, seconds, byLimit: new Map<number, LimitLines>() }
+  let lines = known.byLimit.get(limit)
+  if (!lines) {
+    lines = makeLines(limit, resetsAt, seconds)
+    known.byLimit.set(limit, lines)
+  }
+  return lines
+}
+type LimitLines = ReturnType<typeof makeLines>
+let known = { resetsAt: 0, seconds: 0, byLimit: new Map<number, LimitLines>() }
+
+/** @param more policies behind that of the day, each after a comma; the same for what is left of them */
+const policyLines = (limit: number, more = ''): string =>
+  `\r\nratelimit-policy: "daily";q=${limit};w=86400${more}\r\nratelimit: "daily";r=`
+const leftEnd = (seconds: number, more = ''): string => `;t=${seconds}${more}\r\n`
+
+/** Those of the contract, but for the number that remains. */
+export const dayLines = (limit: number, resetsAt: number): string =>
+  `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `
+
+const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
+  beforeRemaining: flatText(dayLines(limit, resetsAt)),
+  policy: flatText(policyLines(limit)),
+  end: flatText(leftEnd(seconds)),
+})
 
 const afterRateLimit = 2 + rateLimitParts
 

@@ -27,7 +27,7 @@ export type Listener = (request: IncomingMessage, response: ServerResponse) => v
 export const createListener =
   (connections: Connections, route: Listener): Listener =>
   (request, response) => {
-    const connection = connectionOf(request) ?? connections.ofFirst(request)
+    const connection = connectionOf(request) ?? connections.register(request)
     if (connection.isEnding) {
       if (isHttp2(response)) refuseStream(response)
       else endAtLast(request.socket)
@@ -41,7 +41,7 @@ export const createListener =
       isLast(request)
     ) {
       connection.isEnding = true
-      connection.withBody = request
+      connection.unreadBody = request
       endBehind(request, response)
     }
     if (connection.requests === 0 || !connections.waits(connection, request, response, route))
@@ -98,7 +98,7 @@ export const createRequestHook = (parts: RequestParts) => {
     const { traceparent } = raw.headers
     const { endpoint = 'other', isOpen = false, costOf, unchanged } = request.routeOptions.config
     const arrivedAt = quota.now()
-    const connection = connectionOf(raw) ?? connections.ofFirst(raw)
+    const connection = connectionOf(raw) ?? connections.register(raw)
     // Before the socket is closed, for it has no address then.
     if (observer.access || trace) connection.peer ??= clientAddress.ofPeer(raw.socket.remoteAddress)
     return {

@@ -92,7 +92,7 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
       // With HTTP/2 it has a response, and is refused like any other method.
       server.on('connect', (request, given) => {
         if (isHttp2(request)) listener(request, given as unknown as ServerResponse)
-        else refuseConnect(given as Socket, connectionOf(request) ?? connections.ofFirst(request))
+        else refuseConnect(given as Socket, connectionOf(request) ?? connections.register(request))
       })
       return server
     },

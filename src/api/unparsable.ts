@@ -6,12 +6,11 @@ import type { Socket } from 'node:net'
 import { endWith, isOfParser, wasEnded } from '../common/unread-body.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { Connection } from './connection/connection.ts'
+import { closedLines, headOf } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
-import { closedLines, headOf } from './connection/ready-response.ts'
 import { badRequest, type DocUrl, type Problem, problemResponse } from './problem.ts'
-import { rateLimitLines } from './rate-lines.ts'
 import { methodProblem } from './refusals.ts'
-import type { Live } from './representation.ts'
+import { dayLines, type Live } from './representation.ts'
 import { requestIdOf } from './request.ts'
 import { type Sentence, sentences } from './sentences.ts'
 
@@ -25,11 +24,9 @@ export type UnparsableParts = {
 export const createUnparsable = ({ connections, quota, live, docUrl }: UnparsableParts) => {
   const refuse = (socket: Socket, problem: Problem): void => {
     const { lines, body } = problemResponse(problem, docUrl)
-    const arrivedAt = quota.now()
-    const resetsAt = quota.resetAfter(arrivedAt)
     const head = [
       headOf(problem.status, lines),
-      rateLimitLines({ client: null, remaining: 0, isDecided: true, arrivedAt, resetsAt }),
+      `${dayLines(0, quota.resetAfter(quota.now()))}0\r\n`,
       live.cors?.lines(undefined, null) ?? '',
       `x-request-id: ${requestIdOf(undefined)}\r\n${closedLines}`,
     ]

@@ -2,7 +2,7 @@
 // parts while the store is away, and what a changed limit keeps. With sockets: journeys/rates.test.ts.
 
 import t, { type Test } from 'tap'
-import { rateFigures } from '../../src/api/rate-lines.ts'
+import { rateFigures } from '../../src/api/rate-figures.ts'
 import { createRates, type RateRefusal, type RatesParts } from '../../src/keys/rates.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type RateLimits, StoreError } from '../../src/stores/store.ts'

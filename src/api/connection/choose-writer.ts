@@ -1,4 +1,4 @@
-// Chooses how responses over HTTP/1.1 are written: through Node's private fields (ready-response.ts), or through public API alone
+// Chooses how responses over HTTP/1.1 are written: through Node's private fields (connection.ts), or through public API alone
 // where the bytes of the two differ on this Node.
 
 import type { ServerResponse } from 'node:http'
@@ -12,7 +12,7 @@ import {
   type WithHead,
   type WriteReady,
   writeDirectly,
-} from './ready-response.ts'
+} from './connection.ts'
 
 // An import would load Node's client for fetch too, a twentieth of a start.
 const http = process.getBuiltinModule('node:http')

@@ -4,8 +4,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { LRUCache } from 'lru-cache'
+import type { Chunks, WriteReady } from './connection.ts'
 import { isHttp2 } from './connection.ts'
-import type { Chunks, WriteReady } from './ready-response.ts'
 
 const { METHODS } = process.getBuiltinModule('node:http')
 const methods: ReadonlySet<string> = new Set(METHODS)
@@ -107,7 +107,7 @@ const writeToStream = (
 // The heads of the bodies that are requested again and again.
 const lists = new LRUCache<string, string[]>({ max: 2_000 })
 
-/** Names and values of a head, which ready-response.ts has as text, in turn. */
+/** Names and values of a head, which connection.ts has as text, in turn. */
 const listOf = (status: number, head: string): string[] => {
   let list = lists.get(head)
   if (!list) {

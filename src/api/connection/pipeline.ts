@@ -2,15 +2,9 @@
 // has to go because too many wait. What waits is a head that was parsed: no unit is taken, and no body is made.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { endAtLast } from '../../common/last-request.ts'
 import { type Connection, isHttp2, type Waiting } from './connection.ts'
 import { refuseStream } from './http2.ts'
-
-type Ends = {
-  /** Reads no further until few enough wait. */
-  readonly pause: (connection: Connection, request: IncomingMessage) => void
-  /** Takes no further request; `now` answers none of those that wait either. */
-  readonly end: (connection: Connection, request: IncomingMessage, now: boolean) => void
-}
 
 // Requests that are begun together share a write to the store; the response of a place is some 25 kB.
 const maxBegun = 8
@@ -30,7 +24,8 @@ const small = /^\/api\/v1\/(?:[a-z]+\/|key|locations)/
 // HTTP/2 copies no page that is the same for all. The router decodes a path with a %.
 const mayBeList = /^[^?%]*(?:%|\/(?:weather|forecast)\?)/
 
-export const createPipelines = ({ pause, end }: Ends) => {
+/** @param ended a connection takes no further request, because too many wait */
+export const createPipelines = (ended: () => void) => {
   let ofStrangers = 0
 
   const countStrangers = ({ isAuthenticated, session }: Connection, by: number): void => {
@@ -51,14 +46,31 @@ export const createPipelines = ({ pause, end }: Ends) => {
   const boundWaiting = (connection: Connection, { request, response }: Waiting): void => {
     const count = connection.waiting?.length ?? 0
     if (count >= maxWaiting) pause(connection, request)
-    if (isStrangerBeyond(connection, count)) {
+    const mustGo = isStrangerBeyond(connection, count)
+    if (!mustGo && count < maxWaitingWithKey) return
+    ended()
+    connection.isEnding = true
+    endAtLast(request.socket)
+    if (mustGo) {
       connection.waiting = undefined
       setTimeout(uncount, endedForMs, count).unref()
-      end(connection, request, true)
-    } else if (count >= maxWaitingWithKey) {
+      // Whose key is still looked up may be a good client that came in a flood of others.
+      connection.isFlooding = connection.refusals > 0
+      request.socket.destroy()
+    } else {
       response.shouldKeepAlive = false
-      end(connection, request, false)
+      pause(connection, request)
     }
+  }
+  const next = (connection: Connection): void => {
+    for (let first = connection.waiting?.[0]; first; first = connection.waiting?.[0]) {
+      const { request, response, begin } = first
+      if (!mayBegin(connection, request)) return
+      countStrangers(connection, -1)
+      connection.waiting?.shift()
+      if (isWanted(first)) begin(request, response)
+    }
+    connection.waiting = undefined
   }
 
   return {
@@ -80,27 +92,30 @@ export const createPipelines = ({ pause, end }: Ends) => {
       else boundWaiting(connection, added)
       return true
     },
-    /** Begins what may begin. */
-    next: (connection: Connection): void => {
-      for (let first = connection.waiting?.[0]; first; first = connection.waiting?.[0]) {
-        const { request, response, begin } = first
-        if (!mayBegin(connection, request)) return
-        countStrangers(connection, -1)
-        connection.waiting?.shift()
-        if (isWanted(first)) begin(request, response)
-      }
-      connection.waiting = undefined
+    /** Begins what may begin once a request is answered, and reads on where few enough wait. */
+    goOn: (connection: Connection): void => {
+      next(connection)
+      const { waiting, paused, isEnding } = connection
+      if (!paused || isEnding || (waiting?.length ?? 0) >= maxWaiting) return
+      connection.paused = undefined
+      paused.off('resume', paused.pause)
+      paused.resume()
     },
     /** Lets go of what waits: the connection ends before it, or is closed. */
     drop,
-    /** Fewer wait than may. */
-    hasRoom: ({ waiting }: Connection): boolean => (waiting?.length ?? 0) < maxWaiting,
     /** Call before a connection is known for its good key. */
     authenticated: (connection: Connection): void =>
       countStrangers(connection, -(connection.waiting?.length ?? 0)),
   }
 }
 
+const pause = (connection: Connection, { socket }: IncomingMessage): void => {
+  if (connection.paused) return
+  connection.paused = socket
+  // Behind each request that it still had, Node resumes.
+  socket.on('resume', socket.pause)
+  socket.pause()
+}
 /** Its key is being looked up. */
 const mayHaveGoodKey = ({ refusals, keyMemo }: Connection): boolean =>
   refusals === 0 && keyMemo.presented !== undefined

@@ -2,7 +2,7 @@
 // upstream behind them, whose provider sends nothing. Bodies are compressed once; from then on their size is known by their length.
 
 import { brotliCompressSync, deflateRawSync } from 'node:zlib'
-import { lengthOf } from 'abohawa/api/connection/ready-response.ts'
+import { lengthOf } from 'abohawa/api/connection/connection.ts'
 import { acceptedOf, brotliOptions, gzipOptions } from 'abohawa/api/content-coding.ts'
 import type { Compression } from 'abohawa/api/encoded-weather.ts'
 import type { Representation } from 'abohawa/api/endpoint.ts'

@@ -12,7 +12,7 @@ import {
   keptLines,
   type WriteReady,
   writeDirectly,
-} from '../../src/api/connection/ready-response.ts'
+} from '../../src/api/connection/connection.ts'
 
 const kept = keptLines(75_000)
 

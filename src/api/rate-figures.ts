@@ -1,0 +1,42 @@
+// The limits by the second and minute of a key that has them, as figures and in the headers of
+// draft-ietf-httpapi-ratelimit-headers-11.
+
+import type { KeyRate, RatePolicy } from '../keys/rates.ts'
+import { refilled } from '../stores/token-bucket.ts'
+
+const windows: Record<RatePolicy, number> = { second: 1, minute: 60 }
+
+/** The policies behind that of the day: `, "second";q=10;w=1, "minute";q=300;w=60` */
+export const ratePolicies = ({ buckets }: KeyRate): string =>
+  buckets.map(({ policy, limit }) => `, "${policy}";q=${limit};w=${windows[policy]}`).join('')
+
+/**
+ * `, "second";r=9;t=1, "minute";r=299;t=1`: what may come at once, and in how many seconds all of it may; of what is used up in how
+ * many the next request may, as `retry-after` has it.
+ */
+export const ratesLeft = (rate: KeyRate, now: number): string =>
+  rateFigures(rate, now)
+    .map(
+      ({ policy, left, moreInMs }) => `, "${policy}";r=${left};t=${Math.max(1, Math.ceil(moreInMs / 1000))}`,
+    )
+    .join('')
+
+/**
+ * A limit as the headers show it: how many requests may come at once, and in how many ms the bucket is full, or has room for a request
+ * where it has none now.
+ */
+type RateFigures = {
+  readonly policy: RatePolicy
+  readonly limit: number
+  readonly left: number
+  readonly moreInMs: number
+}
+
+export const rateFigures = ({ buckets, held }: KeyRate, at: number): RateFigures[] =>
+  buckets.map(bucket => {
+    const { policy, limit, capacity, perMs } = bucket
+    const tokens = Math.min(capacity, refilled(bucket, bucket.tokens, at - bucket.at) + held)
+    const left = Math.max(0, Math.floor(tokens))
+    // Rounded as the wait of a refusal is: a part of a ms is no second.
+    return { policy, limit, left, moreInMs: Math.round(((left === 0 ? 1 : capacity) - tokens) / perMs) }
+  })
