@@ -2,7 +2,7 @@
 // those that all instances have in the store. Sends the heartbeats that tell the others.
 
 import type { FleetStore } from '../stores/store.ts'
-import type { Cell, Grid } from '../weather/cell.ts'
+import type { Box, Cell, Grid } from '../weather/cell.ts'
 import type { Demand } from './demand.ts'
 import { createHeartbeat, type Fleet, type HeartbeatParts } from './heartbeat.ts'
 
@@ -12,14 +12,16 @@ export type FleetDemandParts = Omit<HeartbeatParts, 'demand' | 'namespace' | 'st
   readonly grid: Grid
   /** Those of all upstreams; demand is recorded under the first. */
   readonly namespaces: readonly string[]
-  /** How many cells the grid has: more can't be in demand. */
-  readonly maxCells: number
+  /** Those of the grid: more cells than it has can't be in demand. */
+  readonly bounds: Box
+  readonly cellDegrees: number
 }
 
 export type FleetDemand = ReturnType<typeof createFleetDemand>
 
 export const createFleetDemand = (parts: FleetDemandParts) => {
-  const { store, demand, grid, namespaces, maxCells, demandForMs, clock } = parts
+  const { store, demand, grid, namespaces, demandForMs, clock } = parts
+  const maxCells = cellsIn(parts.bounds, parts.cellDegrees)
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   // The fleet's demand before this instance took part in it.
   let atStart: { readonly at: number; readonly ids: ReadonlySet<string> } = { at: 0, ids: new Set() }
@@ -58,4 +60,10 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
       atStart = { at: clock.now(), ids: new Set(cells.map(({ id }) => id)) }
     },
   }
+}
+
+/** How many cells a grid has. The centre of a cell on the edge may lie outside the bounds. */
+const cellsIn = ({ south, west, north, east }: Box, cellDegrees: number): number => {
+  const cellsOver = (from: number, to: number): number => Math.ceil((to - from) / cellDegrees) + 2
+  return cellsOver(south, north) * cellsOver(west, east)
 }

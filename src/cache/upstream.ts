@@ -10,7 +10,7 @@ import { type Accounts, type OpenUpstream, openAccounts } from '../provider/acco
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { Next } from '../provider/next-upstream.ts'
 import type { Store } from '../stores/store.ts'
-import { type Box, type Cell, createGrid } from '../weather/cell.ts'
+import { type Cell, createGrid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { startBackground } from './background.ts'
 import type { CacheObserver, CacheParts } from './cache-parts.ts'
@@ -129,7 +129,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       namespaces: namespaces.all.map(({ namespace }) => namespace),
       demandForMs: options.demandForMs,
     },
-    maxCells: cellsIn(bounds, options.cellDegrees),
+    bounds,
+    cellDegrees: options.cellDegrees,
     onHeartbeat: fleet => {
       stretch.renew()
       observer.onHeartbeat(fleet)
@@ -267,12 +268,6 @@ const loaderOf =
       const key = keyFor(namespaceOfUpstream(upstream), cell.id)
       return entryOf(key, timeline, metadata, weather.hourlyHours, name)
     })
-
-/** How many cells a grid has. The centre of a cell on the edge may lie outside the bounds. */
-const cellsIn = ({ south, west, north, east }: Box, cellDegrees: number): number => {
-  const cellsOver = (from: number, to: number): number => Math.ceil((to - from) / cellDegrees) + 2
-  return cellsOver(south, north) * cellsOver(west, east)
-}
 
 /** A provider or store that hangs must not keep the gateway from becoming ready. */
 const pollWithin = async (accounts: Accounts, ms: number): Promise<void> => {

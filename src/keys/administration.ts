@@ -36,7 +36,6 @@ import { cellsLoaded } from './usage-detail.ts'
 export {
   type AdministrationParts,
   type CreatedKey,
-  type IssuedKey,
   type KeyRequest,
   limitIn,
 } from './key-creation.ts'

@@ -10,8 +10,7 @@ import type { ProcessReport, Reply } from 'abohawa/common/moved-clock-commands.t
 import { variableOf } from 'abohawa/config/environment.ts'
 import { loadConfig } from 'abohawa/config/load.ts'
 import type { Config } from 'abohawa/config/schema.ts'
-import { createAdministration } from 'abohawa/keys/administration.ts'
-import { openEmbeddedStore } from 'abohawa/stores/sqlite/embedded-store.ts'
+import { createAdministration, openEmbeddedStore } from 'abohawa/parts'
 import type { ProviderCounts } from '../report/spending.ts'
 import { startControlled } from './controlled-process.ts'
 

@@ -2,20 +2,27 @@
 // upstream behind them, whose provider sends nothing. Bodies are compressed once; from then on their size is known by their length.
 
 import { brotliCompressSync, deflateRawSync } from 'node:zlib'
-import { lengthOf } from 'abohawa/api/connection/connection.ts'
-import { acceptedOf, brotliOptions, gzipOptions } from 'abohawa/api/content-coding.ts'
-import type { Compression } from 'abohawa/api/encoded-weather.ts'
-import type { Representation } from 'abohawa/api/endpoint.ts'
-import { weatherEndpointsOf } from 'abohawa/api/weather-endpoints.ts'
-import { openUpstream, type Stubs, type Upstream, type UpstreamObserver } from 'abohawa/cache/upstream.ts'
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { createCalendar } from 'abohawa/common/calendar.ts'
 import { after, type Clock } from 'abohawa/common/clock.ts'
 import type { Config } from 'abohawa/config/schema.ts'
 import { fleetHashOf } from 'abohawa/config/values.ts'
-import { protocolIn } from 'abohawa/provider/account.ts'
-import { ProviderError } from 'abohawa/provider/errors.ts'
-import type { Store } from 'abohawa/stores/store.ts'
+import {
+  acceptedOf,
+  brotliOptions,
+  type Compression,
+  gzipOptions,
+  lengthOf,
+  openUpstream,
+  ProviderError,
+  protocolIn,
+  type Representation,
+  type Store,
+  type Stubs,
+  type Upstream,
+  type UpstreamObserver,
+  weatherEndpointsOf,
+} from 'abohawa/parts'
 import type { WeatherPath } from '../traffic/endpoint-of-path.ts'
 import type { SampleWeather } from './sample-weather.ts'
 

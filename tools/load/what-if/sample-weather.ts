@@ -1,15 +1,21 @@
 // One plausible timeline, moved to the instant of each load: its numbers differ from hour to hour as weather does, so that
 // it is as large in both tiers, and its bodies are as long, as real ones. What the weather is does not matter here.
 
-import { entryOf } from 'abohawa/cache/entry-codec.ts'
-import { jitterOf } from 'abohawa/cache/freshness.ts'
-import type { Codec } from 'abohawa/cache/tiers.ts'
 import { type Calendar, hourMs } from 'abohawa/common/calendar.ts'
-import { coverageEndOf, type Horizon, stepsWithin } from 'abohawa/weather/horizon.ts'
-import { spansAt, syntheticTimeline } from 'abohawa/weather/synthetic-timeline.ts'
-import type { Timeline } from 'abohawa/weather/timeline.ts'
-import { encodeTimeline } from 'abohawa/weather/timeline-bytes.ts'
-import { createTimelineText, type TimelineText } from 'abohawa/weather/timeline-text.ts'
+import {
+  type Codec,
+  coverageEndOf,
+  createTimelineText,
+  encodeTimeline,
+  entryOf,
+  type Horizon,
+  jitterOf,
+  spansAt,
+  stepsWithin,
+  syntheticTimeline,
+  type Timeline,
+  type TimelineText,
+} from 'abohawa/parts'
 
 export type SampleWeather = {
   timelineAt(fetchedAt: number): Timeline

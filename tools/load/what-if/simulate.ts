@@ -2,16 +2,13 @@
 // client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { costOfList } from 'abohawa/api/place-list.ts'
-import type { UpstreamObserver } from 'abohawa/cache/upstream.ts'
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from 'abohawa/common/calendar.ts'
 import { every } from 'abohawa/common/clock.ts'
 import { isList } from 'abohawa/common/endpoints.ts'
 import { createMovedClock } from 'abohawa/common/moved-clock.ts'
 import type { Config } from 'abohawa/config/schema.ts'
-import { horizonOf } from 'abohawa/provider/account.ts'
-import { openEmbeddedStore } from 'abohawa/stores/sqlite/embedded-store.ts'
+import { costOfList, horizonOf, openEmbeddedStore, type UpstreamObserver } from 'abohawa/parts'
 import { wholeDaysOf } from '../report/plans.ts'
 import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
 import { openInstance } from './instance.ts'

@@ -2,7 +2,7 @@
 // since each instance makes one twice a second. Heartbeats are kept in memory: they are as many, and of a fleet, which the
 // embedded store has none of.
 
-import type { Store } from 'abohawa/stores/store.ts'
+import type { Store } from 'abohawa/parts'
 
 export const watchStore = (store: Store) => {
   let steps = 0

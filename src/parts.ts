@@ -1,0 +1,23 @@
+// The parts of a gateway that a calculation of settings puts together without sockets, and a fixture for it: all that tools may
+// import of the rooms behind the API, and nothing else.
+
+export { lengthOf } from './api/connection/connection.ts'
+export { acceptedOf, brotliOptions, gzipOptions } from './api/content-coding.ts'
+export type { Compression } from './api/encoded-weather.ts'
+export type { Representation } from './api/endpoint.ts'
+export { costOfList } from './api/place-list.ts'
+export { weatherEndpointsOf } from './api/weather-endpoints.ts'
+export { entryOf } from './cache/entry-codec.ts'
+export { jitterOf } from './cache/freshness.ts'
+export type { Codec } from './cache/tiers.ts'
+export { openUpstream, type Stubs, type Upstream, type UpstreamObserver } from './cache/upstream.ts'
+export { createAdministration } from './keys/administration.ts'
+export { horizonOf, protocolIn } from './provider/account.ts'
+export { ProviderError } from './provider/errors.ts'
+export { openEmbeddedStore } from './stores/sqlite/embedded-store.ts'
+export type { Store } from './stores/store.ts'
+export { coverageEndOf, type Horizon, stepsWithin } from './weather/horizon.ts'
+export { spansAt, syntheticTimeline } from './weather/synthetic-timeline.ts'
+export type { Timeline } from './weather/timeline.ts'
+export { encodeTimeline } from './weather/timeline-bytes.ts'
+export { createTimelineText, type TimelineText } from './weather/timeline-text.ts'
