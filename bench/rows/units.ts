@@ -4,7 +4,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { utcDayMs } from '../../src/common/calendar.ts'
 import { runEveryMs } from '../../src/provider/open-meteo/limits.ts'
-import { plans } from '../../src/provider/open-meteo/terms.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { forAll, placesByCell } from '../../test/scenarios/set-up.ts'
 import { count, found, type Row, type Table } from '../row.ts'
@@ -15,6 +14,8 @@ import { get, openBackground } from '../tools/world.ts'
 import { load } from '../tools/wrk.ts'
 import { mixEnv } from './mix.ts'
 
+/** Weight in a month of the provider's smallest paid plan. */
+const perMonth = 1_000_000
 const idleSeconds = 10
 const sampled = 400
 /** Of a core, to which gateways and Redis are planned. */
@@ -30,7 +31,6 @@ type Cost = 'gatewayUs' | 'redisUs' | 'redisCommands' | 'bytes' | 'weightOfDay' 
 
 /** What gateways on so many cores carry, and which of the limits is the nearest, by the costs of a request and of all cells. */
 const capacityOf = ({ gatewayUs, redisUs, ...costs }: Readonly<Record<Cost, number>>): Table => {
-  const perMonth = plans.find(({ name }) => name === 'standard')?.month ?? 0
   return {
     head: ['cores', 'requests a day', 'a second', 'Gbit/s', 'Redis commands/s', 'shards', 'binds first'],
     lines: sizes.map(([name, cores]) => {

@@ -22,11 +22,6 @@ export const drawnWhatIf = (values: readonly string[]): WhatIfResult => ({
       settings: { 'cache.freshFor': value },
       paretoOptimal: i > 0,
       budgetBit: false,
-      weightPerMonth: weight * 30,
-      plans: [
-        { plan: 'free', carries: false, beyond: { span: 'day', limit: 10_000, weight } },
-        { plan: 'standard', carries: true, beyond: null },
-      ],
       requests: 20_000,
       weather: 18_000,
       none: 2_000,
@@ -35,7 +30,6 @@ export const drawnWhatIf = (values: readonly string[]): WhatIfResult => ({
       provider: {
         ...{ requests: Math.round(weight / 4), cells: 700, weight, days: [] },
         most: { minute: 60, hour: 1_500, day: weight },
-        wholeDays: { days: 1, quietSeconds: 0, weight },
       },
       stretch: { most: 1, share: 0 },
       age: { p50: 2_000 * (i + 1), p95: 9_000 * (i + 1), max: 30_000 },

@@ -1,5 +1,5 @@
 // `abohawa rehearse`: a traffic file against a gateway and a provider on one moved clock, once for each combination of
-// settings: a day in minutes. What a rehearsal is stands in tools/load/rehearsal; what is printed of it in rehearse-text.ts.
+// settings: a day in minutes. What a rehearsal is stands in tools/load/rehearsal; what is printed of it in settings-text.ts.
 
 import { availableParallelism } from 'node:os'
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
@@ -24,9 +24,9 @@ import pLimit from 'p-limit'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { rehearsalText } from './rehearse-text.ts'
 import { prepareOutput } from './replay-output.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
+import { rehearsalText } from './settings-text.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { createFaults, remarkLeftOut } from './traffic-reading.ts'
 

@@ -1,4 +1,4 @@
-// The figures of traffic as text for a terminal, with plots of the rate and the miss-ratio curve, and as JSON.
+// The figures of traffic as text for a terminal, one table with a line for the rate, and as JSON.
 
 import { factsText, indented, tableOf } from 'abohawa/command-line/tables.ts'
 import { counted, percentText } from 'abohawa/command-line/terminal.ts'
@@ -24,32 +24,34 @@ export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
   }
 }
 
+/** Facts of all requests, then one table of the most popular places, cells and keys. */
 export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, columns: number): string => {
-  const { requests, from, to } = stats
-  if (from === null || to === null) return `There are no requests.\n${factsText(readFacts(stats, summary))}`
-  const width = Math.max(20, Math.min(columns - 12, 100))
+  const { requests, from, to, gaps, places, cells, keys } = stats
+  const read = [
+    ['format', formatsOf(summary)],
+    ['sha256', summary.sha256],
+    ...factsOfReading(summary, gaps),
+  ] as const
+  if (from === null || to === null) return `There are no requests.\n${factsText(read)}`
+  const width = Math.max(20, Math.min(columns - 18, 100))
   return [
     `${counted(requests)} requests from ${isoOf(from)}, for ${spanText(to - from)}`,
-    factsText([...readFacts(stats, summary), ...answerFacts(stats)]),
+    factsText([
+      ...read,
+      ...answerFacts(stats),
+      ...rateFacts(stats, width),
+      ...Object.entries({ places, cells, keys }).map(
+        ([name, report]) => [name, popularityText(report)] as const,
+      ),
+      ...reuseFacts(stats),
+    ]),
     '',
-    ...rateText(stats, width),
-    ...topText('places', stats.places),
-    ...topText('cells', stats.cells),
-    ...topText('keys', stats.keys),
-    ...reuseText(stats, width),
+    indented(topTable({ place: places, cell: cells, key: keys })),
   ].join('\n')
 }
 
-const readFacts = (stats: TrafficStats, summary: TrafficSummary) =>
-  [
-    ['format', formatsOf(summary)],
-    ['sha256', summary.sha256],
-    ...factsOfReading(summary, stats.gaps),
-  ] as const
-
 const answerFacts = (stats: TrafficStats) => {
   const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes } = stats
-  const mean = bytes.sum / bytes.requests
   return [
     ['endpoints', sharesText(endpoints)],
     ['methods', sharesText(methods)],
@@ -58,7 +60,12 @@ const answerFacts = (stats: TrafficStats) => {
     ['tiers', sharesText(tiers)],
     ['conditional', percentText(conditional / requests)],
     ['compressed', `${percentText(compressed / requests)} take br or gzip`],
-    ['bytes', bytes.requests === 0 ? undefined : `${counted(Math.round(mean))} a body on average`],
+    [
+      'bytes',
+      bytes.requests === 0
+        ? undefined
+        : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
+    ],
   ] as const
 }
 
@@ -73,31 +80,24 @@ const sharesText = (counts: Readonly<Record<string, number>>): string | undefine
 
 const bars = '▁▂▃▄▅▆▇█'
 
-const rateText = ({ rate, from, to, requests }: TrafficStats, width: number): string[] => {
+const rateFacts = ({ rate, from, to, requests }: TrafficStats, width: number) => {
   const columns = resampled(rate.counts, width)
   const most = Math.max(...columns, 1e-9)
-  const line = columns
-    .map(value =>
-      value === 0 ? ' ' : bars[Math.min(bars.length - 1, Math.floor((value / most) * bars.length))],
-    )
-    .join('')
-  const seconds = Math.max(0.001, ((to ?? 0) - (from ?? 0)) / 1_000)
+  const bar = (value: number): string =>
+    value === 0 ? ' ' : (bars[Math.min(bars.length - 1, Math.floor((value / most) * bars.length))] ?? '')
+  const mean = requests / Math.max(0.001, ((to ?? 0) - (from ?? 0)) / 1_000)
   return [
-    'Rate',
-    indented(line),
-    factsText([
-      // Requests of one instant have no rate.
-      ['mean', to === from ? undefined : `${rateOf(requests / seconds)} requests a second`],
-      [
-        'peak',
-        rate.peak === null ? '' : `${counted(rate.peak.requests)} in the second from ${isoOf(rate.peak.at)}`,
-      ],
-    ]),
-    '',
-  ]
+    ['rate', columns.map(bar).join('')],
+    // Requests of one instant have no rate.
+    [
+      'mean',
+      to === from
+        ? undefined
+        : `${mean < 10 ? mean.toFixed(2) : counted(Math.round(mean))} requests a second`,
+    ],
+    ['peak', rate.peak ? `${counted(rate.peak.requests)} in the second from ${isoOf(rate.peak.at)}` : ''],
+  ] as const
 }
-
-const rateOf = (rate: number): string => (rate < 10 ? rate.toFixed(2) : counted(Math.round(rate)))
 
 /** At most so many values: means of neighbours. */
 const resampled = (values: readonly number[], most: number): number[] => {
@@ -108,36 +108,28 @@ const resampled = (values: readonly number[], most: number): number[] => {
   })
 }
 
-const shownTop = 10
-
-const topText = (
-  name: string,
-  { distinct, isExact, requests, top, topShares, zipf }: PopularityReport,
-): string[] => {
-  if (requests === 0) return []
+const popularityText = ({
+  distinct,
+  isExact,
+  requests,
+  topShares,
+  zipf,
+}: PopularityReport): string | undefined => {
+  if (requests === 0) return undefined
   const skew = zipf === null ? '' : `, Zipf exponent ${zipf.toFixed(2)}`
-  return [
-    `${isExact ? '' : 'at least '}${counted(distinct)} ${name}${skew}; the top 1 has ${percentText(topShares[1])}, the top 10 ${percentText(topShares[10])}, the top 100 ${percentText(topShares[100])}`,
-    rowsText(
-      top
-        .slice(0, shownTop)
-        .map(each => [each.name, counted(each.requests), percentText(each.requests / requests)]),
-      [1, 2],
-    ),
-    '',
-  ]
+  return `${isExact ? '' : 'at least '}${counted(distinct)}${skew}; the top 1 has ${percentText(topShares[1])}, the top 10 ${percentText(topShares[10])}, the top 100 ${percentText(topShares[100])}`
 }
 
-const rowsText = (rows: readonly string[][], numbers: readonly number[]): string =>
-  indented(tableOf(['', '', ''], rows, numbers).replace(/^.*\n/, ''))
-
-const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
+const reuseFacts = ({ reuse }: TrafficStats) => {
   const { by, objects, requests, first, distance, seconds, within, missRatios } = reuse
   if (requests === 0) return []
   const quantiles = (found: typeof distance, text: (value: number) => string) =>
     found ? `p50 ${text(found.p50)}, p90 ${text(found.p90)}, p99 ${text(found.p99)}` : undefined
-  const facts = [
-    ['first time', `${counted(first)}, ${percentText(first / requests)}`],
+  return [
+    [
+      `reuse by ${by}`,
+      `${counted(requests)} requests for ${counted(objects)}, ${percentText(first / requests)} for the first time`,
+    ],
     [
       'distance',
       distance
@@ -149,20 +141,26 @@ const reuseText = ({ reuse }: TrafficStats, width: number): string[] => {
       'again within',
       within.map(each => `${spanText(each.seconds * 1_000)} ${percentText(each.share)}`).join(', '),
     ],
+    [
+      'LRU misses',
+      `by objects held: ${missRatios.map(each => `${counted(each.objects)}: ${percentText(each.missRatio)}`).join(', ')}`,
+    ],
   ] as const
-  const longest = Math.max(10, width - 30)
-  return [
-    `Reuse by ${by}: ${counted(requests)} requests for ${counted(objects)}`,
-    factsText(facts),
-    '',
-    `Miss ratio of an LRU cache without expiry, by the number it holds (${by})`,
-    rowsText(
-      missRatios.map(each => [
-        counted(each.objects),
-        percentText(each.missRatio),
-        '█'.repeat(Math.round(each.missRatio * longest)),
-      ]),
-      [0, 1],
-    ),
-  ]
+}
+
+const shownTop = 10
+
+const topTable = (reports: Readonly<Record<string, PopularityReport>>): string => {
+  const known = Object.entries(reports).filter(([, { requests }]) => requests > 0)
+  const rows = Array.from({ length: shownTop }, (_, i) =>
+    known.flatMap(([, { top, requests }]) => {
+      const each = top[i]
+      return each ? [each.name, counted(each.requests), percentText(each.requests / requests)] : ['', '', '']
+    }),
+  )
+  return tableOf(
+    known.flatMap(([name]) => [name, 'requests', 'share']),
+    rows.filter(row => row.some(cell => cell !== '')),
+    known.flatMap((_, i) => [3 * i + 1, 3 * i + 2]),
+  )
 }

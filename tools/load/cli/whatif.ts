@@ -1,5 +1,5 @@
 // `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
-// How the settings are tried is in tools/load/what-if; the table is in whatif-text.ts.
+// How the settings are tried is in tools/load/what-if; the table is in settings-text.ts.
 
 import { availableParallelism } from 'node:os'
 import { interruption } from 'abohawa/command-line/interruption.ts'
@@ -24,16 +24,16 @@ import type { GivenSettings, SettingCase } from 'abohawa/config/setting-grid.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
+import type { CaseFigures } from '../what-if/counters.ts'
 import { runCases } from '../what-if/run-cases.ts'
 import type { SimulateOptions } from '../what-if/simulate.ts'
-import type { CaseFigures } from '../what-if/tally.ts'
-import { readTrace, type Trace } from '../what-if/trace.ts'
+import { readSimulatedTraffic, type SimulatedTraffic } from '../what-if/simulated-traffic.ts'
 import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
+import { whatIfText } from './settings-text.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
 import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
-import { whatIfText } from './whatif-text.ts'
 
 type Options = GivenSettings &
   Pick<ReadOptions, 'format' | 'host'> & {
@@ -117,7 +117,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
 
 const readAll = async (terminal: Terminal, files: readonly string[], options: ReadOptions) => {
   const reading = await readFiles(terminal, files, options)
-  const trace = await readTrace(reading.batches())
+  const trace = await readSimulatedTraffic(reading.batches())
   const summary = reading.end()
   if (reading.isInterrupted()) throw new InputError('interrupted before the first setting was tried')
   if (trace.at.length === 0)
@@ -143,7 +143,7 @@ const readAll = async (terminal: Terminal, files: readonly string[], options: Re
 /** @throws InputError where no request was for weather: then the figures say nothing of any setting */
 const checkWeather = (
   figures: readonly (CaseFigures | undefined)[],
-  { at, leftOut }: Pick<Trace, 'at' | 'leftOut'>,
+  { at, leftOut }: Pick<SimulatedTraffic, 'at' | 'leftOut'>,
 ): void => {
   const finished = figures.filter(each => each !== undefined)
   if (finished.length === 0 || finished.some(({ weather }) => weather > 0)) return
@@ -158,7 +158,7 @@ const progressEveryMs = 250
 const tryAll = async (
   terminal: Terminal,
   cases: readonly SettingCase[],
-  trace: Trace,
+  trace: SimulatedTraffic,
   options: SimulateOptions,
   threads = availableParallelism(),
 ): ReturnType<typeof runCases>['figures'] => {

@@ -10,7 +10,6 @@ import type { SettingCase } from 'abohawa/config/setting-grid.ts'
 import { changesBetween } from 'abohawa/config/values.ts'
 import { machineOf } from '../replay/load.ts'
 import { createRecorder } from '../replay/recorder.ts'
-import { type PlanVerdict, verdictsOf, wholeDaysOf } from '../report/plans.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { createSpending, type ProviderDay } from '../report/spending.ts'
 import { type SentWith, substituteKeys } from '../traffic/recorded-admission.ts'
@@ -38,7 +37,6 @@ export type RehearsedCase = {
   readonly days: readonly ProviderDay[]
   /** Requests that the provider refused for a limit of its own. */
   readonly providerRefused: number
-  readonly plans: readonly PlanVerdict[]
 }
 
 /** Longer steps for longer traffic, so that a day has ninety-six. */
@@ -76,8 +74,8 @@ export const rehearseCase = async (
   const gateway = await fixture.gatewayReport()
   const sent = recorder.counts.sent
   const lastAt = requests[sent - 1]?.at ?? start
-  const { total, days, spent, weightBetween } = spending
-  const { most, weight } = spent(undefined)
+  const { total, days, weightBetween } = spending
+  const most = spending.most()
   const { perMinute, perHour, perDay } = configured.provider.budget
   const result = recorder.result({
     kind: 'rehearsal',
@@ -101,7 +99,7 @@ export const rehearseCase = async (
     sendingSeconds: (lastAt - start) / 1000,
     provider: {
       requests: total.calls,
-      weight,
+      weight: total.weight,
       windows: [
         { span: 'minute', limit: perMinute, most: most.minute },
         { span: 'hour', limit: perHour, most: most.hour },
@@ -125,15 +123,11 @@ export const rehearseCase = async (
     const from = start + step.at * 1000
     return { ...step, weight: weightBetween(from, from + result.stepSeconds * 1000) }
   })
-  // By what was sent, should it be stopped.
-  const instants = requests.slice(0, sent).map(({ at }) => at)
-  const wholeDays = wholeDaysOf(instants, instants[0] ?? 0, instants.at(-1) ?? 0)
   return {
     name,
     result: { ...result, steps },
     days: days(),
     providerRefused: total.refused,
-    plans: verdictsOf(spent(wholeDays)),
   }
 }
 

@@ -2,7 +2,6 @@
 // counts at instants of the traffic.
 
 import { hourMs, isoOf, minuteMs, utcDayMs } from 'abohawa/common/calendar.ts'
-import type { Spent, WholeDays } from './plans.ts'
 
 export type ProviderDay = {
   readonly day: string
@@ -55,21 +54,11 @@ export const createSpending = () => {
       })),
     /** From one instant, inclusive, to another one. */
     weightBetween,
-    /** By which plans are chosen: windows are minutes, hours and days as the provider has them. */
-    spent: (wholeDays: WholeDays | undefined): Spent => ({
-      most: {
-        minute: rounded(windows.minute.most),
-        hour: rounded(windows.hour.most),
-        day: rounded(windows.day.most),
-      },
-      weight: rounded(total.weight),
-      wholeDays: wholeDays
-        ? {
-            days: wholeDays.days,
-            quietSeconds: wholeDays.quietMs / 1000,
-            weight: weightBetween(wholeDays.from, Number.POSITIVE_INFINITY),
-          }
-        : null,
+    /** The most in a minute, an hour and a UTC day, as the provider has its windows. */
+    most: (): Readonly<Record<'minute' | 'hour' | 'day', number>> => ({
+      minute: rounded(windows.minute.most),
+      hour: rounded(windows.hour.most),
+      day: rounded(windows.day.most),
     }),
   }
 }

@@ -1,7 +1,60 @@
 // Requests as columns of numbers: read once, in shared memory, so that all threads of a command have one copy. What is not a number
 // stands in a table and is numbered.
 
-type Kind = Float64Array | Uint32Array | Uint16Array
+import type { TrafficRequest } from './traffic-request.ts'
+
+export type TrafficColumns<Form> = {
+  readonly count: number
+  /** When each request arrived, ms since the epoch, ascending. */
+  readonly at: Float64Array
+  /** Its place in `forms`. */
+  readonly form: Uint32Array
+  /** 0 for a request without a key, else one more than the place of its id in `keys`. */
+  readonly key: Uint32Array
+  readonly forms: readonly Form[]
+  readonly keys: readonly string[]
+}
+
+/**
+ * @param batches many requests at a time; those that are far out of place are put in their place
+ * @param formOf the form of a request, and a name that it shares with its equals; undefined for one that is left out
+ * @param onBatch called with the number of requests so far
+ */
+export const readColumns = async <Form>(
+  batches: AsyncIterable<readonly TrafficRequest[]>,
+  formOf: (request: TrafficRequest) => { readonly name: string; make(): Form } | undefined,
+  onBatch?: (count: number) => void,
+): Promise<TrafficColumns<Form>> => {
+  const at = createColumn(Float64Array)
+  const form = createColumn(Uint32Array)
+  const key = createColumn(Uint32Array)
+  const forms = createTable<Form>()
+  const keys = createTable<string>()
+  let count = 0
+  for await (const batch of batches) {
+    for (const request of batch) {
+      const found = formOf(request)
+      if (!found) continue
+      const { key: id } = request
+      at.put(count, request.at)
+      form.put(count, forms.numberOf(found.name, found.make))
+      key.put(count, id === undefined ? 0 : 1 + keys.numberOf(id, () => id))
+      count += 1
+    }
+    onBatch?.(count)
+  }
+  const order = arrivalOrderOf(at.end(count))
+  return {
+    count,
+    at: at.end(count, order),
+    form: form.end(count, order),
+    key: key.end(count, order),
+    forms: forms.values,
+    keys: keys.values,
+  }
+}
+
+type Kind = Float64Array | Uint32Array
 
 type ColumnOf<Column extends Kind> = {
   new (buffer: SharedArrayBuffer, offset?: number, length?: number): Column
@@ -10,7 +63,7 @@ type ColumnOf<Column extends Kind> = {
 
 const fewestRows = 1 << 10
 
-export const createColumn = <Column extends Kind>(Of: ColumnOf<Column>) => {
+const createColumn = <Column extends Kind>(Of: ColumnOf<Column>) => {
   let column = new Of(new SharedArrayBuffer(fewestRows * Of.BYTES_PER_ELEMENT))
   return {
     put: (row: number, value: number): void => {
@@ -31,24 +84,23 @@ export const createColumn = <Column extends Kind>(Of: ColumnOf<Column>) => {
   }
 }
 
-/** Numbers values by their names, in the order of their first appearance; one that is more than `most` gets 0. */
-export const createTable = <Value>(most = Number.POSITIVE_INFINITY) => {
+/** Numbers values by their names, in the order of their first appearance. */
+export const createTable = <Value>() => {
   const numbers = new Map<string, number>()
   const values: Value[] = []
   return {
     values,
-    numberOf: (name: string, make: (name: string) => Value): number => {
+    numberOf: (name: string, make: () => Value): number => {
       const known = numbers.get(name)
       if (known !== undefined) return known
-      if (values.length >= most) return 0
       numbers.set(name, values.length)
-      return values.push(make(name)) - 1
+      return values.push(make()) - 1
     },
   }
 }
 
 /** The numbers of instants in their order, of one instant in the order in which they stand; undefined where they ascend. */
-export const arrivalOrderOf = (at: Float64Array): Uint32Array | undefined =>
+const arrivalOrderOf = (at: Float64Array): Uint32Array | undefined =>
   at.every((instant, i) => i === 0 || instant >= (at[i - 1] as number))
     ? undefined
     : Uint32Array.from(at.keys()).sort((a, b) => (at[a] as number) - (at[b] as number) || a - b)

@@ -5,12 +5,12 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
 import { messageOf } from 'abohawa/common/errors.ts'
 import type { Config } from 'abohawa/config/schema.ts'
+import type { CaseFigures } from './counters.ts'
 import { type SimulateOptions, simulate } from './simulate.ts'
-import type { CaseFigures } from './tally.ts'
-import type { Trace } from './trace.ts'
+import type { SimulatedTraffic } from './simulated-traffic.ts'
 
 export type WorkerTask = {
-  readonly trace: Trace
+  readonly trace: SimulatedTraffic
   readonly options: SimulateOptions
   readonly configs: readonly Config[]
   /** The share of the time that has passed, by case. */

@@ -4,16 +4,16 @@ import { Worker } from 'node:worker_threads'
 import { InputError } from 'abohawa/common/errors.ts'
 import type { Config } from 'abohawa/config/schema.ts'
 import type { WorkerAnswer, WorkerTask } from './case-worker.ts'
+import type { CaseFigures } from './counters.ts'
 import type { SimulateOptions } from './simulate.ts'
-import type { CaseFigures } from './tally.ts'
-import type { Trace } from './trace.ts'
+import type { SimulatedTraffic } from './simulated-traffic.ts'
 
 // As the system shows it.
 const threadName = 'settings'
 
 export const runCases = (
   configs: readonly Config[],
-  trace: Trace,
+  trace: SimulatedTraffic,
   options: SimulateOptions,
   threads: number,
 ) => {

@@ -9,13 +9,12 @@ import { isList } from 'abohawa/common/endpoints.ts'
 import { createMovedClock } from 'abohawa/common/moved-clock.ts'
 import type { Config } from 'abohawa/config/schema.ts'
 import { costOfList, horizonOf, openEmbeddedStore, type UpstreamObserver } from 'abohawa/parts'
-import { wholeDaysOf } from '../report/plans.ts'
 import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
-import { openInstance } from './instance.ts'
+import { type CaseFigures, createCounters } from './counters.ts'
+import { createCountingStore } from './counting-store.ts'
 import { createSampleWeather } from './sample-weather.ts'
-import { type CaseFigures, createTally } from './tally.ts'
-import type { Trace } from './trace.ts'
-import { watchStore } from './watched-store.ts'
+import { openSimulatedGateway } from './simulated-gateway.ts'
+import type { SimulatedTraffic } from './simulated-traffic.ts'
 
 export type SimulateOptions = {
   readonly instances: number
@@ -47,32 +46,31 @@ const turnsWithoutProgress = 3
 
 export const simulate = async (
   config: Config,
-  trace: Trace,
+  traffic: SimulatedTraffic,
   { instances: size, warmUpMs, warm, latencyMs }: SimulateOptions,
   { catalogue, onProgress, skips = true }: SimulateParts,
 ): Promise<CaseFigures> => {
-  const begin = trace.at[0] ?? 0
-  const end = trace.at.at(-1) ?? begin
+  const begin = traffic.at[0] ?? 0
+  const end = traffic.at.at(-1) ?? begin
   // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
   const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
   const clock = createMovedClock(begin - aheadMs)
-  const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
+  const { store, ...work } = createCountingStore(openEmbeddedStore(':memory:', clock))
   const weather = createSampleWeather(
     horizonOf(config),
     config.weather.hourlyHours,
     createCalendar(config.quota.timeZone),
   )
   const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / maxSteps / quarterHourMs)) * quarterHourMs
-  const wholeDays = wholeDaysOf(trace.at, begin + warmUpMs, end)
-  const tally = createTally(clock.now, stepMs, weather.encodedBytes, wholeDays)
-  const observer = observerOf(tally.onRead)
+  const counters = createCounters(clock.now, stepMs, weather.encodedBytes)
+  const observer = observerOf(counters.onRead)
   const instances = Array.from({ length: size }, () =>
-    openInstance(config, {
+    openSimulatedGateway(config, {
       ...{ store, catalogue, clock, weather, latencyMs, observer },
       instances: size,
       onSpent: (cells, weight) => {
         activeAt = clock.now()
-        tally.spent(cells, weight)
+        counters.spent(cells, weight)
       },
     }),
   )
@@ -107,7 +105,7 @@ export const simulate = async (
       memoryEntries: Math.max(...held.map(({ entries }) => entries)),
       sharedEntries: work.entries(now),
     }
-    tally.sample(sample, Math.round((now - sampled.at) / minuteMs))
+    counters.sample(sample, Math.round((now - sampled.at) / minuteMs))
     sampled = { at: now, stretch: sample.stretch }
   })
 
@@ -127,18 +125,22 @@ export const simulate = async (
   const showProgress = (): void =>
     onProgress((clock.now() - begin + aheadMs) / Math.max(1, end - begin + aheadMs))
 
-  const asked = trace.paths.map(weatherPathOf)
+  const asked = traffic.forms.map(({ path, accepts }) => ({
+    path: path === undefined ? undefined : weatherPathOf(path),
+    accepts,
+  }))
   // A list counts as a request for each of its places.
-  const askedOf = asked.map(path =>
+  const placesOf = asked.map(({ path }) =>
     path && isList(path.endpoint) ? costOfList(path.endpoint)(path.query) : 1,
   )
   const read = (row: number): void | Promise<void> => {
-    const path = asked[trace.path[row] ?? 0]
+    const { path, accepts } = asked[traffic.form[row] ?? 0] ?? {}
     if (!path) return
+    const key = traffic.key[row] ?? 0
     try {
       return instances[row % size]?.answer(path, {
-        accepts: trace.encodings[trace.encoding[row] ?? 0] || undefined,
-        keyId: trace.keys[trace.key[row] ?? 0] || undefined,
+        accepts,
+        keyId: key === 0 ? undefined : traffic.keys[key - 1],
       })
     } catch {
       // Refused for its parameters or its place: no weather.
@@ -147,21 +149,21 @@ export const simulate = async (
 
   let isCounting = warmUpMs === 0 && !warm
   const pass = async (offsetMs: number): Promise<void> => {
-    for (let row = 0; row < trace.at.length; row++) {
-      const at = (trace.at[row] ?? 0) + offsetMs
+    for (let row = 0; row < traffic.at.length; row++) {
+      const at = (traffic.at[row] ?? 0) + offsetMs
       await moveTo(at)
       activeAt = at
       if (!isCounting && at >= begin + warmUpMs) {
         isCounting = true
-        tally.reset()
+        counters.reset()
       }
-      const places = askedOf[trace.path[row] ?? 0] ?? 1
-      tally.request(places)
+      const places = placesOf[traffic.form[row] ?? 0] ?? 1
+      counters.request(places)
       const late = read(row)
       if (late) {
         reads += 1
         late
-          .then(nothing, () => tally.failed(places))
+          .then(nothing, () => counters.failed(places))
           .finally(() => {
             reads -= 1
           })
@@ -175,7 +177,7 @@ export const simulate = async (
   await pass(0)
   while (reads > 0) await clock.moveTo(clock.now() + lastMoveMs, settle)
   endSamples()
-  const figures = tally.figures()
+  const figures = counters.figures()
   for (const instance of instances) await instance.close()
   await store.close()
   return figures

@@ -1,5 +1,5 @@
 // The page of `whatif --out`: a row for each setting, hits over what they cost, the day of the settings that no other beats,
-// and which of the provider's plans would carry each.
+// and the most weight in a minute, an hour and a day.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import {
@@ -13,13 +13,11 @@ import {
   table,
   tiles,
 } from 'abohawa/common/page/html.ts'
-import { pricingPage } from 'abohawa/protocol/terms.ts'
 import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/page.ts'
-import { planText, smallestPlan } from '../report/plans.ts'
 import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
-import { servedShare } from './tally.ts'
+import { servedShare } from './counters.ts'
 import { type CaseResult, caseNameText, paretoNote, remarksOn, type WhatIfResult } from './what-if.ts'
 
 type NamedCase = CaseResult & { readonly title: string }
@@ -42,7 +40,7 @@ export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
       ? [section('price', 'The cost of hits', charts('all', 'hitsOverWeight', 'ageOverWeight'))]
       : []),
     section('day', 'Over time', charts('all', 'hits', 'weight', 'stretch') + someLines),
-    section('plans', 'Plans of the provider', plansOf(cases, figures)),
+    section('spending', 'Weight at the provider', spendingOf(cases, figures)),
     section('traffic', 'Traffic and surroundings', trafficOf(result, figures)),
   ]
   return reportFile(
@@ -88,7 +86,6 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
     ['Misses', each => share(each.misses, each)],
     ['Failed', failedCell(figures), isFailing],
     ['Provider weight', each => figures.count(each.provider.weight)],
-    ['Smallest plan', planCell],
     [
       'Stretch of freshness',
       ({ stretch: { most, share: time } }) =>
@@ -126,32 +123,18 @@ const failedCell =
   ({ failed, weather }: NamedCase): Html =>
     failed === 0 ? figures.share(0) : badge('bad', figures.share(failed / weather))
 
-const planCell = ({ plans }: NamedCase): Html => {
-  const smallest = smallestPlan(plans)
-  if (!smallest) return badge('bad', planText(plans))
-  return smallest.isLeast ? badge('warn', planText(plans)) : escaped(planText(plans))
-}
-
-const plansOf = (cases: readonly NamedCase[], figures: Figures): Html => {
-  const [first] = cases
-  const columns = [
-    { head: 'Setting' },
-    ...['Most in a minute', 'Most in an hour', 'Most in a UTC day', 'In 30 such days'].map(number),
-    ...(first?.plans ?? []).map(({ plan }) => ({ head: plan })),
-  ]
-  const rows = cases.map(({ provider: { most }, weightPerMonth, plans, title }) => [
-    escaped(title),
-    ...[most.minute, most.hour, most.day, weightPerMonth].map(figures.count),
-    ...plans.map(({ carries, beyond }) =>
-      beyond
-        ? badge('bad', `more than ${figures.count(beyond.limit)} a ${beyond.span}`)
-        : carries
-          ? badge('good', 'carries it')
-          : badge('warn', 'can’t be said'),
-    ),
-  ])
-  return `${table('Plans of the provider', columns, rows)}<p class="note">By ${escaped(pricingPage)}; the free plan is for non-commercial use. A month is 30 times the mean of the last whole days.</p>`
-}
+const spendingOf = (cases: readonly NamedCase[], figures: Figures): Html =>
+  table(
+    'Weight at the provider',
+    [
+      { head: 'Setting' },
+      ...['Most in a minute', 'Most in an hour', 'Most in a UTC day', 'In all'].map(number),
+    ],
+    cases.map(({ provider: { most, weight }, title }) => [
+      escaped(title),
+      ...[most.minute, most.hour, most.day, weight].map(figures.count),
+    ]),
+  )
 
 const trafficOf = (result: WhatIfResult, figures: Figures): Html => {
   const { traffic, base, instances, warmUpSeconds, warm, latencyMs, version } = result

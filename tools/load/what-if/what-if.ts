@@ -1,14 +1,13 @@
-// The result of `whatif`, as JSON and for the page: the figures of all cases, the verdict of the provider's plans, whether the
-// budget bit, and which cases no other beats. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
+// The result of `whatif`, as JSON and for the page: the figures of all cases, whether the budget
+// bit, and which cases no other beats. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
 import { explainConfig } from 'abohawa/config/explain.ts'
 import { type ConfigSources, readConfig } from 'abohawa/config/load.ts'
 import type { SettingCase } from 'abohawa/config/setting-grid.ts'
-import { monthOf, planRemarks, verdictsOf } from '../report/plans.ts'
 import { paretoOptimal } from '../report/run-figures.ts'
 import type { LeftOutReason } from '../traffic/recorded-admission.ts'
+import type { CaseFigures } from './counters.ts'
 import type { SimulateOptions } from './simulate.ts'
-import type { CaseFigures } from './tally.ts'
 
 export type WhatIfResult = ReturnType<typeof whatIfResultOf>
 export type CaseResult = WhatIfResult['cases'][number]
@@ -69,9 +68,6 @@ export const whatIfResultOf = (
       paretoOptimal: best.has(i),
       /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
       budgetBit: one.stretch.most > 1 || one.failed > 0,
-      /** Of a month of such whole days; null for less than 23 hours. */
-      weightPerMonth: monthOf(one.provider),
-      plans: verdictsOf(one.provider),
       ...one,
     })),
     unfinished: cases.filter((_, i) => figures[i] === undefined).map(({ name }) => name),
@@ -104,7 +100,6 @@ export const remarksOn = ({ cases, unfinished }: WhatIfResult): string[] => [
         'Where freshness was stretched or requests failed, the configured budget was the limit: without it, the weight would be higher.',
       ]
     : []),
-  ...planRemarks(cases.map(({ plans }) => plans)),
   ...(unfinished.length > 0
     ? [
         `The run was stopped before these settings were done: ${unfinished.map(name => caseNameText({ name })).join('; ')}.`,

@@ -95,8 +95,8 @@ t.test('the commands of docs/load-testing.md do what it says', async t => {
   t.ok(sampled > 0 && sampled < 150 && sampled % 8 === 0, `${sampled} of 400: cells as a whole`)
   t.equal(requestsIn(join(folder, 'thousand.ndjson')).length, 1_000)
   // The sample has no cells of its own; the catalogue has.
-  t.match(ended[3]?.stdout, /\n23\.7,90\.4 |\n {2}23\.7,90\.4 /)
-  t.match(ended[3]?.stdout, /Miss ratio of an LRU cache/)
+  t.match(ended[3]?.stdout, /\n +place +requests +share +cell .*\n.* 23\.7,90\.4 /)
+  t.match(ended[3]?.stdout, /LRU misses +by objects held: 1: /)
   const sample = (name: string) => requestsIn(join(root, 'samples', `${name}.ndjson.gz`))
   const [weekday, both] = [sample('weekday'), requestsIn(join(folder, 'both.ndjson.gz'))]
   t.equal(both.length, weekday.length + sample('storm').length)

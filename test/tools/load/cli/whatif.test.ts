@@ -3,10 +3,10 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { whatIfText } from '../../../../tools/load/cli/whatif-text.ts'
+import { whatIfText } from '../../../../tools/load/cli/settings-text.ts'
 import { lineOf } from '../../../../tools/load/traffic/traffic-request.ts'
 import type { WhatIfResult } from '../../../../tools/load/what-if/what-if.ts'
-import { checkMistakes, runCommands } from '../../../support/printed.ts'
+import { checkMistakes } from '../../../support/printed.ts'
 import { runCommand } from '../../../support/process.ts'
 
 const begin = Date.parse('2026-11-16T06:00:00Z')
@@ -32,7 +32,7 @@ const byAge = { ABOHAWA_CACHE__FRESHNESS: 'age' }
 const jsonOf = (stdout: string): WhatIfResult =>
   JSON.parse(stdout, (name, value) => {
     // JSON has null for what is no number; the age is -1 where no weather was served.
-    const mayBeNull = ['weightPerMonth', 'wholeDays', 'carries', 'beyond', 'budget', 'minute', 'hour', 'day']
+    const mayBeNull = ['budget', 'minute', 'hour', 'day']
     const isRight =
       value === null
         ? mayBeNull.includes(name)
@@ -78,63 +78,6 @@ t.test('every combination has its figures, the same each time and with any numbe
   t.ok(result.cases.some(({ paretoOptimal }) => paretoOptimal))
   const again = await runCommand([...given, '--threads', '1'], byAge)
   t.equal(again.stdout, ended.stdout)
-})
-
-const point = (i: number) => `/api/v1/weather/coords/${22 + (i % 20) / 10}/${89 + Math.floor(i / 20) / 10}`
-const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
-// Each of 40 places every 16 minutes, and new weather every 10: the 3,600 loads of 24 h weigh 10,800, more than the free plan
-// has, and those of an hour do not.
-const busy = `cache.freshness=age cache.freshFor=10m ${noBudget}`
-const exact = { ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0' }
-
-t.test('an hour of traffic names no plan, and a day does', async t => {
-  const linesOf = (from: number, hours: number) =>
-    Array.from({ length: hours * 150 }, (_, i) =>
-      lineOf({ at: begin + from + i * 24_000, method: 'GET', path: point(i % 40), key: 'a' }),
-    ).join('\n')
-  const folder = t.testdir({
-    'hour.ndjson': linesOf(0, 1),
-    'day.ndjson': linesOf(0, 24),
-    // Two hours of which the second is a day later: nothing says what was between them.
-    'later.ndjson': linesOf(23 * 60 * minuteMs, 1),
-  })
-  const whatIf = (names: string[], ...more: string[]) => [
-    'whatif',
-    ...names.map(name => join(folder, `${name}.ndjson`)),
-    '--case',
-    busy,
-    '--json',
-    ...more,
-  ]
-  const page = join(folder, 'page.html')
-  const lines = [whatIf(['hour'], '--out', page), whatIf(['day']), whatIf(['hour', 'later'])]
-  const [shortly, long, parted] = await runCommands(lines, exact)
-  const caseOf = (stdout = '') => jsonOf(stdout).cases[0]
-  const carriers = (stdout = '') => caseOf(stdout)?.plans.map(({ carries }) => carries)
-  t.strictSame(carriers(shortly?.stdout), [null, null, null, null])
-  t.equal(caseOf(shortly?.stdout)?.weightPerMonth, null)
-  t.strictSame(carriers(long?.stdout), [false, true, true, true])
-  t.ok((caseOf(long?.stdout)?.weightPerMonth ?? 0) > 300_000)
-  t.strictSame(carriers(parted?.stdout), [null, true, true, true])
-  const text = textOf(shortly?.stdout)
-  t.match(text, / unknown +- /)
-  t.match(text, /: a plan is chosen by whole days without long gaps, because /)
-  const html = readFileSync(page, 'utf8')
-  t.match(html, 'The traffic is too short to say which plan is enough')
-  t.match(html, 'can’t be said')
-})
-
-t.test('a plan that is too small is named by its limit, however short the traffic', async t => {
-  const file = join(t.testdir(), 'flood.ndjson')
-  const lines = Array.from({ length: 400 }, (_, i) =>
-    lineOf({ at: begin + i * 10, method: 'GET', path: point(i), key: 'a' }),
-  )
-  writeFileSync(file, lines.join('\n'))
-  const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
-  const [free, standard] = jsonOf(stdout).cases[0]?.plans ?? []
-  t.match(free, { plan: 'free', carries: false, beyond: { span: 'minute', limit: 600 } })
-  t.match(standard, { plan: 'standard', carries: null, beyond: null })
-  t.match(textOf(stdout), / standard or more +- /)
 })
 
 /** A line of nginx or Apache, which has no keys; its seconds are those after six o'clock. */
@@ -205,7 +148,7 @@ t.test('the table, the remarks and the page', async t => {
   t.match(stderr, `The page is in ${page}.`)
   const html = readFileSync(page, 'utf8')
   t.match(html, '<h2 id="settings">Settings</h2>')
-  t.match(html, 'Smallest plan')
+  t.match(html, 'Most in a UTC day')
   t.notMatch(html, /<(script|link|img)[^>]+(src|href)="https?:/)
 })
 

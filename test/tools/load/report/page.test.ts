@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { rehearsalText } from '../../../../tools/load/cli/rehearse-text.ts'
+import { rehearsalText } from '../../../../tools/load/cli/settings-text.ts'
 import { comparePage } from '../../../../tools/load/report/compare-page.ts'
 import { differences } from '../../../../tools/load/report/comparison.ts'
 import type { ReplayResult } from '../../../../tools/load/report/result.ts'
@@ -177,9 +177,9 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
 t.test('a rehearsal has one stale share and one age, in its text, page and comparison', async t => {
   const outcomes = { hit: 500, stale: 155, miss: 345, none: 1_000 }
   const result = drawnRehearsal({}, { outcomes, age: { p50: 172, p95: 3_599, max: 5_399 } })
-  const rehearsed = { name: '', result, days: [], providerRefused: 0, plans: [] }
+  const rehearsed = { name: '', result, days: [], providerRefused: 0 }
   const text = rehearsalText([rehearsed], { 'own key': 1, substitute: 0, nothing: 0 })
-  t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
+  t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +1 h 29 min/)
   const beside = textOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
   t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)
   t.match(textOf(reportPage([result])), /hit 500 50% miss 345 34\.5% stale 155 15\.5%/)

@@ -7,13 +7,16 @@ import type { Config } from '../../../../src/config/schema.ts'
 import { settingCases } from '../../../../src/config/setting-grid.ts'
 import { schemaAt } from '../../../../src/config/tree.ts'
 import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
+import type { CaseFigures } from '../../../../tools/load/what-if/counters.ts'
 import {
   type SimulateOptions,
   type SimulateParts,
   simulate,
 } from '../../../../tools/load/what-if/simulate.ts'
-import type { CaseFigures } from '../../../../tools/load/what-if/tally.ts'
-import { readTrace, type Trace } from '../../../../tools/load/what-if/trace.ts'
+import {
+  readSimulatedTraffic,
+  type SimulatedTraffic,
+} from '../../../../tools/load/what-if/simulated-traffic.ts'
 import { withConstants } from '../../../support/constants.ts'
 
 const usual: SimulateOptions = { instances: 1, warmUpMs: 0, warm: false, latencyMs: 0 }
@@ -22,20 +25,20 @@ let catalogue: Catalogue | undefined
 
 export const simulateOn = async (
   config: Config,
-  trace: Trace,
+  traffic: SimulatedTraffic,
   options: Partial<SimulateOptions & Pick<SimulateParts, 'skips' | 'onProgress'>> = {},
 ): Promise<CaseFigures> => {
   const { path } = config.catalogue
   catalogue ??= await readCatalogue(path)
   const { onProgress = () => {}, skips, ...given } = options
   const parts = { catalogue, onProgress, ...(skips === undefined ? {} : { skips }) }
-  const figures = await simulate(config, trace, { ...usual, ...given }, parts)
+  const figures = await simulate(config, traffic, { ...usual, ...given }, parts)
   if (!figures) throw new Error('it was ended')
   return figures
 }
 
-export const traceOf = (requests: readonly TrafficRequest[]): Promise<Trace> =>
-  readTrace(
+export const trafficOf = (requests: readonly TrafficRequest[]): Promise<SimulatedTraffic> =>
+  readSimulatedTraffic(
     (async function* () {
       yield requests
     })(),
@@ -64,5 +67,5 @@ export const trySetting = async (
   requests: readonly TrafficRequest[],
   options: Parameters<typeof simulateOn>[2] = {},
 ): Promise<CaseFigures> => {
-  return simulateOn(configOf(given), await traceOf(requests), options)
+  return simulateOn(configOf(given), await trafficOf(requests), options)
 }

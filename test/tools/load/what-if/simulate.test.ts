@@ -1,10 +1,10 @@
-// Traces that are small enough to be worked out by hand: when weather turns stale and expires, refresh-ahead, runs, budget,
+// Traffic that is small enough to be worked out by hand: when weather turns stale and expires, refresh-ahead, runs, budget,
 // memory, several instances, warm-up; and that two runs are the same.
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../../../src/common/calendar.ts'
 import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
-import { traceOf, trySetting } from './simulate-on.ts'
+import { trafficOf, trySetting } from './simulate-on.ts'
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
 const plain = `cache.freshSpread=0 cache.refreshAheadFor=0s ${noBudget}`
@@ -215,18 +215,16 @@ t.test('requests far out of place are put in their place, with all that belongs 
     return { ...at(ms, `/api/v1/weather/district/${place}`), key: `k${ms}${place}`, accepts: place }
   }
   const requests = [request(3_000, 'c'), request(1_000, 'a'), request(2_000, 'b'), request(1_000, 'd')]
-  const trace = await traceOf(requests)
-  const rows = Array.from(trace.at, (at, i) => [
-    at - begin,
-    trace.paths[trace.path[i] ?? 0]?.at(-1),
-    trace.encodings[trace.encoding[i] ?? 0],
-    trace.keys[trace.key[i] ?? 0],
-  ])
+  const traffic = await trafficOf(requests)
+  const rows = Array.from(traffic.at, (at, i) => {
+    const form = traffic.forms[traffic.form[i] ?? 0]
+    return [at - begin, form?.path?.at(-1), form?.accepts, traffic.keys[(traffic.key[i] ?? 0) - 1]]
+  })
   t.strictSame(rows, [
     [1_000, 'a', 'a', 'k1000a'],
     [1_000, 'd', 'd', 'k1000d'],
     [2_000, 'b', 'b', 'k2000b'],
     [3_000, 'c', 'c', 'k3000c'],
   ])
-  t.ok(trace.at.buffer instanceof SharedArrayBuffer)
+  t.ok(traffic.at.buffer instanceof SharedArrayBuffer)
 })

@@ -12,7 +12,7 @@ import { readTraffic } from '../../../../tools/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
 import { constantsPreload, useConstants } from '../../../support/constants.ts'
 import { cleanEnv } from '../../../support/process.ts'
-import { simulateOn, traceOf } from './simulate-on.ts'
+import { simulateOn, trafficOf } from './simulate-on.ts'
 
 const sample = new URL('../../../../samples/weekday.ndjson.gz', import.meta.url).pathname
 // In the evening in Dhaka: a run of the model becomes available, and demand is high. Processes are moved from second to second,
@@ -73,12 +73,12 @@ const largestDifference = 0.01
 t.test('real processes do what whatif says, to within 1 %', async t => {
   const requests = await readHours()
   t.ok(requests.length > 200, `${requests.length} requests`)
-  const trace = await traceOf(requests)
+  const traffic = await trafficOf(requests)
   const found: Figures[] = []
   for (const { name, env, config } of settingCases({ case: cases }, { files: [], env: {} })) {
     const real = await rehearsed(requests, env)
     const provider = { ...config.provider, baseUrl: real.baseUrl }
-    const said = await simulateOn({ ...config, provider }, trace)
+    const said = await simulateOn({ ...config, provider }, traffic)
     const { stale, misses, failed } = said
     const hits = said.hits.memory + said.hits.shared
     const figures: Figures = { hits, stale, misses, failed, weight: said.provider.weight }

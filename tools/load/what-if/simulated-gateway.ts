@@ -26,7 +26,7 @@ import {
 import type { WeatherPath } from '../traffic/endpoint-of-path.ts'
 import type { SampleWeather } from './sample-weather.ts'
 
-export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
+export type SimulatedGateway = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
   /**
    * Answers a request up to its body, at once where memory holds the weather.
    * @param from `accepts` is the header `accept-encoding`, `keyId` whose share of the budget a load is;
@@ -39,7 +39,7 @@ export type Instance = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
   ): void | Promise<void>
 }
 
-type InstanceParts = {
+type GatewayParts = {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly clock: Clock
@@ -53,7 +53,7 @@ type InstanceParts = {
   readonly observer: UpstreamObserver
 }
 
-export const openInstance = (config: Config, parts: InstanceParts): Instance => {
+export const openSimulatedGateway = (config: Config, parts: GatewayParts): SimulatedGateway => {
   const { store, clock, instances, weather, observer } = parts
   const catalogue = { current: parts.catalogue }
   const { grid, timelines, start, close } = openUpstream(config, {
@@ -98,7 +98,7 @@ export const stubsOf = ({
   clock,
   latencyMs,
   onSpent,
-}: Pick<InstanceParts, 'weather' | 'clock' | 'latencyMs' | 'onSpent'>): Stubs => {
+}: Pick<GatewayParts, 'weather' | 'clock' | 'latencyMs' | 'onSpent'>): Stubs => {
   const answered = (): Promise<void> | undefined => {
     if (latencyMs === 0) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,7 +1,5 @@
-// Counts what one setting did: outcomes, ages, spending by window and by step of time, stretch and memory. Only counts; what
-// is counted is simulate.ts's. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
+// Counts what one setting did: outcomes, ages, spending by window and by step of time, stretch and memory. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
-import type { WholeDays } from '../report/plans.ts'
 import { createSpending, rounded } from '../report/spending.ts'
 
 type Sample = {
@@ -12,7 +10,7 @@ type Sample = {
   readonly sharedEntries: number
 }
 
-export type CaseFigures = ReturnType<ReturnType<typeof createTally>['figures']>
+export type CaseFigures = ReturnType<ReturnType<typeof createCounters>['figures']>
 
 /** A count of answers as a share of the answers with weather; 0 where there are none. */
 export const servedShare = (
@@ -40,13 +38,8 @@ const newCounts = () => ({
   memory: { mostBytes: 0, mostEntries: 0, sharedEntries: 0 },
 })
 
-/** @param now of the clock that the traffic goes by @param stepMs the length of a step @param wholeDays by which plans are chosen */
-export const createTally = (
-  now: () => number,
-  stepMs: number,
-  encodedBytes: number,
-  wholeDays?: WholeDays,
-) => {
+/** @param now of the clock that the traffic goes by @param stepMs the length of a step @param encodedBytes of an entry of the shared tier */
+export const createCounters = (now: () => number, stepMs: number, encodedBytes: number) => {
   const ages = new Uint32Array(maxAge + 1)
   let from = now()
   let counts = newCounts()
@@ -136,8 +129,13 @@ export const createTally = (
         failed,
         /** Of the answers with weather, as everywhere: those that failed are not among them. */
         hitShare: servedShare(fresh, { weather, failed }),
-        /** By UTC day, in the fullest windows, in all, and in the whole days. */
-        provider: { ...provider, days: spending.days(), ...spending.spent(wholeDays) },
+        /** By UTC day, in the fullest windows, and in all. */
+        provider: {
+          ...provider,
+          days: spending.days(),
+          most: spending.most(),
+          weight: spending.total.weight,
+        },
         /** `share`: of the minutes, those in which freshness was stretched. */
         stretch: { most: stretch.most, share: stretch.samples === 0 ? 0 : stretch.above / stretch.samples },
         /** Of the weather that was served, however fresh. */

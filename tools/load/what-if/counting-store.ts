@@ -4,7 +4,7 @@
 
 import type { Store } from 'abohawa/parts'
 
-export const watchStore = (store: Store) => {
+export const createCountingStore = (store: Store) => {
   let steps = 0
   let leases = 0
   const expiries = new Map<string, number>()
@@ -30,7 +30,7 @@ export const watchStore = (store: Store) => {
       steps += 1
       return step(...given)
     }
-  const watched: Store = {
+  const counting: Store = {
     ...store,
     readBytes: counted(store.readBytes),
     writeBytes: counted((key, bytes, expiresAt, holder) => {
@@ -50,7 +50,7 @@ export const watchStore = (store: Store) => {
     spend: counted(store.spend),
   }
   return {
-    store: watched,
+    store: counting,
     steps: () => steps,
     /** Whether a load is under way: a lease is held. */
     isBusy: () => leases > 0,

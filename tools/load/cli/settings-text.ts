@@ -1,0 +1,153 @@
+// The table of `rehearse` and of `whatif`: a row for each setting, the facts before it and remarks after it.
+
+import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
+import { counted, numbered, percentText } from 'abohawa/command-line/terminal.ts'
+import { createFigures } from 'abohawa/common/page/figures.js'
+import { printDuration } from 'abohawa/config/units.ts'
+import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import { failedIn, shareOf } from '../report/run-figures.ts'
+import { leftOutText, type SentWith } from '../traffic/recorded-admission.ts'
+import { servedShare } from '../what-if/counters.ts'
+import {
+  type CaseResult,
+  caseNameText,
+  paretoNote,
+  remarksOn,
+  type WhatIfResult,
+} from '../what-if/what-if.ts'
+
+const { duration: ageText, bytes: bytesText } = createFigures('en', 'UTC')
+
+type Column<Row> = readonly [head: string, cell: (row: Row) => string, isShown?: boolean]
+
+// The other columns are numbers.
+const ofWords = new Set(['setting', '', 'stretch', 'budget'])
+
+const columnsText = <Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string => {
+  const shown = columns.filter(([, , isShown = true]) => isShown)
+  const heads = shown.map(([head]) => head)
+  const numbers = heads.flatMap((head, i) => (ofWords.has(head) ? [] : [i]))
+  return tableOf(
+    heads,
+    rows.map(row => shown.map(([, cell]) => cell(row))),
+    numbers,
+  )
+}
+
+const rounded = (weight: number): string => counted(Math.round(weight))
+
+export const whatIfText = (result: WhatIfResult): string => {
+  const { traffic, cases, instances, warmUpSeconds, warm, base } = result
+  const reasons = leftOutText(traffic.leftOut, counted)
+  const [first] = cases
+  const share = (of: (each: CaseResult) => number) => (each: CaseResult) =>
+    percentText(servedShare(of(each), each))
+  const isFailing = cases.some(({ failed }) => failed > 0)
+  const columns: readonly Column<CaseResult>[] = [
+    ['setting', caseNameText],
+    ['', each => (each.paretoOptimal && cases.length > 1 ? '*' : '')],
+    ['hits', each => percentText(each.hitShare)],
+    ['shared', share(({ hits }) => hits.shared), instances > 1],
+    ['stale', share(({ stale }) => stale)],
+    ['misses', share(({ misses }) => misses)],
+    ['failed', ({ weather, failed }) => percentText(weather === 0 ? 0 : failed / weather), isFailing],
+    ['weight', ({ provider }) => rounded(provider.weight)],
+    ['most/day', ({ provider }) => rounded(provider.most.day)],
+    ['most/min', ({ provider }) => rounded(provider.most.minute)],
+    [
+      'stretch',
+      ({ stretch: { most, share: time } }) =>
+        most > 1 ? `${most.toFixed(1)}x, ${percentText(time)} of the time` : '-',
+    ],
+    ['age p50', ({ age }) => ageText(age.p50)],
+    ['p95', ({ age }) => ageText(age.p95)],
+    ['max', ({ age }) => ageText(age.max)],
+    ['memory', ({ memory }) => bytesText(memory.mostBytes)],
+  ]
+  const faulty = traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines left out` : ''
+  const facts = factsText([
+    [
+      'traffic',
+      `${counted(traffic.requests)} requests in ${printDuration(Math.round(traffic.spanSeconds / 60) * 60_000)}`,
+    ],
+    ['', `of ${traffic.files.join(', ')}${faulty}`],
+    ['left out', reasons],
+    [
+      'no weather',
+      first && first.none > 0
+        ? `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`
+        : undefined,
+    ],
+    ['instances', String(instances)],
+    [
+      'start',
+      `${warm ? 'after all of it once' : 'cold'}${warmUpSeconds > 0 ? `, counted after ${printDuration(warmUpSeconds * 1000)}` : ''}`,
+    ],
+    ...base.map(({ path, value, default: usual }) => [path, `${value} (default ${usual})`] as const),
+  ])
+  const remarks = [...(cases.length > 1 ? [`* ${paretoNote}`] : []), ...remarksOn(result)]
+  return [facts, '', columnsText(columns, cases), ...(remarks.length > 0 ? ['', ...remarks] : [])].join('\n')
+}
+
+export const rehearsalText = (
+  rehearsed: readonly RehearsedCase[],
+  { substitute, nothing }: Readonly<Record<SentWith, number>>,
+): string => {
+  const [first] = rehearsed
+  if (!first) return 'Nothing was rehearsed.'
+  const { requests, keys, from, spanSeconds } = first.result.traffic
+  const share = (outcome: 'hit' | 'stale' | 'miss') => (each: RehearsedCase) => {
+    const found = shareOf(each.result, outcome)
+    return found === null ? '-' : percentText(found)
+  }
+  const age = (of: 'p50' | 'p95' | 'max') => (each: RehearsedCase) => ageText(each.result.age?.[of])
+  const columns: readonly Column<RehearsedCase>[] = [
+    ['setting', caseNameText],
+    ['hits', share('hit')],
+    ['stale', share('stale')],
+    ['misses', share('miss')],
+    ['refused', ({ result }) => counted(countOf(result.statuses, status => status === 429 || status >= 500))],
+    ['failed', ({ result }) => counted(failedIn(result.totals))],
+    ['requests', ({ result }) => counted(result.provider?.requests ?? 0)],
+    ['weight', ({ result }) => rounded(result.provider?.weight ?? 0)],
+    [
+      'most/day',
+      ({ result }) => rounded(result.provider?.windows.find(({ span }) => span === 'day')?.most ?? 0),
+    ],
+    ['budget', budgetText],
+    ['age p50', age('p50')],
+    ['p95', age('p95')],
+    ['max', age('max')],
+  ]
+  return [
+    `${counted(requests)} requests of ${numbered(keys, 'key', 'keys')} from ${from} on, ${ageText(spanSeconds)}.`,
+    ...(substitute > 0
+      ? [
+          `${counted(substitute)} of them were recorded as answered and without a key: they are sent with keys that nothing limits.`,
+        ]
+      : []),
+    ...(nothing > 0
+      ? [
+          `${counted(nothing)} of them are sent without a key, and refused with 401: recorded as refused or redirected, or with neither a key nor an answer.`,
+        ]
+      : []),
+    '',
+    columnsText(columns, rehearsed),
+  ].join('\n')
+}
+
+const countOf = (statuses: Readonly<Record<string, number>>, isMeant: (status: number) => boolean): number =>
+  Object.entries(statuses).reduce((sum, [status, count]) => (isMeant(Number(status)) ? sum + count : sum), 0)
+
+// As the gateway's own warning: the rest is less than a cell weighs, or is kept for requests in flight.
+const spentShare = 0.98
+
+const budgetText = ({ result, providerRefused }: RehearsedCase): string => {
+  const windows = (result.provider?.windows ?? []).filter(({ limit }) => limit !== null)
+  const without = countOf(result.statuses, status => status >= 500)
+  if (providerRefused > 0) return `too large: the provider refused ${counted(providerRefused)} requests`
+  if (windows.length === 0) return 'no limits'
+  if (without > 0) return `too small: ${counted(without)} requests had no weather`
+  const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
+  return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
+}
