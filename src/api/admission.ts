@@ -178,7 +178,8 @@ const createCharge = ({ quota, rates, observer }: AdmissionParts, addressOf: Add
     const units = isFree ? 0 : unitsOf(state)
     quota.take(client, state.arrivedAt, units, (error, decision) => {
       try {
-        const problem = decision ? enforce(request, state, client, decision) : error
+        if (decision) observe(client, decision.allowed ? 'allowed' : 'exhausted')
+        const problem = decision ? decided(request, state, client, decision, quota.now()) : error
         const wanted = !problem && client.isTest && request.headers['x-test-error']
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
         else next(problem)
@@ -187,31 +188,32 @@ const createCharge = ({ quota, rates, observer }: AdmissionParts, addressOf: Add
       }
     })
   }
-  /** The problem of an exhausted quota, or of a method other than GET and HEAD. */
-  const enforce = (
-    request: IncomingMessage,
-    state: RequestState,
-    client: Client,
-    { allowed, remaining }: QuotaDecision,
-  ): Problem | undefined => {
-    const { method } = request
-    state.isDecided = true
-    state.remaining = remaining
-    observe(client, allowed ? 'allowed' : 'exhausted')
-    if (!allowed) {
-      const problem = quotaProblem(client.limit, state.resetsAt, quota.now(), state.cost, remaining)
-      // The day is not used up: who reads the log must not think so.
-      if (problem.code === insufficient) state.reason = insufficient
-      return problem
-    }
-    return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
-  }
 
   return (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
     if (client.rates !== undefined) takeToken(request, state, client, next)
     else if (client.bound !== undefined) holdAgainst(client.bound, request, state, client, next)
     else takeUnits(request, state, client, next)
   }
+}
+
+/** What is decided, and the problem of an exhausted quota, or of a method other than GET and HEAD. */
+const decided = (
+  request: IncomingMessage,
+  state: RequestState,
+  client: Client,
+  { allowed, remaining }: QuotaDecision,
+  now: number,
+): Problem | undefined => {
+  const { method } = request
+  state.isDecided = true
+  state.remaining = remaining
+  if (!allowed) {
+    const problem = quotaProblem(client.limit, state.resetsAt, now, state.cost, remaining)
+    // The day is not used up: who reads the log must not think so.
+    if (problem.code === insufficient) state.reason = insufficient
+    return problem
+  }
+  return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
 }
 
 /** The units that a request takes. A key that asks about itself only reads its count. */

@@ -16,18 +16,26 @@ import type { CellResult } from './answer.ts'
 import { chooseWriter } from './connection/choose-writer.ts'
 import { type AddressForm, createClientAddress, createIsTrusted } from './connection/client-address.ts'
 import { headOf, isHttp2, keptLines, type WriteReady } from './connection/connection.ts'
-import type { ConnectionCount, ConnectionObserver } from './connection/connections.ts'
+import type { ConnectionCount, ConnectionObserver, Connections } from './connection/connections.ts'
 import { writerOfBoth } from './connection/http2.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { withFixedWeather } from './fixed-weather.ts'
 import { createKeyEndpoint, type KeyEndpointParts } from './key-endpoint.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
-import { badRequest, createDocUrl, notFound, Problem, problemOf, problemResponse } from './problem.ts'
+import {
+  badRequest,
+  createDocUrl,
+  type DocUrl,
+  notFound,
+  Problem,
+  problemOf,
+  problemResponse,
+} from './problem.ts'
 import { routeReference } from './reference-routes.ts'
-import { createTransport } from './refusals.ts'
+import { createTransport, type Transport } from './refusals.ts'
 import { failedCellOf } from './rendered-weather.ts'
-import { createSend, handlerOf, type Live, unchangedOf } from './representation.ts'
+import { createSend, handlerOf, type Live, type Send, unchangedOf } from './representation.ts'
 import { createRequestHook, isAscii, isDecodable, pathOf, type RequestParts } from './request.ts'
 import type { AnswerObserver } from './request-state.ts'
 import { sentences } from './sentences.ts'
@@ -113,23 +121,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const write = writerFor(parts)
   const send = createSend(server.isHttp2 ? writerOfBoth(write) : write, clock, live)
 
-  const answerWithoutKey = (request: FastifyRequest, reply: FastifyReply): boolean => {
-    const { raw, state } = request
-    if (!state.isOpen && !live.cors && !isPreflight(raw)) return false
-    const problem = transport.transportProblem(raw)
-    if (problem) throw problem
-    // A client that needs no key has the same limits on its connection as one with a wrong key.
-    // It is counted at once, before the next request of a pipeline comes.
-    if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
-    if (!state.isOpen) answerPreflight(request, reply)
-    return true
-  }
-  const answerPreflight = (request: FastifyRequest, reply: FastifyReply): void => {
-    const { origin } = request.raw.headers
-    const isAllowed = live.cors?.allows(origin) ?? false
-    if (origin !== undefined && !isAllowed) throw new Problem(403, sentences.originNotAllowed(origin))
-    send.ready(request, reply, 204, headOf(204, isAllowed ? preflightLines : ''), undefined, false)
-  }
+  const answerWithoutKey = createAnswerWithoutKey(transport, connections, send, live)
   const hook = createRequestHook({
     connections,
     admission,
@@ -143,38 +135,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.decorateRequest('state')
   app.addHook('onRequest', hook)
 
-  const { grid, catalogue } = parts
-  const findPlace = createPlaces(catalogue, ({ latitude, longitude }) => grid.cellOf(latitude, longitude))
-  const ofWeather = { ...parts, docUrl, findPlace }
-  const answers = {
-    ...weatherEndpointsOf(ofWeather),
-    ...locationEndpointsOf(catalogue, options.keepBytes),
-  }
-  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather(ofWeather)) }
-  const held = { ...answers, ...weatherEndpointsOf({ ...ofWeather, timelines: heldOnly(parts.inMemory) }) }
-  const names = Object.keys(answers) as EndpointName[]
-  for (const name of names) {
-    const handler = handlerOf(answers[name], ofTests[name], send)
-    const config = { endpoint: name, unchanged: unchangedOf(held[name], answers[name], ofTests[name]) }
-    app.route({
-      method: ['GET', 'HEAD'],
-      url: apiPrefix + endpoints[name].path,
-      config: isList(name) ? { ...config, costOf: costOfList(name) } : config,
-      handler: isList(name)
-        ? (request, reply) => {
-            if (request.state.cost !== undefined) return handler(request, reply)
-            request.state.endpoint = 'other'
-            throw nothingAt(request, names)
-          }
-        : handler,
-    })
-  }
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: apiPrefix + keyPath,
-    config: { endpoint: 'key' },
-    handler: createKeyEndpoint(parts, send),
-  })
+  const names = routeEndpoints(app, send, parts, docUrl, options.keepBytes)
   routeReference(app, send, clientAddress, {
     publicUrl: options.publicUrl,
     originOf: transport.originOf,
@@ -218,6 +179,71 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       live.notModified = givingBack(quota, settings.notModifiedCost)
       server.apply(settings)
     },
+  }
+}
+
+/** Puts the endpoints at their paths. Returns the names of those with weather or places. */
+const routeEndpoints = (
+  app: FastifyInstance,
+  send: Send,
+  parts: ApiParts,
+  docUrl: DocUrl,
+  keepBytes: number,
+): readonly EndpointName[] => {
+  const { grid, catalogue } = parts
+  const findPlace = createPlaces(catalogue, ({ latitude, longitude }) => grid.cellOf(latitude, longitude))
+  const ofWeather = { ...parts, docUrl, findPlace }
+  const answers = {
+    ...weatherEndpointsOf(ofWeather),
+    ...locationEndpointsOf(catalogue, keepBytes),
+  }
+  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather(ofWeather)) }
+  const held = { ...answers, ...weatherEndpointsOf({ ...ofWeather, timelines: heldOnly(parts.inMemory) }) }
+  const names = Object.keys(answers) as EndpointName[]
+  for (const name of names) {
+    const handler = handlerOf(answers[name], ofTests[name], send)
+    const config = { endpoint: name, unchanged: unchangedOf(held[name], answers[name], ofTests[name]) }
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: apiPrefix + endpoints[name].path,
+      config: isList(name) ? { ...config, costOf: costOfList(name) } : config,
+      handler: isList(name)
+        ? (request, reply) => {
+            if (request.state.cost !== undefined) return handler(request, reply)
+            request.state.endpoint = 'other'
+            throw nothingAt(request, names)
+          }
+        : handler,
+    })
+  }
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: apiPrefix + keyPath,
+    config: { endpoint: 'key' },
+    handler: createKeyEndpoint(parts, send),
+  })
+  return names
+}
+
+/** Whether a request needs no key: one of an open route, or a preflight, which it answers. */
+const createAnswerWithoutKey = (transport: Transport, connections: Connections, send: Send, live: Live) => {
+  const answerPreflight = (request: FastifyRequest, reply: FastifyReply): void => {
+    const { origin } = request.raw.headers
+    const isAllowed = live.cors?.allows(origin) ?? false
+    if (origin !== undefined && !isAllowed) throw new Problem(403, sentences.originNotAllowed(origin))
+    send.ready(request, reply, 204, headOf(204, isAllowed ? preflightLines : ''), undefined, false)
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply): boolean => {
+    const { raw, state } = request
+    if (!state.isOpen && !live.cors && !isPreflight(raw)) return false
+    const problem = transport.transportProblem(raw)
+    if (problem) throw problem
+    // A client that needs no key has the same limits on its connection as one with a wrong key.
+    // It is counted at once, before the next request of a pipeline comes.
+    if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
+    if (!state.isOpen) answerPreflight(request, reply)
+    return true
   }
 }
 

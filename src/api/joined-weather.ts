@@ -43,22 +43,8 @@ export const expectedError = (error: unknown): Failed => {
   throw error
 }
 
-export const createJoinedWeather = (
-  read: Answers['read'],
-  { part, deflated }: RenderedWeather,
-  docUrl: DocUrl,
-) => {
-  const itemOf = (found: ReadPlace | Failed, readAt: number, days: number | undefined): Item => {
-    if ('error' in found) return refusedOf(found, docUrl)
-    const { result, place } = found
-    try {
-      // What was read before others had to be loaded is cut for the same instant.
-      return part(result.readAt === readAt ? result : { ...result, readAt }, place, days)
-    } catch (error) {
-      return refusedOf(expectedError(error), docUrl)
-    }
-  }
-
+/** The encodings of lists. br is made for those alone who take no gzip. */
+const createEncode = (deflated: RenderedWeather['deflated']) => {
   // One after the other: each takes a copy of the body and megabytes beside it.
   let lastBrotli: Promise<unknown> = Promise.resolve()
   const brotliOf = (items: readonly Item[]): Promise<Encoded> => {
@@ -67,8 +53,7 @@ export const createJoinedWeather = (
     return made.then(body => ({ coding: 'br', chunks: [body] }))
   }
 
-  /** br is made for those alone who take no gzip. */
-  const encode = (
+  return (
     list: PlaceList,
     items: readonly Item[],
     { preferred, gzip }: Accepted,
@@ -82,6 +67,24 @@ export const createJoinedWeather = (
       else parts.push(starts[i] as GzipPart, deflated(item))
     }
     return { coding: 'gzip', chunks: gzipOfParts(parts, closed) }
+  }
+}
+
+export const createJoinedWeather = (
+  read: Answers['read'],
+  { part, deflated }: RenderedWeather,
+  docUrl: DocUrl,
+) => {
+  const encode = createEncode(deflated)
+  const itemOf = (found: ReadPlace | Failed, readAt: number, days: number | undefined): Item => {
+    if ('error' in found) return refusedOf(found, docUrl)
+    const { result, place } = found
+    try {
+      // What was read before others had to be loaded is cut for the same instant.
+      return part(result.readAt === readAt ? result : { ...result, readAt }, place, days)
+    } catch (error) {
+      return refusedOf(expectedError(error), docUrl)
+    }
   }
 
   const join = (

@@ -58,39 +58,50 @@ export type WeatherPart = Pick<Freshness, 'maxAge' | 'ttl'> & {
   readonly result: CellResult
 }
 
-export type RenderedWeather = ReturnType<typeof createRenderedWeather>
-
-export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
-  const account = (result: CellResult, kept: Kept): void => {
-    let bytes = 0
-    for (const slice of kept)
-      if (slice) {
-        const own = slice.bytes.length + (slice.encodings?.bytes() ?? 0) + objectBytes
-        bytes += own + slice.joined.size * joinedBytes
-      }
-    result.derived.setBytes(bytes)
-  }
-
-  const sliceOf = (result: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
-    const found = keptOf(result)[which]
-    if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
-    const { bytes, beginsAt, endsAt } = render()
-    const rendered: Rendered = {
-      beginsAt,
-      endsAt,
-      bytes,
-      tag: tagOf(bytes),
-      lastModified: lastModifiedOf(result),
-      joined: new Map(),
-      freshness: undefined,
-      encodings: undefined,
+/** Takes what is kept into account where the memory of the entry is. */
+const account = (result: CellResult, kept: Kept): void => {
+  let bytes = 0
+  for (const slice of kept)
+    if (slice) {
+      const own = slice.bytes.length + (slice.encodings?.bytes() ?? 0) + objectBytes
+      bytes += own + slice.joined.size * joinedBytes
     }
-    const kept = keptOf(result)
-    kept[which] = rendered
-    account(result, kept)
-    return rendered
-  }
+  result.derived.setBytes(bytes)
+}
 
+/** The slice that is right now, rendered where it is not kept. */
+const sliceOf = (result: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
+  const found = keptOf(result)[which]
+  if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
+  const { bytes, beginsAt, endsAt } = render()
+  const rendered: Rendered = {
+    beginsAt,
+    endsAt,
+    bytes,
+    tag: tagOf(bytes),
+    lastModified: lastModifiedOf(result),
+    joined: new Map(),
+    freshness: undefined,
+    encodings: undefined,
+  }
+  const kept = keptOf(result)
+  kept[which] = rendered
+  account(result, kept)
+  return rendered
+}
+
+const grown = (result: CellResult, rendered: Rendered): void => {
+  const kept = keptOf(result)
+  // The slice may have ended meanwhile.
+  if (kept.includes(rendered)) account(result, kept)
+}
+
+/** Joins places with slices of their cell's weather; the bodies of places that are kept themselves are kept. */
+const createJoin = (compression?: Compression) => {
+  const encodingsOf = (rendered: Rendered): Encodings => {
+    rendered.encodings ??= createEncodings(rendered.bytes, compression)
+    return rendered.encodings
+  }
   const join = (result: CellResult, rendered: Rendered, place: PlacePart, headers: string): Joined => ({
     tag: place.tag + rendered.tag,
     headers,
@@ -101,16 +112,6 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     heads: {},
     encode: accepted => encodingsOf(rendered).encode(place, accepted, () => grown(result, rendered)),
   })
-  const encodingsOf = (rendered: Rendered): Encodings => {
-    rendered.encodings ??= createEncodings(rendered.bytes, compression)
-    return rendered.encodings
-  }
-  const grown = (result: CellResult, rendered: Rendered): void => {
-    const kept = keptOf(result)
-    // The slice may have ended meanwhile.
-    if (kept.includes(rendered)) account(result, kept)
-  }
-
   const represent = (
     result: CellResult,
     rendered: Rendered,
@@ -132,6 +133,13 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
     return joined
   }
 
+  return { encodingsOf, represent }
+}
+
+export type RenderedWeather = ReturnType<typeof createRenderedWeather>
+
+export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
+  const { encodingsOf, represent } = createJoin(compression)
   const currentOf = (result: CellResult, words?: Language): Rendered =>
     sliceOf(result, slotOf(0, words), () => {
       const weather = answers.weather(result)

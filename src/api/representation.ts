@@ -133,15 +133,11 @@ const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
 
 const afterRateLimit = 2 + rateLimitParts
 
-export type Send = ReturnType<typeof createSend>
-
-export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
-  // The header lines of the response that is being sent, in parts: none joined, and one list for all.
-  const own: string[] = []
-  // Made once a second.
+/** The line of the date, made once a second. */
+const createDateLine = (clock: Clock) => {
   let second = 0
   let dateLine = ''
-  const dateLineOf = (): string => {
+  return (): string => {
     const now = Math.floor(clock.now() / 1000)
     if (now !== second) {
       second = now
@@ -149,6 +145,14 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     }
     return dateLine
   }
+}
+
+export type Send = ReturnType<typeof createSend>
+
+export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
+  // The header lines of the response that is being sent, in parts: none joined, and one list for all.
+  const own: string[] = []
+  const dateLineOf = createDateLine(clock)
   /**
    * Sends any response: its own header lines, and those that all have.
    * @param ends whether the connection ends with it

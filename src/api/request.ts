@@ -89,11 +89,9 @@ const running: unique symbol = Symbol('request')
 /** A response with its request, until it ends. */
 type Followed = ServerResponse & { [running]?: FastifyRequest | undefined }
 
-/** Fastify's hook before every path, known or not. */
-export const createRequestHook = (parts: RequestParts) => {
-  const { connections, admission, quota, clientAddress, live, observer, trace, answerWithoutKey } = parts
-
-  const openState = (request: FastifyRequest): RequestState => {
+/** Makes the state of a request when it has come. */
+const createOpenState = ({ connections, quota, clientAddress, live, observer, trace }: RequestParts) => {
+  return (request: FastifyRequest): RequestState => {
     const { id, originalUrl, raw } = request
     const { traceparent } = raw.headers
     const { endpoint = 'other', isOpen = false, costOf, unchanged } = request.routeOptions.config
@@ -140,6 +138,10 @@ export const createRequestHook = (parts: RequestParts) => {
       trace: undefined,
     }
   }
+}
+
+/** Follows a request to its end, which it records. */
+const createFollow = ({ observer, clientAddress }: RequestParts) => {
   // The close of a response is the one event that comes exactly once, however a request ends.
   const follow = (request: FastifyRequest, response: Followed): void => {
     const { state } = request
@@ -179,6 +181,15 @@ export const createRequestHook = (parts: RequestParts) => {
     observer.access?.(state)
     state.trace?.end(state)
   }
+
+  return follow
+}
+
+/** Fastify's hook before every path, known or not. */
+export const createRequestHook = (parts: RequestParts) => {
+  const { connections, admission, trace, answerWithoutKey } = parts
+  const openState = createOpenState(parts)
+  const follow = createFollow(parts)
   const admit = (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
     const { raw, state } = request
     // The order of the contract: a client without a key learns nothing, and every request with a key is counted.

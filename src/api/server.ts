@@ -18,7 +18,12 @@ import {
 } from '../config/tls.ts'
 import type { ClientAddress, IsTrusted } from './connection/client-address.ts'
 import { connectionOf, isHttp2 } from './connection/connection.ts'
-import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connection/connections.ts'
+import {
+  type ConnectionLimits,
+  type ConnectionObserver,
+  type Connections,
+  trackConnections,
+} from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
 import { createListener, maxUrlLength, newRequestId, routableUrlOf, unread } from './request.ts'
 import { createUnparsable, type UnparsableParts } from './unparsable.ts'
@@ -83,29 +88,7 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
     connectionClosed: (reason, address) =>
       observer.connectionClosed(reason, clientAddress.ofPeer(address).logged),
   })
-  const { refuseUnparsable, refuseConnect } = createUnparsable({ ...parts, connections })
-  const app = fastify({
-    serverFactory: route => {
-      const listener = createListener(connections, route)
-      // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
-      for (const event of ['request', 'checkExpectation', 'checkContinue']) server.on(event, listener)
-      // With HTTP/2 it has a response, and is refused like any other method.
-      server.on('connect', (request, given) => {
-        if (isHttp2(request)) listener(request, given as unknown as ServerResponse)
-        else refuseConnect(given as Socket, connectionOf(request) ?? connections.register(request))
-      })
-      return server
-    },
-    genReqId: newRequestId,
-    rewriteUrl: routableUrlOf,
-    // parameters.ts reads queries strictly.
-    routerOptions: { maxParamLength: maxUrlLength, querystringParser: unread as never },
-    exposeHeadRoutes: false,
-    // No route has a schema. Without the schema compilers a start is a tenth shorter.
-    schemaController: { compilersFactory: noSchemas },
-    return503OnClosing: false,
-    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error),
-  }) as unknown as FastifyInstance
+  const app = createApplication(server, connections, createUnparsable({ ...parts, connections }))
 
   return {
     app,
@@ -158,6 +141,35 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
     },
   }
 }
+
+/** Fastify on a server that is there. */
+const createApplication = (
+  server: Server,
+  connections: Connections,
+  { refuseUnparsable, refuseConnect }: ReturnType<typeof createUnparsable>,
+): FastifyInstance =>
+  fastify({
+    serverFactory: route => {
+      const listener = createListener(connections, route)
+      // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
+      for (const event of ['request', 'checkExpectation', 'checkContinue']) server.on(event, listener)
+      // With HTTP/2 it has a response, and is refused like any other method.
+      server.on('connect', (request, given) => {
+        if (isHttp2(request)) listener(request, given as unknown as ServerResponse)
+        else refuseConnect(given as Socket, connectionOf(request) ?? connections.register(request))
+      })
+      return server
+    },
+    genReqId: newRequestId,
+    rewriteUrl: routableUrlOf,
+    // parameters.ts reads queries strictly.
+    routerOptions: { maxParamLength: maxUrlLength, querystringParser: unread as never },
+    exposeHeadRoutes: false,
+    // No route has a schema. Without the schema compilers a start is a tenth shorter.
+    schemaController: { compilersFactory: noSchemas },
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error),
+  }) as unknown as FastifyInstance
 
 const createListening = (
   options: ServerOptions & { readonly tls: TlsSettings },

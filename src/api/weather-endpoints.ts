@@ -63,36 +63,7 @@ export const weatherEndpointsOf = (
     const longitude = coords.path.lng.read(lng)
     return { cell: answers.cellAt({ latitude, longitude }), place: pointPart(latitude, longitude, near) }
   }
-  /** What an item of a list names. @throws Problem as the endpoint of one place does */
-  const readListed = (text: string, form: PartForm): ListedPlace => {
-    const [type = '', id = '', ...more] = text.split('/')
-    if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
-    if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
-    if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-    const { cell, part } = findPlace(type, id)
-    return { cell, place: part(form) }
-  }
-  // As long as place-list.ts remembers the query. Those of a former catalogue would keep all of it in memory.
-  let lists = new WeakMap<readonly string[], PlaceList>()
-  let listsOf = catalogue.current
-  const listOf = (texts: readonly string[], form: PartForm): PlaceList => {
-    if (listsOf !== catalogue.current) {
-      listsOf = catalogue.current
-      lists = new WeakMap()
-    }
-    const known = lists.get(texts)
-    if (known) return known
-    const places = texts.map(text => {
-      try {
-        return readListed(text, form)
-      } catch (error) {
-        return expectedError(error)
-      }
-    })
-    const list = { places, wasZipped: false, zipped: undefined }
-    lists.set(texts, list)
-    return list
-  }
+  const listOf = createLists(catalogue, findPlace, readPoint)
   const joined = createJoinedWeather(answers.read, rendered, docUrl)
 
   return {
@@ -126,6 +97,44 @@ export const weatherEndpointsOf = (
       const { places, days } = listQueries.forecast_places(query)
       return joined(listOf(places, 'forecast'), { days, consumer: keyId })
     },
+  }
+}
+
+/** Reads the places of a list; as long as place-list.ts remembers its query, they are the same object. */
+const createLists = (
+  catalogue: CurrentCatalogue,
+  findPlace: FindPlace,
+  readPoint: (lat: string | undefined, lng: string | undefined) => ListedPlace,
+) => {
+  /** What an item of a list names. @throws Problem as the endpoint of one place does */
+  const readListed = (text: string, form: PartForm): ListedPlace => {
+    const [type = '', id = '', ...more] = text.split('/')
+    if (type === 'coords' && more.length === 1) return readPoint(id, more[0])
+    if (id === '' || more.length > 0) throw badRequest(sentences.parameter.place(text))
+    if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
+    const { cell, part } = findPlace(type, id)
+    return { cell, place: part(form) }
+  }
+  // Those of a former catalogue would keep all of it in memory.
+  let lists = new WeakMap<readonly string[], PlaceList>()
+  let listsOf = catalogue.current
+  return (texts: readonly string[], form: PartForm): PlaceList => {
+    if (listsOf !== catalogue.current) {
+      listsOf = catalogue.current
+      lists = new WeakMap()
+    }
+    const known = lists.get(texts)
+    if (known) return known
+    const places = texts.map(text => {
+      try {
+        return readListed(text, form)
+      } catch (error) {
+        return expectedError(error)
+      }
+    })
+    const list = { places, wasZipped: false, zipped: undefined }
+    lists.set(texts, list)
+    return list
   }
 }
 

@@ -1,23 +1,13 @@
-// The open connections of the API: how many one address may have without a good key, when a refused client has to go, how many
-// requests may wait on one, and which are idle when the gateway stops. Time, size and the number of all connections are bounded
-// by Node itself, in server.ts.
+// The connections of the API through their life: accepted or not, when a refused client has to go, how many requests may wait on one,
+// and which are idle when the gateway stops. Time, size and the number of all connections are bounded by Node itself.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import { emptyKeyMemo } from '../../keys/authentication.ts'
 import type { ClosingReason } from '../../telemetry/label-values.ts'
-import { AddressCounts } from './address-counts.ts'
-import { networkOf } from './client-address.ts'
-import {
-  type Carrier,
-  type Connection,
-  carrierOf,
-  isHttp2,
-  mark,
-  notOpen,
-  type Waiting,
-} from './connection.ts'
+import type { IsTrusted } from './client-address.ts'
+import { type Carrier, type Connection, carrierOf, isHttp2, mark, type Waiting } from './connection.ts'
+import { OpenConnections } from './open-connections.ts'
 import { createPipelines } from './pipeline.ts'
 
 export type ConnectionLimits = {
@@ -52,48 +42,25 @@ const noStreamYet = 2 ** 31 - 1
 export const trackConnections = (
   server: Server,
   limits: ConnectionLimits,
-  isTrusted: (address: string | undefined) => boolean,
+  isTrusted: IsTrusted,
   observer: ConnectionObserver,
 ) => {
-  const counts = new AddressCounts(limits.maxConnectionsPerAddress)
-  const open = new OpenConnections()
-  const peers = new TlsPeers()
-  const isTls = 'setSecureContext' in server
   const pipelines = createPipelines(() => observer.connectionClosed('pipeline'))
-  let tracked = 0
+  const open = new OpenConnections(limits.maxConnectionsPerAddress, isTrusted, pipelines.drop)
   let isDraining = false
   server.maxConnections = limits.maxConnections
   server.on('drop', () => observer.connectionClosed('connections'))
-
-  const track = (socket: Socket, address: string | undefined): Connection => {
-    tracked += 1
-    return newConnection(tracked, socket, address, isDraining ? afterAnswer : undefined)
-  }
   // Before Node's own listener, so that a connection too many costs no TLS handshake.
   server.prependListener('connection', (socket: Socket & Carrier) => {
-    const { remoteAddress } = socket
-    const address =
-      remoteAddress === undefined || isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress)
-    if (address !== undefined && !counts.add(address)) {
-      observer.connectionClosed('address', remoteAddress)
-      socket.destroy()
-      return
-    }
-    const connection = track(socket, address)
-    socket[mark] = connection
-    open.add(connection)
-    const forgetPeer = isTls ? peers.add(connection) : undefined
-    socket.once('close', () => {
-      pipelines.drop(connection)
-      open.remove(connection)
-      counts.closed(connection)
-      forgetPeer?.()
-    })
+    if (open.accept(socket, 'setSecureContext' in server, isDraining ? afterAnswer : undefined)) return
+    observer.connectionClosed('address', socket.remoteAddress)
+    socket.destroy()
   })
 
   const known = (carrier: Carrier, socket: Socket): Connection => {
     // A connection that did not come over the network is not counted.
-    carrier[mark] ??= peers.of(socket) ?? track(socket, undefined)
+    carrier[mark] ??=
+      open.below(socket) ?? open.track(socket, undefined, isDraining ? afterAnswer : undefined)
     return carrier[mark]
   }
   const afterAnswer = (connection: Connection): void => {
@@ -121,7 +88,7 @@ export const trackConnections = (
     /** The connection of a socket on which no request may have come yet. */
     ofSocket: (socket: Socket): Connection => known(socket, socket),
     /** The accepted socket below one whose TLS handshake has failed. */
-    below: (handshaking: Socket): Socket | undefined => peers.of(handshaking)?.socket,
+    below: (handshaking: Socket): Socket | undefined => open.below(handshaking)?.socket,
     /** Whether a request has to wait for those before it on its connection; `begin` is called when it is its turn. */
     waits: (
       connection: Connection,
@@ -136,7 +103,6 @@ export const trackConnections = (
     /** A request came with a good key for the first time: the connection is not counted any more. */
     authenticated: (connection: Connection): void => {
       pipelines.authenticated(connection)
-      counts.release(connection)
       open.authenticated(connection)
     },
     /** A request was refused without a good key. Returns false where the connection must end with the response. */
@@ -176,94 +142,12 @@ export const trackConnections = (
     count: (): ConnectionCount => ({ open: open.all.length, unauthenticated: open.unauthenticated }),
     /** Sets new limits for connections that come from now on. */
     apply: (next: ConnectionLimits): void => {
-      counts.max = next.maxConnectionsPerAddress
+      open.maxPerAddress = next.maxConnectionsPerAddress
       server.maxConnections = next.maxConnections
     },
   }
 }
 
-const newConnection = (
-  number: number,
-  socket: Socket,
-  address: string | undefined,
-  afterAnswer: Connection['afterAnswer'],
-): Connection => ({
-  number,
-  place: notOpen,
-  socket,
-  session: undefined,
-  peer: undefined,
-  keyMemo: emptyKeyMemo(),
-  address,
-  isAuthenticated: false,
-  isEnding: false,
-  requestsCame: 0,
-  requests: 0,
-  lists: 0,
-  waiting: undefined,
-  refusals: 0,
-  isFlooding: false,
-  unreadBody: undefined,
-  paused: undefined,
-  whenAnswered: undefined,
-  afterAnswer,
-})
-
 const leave = ({ session, requests }: Connection): void => {
   if (session && requests === 0 && !session.destroyed && !session.closed) session.goaway(0, noStreamYet)
 }
-
-/** All that are open. No Set: the tables that it has outgrown keep what was in them until old objects are collected. */
-class OpenConnections {
-  readonly all: Connection[] = []
-  /** How many have not shown a good key. */
-  unauthenticated = 0
-
-  add(connection: Connection): void {
-    connection.place = this.all.length
-    this.all.push(connection)
-    this.unauthenticated += 1
-  }
-
-  remove(connection: Connection): void {
-    const last = this.all.pop()
-    if (last && last !== connection) {
-      this.all[connection.place] = last
-      last.place = connection.place
-    }
-    connection.place = notOpen
-    if (!connection.isAuthenticated) this.unauthenticated -= 1
-  }
-
-  authenticated(connection: Connection): void {
-    connection.isAuthenticated = true
-    if (connection.place !== notOpen) this.unauthenticated -= 1
-  }
-
-  close(mayGo: (connection: Connection) => boolean): void {
-    for (const connection of this.all) if (mayGo(connection)) connection.socket.destroy()
-  }
-}
-
-/** Under TLS the socket that is accepted and the one that carries requests are two objects with the same other end. */
-class TlsPeers {
-  // The values let their connection go, because the tables that the Map has outgrown keep what was in them.
-  readonly #byPeer = new Map<string, { connection: Connection | undefined }>()
-
-  /** Returns what forgets the connection. */
-  add(connection: Connection): () => void {
-    const peer = peerOf(connection.socket)
-    const known: { connection: Connection | undefined } = { connection }
-    this.#byPeer.set(peer, known)
-    return () => {
-      known.connection = undefined
-      if (this.#byPeer.get(peer) === known) this.#byPeer.delete(peer)
-    }
-  }
-
-  of(socket: Socket): Connection | undefined {
-    return this.#byPeer.get(peerOf(socket))?.connection
-  }
-}
-
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

@@ -95,11 +95,7 @@ export const createPipelines = (ended: () => void) => {
     /** Begins what may begin once a request is answered, and reads on where few enough wait. */
     goOn: (connection: Connection): void => {
       next(connection)
-      const { waiting, paused, isEnding } = connection
-      if (!paused || isEnding || (waiting?.length ?? 0) >= maxWaiting) return
-      connection.paused = undefined
-      paused.off('resume', paused.pause)
-      paused.resume()
+      if (!connection.isEnding && (connection.waiting?.length ?? 0) < maxWaiting) readOn(connection)
     },
     /** Lets go of what waits: the connection ends before it, or is closed. */
     drop,
@@ -115,6 +111,13 @@ const pause = (connection: Connection, { socket }: IncomingMessage): void => {
   // Behind each request that it still had, Node resumes.
   socket.on('resume', socket.pause)
   socket.pause()
+}
+const readOn = (connection: Connection): void => {
+  const { paused } = connection
+  if (!paused) return
+  connection.paused = undefined
+  paused.off('resume', paused.pause)
+  paused.resume()
 }
 /** Its key is being looked up. */
 const mayHaveGoodKey = ({ refusals, keyMemo }: Connection): boolean =>
