@@ -1,24 +1,21 @@
 // The composition root: makes every part from the configuration, introduces the parts to one another, opens the
-// listeners and closes everything in order. Nothing is decided here that a part could decide. Longer than 300 lines, because
-// every part is connected here.
+// listeners and closes everything in order. Nothing is decided here that a part could decide.
 
-import type { Server } from 'node:net'
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { buildApi } from './api/api.ts'
 import { openUpstream } from './cache/upstream.ts'
-import { openCatalogue } from './catalogue/live-catalogue.ts'
+import { type LiveCatalogueOptions, openCatalogue } from './catalogue/live-catalogue.ts'
 import { catalogueFile } from './catalogue/snapshot-reader.ts'
-import { createCalendar, minuteMs } from './common/calendar.ts'
-import { type Clock, every } from './common/clock.ts'
+import { createCalendar } from './common/calendar.ts'
+import type { Clock } from './common/clock.ts'
 import { InputError, messageOf } from './common/errors.ts'
-import { type Place, unusablePlace } from './common/listening.ts'
-import { requireServable } from './config/certificate-check.ts'
-import { filesNamedIn, type LoadedConfig } from './config/load.ts'
-import { createReload, type ReloadOutcome } from './config/reload.ts'
+import type { ReloadOutcome } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
-import { upstreamNamesIn } from './config/upstreams.ts'
-import { watchFiles } from './config/watch.ts'
+import { openListener } from './gateway/listeners.ts'
+import { type ConfigSource, createLiveSettings } from './gateway/live-settings.ts'
+import { openOperators } from './gateway/operators.ts'
+import { type Opened, openStatusPage, openTelemetry } from './gateway/telemetry.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
@@ -26,33 +23,15 @@ import { createLoadsByKey } from './keys/loads-by-key.ts'
 import { openMetering } from './keys/metering.ts'
 import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
-import { createCacheAdmin } from './operate/cache-admin.ts'
-import { createCacheWarm } from './operate/cache-warm.ts'
-import { createCellSurvey } from './operate/cell-survey.ts'
-import { createDayUsage, readUsage } from './operate/day-usage.ts'
-import { createFleetOutages } from './operate/fleet-outages.ts'
 import { createSelfReport, reportText } from './operate/instance-report.ts'
-import { createKeyPanel } from './operate/key-panel.ts'
-import { buildHealth, buildOps } from './operate/listener/listeners.ts'
-import { createProbes, createReadiness } from './operate/listener/probes.ts'
-import { readinessDetails } from './operate/listener/readiness.ts'
-import { createStatus } from './operate/status.ts'
-import { settingsThatNeedRestart } from './provider/accounts.ts'
 import { createForecast } from './provider/forecast.ts'
 import { openStore } from './stores/open-store.ts'
 import { createAccessLog } from './telemetry/access-log.ts'
 import { watchBudget } from './telemetry/budget-watch.ts'
-import { watchCertificate } from './telemetry/certificate-watch.ts'
 import { createFleetSettings } from './telemetry/fleet-settings.ts'
 import { createHistory } from './telemetry/history.ts'
 import type { OpenLog } from './telemetry/log.ts'
-import { createMetrics } from './telemetry/metrics.ts'
-import { createObservers } from './telemetry/observers.ts'
-import { openOutages } from './telemetry/outages.ts'
-import { openServiceDays } from './telemetry/service-days.ts'
-import { createServiceStatus } from './telemetry/service-status.ts'
 import { watchStoreFile } from './telemetry/store-file-watch.ts'
-import { createStoreWatch } from './telemetry/store-watch.ts'
 import type { Tracing } from './telemetry/tracing.ts'
 
 export type Gateway = {
@@ -71,75 +50,41 @@ export type Gateway = {
   close(): Promise<void>
 }
 
-// Of the memory of the cache, what rendered lists and places may take.
+// Share of cache memory for rendered lists and places.
 const shareOfLists = 1 / 16
 
 export type GatewayParts = Pick<OpenLog, 'log' | 'lines' | 'dropped'> & {
   readonly clock: Clock
   readonly open?: typeof openStore
   readonly tracing?: Tracing | undefined
-  /** Where the configuration comes from, and comes from again; without it, it stays as it is. `read` throws ConfigError. */
-  readonly source?: { read(): LoadedConfig; readonly files: readonly string[] }
+  /** Where the configuration comes from, and comes from again; without it, it stays as it is. */
+  readonly source?: ConfigSource
   /** How many gateways `serve --processes` runs on this store and port, this one included. */
   readonly processes?: number
 }
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
-export const startGateway = async (
-  config: Config,
-  { clock, log, lines, dropped, open = openStore, source, tracing, processes = 1 }: GatewayParts,
-): Promise<Gateway> => {
+export const startGateway = async (config: Config, given: GatewayParts): Promise<Gateway> => {
+  const { clock, log, tracing } = given
   // The parts that are open so far: a failing start closes them, the last one first.
   await using opening = new AsyncDisposableStack()
-  const opened = <Part extends { close(): unknown }>(part: Part): Part =>
-    opening.adopt(part, async () => void (await part.close()))
-  const metrics = createMetrics({
-    clock,
-    store: config.redis.url === null ? 'embedded' : 'redis',
-    upstreams: config.provider.fallbacks.length > 0 ? upstreamNamesIn(config) : [],
-  })
-  const accessLogIn = ({ log: settings }: Config) =>
-    settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
+  const opened: Opened = part => opening.adopt(part, async () => void (await part.close()))
   const calendar = createCalendar(config.quota.timeZone)
-  // At once, so that every instance can show an outage of one.
-  const onProvider = (): void => {
-    if (readiness.phase === 'ready') void timelines.sendHeartbeat()
-  }
-  const room = () => upstream.accounts.next().room
-  const outages = opened(openOutages(log, clock, { staleReads: metrics.staleReads, room, onProvider }))
-  const observers = createObservers(metrics, log, outages, clock)
-  const reload = createReload({
-    running: config,
-    read: source?.read ?? (() => ({ config, origins: new Map() })),
-    needRestart: next => settingsThatNeedRestart(config, next),
-    prepare: async ({ server }) => {
-      const { tls } = server
-      const change = api.prepareTls(tls)
-      if (!change) return []
-      const isRenewal = change.replaced.includes('certificate')
-      const faults = isRenewal ? await requireServable(server, clock.now()) : []
-      return [
-        change.use,
-        ...change.replaced.map(what => () => log.info(tls, `${what} replaced`)),
-        ...faults.map(({ detail, fix }) => () => {
-          log.warn({ reason: detail, next: fix }, 'the new certificate has a fault')
-        }),
-      ]
+  const telemetry = openTelemetry(
+    config,
+    { clock, log, opened },
+    {
+      room: () => upstream.accounts.next().room,
+      // At once, so that every instance can show an outage of one.
+      onProvider: () => {
+        if (operators.readiness.phase === 'ready') void timelines.sendHeartbeat()
+      },
     },
-    apply: (next, isChanged) => {
-      if (isChanged('log.')) {
-        log.level = next.log.level
-        apiObserver.access = accessLogIn(next)
-      }
-      if (isChanged('quota.')) authenticate.applyTiers(tiersOf(next.quota), next.quota.rates)
-      if (isChanged('provider.')) upstream.applyBudget(next)
-      if (isChanged('cache.')) upstream.applyFreshness(next)
-      if (isChanged('server.') || isChanged('quota.')) api.apply({ ...next.server, ...next.quota })
-    },
-    clock,
-    observer: observers.reload,
-  })
-  const plainStore = opened(await open(config, clock, observers.store))
+  )
+  const { metrics, outages, observers } = telemetry
+  const liveSettings = createLiveSettings(config, given, observers.reload)
+  const { reload } = liveSettings
+  const plainStore = opened(await (given.open ?? openStore)(config, clock, observers.store))
   const storeFile =
     plainStore.kind === 'embedded' && config.store.path !== ':memory:'
       ? opened(watchStoreFile(resolve(config.store.path), log))
@@ -148,45 +93,35 @@ export const startGateway = async (
   const keys = opened(createKeyDirectory(store, clock))
   const activities = createKeyActivities(calendar, clock)
   const usageDetail = opened(createUsageDetail(store, calendar, clock, activities.used))
-
-  // Whole, so that an error says where a relative path was looked for.
-  const path = catalogueFile(config.catalogue.path)
-  const pollMs = config.catalogue.pollEveryMs
-  const catalogue = await openCatalogue({ path, pollMs, ...observers.catalogue }).catch((cause: unknown) => {
-    throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
-  })
+  const catalogue = await openPlaces(config, observers.catalogue)
   opening.defer(catalogue.close)
 
-  // Behind the last count of either: only then may another gateway have this one's part of what is shared.
-  let leave = async (): Promise<void> => {}
-  opening.defer(() => leave())
-  const meterParts = { store, clock, observer: observers.meter }
-  const metering = opened(openMetering({ ...config.quota, processes }, meterParts))
+  // Only after the last counts were reported may another gateway have this one's part of what is shared.
+  let releaseShare = async (): Promise<void> => {}
+  opening.defer(() => releaseShare())
+  const metering = opened(
+    openMetering(
+      { ...config.quota, processes: given.processes ?? 1 },
+      { store, clock, observer: observers.meter },
+    ),
+  )
   const forecast = createForecast()
-  const recordSpending = () => forecast.record(budget.state().windows, clock.now())
+  const recordSpending = () => forecast.record(account.budget.state().windows, clock.now())
   const history = opened(createHistory(metrics.totals, clock, recordSpending))
   const self = createSelfReport({
-    phase: () => readiness.phase,
-    reload,
-    outages,
-    circuit: () => upstream.account.breaker.state().state,
-    history,
-    clock,
+    phase: () => operators.readiness.phase,
+    circuit: () => account.breaker.state().state,
+    ...{ reload, outages, history, clock },
   })
   const fleetSettings = createFleetSettings(clock, log)
   const loads = createLoadsByKey({
     now: clock.now,
     weightPerCell: () => account.protocol.weightPerCell,
-    limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
+    limitOfDay: () => account.budget.state().windows.find(({ name }) => name === 'day')?.limit,
     countLoad: usageDetail.countLoad,
   })
   const upstream = openUpstream(config, {
-    store,
-    catalogue,
-    clock,
-    instances: metering.instances,
-    tracing,
-    settings: reload.hash,
+    ...{ store, catalogue, clock, tracing, instances: metering.instances, settings: reload.hash },
     report: () => reportText(self),
     observer: {
       ...observers.upstream,
@@ -199,9 +134,8 @@ export const startGateway = async (
     },
   })
   opening.defer(upstream.close)
-  const { grid, timelines, account, accounts } = upstream
-  const { budget, runs } = account
-  leave = async () => {
+  const { timelines, account, accounts } = upstream
+  releaseShare = async () => {
     if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
@@ -212,45 +146,21 @@ export const startGateway = async (
     )
 
   const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock, config.quota.rates)
-  const status = config.server.statusPage
-    ? createServiceStatus({
-        timelines,
-        run: () => (accounts.next().upstream?.account ?? account).runs?.newestRead(),
-        outages: createFleetOutages(store, timelines.instance, outages),
-        days: opened(
-          openServiceDays({
-            store,
-            instance: timelines.instance,
-            answered: metrics.answered,
-            outages: outages.open,
-            calendar,
-            clock,
-          }),
-        ),
-        clock,
-      })
-    : undefined
   const apiObserver = {
     ...observers.api,
     used: usageDetail.count,
     refused: activities.refused,
-    access: accessLogIn(config),
+    access: accessLogIn(config, given),
   }
   const api = buildApi(
     {
-      authenticate,
-      quota: metering.quota,
-      rates: metering.rates,
-      usage: store,
-      grid,
-      timelines,
-      inMemory: timelines.peek,
-      calendar,
+      ...{ authenticate, quota: metering.quota, rates: metering.rates, usage: store },
+      ...{ grid: upstream.grid, timelines, inMemory: timelines.peek, calendar, catalogue, clock },
       hourlyHours: config.weather.hourlyHours,
-      catalogue,
-      clock,
       trace: tracing?.request,
-      status,
+      status: config.server.statusPage
+        ? openStatusPage({ store, upstream, telemetry, calendar, clock, opened })
+        : undefined,
       observer: apiObserver,
     },
     {
@@ -260,108 +170,37 @@ export const startGateway = async (
       keepBytes: Math.floor(config.cache.memoryBytes * shareOfLists),
     },
   )
-  const storeFacts = createStoreWatch(store, log)
-  // Also where nobody scrapes: its lines are for the log.
-  if (store.kind === 'redis') opening.defer(every(clock, minuteMs / 2, storeFacts))
-  const certificate = opened(watchCertificate(api.certificateExpiresAt, clock, log))
-  const running = { timelines, runs, config: reload.running }
-  const cache = createCacheAdmin(config, { store, catalogue, clock, running })
-  const warming = createCacheWarm(config, { timelines, catalogue, clock })
-  opening.defer(async () => void (await warming.stopWarm()))
-  const { cellDegrees } = config.cache
-  const survey = createCellSurvey({ timelines, catalogue, grid, cellDegrees, clock })
-  // What /metrics, /readyz and /status read.
-  const parts = {
-    api,
-    store,
-    storeFacts,
-    messagesFault: observers.messagesFault,
-    storeFile,
-    metering,
-    dayUsage: createDayUsage({
-      ...metering,
-      loads,
-      read: storeNow => readUsage(store, tiersOf(reload.running().quota), calendar, storeNow),
-      calendar,
-    }),
-    catalogue,
-    reload,
-    fleetSettings,
-    upstream,
-    loads,
-    survey,
-    self,
-    history,
-    forecast,
-    outages,
-    certificate,
-    servesTls: config.server.tls.cert !== null,
-    logLinesDropped: dropped,
-    maxMemoryBytes: config.cache.memoryBytes,
-    clock,
-  }
-  metrics.watch(parts)
-  const readiness = createReadiness(readinessDetails(parts))
-  const probes = createProbes({ metrics, readiness })
-  const ops = buildOps(
-    {
-      probes,
-      passthrough: account.passthrough,
-      cache: { ...cache, ...warming },
-      keys: {
-        parts: () => ({ store, tiers: tiersOf(reload.running().quota), calendar, clock }),
-        panel: createKeyPanel({
-          store,
-          dayUsage: parts.dayUsage,
-          activities,
-          tiers: () => tiersOf(reload.running().quota),
-          calendar,
-          now: () => metering.storeClock.now(),
-        }),
-        changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
-      },
-      status: { ...createStatus(parts), ...survey },
-      dashboard: { timeZone: calendar.zone },
-      observer: observers.ops,
+  const operators = openOperators(config, {
+    ...{ api, store, storeFile, metering, loads, activities, catalogue, reload, fleetSettings, upstream },
+    ...{ self, history, forecast, telemetry, calendar, clock, log, logLinesDropped: given.dropped },
+    ...{ opening, opened },
+  })
+  const watch = liveSettings.watch({
+    ...{ api, authenticate, upstream },
+    setAccessLog: next => {
+      apiObserver.access = accessLogIn(next, given)
     },
-    config.ops,
-  )
-
-  const watch = watchFiles({
-    files: () => (source ? [...source.files, ...filesNamedIn(reload.running())] : []),
-    pollMs: source ? config.config.pollEveryMs : null,
-    onChange: reload.now,
-    onQuiet: reload.again,
   })
   opening.defer(() => watch.close())
 
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
-  opening.defer(() => ops.close())
-  const opsUrl = await openListener(ops, 'ops', config.ops)
-  const { host, port } = config.health
-  let healthUrl: string | undefined
-  if (port !== null) {
-    const health = buildHealth({ probes, observer: observers.ops }, { ...config.ops, ...config.health })
-    opening.defer(() => health.close())
-    healthUrl = await openListener(health, 'health', { host, port })
-  }
+  const urls = await operators.listen()
   const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await openListener(api, 'server', config.server)
-  readiness.phase = 'ready'
+  operators.readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 
   const closing = opening.move()
   return {
     apiUrl,
-    opsUrl,
-    healthUrl,
+    ...urls,
     settled: accounts.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: watch.readNow,
     close: async () => {
-      readiness.phase = 'draining'
+      operators.readiness.phase = 'draining'
       void timelines.sendHeartbeat()
       api.drain()
       await pause(reload.running().server.drainForMs)
@@ -373,22 +212,17 @@ export const startGateway = async (
   }
 }
 
-type ListenAt = Place & { readonly reusePort?: boolean }
-type Listener = { readonly server: Server; listen(at: Required<ListenAt>): Promise<unknown> }
+const accessLogIn = ({ log: settings }: Config, { log, lines, clock }: GatewayParts) =>
+  settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
 
-/** The address of a listener, such as `http://127.0.0.1:8080`. @throws InputError when it can't be listened there */
-const openListener = async (
-  { server, listen }: Listener,
-  section: 'server' | 'ops' | 'health',
-  { host, port, reusePort = false }: ListenAt,
-): Promise<string> => {
-  try {
-    await listen({ host, port, reusePort })
-  } catch (cause) {
-    throw unusablePlace(section, { host, port }, cause)
-  }
-  const bound = server.address()
-  if (bound === null || typeof bound === 'string') throw new Error('a listener has no port')
-  const scheme = 'setSecureContext' in server ? 'https' : 'http'
-  return `${scheme}://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
+/** @throws InputError */
+const openPlaces = (
+  { catalogue }: Config,
+  observer: Pick<LiveCatalogueOptions, 'onChange' | 'onFault'>,
+): ReturnType<typeof openCatalogue> => {
+  // Whole, so that an error says where a relative path was looked for.
+  const path = catalogueFile(catalogue.path)
+  return openCatalogue({ path, pollMs: catalogue.pollEveryMs, ...observer }).catch((cause: unknown) => {
+    throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
+  })
 }
