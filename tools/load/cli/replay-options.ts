@@ -171,7 +171,7 @@ export const prepareSending = async (terminal: Terminal, files: readonly string[
       http,
       connections,
       workers,
-      patienceMs: patience,
+      queueTimeoutMs: patience,
       timeoutMs: timeout,
       command: commandLine(),
     },

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { InputError, messageOf } from 'abohawa/common/errors.ts'
 import { type Dispatcher, Pool } from 'undici'
-import { ownLimitOf } from '../replay/own-limits.ts'
+import { generatorErrorOf } from '../replay/generator-errors.ts'
 import type { Recorder } from '../replay/recorder.ts'
 import { cacheFactsIn } from '../replay/response-head.ts'
 import type { Spending } from '../report/spending.ts'
@@ -109,7 +109,7 @@ export const rehearse = async (
       answeredAt = now
     } catch (error) {
       mayLoad = true
-      limit ??= ownLimitOf(error)
+      limit ??= generatorErrorOf(error)
       recorder.fail(reasonOf(error), { ...sent, endedAt: performance.now() - begunAt })
     }
   }

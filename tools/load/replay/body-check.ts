@@ -17,7 +17,7 @@ import { messageOf } from 'abohawa/common/errors.ts'
 import { isWithin, ranges } from 'abohawa/weather/ranges.ts'
 import * as z from 'zod'
 import type { ReplayResult } from '../report/result.ts'
-import type { KeptBody } from './sender.ts'
+import type { KeptBody } from './kept-bodies.ts'
 
 // Bytes that inflate to more than this are no answer of ours.
 const maxBytes = 16 * 1_048_576

@@ -3,12 +3,12 @@
 // (docs/decisions/load-tools.md). Opens some connections at once and more as they are needed, hands out the free ones in turn, and
 // sends a request again once when the server has closed a kept connection before it read it, as every client does. Times nothing out.
 
-import { createCapacity, isOwnLimit, reasonOf } from './own-limits.ts'
+import { createCapacity, isGeneratorError, reasonOf } from './generator-errors.ts'
 import { type CacheFacts, headOf, type ResponseHead } from './response-head.ts'
 import type { RequestForm } from './schedule.ts'
 import { connectTo, type Target } from './target.ts'
 
-export type Job = {
+export type OutgoingRequest = {
   readonly form: RequestForm
   readonly key: string | undefined
   readonly etag: string | undefined
@@ -27,13 +27,14 @@ export type Answer = {
 }
 
 /** After each of them a connection can take a request. */
-export type LaneEvents<Sent> = {
-  onAnswer(job: Sent, answer: Answer): void
-  onFailure(job: Sent, reason: string): void
+export type PoolEvents<Sent> = {
+  onAnswer(sent: Sent, answer: Answer): void
+  onFailure(sent: Sent, reason: string): void
 }
 
-export type Lanes<Sent> = {
-  take(): ((job: Sent) => void) | undefined
+export type ConnectionPool<Sent> = {
+  /** A connection that takes one request; undefined where none is free and no more may be opened. */
+  take(): ((request: Sent) => void) | undefined
   /** The requests in flight, the oldest first, each with what ends it for a reason. */
   readonly busy: ReadonlyMap<Sent, (reason: string) => void>
   close(): void
@@ -49,20 +50,20 @@ const none = Buffer.alloc(0)
 // In place of the length of a body.
 const [byChunks, untilClose] = [-1, -2]
 
-export const http1Lanes = <Sent extends Job>(
+export const http1Pool = <Sent extends OutgoingRequest>(
   target: Target,
   most: number,
-  events: LaneEvents<Sent>,
-): Lanes<Sent> => {
+  events: PoolEvents<Sent>,
+): ConnectionPool<Sent> => {
   const capacity = createCapacity(most)
   // The one that was free first comes next.
-  const free: ((job: Sent) => void)[] = []
+  const free: ((request: Sent) => void)[] = []
   const busy = new Map<Sent, (reason: string) => void>()
   const open = new Set<(reason: string) => void>()
 
-  const openLane = () => {
+  const openConnection = () => {
     // The request in flight, and its answer so far.
-    let job: Sent | undefined
+    let inFlight: Sent | undefined
     let head: ResponseHead | undefined
     let pending: Buffer = none
     let bytes = 0
@@ -86,30 +87,30 @@ export const http1Lanes = <Sent extends Job>(
       close()
       const at = free.indexOf(send)
       if (at >= 0) free.splice(at, 1)
-      if (isOwnLimit(reason)) capacity.limited(open.size)
-      const of = job
+      if (isGeneratorError(reason)) capacity.limited(open.size)
+      const of = inFlight
       if (!of) return
       if (head !== undefined && left === untilClose && reason === 'closed') {
         answered(head)
         return
       }
-      job = undefined
+      inFlight = undefined
       busy.delete(of)
       if (bytes === 0 && answers > 0 && !of.again && (reason === 'reset' || reason === 'closed')) {
         of.again = true
-        openLane()(of)
+        openConnection()(of)
       } else events.onFailure(of, reason)
     }
 
     const answered = (of: ResponseHead): void => {
-      const sent = job as Sent
+      const sent = inFlight as Sent
       const answer = {
         status: of.status,
         head: of,
         bytes,
         body: sent.keepsBody ? Buffer.concat(kept) : undefined,
       }
-      job = undefined
+      inFlight = undefined
       head = undefined
       bytes = 0
       kept = []
@@ -122,7 +123,7 @@ export const http1Lanes = <Sent extends Job>(
 
     const read = (chunk: Buffer): void => {
       if (isOver) return
-      if (!job) {
+      if (!inFlight) {
         if (chunk.length > 0) end('protocol')
         return
       }
@@ -147,7 +148,7 @@ export const http1Lanes = <Sent extends Job>(
         rest = rest.subarray(headEnd + 4)
         if (found.status >= 200) {
           head = found
-          left = bodyLength(found, job.form.method === 'HEAD')
+          left = bodyLength(found, inFlight.form.method === 'HEAD')
         }
       }
       if (left === byChunks) readChunks(rest, head)
@@ -166,7 +167,7 @@ export const http1Lanes = <Sent extends Job>(
     }
 
     const keep = (part: Buffer): void => {
-      if (job?.keepsBody && part.length > 0) kept.push(Buffer.from(part))
+      if (inFlight?.keepsBody && part.length > 0) kept.push(Buffer.from(part))
     }
 
     /** Chunks as RFC 9112 has them; a line that is not yet whole waits in `pending`. What is behind the last one belongs to nobody. */
@@ -208,7 +209,7 @@ export const http1Lanes = <Sent extends Job>(
     }
 
     const send = (sent: Sent): void => {
-      job = sent
+      inFlight = sent
       busy.set(sent, end)
       socket.write(headText(target, sent), 'latin1')
     }
@@ -226,7 +227,7 @@ export const http1Lanes = <Sent extends Job>(
     busy,
     take: () => {
       const isFew = open.size < fewestOpen && capacity.allows(open.size)
-      return (isFew ? undefined : free.shift()) ?? (capacity.allows(open.size) ? openLane() : undefined)
+      return (isFew ? undefined : free.shift()) ?? (capacity.allows(open.size) ? openConnection() : undefined)
     },
     close: () => {
       for (const end of [...open]) end('closed')
@@ -240,7 +241,7 @@ const bodyLength = ({ status, chunked, length }: ResponseHead, isHeadRequest: bo
   return length >= 0 ? length : untilClose
 }
 
-const headText = ({ authority, base }: Target, { form, key, etag }: Job): string =>
+const headText = ({ authority, base }: Target, { form, key, etag }: OutgoingRequest): string =>
   `${form.method} ${base}${form.path} HTTP/1.1\r\nhost: ${authority}\r\n${
     form.accepts === undefined ? '' : `accept-encoding: ${form.accepts}\r\n`
   }${key === undefined ? '' : `x-api-key: ${key}\r\n`}${etag === undefined ? '' : `if-none-match: ${etag}\r\n`}\r\n`

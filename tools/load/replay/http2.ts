@@ -1,8 +1,8 @@
 // The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. Otherwise like http1.ts.
 
 import { type ClientHttp2Session, connect, constants } from 'node:http2'
-import type { Job, LaneEvents, Lanes } from './http1.ts'
-import { createCapacity, isOwnLimit, reasonOf } from './own-limits.ts'
+import { createCapacity, isGeneratorError, reasonOf } from './generator-errors.ts'
+import type { ConnectionPool, OutgoingRequest, PoolEvents } from './http1.ts'
 import { type CacheFacts, cacheFactsIn } from './response-head.ts'
 import { socketTo, type Target } from './target.ts'
 
@@ -11,11 +11,11 @@ const maxStreams = 100
 
 type Open = { readonly session: ClientHttp2Session; streams: number; isLeaving: boolean }
 
-export const http2Lanes = <Sent extends Job>(
+export const http2Pool = <Sent extends OutgoingRequest>(
   target: Target,
   most: number,
-  events: LaneEvents<Sent>,
-): Lanes<Sent> => {
+  events: PoolEvents<Sent>,
+): ConnectionPool<Sent> => {
   const busy = new Map<Sent, (reason: string) => void>()
   const open: Open[] = []
   const capacity = createCapacity(most)
@@ -36,7 +36,7 @@ export const http2Lanes = <Sent extends Job>(
     // Its streams fail with it, and their errors name the cause.
     session.on('error', (error: NodeJS.ErrnoException) => {
       leave()
-      if (isOwnLimit(reasonOf(error))) capacity.limited(open.length)
+      if (isGeneratorError(reasonOf(error))) capacity.limited(open.length)
     })
     open.push(one)
     return one
@@ -54,8 +54,8 @@ export const http2Lanes = <Sent extends Job>(
     return undefined
   }
 
-  const send = (one: Open, job: Sent): void => {
-    const { form, key, etag } = job
+  const send = (one: Open, request: Sent): void => {
+    const { form, key, etag } = request
     let found: { readonly status: number; readonly head: CacheFacts } | undefined
     let bytes = 0
     let reason = ''
@@ -68,7 +68,7 @@ export const http2Lanes = <Sent extends Job>(
       ...(key === undefined ? {} : { 'x-api-key': key }),
       ...(etag === undefined ? {} : { 'if-none-match': etag }),
     })
-    busy.set(job, given => {
+    busy.set(request, given => {
       reason = given
       // A stream whose session is not connected yet can't be closed, and neither can the others of that session.
       if (stream.pending) one.session.destroy()
@@ -79,21 +79,30 @@ export const http2Lanes = <Sent extends Job>(
     })
     stream.on('data', (part: Buffer) => {
       bytes += part.length
-      if (job.keepsBody) parts.push(part)
+      if (request.keepsBody) parts.push(part)
     })
     stream.on('error', (error: NodeJS.ErrnoException) => {
       reason ||= reasonOfStream(error)
     })
     stream.on('close', () => {
       one.streams -= 1
-      busy.delete(job)
+      busy.delete(request)
       if (found && reason === '' && stream.rstCode === constants.NGHTTP2_NO_ERROR)
-        events.onAnswer(job, { ...found, bytes, body: job.keepsBody ? Buffer.concat(parts) : undefined })
+        events.onAnswer(request, {
+          ...found,
+          bytes,
+          body: request.keepsBody ? Buffer.concat(parts) : undefined,
+        })
       // A server that stops says which streams it will not read.
-      else if (!found && one.isLeaving && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !job.again) {
-        job.again = true
-        send(withRoom() ?? openSession(), job)
-      } else events.onFailure(job, reason || 'reset')
+      else if (
+        !found &&
+        one.isLeaving &&
+        stream.rstCode === constants.NGHTTP2_REFUSED_STREAM &&
+        !request.again
+      ) {
+        request.again = true
+        send(withRoom() ?? openSession(), request)
+      } else events.onFailure(request, reason || 'reset')
     })
     stream.end()
   }
@@ -102,7 +111,7 @@ export const http2Lanes = <Sent extends Job>(
     busy,
     take: () => {
       const one = withRoom()
-      return one && (job => send(one, job))
+      return one && (request => send(one, request))
     },
     close: () => {
       for (const { session } of [...open]) session.destroy()

@@ -1,13 +1,14 @@
 // Sends the requests of one worker at their due instants and records what becomes of them. Open loop: an instant does not
-// wait for answers. A request that finds no free connection waits in line, its latency counting all the while, and is
-// dropped when its patience ends. Closed loop: each connection sends the next request after its answer.
+// wait for answers. A request that finds no free connection waits in a queue, its latency counting all the while, and is
+// dropped when it has waited too long. Closed loop: each connection sends the next request after its answer.
 
-import type { Destination } from 'abohawa/common/endpoints.ts'
-import { type Answer, http1Lanes, type Job, type LaneEvents } from './http1.ts'
-import { http2Lanes } from './http2.ts'
+import { isGeneratorError } from './generator-errors.ts'
+import { type Answer, type ConnectionPool, http1Pool, type OutgoingRequest } from './http1.ts'
+import { http2Pool } from './http2.ts'
+import { KeptBodies, type KeptBody } from './kept-bodies.ts'
 import { createLoad } from './load.ts'
-import { isOwnLimit } from './own-limits.ts'
 import { type Arrivals, arrivalsOf, type Pace } from './pace.ts'
+import { Queue } from './queue.ts'
 import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
@@ -23,7 +24,8 @@ export type SendOrder = {
   readonly target: Target
   readonly http: '1.1' | '2'
   readonly connections: number
-  readonly patienceMs: number
+  /** How long a request may wait for a connection. */
+  readonly queueTimeoutMs: number
   readonly timeoutMs: number
   /** How many bodies of answers are kept; those of each path and status first. */
   readonly keepBodies: number
@@ -31,15 +33,7 @@ export type SendOrder = {
   readonly beginAt: number
 }
 
-export type KeptBody = {
-  readonly path: string
-  readonly endpoint: Destination
-  readonly status: number
-  readonly encoding: string | undefined
-  readonly body: Uint8Array
-}
-
-type Sent = Job & {
+type SentRequest = OutgoingRequest & {
   readonly arrival: number
   readonly request: number
   readonly dueAt: number
@@ -57,233 +51,239 @@ const graceMs = 2_000
 const reconnectMs = 100
 // Failures of requests on a connection, and not of the connection.
 const responding = new Set(['reset', 'closed', 'protocol', 'timeout', 'unanswered'])
-const maxKeptBytes = 128 * 1_048_576
 
-export const startSender = (order: SendOrder, recorder: Recorder) => {
-  const { schedule, pace, share, keys, target, patienceMs, timeoutMs, connections } = order
-  const arrivals: Arrivals = arrivalsOf(schedule, pace)
-  const isClosed = pace.mode === 'closed'
-  const load = createLoad()
-  const etags: (string | undefined)[] = []
-  const kept: KeptBody[] = []
-  const keptNames = new Set<string>()
-  let keptBytes = 0
+export class Sender {
+  /** Resolves when all is sent and answered, or given up. */
+  readonly ended: Promise<void>
+  readonly load = createLoad()
+  readonly #onEnded: () => void
+  readonly #order: SendOrder
+  readonly #recorder: Recorder
+  readonly #arrivals: Arrivals
+  readonly #isClosed: boolean
+  readonly #endsAt: number
+  readonly #pool: ConnectionPool<SentRequest>
+  readonly #etags: (string | undefined)[] = []
+  readonly #bodies = new KeptBodies()
+  // In a closed loop, those that met a limit of this machine.
+  readonly #queue = new Queue()
   // performance.now() of this thread at the begin of the run.
-  const begin = performance.now() + (order.beginAt - monotonicMs())
-  const now = (): number => performance.now() - begin
-  const { promise: ended, resolve: onEnded } = Promise.withResolvers<void>()
+  readonly #begin: number
+  readonly #sweep: NodeJS.Timeout
+  readonly #warmedUp: NodeJS.Timeout | undefined
+  #arrival: number
+  // No arrival is left, or a signal has ended the run: then what waits in the queue is not sent either.
+  #isStopped = false
+  #isCut = false
+  #isOver = false
+  #giveUpAt = Number.POSITIVE_INFINITY
+  #pausedUntil = 0
+  #lastSentAt = 0
+  #lastEndedAt = 0
+  #lastAnsweredAt = 0
+  #cutAt = 0
 
-  let arrival = share.index
-  // No arrival is left, or a signal has ended the run: then what waits in line is not sent either.
-  let isStopped = false
-  let isCut = false
-  let isOver = false
-  let giveUpAt = Number.POSITIVE_INFINITY
-  let [lastSentAt, lastEndedAt, lastAnsweredAt, cutAt] = [0, 0, 0, 0]
-  const endsAt = arrivals.endsAt ?? (isClosed ? Number.POSITIVE_INFINITY : 0)
-  // In line for a connection, from `front` on; in a closed loop, those that met a limit of this machine.
-  let waiting: number[] = []
-  let front = 0
-  /** The first in line leaves it. What a stalled target leaves waiting may be millions, so they don't move up each time. */
-  const leaveLine = (): void => {
-    front += 1
-    if (front < 10_000 || front * 2 < waiting.length) return
-    waiting = waiting.slice(front)
-    front = 0
-  }
-  const isInLine = (): boolean => front < waiting.length
-
-  const events: LaneEvents<Sent> = {
-    onAnswer: (job, answer) => {
-      load.worked()
-      const endedAt = now()
-      lastEndedAt = endedAt
-      const { form, request, dueAt, sentAt } = job
-      if (dueAt >= pace.warmUpMs) lastAnsweredAt = endedAt
-      const { status, head, bytes } = answer
-      if (form.conditional && head.etag !== undefined) etags[form.representation] = head.etag
-      const { endpoint } = form
-      const { outcome, ageSeconds } = head
-      recorder.record({ endpoint, outcome, status, request, dueAt, sentAt, endedAt, bytes, ageSeconds })
-      load.ended(endedAt - dueAt)
-      keep(form, answer)
-      onFree()
-    },
-    onFailure: (job, reason) => {
-      load.worked()
-      if (isOwnLimit(reason)) {
-        load.limited(reason)
-        waiting.push(job.arrival)
-      } else {
-        const endedAt = now()
-        lastEndedAt = endedAt
-        const { request, dueAt, sentAt, form } = job
-        recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
-        load.ended(endedAt - dueAt)
-        if (isClosed && !responding.has(reason)) pausedUntil = endedAt + reconnectMs
-      }
-      onFree()
-    },
-  }
-  let pausedUntil = 0
-  const onFree = (): void => {
-    if (isClosed) fill()
-    else sendWaiting()
-    if (isStopped) endIfDone()
-  }
-  const lanes =
-    order.http === '2'
-      ? http2Lanes<Sent>(target, connections, events)
-      : http1Lanes<Sent>(target, connections, events)
-
-  const wantsBody = (form: RequestForm): boolean =>
-    kept.length < order.keepBodies &&
-    keptBytes < maxKeptBytes &&
-    form.method === 'GET' &&
-    !keptNames.has(form.path)
-
-  const keep = ({ path, endpoint }: RequestForm, { status, head, body }: Answer): void => {
-    if (!body || status === 304) return
-    // The first answer with weather in it; an error may come before it.
-    const name = status === 200 ? path : `${status} ${path}`
-    if (keptNames.has(name)) return
-    keptNames.add(name)
-    keptBytes += body.length
-    kept.push({ path, endpoint, status, encoding: head.encoding, body })
+  constructor(order: SendOrder, recorder: Recorder) {
+    const { schedule, pace, share, target, http, connections, beginAt } = order
+    this.#order = order
+    this.#recorder = recorder
+    this.#arrivals = arrivalsOf(schedule, pace)
+    this.#isClosed = pace.mode === 'closed'
+    this.#endsAt = this.#arrivals.endsAt ?? (this.#isClosed ? Number.POSITIVE_INFINITY : 0)
+    this.#arrival = share.index
+    this.#begin = performance.now() + (beginAt - monotonicMs())
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.#onEnded = resolve
+    this.#pool = (http === '2' ? http2Pool : http1Pool)<SentRequest>(target, connections, {
+      onAnswer: (sent, answer) => this.#onAnswer(sent, answer),
+      onFailure: (sent, reason) => this.#onFailure(sent, reason),
+    })
+    this.#sweep = setInterval(this.#endLate, sweepEveryMs)
+    const untilWarm = Math.max(0, pace.warmUpMs - this.#now())
+    this.#warmedUp = pace.warmUpMs > 0 ? setTimeout(this.load.begin, untilWarm) : undefined
+    const wait = -this.#now()
+    const start = this.#isClosed ? this.#fill : this.#sendDue
+    if (wait > spinMs) setTimeout(start, wait - spinMs)
+    else setImmediate(start)
   }
 
-  const formOf = (request: number): RequestForm =>
-    schedule.forms[schedule.form[request] as number] as RequestForm
+  get kept(): readonly KeptBody[] {
+    return this.#bodies.list
+  }
 
-  const send = (lane: (job: Sent) => void, number: number, dueAt: number): void => {
-    const request = arrivals.request(number)
-    const form = formOf(request)
-    const key = keys[schedule.key[request] as number]
-    const etag = form.conditional ? etags[form.representation] : undefined
-    const sentAt = now()
-    lastSentAt = sentAt
-    lane({
+  /** Sends nothing more, and gives what is on its way two seconds. */
+  stop(): void {
+    this.#isCut = true
+    this.#cutAt = this.#now()
+    this.#giveUpAt = this.#cutAt + graceMs
+    this.#isStopped = true
+    this.#onFree()
+  }
+
+  /** How long it sent, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
+  sentFor(): number {
+    if (this.#isCut) return Math.max(this.#lastSentAt, this.#cutAt)
+    // The time in which a target that stands still kept all from being sent is part of the run.
+    const until = this.#isClosed ? Math.min(this.#lastEndedAt, this.#endsAt) : this.#endsAt
+    return Math.max(this.#lastSentAt, until)
+  }
+
+  /** When the last response came that is counted, in ms; 0 without one. */
+  answeredFor(): number {
+    return this.#lastAnsweredAt
+  }
+
+  #now(): number {
+    return performance.now() - this.#begin
+  }
+
+  #formOf(request: number): RequestForm {
+    const { schedule } = this.#order
+    return schedule.forms[schedule.form[request] as number] as RequestForm
+  }
+
+  #onAnswer({ form, request, dueAt, sentAt }: SentRequest, answer: Answer): void {
+    this.load.worked()
+    const endedAt = this.#now()
+    this.#lastEndedAt = endedAt
+    if (dueAt >= this.#order.pace.warmUpMs) this.#lastAnsweredAt = endedAt
+    const { status, head, bytes } = answer
+    if (form.conditional && head.etag !== undefined) this.#etags[form.representation] = head.etag
+    const { endpoint } = form
+    const { outcome, ageSeconds } = head
+    this.#recorder.record({ endpoint, outcome, status, request, dueAt, sentAt, endedAt, bytes, ageSeconds })
+    this.load.ended(endedAt - dueAt)
+    this.#bodies.add(form, answer)
+    this.#onFree()
+  }
+
+  #onFailure({ form, request, arrival, dueAt, sentAt }: SentRequest, reason: string): void {
+    this.load.worked()
+    if (isGeneratorError(reason)) {
+      this.load.limited(reason)
+      this.#queue.push(arrival)
+    } else {
+      const endedAt = this.#now()
+      this.#lastEndedAt = endedAt
+      this.#recorder.fail(reason, { request, dueAt, sentAt, endedAt, endpoint: form.endpoint })
+      this.load.ended(endedAt - dueAt)
+      if (this.#isClosed && !responding.has(reason)) this.#pausedUntil = endedAt + reconnectMs
+    }
+    this.#onFree()
+  }
+
+  #onFree(): void {
+    if (this.#isClosed) this.#fill()
+    else this.#sendQueue()
+    if (this.#isStopped) this.#endIfDone()
+  }
+
+  #send(connection: (sent: SentRequest) => void, arrival: number, dueAt: number): void {
+    const { schedule, keys, keepBodies } = this.#order
+    const request = this.#arrivals.request(arrival)
+    const form = this.#formOf(request)
+    const sentAt = this.#now()
+    this.#lastSentAt = sentAt
+    connection({
       form,
-      key,
-      etag,
-      keepsBody: wantsBody(form),
+      key: keys[schedule.key[request] as number],
+      etag: form.conditional ? this.#etags[form.representation] : undefined,
+      keepsBody: this.#bodies.wants(form, keepBodies),
       again: false,
-      arrival: number,
+      arrival,
       request,
-      dueAt: isClosed ? sentAt : dueAt,
+      dueAt: this.#isClosed ? sentAt : dueAt,
       sentAt,
     })
   }
 
-  const sendWaiting = (): void => {
-    while (isInLine()) {
-      const number = waiting[front] as number
-      const dueAt = arrivals.due(number)
-      const waited = now() - dueAt
-      if (isCut || waited > patienceMs) {
-        const request = arrivals.request(number)
-        recorder.drop({ request, dueAt, endedAt: dueAt + waited, endpoint: formOf(request).endpoint })
-        load.ended(waited)
+  #sendQueue(): void {
+    for (let arrival = this.#queue.first; arrival !== undefined; arrival = this.#queue.first) {
+      const dueAt = this.#arrivals.due(arrival)
+      const waited = this.#now() - dueAt
+      if (this.#isCut || waited > this.#order.queueTimeoutMs) {
+        const request = this.#arrivals.request(arrival)
+        const { endpoint } = this.#formOf(request)
+        this.#recorder.drop({ request, dueAt, endedAt: dueAt + waited, endpoint })
+        this.load.ended(waited)
       } else {
-        const lane = lanes.take()
-        if (!lane) return
-        send(lane, number, dueAt)
+        const connection = this.#pool.take()
+        if (!connection) return
+        this.#send(connection, arrival, dueAt)
       }
-      leaveLine()
+      this.#queue.shift()
     }
   }
 
-  const fill = (): void => {
+  /** Closed loop: a request on each connection that is free. */
+  readonly #fill = (): void => {
+    const { pace, share } = this.#order
     for (;;) {
-      const at = now()
-      if (at < pausedUntil && !isCut) return
-      const again = waiting[front]
-      const isLate = isCut || at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
-      if (isLate || (again === undefined && arrivals.due(arrival) === Number.POSITIVE_INFINITY)) {
-        front = waiting.length
-        stop()
+      const at = this.#now()
+      if (at < this.#pausedUntil && !this.#isCut) return
+      const again = this.#queue.first
+      const isLate = this.#isCut || at >= (pace.durationMs ?? Number.POSITIVE_INFINITY)
+      const isLast = again === undefined && this.#arrivals.due(this.#arrival) === Number.POSITIVE_INFINITY
+      if (isLate || isLast) {
+        this.#queue.clear()
+        this.#finish()
         return
       }
-      const lane = lanes.take()
-      if (!lane) return
-      send(lane, again ?? arrival, at)
-      if (again === undefined) arrival += share.of
-      else leaveLine()
+      const connection = this.#pool.take()
+      if (!connection) return
+      this.#send(connection, again ?? this.#arrival, at)
+      if (again === undefined) this.#arrival += share.of
+      else this.#queue.shift()
     }
   }
 
-  const pump = (): void => {
-    if (isOver) return
-    load.turned()
-    const at = now()
-    let dueAt = arrivals.due(arrival)
-    while (dueAt <= at && !isStopped) {
-      if (dueAt >= pace.warmUpMs) load.due(now() - dueAt)
-      const lane = isInLine() ? undefined : lanes.take()
-      if (lane) send(lane, arrival, dueAt)
-      else waiting.push(arrival)
-      load.worked()
-      arrival += share.of
-      dueAt = arrivals.due(arrival)
+  /** Open loop: all requests that are due. */
+  readonly #sendDue = (): void => {
+    if (this.#isOver) return
+    const { pace, share } = this.#order
+    this.load.turned()
+    const at = this.#now()
+    let dueAt = this.#arrivals.due(this.#arrival)
+    while (dueAt <= at && !this.#isStopped) {
+      if (dueAt >= pace.warmUpMs) this.load.due(this.#now() - dueAt)
+      const connection = this.#queue.first === undefined ? this.#pool.take() : undefined
+      if (connection) this.#send(connection, this.#arrival, dueAt)
+      else this.#queue.push(this.#arrival)
+      this.load.worked()
+      this.#arrival += share.of
+      dueAt = this.#arrivals.due(this.#arrival)
     }
-    if (dueAt === Number.POSITIVE_INFINITY && !isStopped) stop()
-    if (isStopped) return
-    const wait = dueAt - now()
-    if (wait > spinMs) setTimeout(pump, Math.min(wait - spinMs, 1_000))
-    else setImmediate(pump)
+    if (dueAt === Number.POSITIVE_INFINITY && !this.#isStopped) this.#finish()
+    if (this.#isStopped) return
+    const wait = dueAt - this.#now()
+    if (wait > spinMs) setTimeout(this.#sendDue, Math.min(wait - spinMs, 1_000))
+    else setImmediate(this.#sendDue)
   }
 
-  const stop = (): void => {
-    isStopped = true
-    endIfDone()
-  }
-
-  const endIfDone = (): void => {
-    if (isOver || lanes.busy.size > 0 || isInLine()) return
-    isOver = true
-    clearInterval(sweep)
-    clearTimeout(warmedUp)
-    lanes.close()
-    load.end()
-    onEnded()
-  }
-
-  // Requests are in the order of their sending, so the first one in time ends the pass.
-  const sweep = setInterval(() => {
-    const at = now()
-    for (const [job, end] of lanes.busy) {
-      if (at >= giveUpAt) end('unanswered')
-      else if (at - job.sentAt > timeoutMs) end('timeout')
+  /** Requests are in the order of their sending, so the first one in time ends the pass. */
+  readonly #endLate = (): void => {
+    const at = this.#now()
+    for (const [sent, end] of this.#pool.busy) {
+      if (at >= this.#giveUpAt) end('unanswered')
+      else if (at - sent.sentAt > this.#order.timeoutMs) end('timeout')
       else break
     }
-    onFree()
-  }, sweepEveryMs)
+    this.#onFree()
+  }
 
-  const warmedUp = pace.warmUpMs > 0 ? setTimeout(load.begin, Math.max(0, pace.warmUpMs - now())) : undefined
+  #finish(): void {
+    this.#isStopped = true
+    this.#endIfDone()
+  }
 
-  const wait = -now()
-  const start = isClosed ? fill : pump
-  if (wait > spinMs) setTimeout(start, wait - spinMs)
-  else setImmediate(start)
-
-  return {
-    ended,
-    stop: (): void => {
-      isCut = true
-      cutAt = now()
-      giveUpAt = cutAt + graceMs
-      isStopped = true
-      onFree()
-    },
-    load,
-    kept: kept as readonly KeptBody[],
-    /** How long it sent, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
-    sentFor: (): number => {
-      if (isCut) return Math.max(lastSentAt, cutAt)
-      // The time in which a target that stands still kept all from being sent is part of the run.
-      return Math.max(lastSentAt, isClosed ? Math.min(lastEndedAt, endsAt) : endsAt)
-    },
-    /** When the last response came that is counted, in ms; 0 without one. */
-    answeredFor: (): number => lastAnsweredAt,
+  #endIfDone(): void {
+    if (this.#isOver || this.#pool.busy.size > 0 || this.#queue.first !== undefined) return
+    this.#isOver = true
+    clearInterval(this.#sweep)
+    clearTimeout(this.#warmedUp)
+    this.#pool.close()
+    this.load.end()
+    this.#onEnded()
   }
 }

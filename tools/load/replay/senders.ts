@@ -4,10 +4,11 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from 'abohawa/common/errors.ts'
 import { addEncoded, coarse } from './histograms.ts'
+import type { KeptBody } from './kept-bodies.ts'
 import type { LoadForm } from './load.ts'
 import { addCounts, type Counts, createRecorder, noCounts, type RecorderForm } from './recorder.ts'
 import type { RowBlock } from './request-log.ts'
-import { type KeptBody, monotonicMs, type SendOrder } from './sender.ts'
+import { monotonicMs, type SendOrder } from './sender.ts'
 
 /** The figures of a sender on its way; `recent` are the latencies since those before. */
 type Live = { readonly counts: Counts; readonly recent: string }

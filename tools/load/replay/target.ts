@@ -11,7 +11,7 @@ import { InputError, messageOf } from 'abohawa/common/errors.ts'
 import { checkAddresses, hostOf, isLoopback, lookupOf } from 'abohawa/common/outside-address.ts'
 import { quoted, quotedPath } from 'abohawa/common/outside-text.ts'
 import { maxFileBytes, readTextFileSync } from 'abohawa/common/regular-file.ts'
-import { codeOf, ownLimitOf } from './own-limits.ts'
+import { codeOf, generatorErrorOf } from './generator-errors.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -183,5 +183,5 @@ export const connectFault = (cause: unknown): string => {
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return 'it does not speak TLS; allowed for it: http://'
   if (untrusted.has(code)) return 'its certificate is not trusted; --ca FILE names certificates that are'
-  return ownLimitOf(cause) ?? messageOf(cause)
+  return generatorErrorOf(cause) ?? messageOf(cause)
 }

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { createRecorder } from './recorder.ts'
 import { createRequestRows } from './request-log.ts'
-import { monotonicMs, startSender } from './sender.ts'
+import { monotonicMs, Sender } from './sender.ts'
 import type { FromWorker, ToWorker, WorkerOrder } from './senders.ts'
 
 const liveEveryMs = 500
@@ -22,7 +22,7 @@ const recorder = createRecorder(stepSeconds, order.pace.warmUpMs)
 const rows = isLogged
   ? createRequestRows(block => post({ block }, [block.rows.buffer]), order.share.of)
   : undefined
-const sender = startSender({ ...order, beginAt }, rows?.logging(recorder) ?? recorder)
+const sender = new Sender({ ...order, beginAt }, rows?.logging(recorder) ?? recorder)
 port.on('message', (message: ToWorker) => (message === 'taken' ? rows?.taken() : sender.stop()))
 if (first === 'stop') sender.stop()
 const timer = setInterval(() => {

@@ -3,7 +3,7 @@
 import type { Pace } from '../../../../tools/load/replay/pace.ts'
 import { createRecorder, type Observation, type Unanswered } from '../../../../tools/load/replay/recorder.ts'
 import { scheduleOf } from '../../../../tools/load/replay/schedule.ts'
-import { monotonicMs, type SendOrder, startSender } from '../../../../tools/load/replay/sender.ts'
+import { monotonicMs, Sender, type SendOrder } from '../../../../tools/load/replay/sender.ts'
 import { targetOf } from '../../../../tools/load/replay/target.ts'
 import { lineOf, type TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
 
@@ -34,7 +34,7 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
   const recorder = createRecorder()
   const answers: Observation[] = []
   const failures: [string, Unanswered][] = []
-  const sender = startSender(
+  const sender = new Sender(
     {
       schedule: await scheduleOf(inBatches(requests), { anyMethod: true }),
       pace: { mode: 'recorded', speed: 1, rate: 0, loop: false, durationMs: undefined, warmUpMs: 0, ...pace },
@@ -43,7 +43,7 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
       target: await targetOf(url, { ca }),
       http: '1.1',
       connections: 16,
-      patienceMs: 60_000,
+      queueTimeoutMs: 60_000,
       timeoutMs: 60_000,
       keepBodies: 0,
       beginAt: monotonicMs(),
@@ -61,5 +61,15 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
       },
     },
   )
-  return { ...sender, recorder, answers, failures }
+  const { ended, load, kept } = sender
+  return {
+    ended,
+    load,
+    kept,
+    stop: () => sender.stop(),
+    sentFor: () => sender.sentFor(),
+    recorder,
+    answers,
+    failures,
+  }
 }

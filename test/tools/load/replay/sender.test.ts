@@ -7,8 +7,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { createCapacity, isGeneratorError, reasonOf } from '../../../../tools/load/replay/generator-errors.ts'
 import { generatorOf } from '../../../../tools/load/replay/load.ts'
-import { createCapacity, isOwnLimit, reasonOf } from '../../../../tools/load/replay/own-limits.ts'
 import type { Pace } from '../../../../tools/load/replay/pace.ts'
 import { until } from '../../../support/until.ts'
 import { ok, startTarget } from './scripted-target.ts'
@@ -88,7 +88,7 @@ for (const [mode, pace, count, least] of [
   t.test(`a target that stands still to the end of ${mode} is part of how long it ran`, async t => {
     let answered = 0
     const target = await startTarget(t, () => (answered++ === 0 ? ok() : undefined))
-    const options = { pace, connections: 1, timeoutMs: 400, patienceMs: 100 }
+    const options = { pace, connections: 1, timeoutMs: 400, queueTimeoutMs: 100 }
     const { ended, recorder, sentFor } = await sendSome(target.url, arriving(every(15, count)), options)
     await ended
     t.equal(recorder.counts.answered, 1)
@@ -196,12 +196,12 @@ t.test('a closed loop that no connection reaches pauses', async t => {
 t.test('a limit of the machine that sends is no failure of the target', async t => {
   const fault = (code: string, errors?: Error[]) => Object.assign(new Error(code), { code, errors })
   for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM'])
-    t.ok(isOwnLimit(reasonOf(fault(code))), code)
+    t.ok(isGeneratorError(reasonOf(fault(code))), code)
   const unroutable = fault('EADDRNOTAVAIL')
   t.equal(reasonOf(fault('EADDRNOTAVAIL', [unroutable, fault('ECONNREFUSED')])), 'refused')
-  t.ok(isOwnLimit(reasonOf(fault('EADDRNOTAVAIL', [unroutable, unroutable]))))
+  t.ok(isGeneratorError(reasonOf(fault('EADDRNOTAVAIL', [unroutable, unroutable]))))
   for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH'])
-    t.notOk(isOwnLimit(reasonOf(fault(code))))
+    t.notOk(isGeneratorError(reasonOf(fault(code))))
 
   const capacity = createCapacity(5)
   t.ok(capacity.allows(4))

@@ -1,5 +1,5 @@
-// Why a request has no answer, as the result has it. Limits of the machine that sends are apart from all others: what fails at them
-// says nothing of the target, so it is never counted as its failure.
+// Why a request has no answer, as the result has it. Errors of the generator, such as limits of its machine, are apart from all
+// others: they say nothing of the target, so they are never counted as its failures.
 
 const limits: Readonly<Record<string, string>> = {
   EMFILE: 'the load generator may open no more files, and so no more connections, than `ulimit -n` says',
@@ -16,10 +16,10 @@ export const codeOf = ({ code = '', errors = [] }: NodeJS.ErrnoException & { err
   code
 
 /** In words; undefined for what is no limit of this machine. */
-export const ownLimitOf = (error: unknown): string | undefined =>
+export const generatorErrorOf = (error: unknown): string | undefined =>
   error instanceof Error ? limits[codeOf(error)] : undefined
 
-export const isOwnLimit = (reason: string): boolean => sentences.has(reason)
+export const isGeneratorError = (reason: string): boolean => sentences.has(reason)
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused',
@@ -32,7 +32,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 export const reasonOf = (error: NodeJS.ErrnoException): string => {
   const code = codeOf(error)
-  return ownLimitOf(error) ?? reasons[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'connection')
+  return generatorErrorOf(error) ?? reasons[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'connection')
 }
 
 // So that a limit is not run into thousands of times a second.

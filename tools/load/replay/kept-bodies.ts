@@ -1,0 +1,35 @@
+// The bodies of a replay that are kept for a check or a digest: one of each path and status, in bounded memory.
+
+import type { Destination } from 'abohawa/common/endpoints.ts'
+import type { Answer } from './http1.ts'
+import type { RequestForm } from './schedule.ts'
+
+export type KeptBody = {
+  readonly path: string
+  readonly endpoint: Destination
+  readonly status: number
+  readonly encoding: string | undefined
+  readonly body: Uint8Array
+}
+
+const maxKeptBytes = 128 * 1_048_576
+
+/** A body of each path and status, as far as they are wanted. */
+export class KeptBodies {
+  readonly list: KeptBody[] = []
+  readonly #names = new Set<string>()
+  #bytes = 0
+
+  wants({ method, path }: RequestForm, most: number): boolean {
+    return this.list.length < most && this.#bytes < maxKeptBytes && method === 'GET' && !this.#names.has(path)
+  }
+  add({ path, endpoint }: RequestForm, { status, head, body }: Answer): void {
+    if (!body || status === 304) return
+    // The first answer with weather in it; an error may come before it.
+    const name = status === 200 ? path : `${status} ${path}`
+    if (this.#names.has(name)) return
+    this.#names.add(name)
+    this.#bytes += body.length
+    this.list.push({ path, endpoint, status, encoding: head.encoding, body })
+  }
+}
