@@ -14,6 +14,7 @@ import type { Transport } from './refusals.ts'
 import type { Send } from './representation.ts'
 import { referenceRedirects } from './request.ts'
 import { sentences } from './sentences.ts'
+import type { ServePage } from './served-reference.ts'
 import type { StatusParts } from './served-status.ts'
 
 const paths = [
@@ -24,16 +25,10 @@ const paths = [
   '/docs/icon.svg',
 ] as const
 
-const statusPaths = ['/status', '/status.json', '/status.css'] as const
-
 // A visit of the reference takes five, so that thirty people behind one address may open it at once.
 const requestsPerMinute = 300
 const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
 const noHeaders = Object.fromEntries(names.map(name => [name, false]))
-
-type CreateReference = typeof import('./served-reference.ts').createReference
-
-type CreateServedStatus = typeof import('./served-status.ts').createServedStatus
 
 export const routeReference = (
   app: FastifyInstance,
@@ -54,7 +49,6 @@ export const routeReference = (
     const peer = clientAddress.ofPeer(socket.remoteAddress)
     return networkOf(clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined) ?? '')
   }
-  let reference: ReturnType<CreateReference> | undefined
   app.register(async open => {
     await open.register(rateLimit, {
       timeWindow: minuteMs,
@@ -64,39 +58,36 @@ export const routeReference = (
       addHeaders: noHeaders as never,
       addHeadersOnExceeding: noHeaders as never,
       errorResponseBuilder: ({ url }, { ttl }) => {
-        const page = statusPaths.some(path => url.startsWith(path)) ? 'the status' : 'the reference'
+        const page = url.startsWith('/status') ? 'the status' : 'the reference'
         return new Problem(429, sentences.referenceBusy(requestsPerMinute, page), {
           'retry-after': String(Math.ceil(ttl / 1000)),
         })
       },
     })
     const route = { method: ['GET', 'HEAD'] as ['GET', 'HEAD'], config }
-    for (const path of paths)
-      open.route({
-        ...route,
-        url: path,
-        handler: async (request, reply) => {
-          const { createReference } = await import('./served-reference.ts')
-          reference ??= createReference(publicUrl)
-          const { raw, query } = request
-          const acceptLanguage = raw.headers['accept-language']
-          const address = originOf(raw)
-          const found = await reference({ path, query: query as string, acceptLanguage, address })
-          await send.representation(request, reply, found)
-        },
-      })
-    let served: ReturnType<CreateServedStatus> | undefined
-    for (const path of status ? statusPaths : [])
-      open.route({
-        ...route,
-        url: path,
-        handler: async (request, reply) => {
-          const { createServedStatus } = await import('./served-status.ts')
-          served ??= createServedStatus(status as StatusParts)
-          const acceptLanguage = request.raw.headers['accept-language']
-          const found = await served({ path, query: request.query as string, acceptLanguage })
-          await send.representation(request, reply, found)
-        },
+    const serve = (paths: readonly string[], load: () => Promise<ServePage>): void => {
+      let pages: Promise<ServePage> | undefined
+      for (const path of paths)
+        open.route({
+          ...route,
+          url: path,
+          handler: async (request, reply) => {
+            pages ??= load()
+            const { raw, query } = request
+            const acceptLanguage = raw.headers['accept-language']
+            const asked = { path, query: query as string, acceptLanguage, address: originOf(raw) }
+            await send.representation(request, reply, await (await pages)(asked))
+          },
+        })
+    }
+    serve([...paths, ...(status ? ['/status.css'] : [])], async () => {
+      const { createReference } = await import('./served-reference.ts')
+      return createReference(publicUrl)
+    })
+    if (status)
+      serve(['/status', '/status.json'], async () => {
+        const { createServedStatus } = await import('./served-status.ts')
+        return createServedStatus(status)
       })
     for (const [path, location] of referenceRedirects) {
       const head = headOf(308, `location: ${location}\r\ncache-control: no-cache\r\ncontent-length: 0\r\n`)

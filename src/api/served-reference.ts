@@ -1,5 +1,5 @@
-// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document. All are files that
-// were written ahead of time; each is read at its first request and kept, with its encodings.
+// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document; and the
+// style of the status page. All are files that were written ahead of time; each is read at its first request and kept, with its encodings.
 
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -56,6 +56,11 @@ const files =
     )
     return () => representation
   }
+const style = (own: string): Make =>
+  files(
+    'text/css; charset=utf-8',
+    ...['../common/page/theme.css', '../../dashboard/consumers.css', `../../dashboard/${own}`],
+  )
 const page =
   (language: Language): Make =>
   async publicUrl => {
@@ -94,17 +99,13 @@ const makers: Readonly<Record<string, Make>> = {
   en: page('en'),
   bn: page('bn'),
   '/api/v1/openapi.json': document,
-  '/docs/reference.css': files(
-    'text/css; charset=utf-8',
-    '../common/page/theme.css',
-    '../../dashboard/reference/reference.css',
-  ),
+  '/docs/reference.css': style('reference/reference.css'),
+  '/status.css': style('status/status.css'),
   '/docs/reference.js': files('text/javascript; charset=utf-8', '../../dashboard/reference/reference.js'),
   '/docs/icon.svg': files('image/svg+xml', '../common/page/icon.svg'),
 }
 
-type ReferenceRequest = {
-  /** One of `referencePaths`. */
+type PageRequest = {
   readonly path: string
   /** Of which `lang` is read. */
   readonly query: string
@@ -114,10 +115,11 @@ type ReferenceRequest = {
   readonly address: string | undefined
 }
 
+/** Answers requests for pages of one kind and their files. */
+export type ServePage = (request: PageRequest) => Promise<Representation>
+
 /** The reference of one gateway. @param publicUrl where consumers reach it, if it is configured */
-export const createReference = (
-  publicUrl: string | null,
-): ((request: ReferenceRequest) => Promise<Representation>) => {
+export const createReference = (publicUrl: string | null): ServePage => {
   const kept = new Map<string, Promise<Made>>()
   return async ({ path, query, acceptLanguage, address = sampleOrigin }) => {
     const name = path === '/docs' ? languageOf(query, acceptLanguage) : path

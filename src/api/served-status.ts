@@ -1,13 +1,12 @@
-// The status page as the API listener serves it: HTML in two languages, its style, and JSON. Made anew when some seconds have passed
+// The status page as the API listener serves it: HTML in two languages, and JSON. Made anew when some seconds have passed
 // and something it shows has changed, however many ask; kept with its encodings until then.
 
-import { readFile } from 'node:fs/promises'
 import type { Clock } from '../common/clock.ts'
 import { createFigures, type Figures, type Language } from '../common/page/figures.js'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
 import type { Representation } from './endpoint.ts'
 import { jsonType } from './problem.ts'
-import { always, languageOf, ofPage, represent } from './served-reference.ts'
+import { always, languageOf, ofPage, represent, type ServePage } from './served-reference.ts'
 import { statusJson, statusPage } from './status-page.ts'
 
 export type StatusParts = {
@@ -17,18 +16,10 @@ export type StatusParts = {
   readonly clock: Clock
 }
 
-type StatusRequest = {
-  readonly path: string
-  /** Of which `lang` is read. */
-  readonly query: string
-  readonly acceptLanguage: string | undefined
-}
-
 const keepForMs = 5_000
 const reloadedAfterSeconds = 60
 
-export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
-  let style: Promise<Representation> | undefined
+export const createServedStatus = ({ read, timeZone, clock }: StatusParts): ServePage => {
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<ServiceStatus> | undefined
   let shown = ''
@@ -52,21 +43,7 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts) => {
     const headers = `${ofPage}content-language: ${name}\r\nrefresh: ${reloadedAfterSeconds}\r\n`
     return represent(page, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
   }
-  const styleSheet = async (): Promise<Representation> => {
-    const files = ['../common/page/theme.css', '../../dashboard/status/status.css']
-    const texts = await Promise.all(files.map(file => readFile(new URL(file, import.meta.url), 'utf8')))
-    return represent(Buffer.from(texts.join('')), 'text/css; charset=utf-8', always)
-  }
-
-  return async ({ path, query, acceptLanguage }: StatusRequest): Promise<Representation> => {
-    if (path === '/status.css') {
-      style ??= styleSheet().catch(error => {
-        // A file that can't be read may be there the next time.
-        style = undefined
-        throw error
-      })
-      return style
-    }
+  return async ({ path, query, acceptLanguage }) => {
     const status = await statusNow()
     const text = JSON.stringify(status)
     if (text !== shown) {

@@ -21,7 +21,6 @@ const en = {
   errorsIntro:
     'Every error has this body: `error` is a sentence for people, `code` is for programs and never renamed, `parameter` names the parameter at fault where it is one alone, and `doc_url` leads to the row of the code in this table. A 429 of a key also has `limit` and `reset_at`, with `rate_limited` `policy` too, and for a list of places `remaining` and `cost`.',
   request: 'Parameters',
-  noParameters: 'It has no parameters.',
   name: 'Name',
   place: 'In',
   path: 'path',
@@ -85,7 +84,6 @@ const bn: Readonly<Record<Word, string>> = {
   errorsIntro:
     'প্রতিটি ত্রুটির বডি এমন: `error` মানুষের জন্য একটি বাক্য, `code` প্রোগ্রামের জন্য এবং কখনো বদলায় না, একটিই প্যারামিটারে ভুল থাকলে `parameter` তার নাম, আর `doc_url` এই সারণিতে কোডের সারিতে নিয়ে যায়। কী-র 429-এ `limit` ও `reset_at`-ও থাকে, `rate_limited` হলে `policy`, আর স্থানের তালিকায় `remaining` ও `cost`।',
   request: 'প্যারামিটার',
-  noParameters: 'কোনো প্যারামিটার নেই।',
   name: 'নাম',
   place: 'কোথায়',
   path: 'পথ',

@@ -87,6 +87,8 @@ const block = (label: string, text: unknown, attributes = ''): string =>
 const details = (summary: string, content: string, attributes = ''): string =>
   `<details${attributes}><summary>${escaped(summary)}</summary>${content}</details>`
 
+const panel = (content: string): string => `<div class="panel">${content}</div>`
+
 /** JSON whose lists of plain values have a line each. */
 const pretty = (value: unknown): string =>
   JSON.stringify(value, null, 2).replaceAll(
@@ -139,7 +141,7 @@ export const referencePage = (document: ReferenceDocument, language: Language): 
 
   const startPart = (): string =>
     `<p>${meaningOf(document.info)}</p><p>${prose(plain('retry'))}</p><p>${say('encoding')}</p>
-<div class="key"><label for="key">${say('key')}</label>
+<div class="panel"><label for="key">${say('key')}</label>
 ${keyField('key')}
 <p id="key-hint" class="note">${say('keyHint')}</p>
 <noscript><p class="note">${say('noScript')}</p></noscript></div>`
@@ -165,9 +167,9 @@ ${keyField('key')}
         ` name="programs-${id}"${at === 0 ? ' open' : ''}`,
       ),
     )
-    return `<article id="${id}" aria-labelledby="${id}-title">
+    return `<article class="panel" id="${id}" aria-labelledby="${id}-title">
 <h3 id="${id}-title">${summaryOf(operation)}</h3>
-<p class="route">${code(`<b>GET</b> ${escaped(path)}`)}</p>
+<p>${code(`<b>GET</b> ${escaped(path)}`)}</p>
 <p>${meaningOf(operation)}</p>
 <h4>${say('request')}</h4>
 ${tableOf(plain('request'), ['name', 'place', 'type', 'meaning'], rows)}
@@ -179,7 +181,7 @@ ${details(plain('exampleBody'), block(plain('exampleBody'), `<code>${escaped(pre
 ${programs.join('')}
 <h4 id="${id}-try">${say('try')}</h4>
 <form class="try" data-path="${escaped(path)}" aria-labelledby="${id}-title ${id}-try" autocomplete="off">
-<div class="field"><label for="${id}-key">${say('keyHere')}</label>
+<div><label for="${id}-key">${say('keyHere')}</label>
 ${keyField(`${id}-key`)}</div>
 ${parameters
   .filter(({ in: where }) => where !== 'header')
@@ -213,7 +215,7 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
       ...(hasUnits ? (['unit'] as const) : []),
       ...(hasMeanings ? (['meaning'] as const) : []),
     ]
-    return `<section class="body" id="body-${name}"><h3>${code(name)}</h3><p>${meaningOf(texts)}</p>${schema.type === 'array' ? `<p>${typeOf(schema)}</p>` : tableOf(name, heads, rows)}</section>`
+    return `<section class="panel" id="body-${name}"><h3>${code(name)}</h3><p>${meaningOf(texts)}</p>${schema.type === 'array' ? `<p>${typeOf(schema)}</p>` : tableOf(name, heads, rows)}</section>`
   }
 
   const headerPart = (): string => {
@@ -223,7 +225,7 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
       code(name.replace(/-optional$/, '')),
       `${meaningOf(header)}${isEverywhere(name) ? note('always') : ''} <br>${code(escaped(header.example))}`,
     ])
-    return tableOf(plain('headers'), ['name', 'meaning'], rows)
+    return panel(tableOf(plain('headers'), ['name', 'meaning'], rows))
   }
 
   const errorPart = (): string => {
@@ -243,15 +245,11 @@ ${block(plain('answerHeaders'), '', ' class="headers"')}
       String(status),
       plain(counts ? 'yes' : 'no'),
       prose(meaning[language === 'en' ? 0 : 1]),
-      examples[name]
-        ? `<code lang="en" class="sentence">${escaped(JSON.stringify(examples[name].value))}</code>`
-        : '',
+      examples[name] ? `<code lang="en">${escaped(JSON.stringify(examples[name].value))}</code>` : '',
     ])
     const means = described.map(([status, texts]) => `<li><b>${status}</b> ${meaningOf(texts ?? {})}</li>`)
-    return `<p>${prose(plain('errorsIntro'))}</p><ul class="statuses">${means.join('')}</ul>${tableOf(
-      plain('errors'),
-      ['code', 'statusWord', 'counts', 'meaning', 'exampleBody'],
-      rows,
+    return `<p>${prose(plain('errorsIntro'))}</p><ul class="statuses">${means.join('')}</ul>${panel(
+      tableOf(plain('errors'), ['code', 'statusWord', 'counts', 'meaning', 'exampleBody'], rows),
     )}`
   }
 
@@ -305,5 +303,5 @@ const inputOf = (operationId: string, { name, in: where, required, schema, examp
         .map(choice => `<option${choice === example ? ' selected' : ''}>${escaped(choice)}</option>`)
         .join('')}</select>`
     : `<input id="${id}" name="${name}" data-in="${where}" value="${value}"${required ? ' required' : ''} spellcheck="false">`
-  return `<div class="field"><label for="${id}">${code(escaped(name))}</label>${field}</div>`
+  return `<div><label for="${id}">${code(escaped(name))}</label>${field}</div>`
 }
