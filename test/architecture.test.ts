@@ -298,7 +298,6 @@ const noPolls: Record<string, RegExp> = {
   'test/support/raw-connection.ts': /more\(/,
 
   'test/scenarios/rolling-restart.ts': /while \(!isOver\)/,
-  'test/tools/catalogue/publication.test.ts': /while \(editing\)/,
 }
 const hasDeadline = /performance\.now\(\)|Date\.now\(\)/
 

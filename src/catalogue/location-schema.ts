@@ -46,9 +46,6 @@ export type Counts = Readonly<Record<LocationType | 'total', number>>
 /** The fields of a place that a source states; `bbs_code` is not stated but follows from `id`. */
 export type Field = Exclude<keyof Location, 'bbs_code'>
 
-/** A field of the table of places; the others come from tables of their own. */
-export type TableField = Exclude<Field, 'aliases' | 'formerIds'>
-
 /** The name of each field in a source; the source lacks a field that is left out. */
 export type Naming = Readonly<Partial<Record<Field, string>>>
 
@@ -76,18 +73,7 @@ export const snapshotNaming = {
   published: 'published',
 } as const satisfies Record<Field, string>
 
-const { aliases: _aliases, formerIds: _formerIds, ...inTable } = snapshotNaming
-
-/** The columns of a table of places; `published` alone may be left out. */
-export const tableNaming = {
-  ...inTable,
-  id: 'bbs_code',
-  type: 'level',
-  parentId: 'parent_bbs_code',
-} as const satisfies Record<TableField, string>
-
 export const fields = Object.keys(snapshotNaming) as Field[]
-export const tableFields = Object.keys(tableNaming) as TableField[]
 
 /** Fields that a place may lack. */
 export const optionalFields: ReadonlySet<Field> = new Set(['aliases', 'formerIds', 'published'])

@@ -98,7 +98,7 @@ export const inspectSnapshot = (text: string): Inspection => {
   const snapshot = composeSnapshot(provenance, rows.map(locationOf), known)
   const { sha256 } = snapshot.provenance
   if (provenance.sha256 === sha256) return { counts, snapshot, faults: [] }
-  const allowed = `${sha256}, that of the places in the file, which were changed by hand`
+  const allowed = `${sha256}, that of the places in the file, which were changed by hand; "abohawa catalogue publish" keeps it right`
   return { counts, faults: [headFault('sha256', provenance.sha256, allowed)] }
 }
 
@@ -106,11 +106,7 @@ const sentence = (path: string, faults: readonly Fault[]): string => {
   const [first] = faults
   const others = faults.length - 1
   const more = others === 0 ? '' : ` (and ${others} more ${others === 1 ? 'fault' : 'faults'})`
-  return (
-    `${path}: ${first ? faultLine(first) : ''}${more}; "abohawa catalogue check ${path}" shows every fault, ` +
-    '"abohawa catalogue build" writes a new file from a table, and "abohawa catalogue publish" and ' +
-    '"unpublish" change it and keep its checksum right'
-  )
+  return `${path}: ${first ? faultLine(first) : ''}${more}; "abohawa catalogue check ${path}" shows every fault`
 }
 
 /** The text of a file, without a byte order mark; InputError when it can't be read or is not UTF-8. */

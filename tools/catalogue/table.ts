@@ -4,15 +4,14 @@
 import type { Fault } from 'abohawa/catalogue/check.ts'
 import { parseCsv } from 'abohawa/catalogue/csv.ts'
 import { refusal } from 'abohawa/catalogue/field-rules.ts'
-import {
-  type Field,
-  type Naming,
-  type Row,
-  type TableField,
-  tableFields,
-  tableNaming,
-} from 'abohawa/catalogue/location-schema.ts'
+import { type Field, type Naming, type Row, snapshotNaming } from 'abohawa/catalogue/location-schema.ts'
 
+// Aliases and former ids come from tables of their own.
+const { aliases: _aliases, formerIds: _formerIds, ...inTable } = snapshotNaming
+/** The columns; `published` alone may be left out. */
+const tableNaming = { ...inTable, id: 'bbs_code', type: 'level', parentId: 'parent_bbs_code' } as const
+type TableField = keyof typeof tableNaming
+const tableFields = Object.keys(tableNaming) as TableField[]
 const columns = tableFields.map(field => tableNaming[field])
 const required = columns.filter(column => column !== tableNaming.published)
 const numeric = new Set<Field>(['latitude', 'longitude', 'area_sq_km', 'population'])

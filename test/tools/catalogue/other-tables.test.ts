@@ -209,10 +209,3 @@ t.test('an invalid alias or former id in a snapshot is refused when it is loaded
   writeFileSync(path, text.replace('"Chittagong"', '"Chittagang"'))
   await t.rejects(readSnapshot(path), /sha256/, 'an alias is part of the checksum')
 })
-
-t.test('a snapshot without aliases and former ids, as earlier versions wrote it, loads', async t => {
-  const { path } = await build(t, {})
-  t.notMatch(readFileSync(path, 'utf8'), /aliases|former_ids/)
-  const catalogue = createCatalogue(await readSnapshot(path))
-  t.match(catalogue.list({ type: 'division', q: 'chatto', limit: 1, offset: 0 }), { total: 1 })
-})
