@@ -22,20 +22,15 @@ export const maxWanted = 500_000
 export const maxWantedRead = 50_000
 /** The maximum characters of the id of a key or a subscriber; those that `keys create` makes have 16. */
 export const longestId = 200
-/** The maximum bytes of a name in demand, of a change record, and of a message between instances. */
-export const longestName = 64
+/** The maximum bytes of a change record, and how many of a topic are kept. */
 export const longestChangeRecord = 4_096
-export const longestMessage = 4_096
 export const maxChangeRecords = 1_000
 /** The maximum number of gateways that share a store. */
 export const maxInstances = 1_000
 /** The maximum bytes of what an instance reports of itself. */
 export const longestReport = 2_048
-/** The maximum number of fields of a hash that is read whole, and the characters of all of them together. */
+/** The maximum number of rows that are read of one record. */
 export const maxFields = 10_000
-export const longestHash = 1_048_576
-/** The longest valid lease: the maximum of cache.leaseFor. */
-export const longestLeaseMs = 60_000
 /** How long a lease holds the failure of a load: several polls of those who wait for it. */
 export const failureKeptMs = 500
 /** The largest valid count of units, responses or weight. */
@@ -48,19 +43,7 @@ export const keepReopeningForMs = 2 * longestClosureMs
 export const longestReason = 300
 
 /** The kind of a record. */
-export const recordKinds = [
-  'key',
-  'subscriber',
-  'usage',
-  'usage_detail',
-  'message',
-  'lease',
-  'instances',
-  'settings',
-  'wanted',
-  'change_records',
-  'spending',
-] as const
+export const recordKinds = ['key', 'subscriber', 'usage', 'usage_detail', 'message'] as const
 export type RecordKind = (typeof recordKinds)[number]
 
 /** A record in an invalid format; `fault` describes what is wrong. */

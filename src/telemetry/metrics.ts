@@ -240,7 +240,7 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
     ),
     recordRefused: count(
       'abohawa_store_records_refused_total',
-      'Invalid records of the store, by kind: ignored, or reset.',
+      'Invalid records of the store, by kind.',
       'record',
       recordKinds,
     ),

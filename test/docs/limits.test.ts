@@ -25,8 +25,6 @@ const stated: [row: string, says: string, file: string, constants: Record<string
   ['Keys created by one', '100,000 and 32 MiB with `--from`', 'cli/keys/key-file', { maxRows: 100_000 }],
   ['Keys whose loaded cells are counted', '10,000 a UTC day', 'keys/loads-by-key', { maxKeys: 10_000 }],
   ['Time for which a stopping gateway', '| 3 s |', 'keys/meter', { reportForMs: 3_000 }],
-  ['Lease of another gateway', '| 1 min |', 'stores/records', { longestLeaseMs: 60_000 }],
-  ['Gateways on one store', '| 1,000 |', 'stores/records', { maxInstances: 1_000 }],
   ['Change record', '1,000 of a kind', 'stores/records', { maxChangeRecords: 1_000 }],
   ['A text in a line of the log', '50 entries of a list or object, ', 'telemetry/log', { maxEntries: 50 }],
   ['A text in a line of the log', ', 5 levels', 'telemetry/log', { maxLevels: 5 }],

@@ -131,79 +131,44 @@ t.test('a damaged count or key costs itself alone, and the log says so', { skip 
   })
 })
 
-t.test('a gateway starts and runs on a Redis full of foreign messages', { skip }, async t => {
-  const { raw, prefix, env, createKey } = await setUp(t)
-  const { key } = await createKey()
-  const first = await startCommand(t, ['serve'], ['api'], env)
-  await sendRequest(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
-  first.child.kill('SIGTERM')
-  await first.exited
-  const [wanted = ''] = await raw.keys(`${prefix}wanted:*`)
-  t.ok(wanted, 'the demand is recorded')
-  const now = Date.now()
-  const fill = (name: string, member: string, count: number) =>
-    raw.eval(
-      // A thousand members to a command, which costs a third.
-      `for from = 0, ARGV[3] - 1000, 1000 do
-         local members = {}
-         for i = 1, 1000 do
-           members[2 * i - 1] = ARGV[1]
-           members[2 * i] = ARGV[2] .. (from + i)
-         end
-         redis.call('ZADD', KEYS[1], unpack(members))
-       end`,
-      1,
-      name,
-      String(now + 60_000),
-      member,
-      String(count),
-    )
-  await fill(`${prefix}instances`, 'gateway-', 200_000)
-  await fill(wanted, 'cell-', 100_000)
-  for (let i = 0; i < 100; i++) await raw.zadd(wanted, now, `${i}${'x'.repeat(1_000_000)}`)
-  // By its indices it lies in the column of another cell, in the row and place of 23.7,90.4; the first of all that are read.
-  await raw.zadd(wanted, now + 60_001, '23.8,-9909.6')
-  await raw.zadd(
-    `${prefix}notices:purges`,
-    now,
-    `${now} ${'x'.repeat(50_000_000)}`,
-    '+inf',
-    'inf {"kind":"hard","scope":{"all":true}}',
-  )
-  await raw.zadd(`${prefix}notices:keys`, now, `${now} ${'y'.repeat(50_000_000)}`)
-  await raw.set(`${prefix}spending:x`, 'x')
-  const gateway = await startGateway(t, env)
-  t.match(await gateway.send('/weather/coords/23.7/90.4', key), { status: 200 })
-  await until(
-    'it counts itself alone',
-    async () => (await gateway.metric('abohawa_instances')) === 1,
-    20_000,
-    50,
-  )
-  t.ok((await gateway.metric('abohawa_cache_wanted_cells')) <= 73 * 58, 'no more than there are')
+t.test(
+  'a gateway starts and runs beside foreign records and messages, and doctor names them',
+  { skip },
+  async t => {
+    const { raw, prefix, env, createKey } = await setUp(t)
+    const { key } = await createKey()
+    const first = await startCommand(t, ['serve'], ['api'], env)
+    await sendRequest(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
+    first.child.kill('SIGTERM')
+    await first.exited
+    const [wanted = ''] = await raw.keys(`${prefix}wanted:*`)
+    t.ok(wanted, 'the demand is recorded')
+    const shared = [wanted, ...['instances', 'notices:purges', 'notices:keys'].map(name => prefix + name)]
+    await raw.del(...shared)
+    for (const name of shared) await raw.rpush(name, 'x')
+    const gateway = await startGateway(t, env)
+    t.match(await gateway.send('/weather/coords/23.7/90.4', key), { status: 200 })
+    t.match(await gateway.send('/weather/coords/24.1/90.4', key), { status: 200 })
+    const { stdout } = await runCommand(['doctor', '--no-spend', '--json'], env)
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; detail: string }[] }
+    const records = checks.find(({ name }) => name === 'records')
+    t.equal(records?.status, 'fail')
+    for (const name of shared)
+      t.match(records?.detail, `WRONGTYPE: ${name} has a type that no gateway writes`)
 
-  // Messages between gateways: far too large, and with controls for a terminal and a page.
-  const used = `${prefix}used`
-  const refused = 'abohawa_store_records_refused_total{record="message"}'
-  await raw.publish(used, 'x'.repeat(20_000_000))
-  await until('the large one is reported', async () => (await gateway.metric(refused)) >= 1, 20_000, 50)
-  const texts = ['\u001b[2J<script>', `a ${today} ${'9'.repeat(300)}`]
-  // Wait for the reconnection.
-  await until('the messages are refused', async () => {
-    for (const text of texts) await raw.publish(used, text)
-    await raw.publish(`${prefix}flights`, `cell ${'x'.repeat(5_000)}`)
-    return (await gateway.metric(refused)) >= 4
-  })
-  t.equal(gateway.child.exitCode, null)
-  // Reconciling waits two seconds for units that other instances may have admitted locally.
-  await until(
-    'all is as ever',
-    async () => (await gateway.send('/weather/coords/24.1/90.4', key)).status === 200,
-  )
-  const peak = peakOf(gateway.child)
-  t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)
-  const lines = gateway.logged('record of the store refused')
-  t.ok(lines.length > 2 && lines.length < 20, `${lines.length} lines`)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
-  t.ok(lines.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
-})
+    await raw.del(...shared)
+    await until('it counts itself', async () => (await gateway.metric('abohawa_instances')) === 1, 20_000, 50)
+    // Messages between gateways, with controls for a terminal and a page.
+    const refused = 'abohawa_store_records_refused_total{record="message"}'
+    const texts = ['\u001b[2J<script>', `a ${today} ${'9'.repeat(300)}`]
+    await until('the messages are refused', async () => {
+      for (const text of texts) await raw.publish(`${prefix}used`, text)
+      return (await gateway.metric(refused)) >= 4
+    })
+    t.equal(gateway.child.exitCode, null)
+    const lines = gateway.logged('record of the store refused')
+    t.ok(lines.length > 0 && lines.length < 20, `${lines.length} lines`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
+    t.ok(lines.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
+  },
+)

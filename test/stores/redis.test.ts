@@ -164,15 +164,6 @@ t.test('a log of change records that was lost, or lacks its end, never repeats a
   t.strictSame(await store.changeRecordsAfter('keys', seen), { records, complete: false })
 })
 
-t.test('a change record numbered up to a day ahead is read, and one beyond that is removed', async t => {
-  const { store, prefix, raw } = await open(t)
-  const last = await store.appendChangeRecord('keys', 'one', Date.now() + 60_000)
-  const [near, far] = [last + 86_390_000, last + 86_460_000]
-  await raw.zadd(`${prefix}notices:keys`, near, `${near} near`, far, `${far} far`)
-  t.match(await store.changeRecordsAfter('keys', last), { records: [{ number: near, text: 'near' }] })
-  t.equal(await raw.zcard(`${prefix}notices:keys`), 2)
-})
-
 t.test('a heartbeat tells how many different settings the instances alive run with', async t => {
   const { store, prefix, raw } = await open(t)
   const beat = async (instance: string, settings: string | null) => {

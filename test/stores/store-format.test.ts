@@ -77,13 +77,9 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     await raw.set(`${prefix}format`, number)
     await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), {
       name: 'InputError',
-      message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 1`,
+      message: `format is ${number}, but must be the number of a format; this version writes 1`,
     })
   }
-  await raw.del(`${prefix}format`)
-  await raw.lpush(`${prefix}format`, '1')
-  const message = 'format is of another type'
-  await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), { message })
 })
 
 t.test('Redis: one without a number gets it with the first record', async t => {

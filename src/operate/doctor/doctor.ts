@@ -3,14 +3,15 @@
 
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { namespaceOf } from '../../cache/entry-codec.ts'
 import type { Clock } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
 import { limitOfTier, type Tiers } from '../../keys/authentication.ts'
 import { tiersOf } from '../../keys/test-keys.ts'
-import { openBudget } from '../../provider/account.ts'
+import { openBudget, protocolIn } from '../../provider/account.ts'
 import { openStore } from '../../stores/open-store.ts'
-import type { KeyStore } from '../../stores/store.ts'
+import type { KeyStore, Store } from '../../stores/store.ts'
 import { createBudgetAdmin } from '../budget-admin.ts'
 import { attempted, type Check, checkOf, type Finding, fail, ok, skip } from './check.ts'
 import { catalogueFinding, certificateFindings, embeddedFindings, logFinding } from './files.ts'
@@ -53,9 +54,10 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     reachProvider(config, clock),
   ])
   const stores = embedded ? [checkOf('store', embedded)] : redis.checks
-  const { ofProvider, ofTiers } =
+  const { ofProvider, ofTiers, ofRecords } =
     stores[0]?.status === 'fail'
       ? {
+          ofRecords: [],
           ofProvider: [skip("nothing was loaded, because its weight can't be counted")],
           ofTiers: [skip("not known, because the store can't be used")],
         }
@@ -73,13 +75,14 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     checkOf('log', [logFinding(config.log)]),
     checkOf('catalogue', [catalogue]),
     ...stores,
+    ...(ofRecords.length > 0 ? [checkOf('records', ofRecords)] : []),
     checkOf('clocks', [...redis.clock, ...provider.clock]),
     checkOf('provider', [provider.found, ...ofProvider]),
     checkOf('tiers', ofTiers),
   ]
 }
 
-type OfStore = { readonly ofProvider: readonly Finding[]; readonly ofTiers: readonly Finding[] }
+type OfStore = Record<'ofProvider' | 'ofTiers' | 'ofRecords', readonly Finding[]>
 
 /** What needs the store: a point from the provider, charged to the budget of the fleet, the budget, and the tiers of keys. */
 const withStore = async (
@@ -91,9 +94,11 @@ const withStore = async (
   const isThere = config.redis.url !== null || existsSync(config.store.path)
   const used = isThere ? config : { ...config, store: { path: ':memory:' } }
   let ofTiers: readonly Finding[] = [skip("not known, because the store can't be used")]
+  let ofRecords: readonly Finding[] = []
   const ofProvider = await attempted('Check the store.', async () => {
     const store = await openStore(used, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
+      ofRecords = await recordFindings(store, config)
       ofTiers = [await tiersFinding(store, tiersOf(config.quota))]
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
       const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
@@ -109,7 +114,21 @@ const withStore = async (
       await store.close()
     }
   })
-  return { ofProvider, ofTiers }
+  return { ofProvider, ofTiers, ofRecords }
+}
+
+/** The records that all gateways share and that can't be read: another program wrote there. */
+const recordFindings = async (store: Store, { provider, ...config }: Config): Promise<readonly Finding[]> => {
+  const reads = [
+    () => store.changeRecordsAfter('keys', 0),
+    () => store.changeRecordsAfter('purges', 0),
+    () => store.aliveInstances(0),
+    () => store.wanted(namespaceOf(provider.baseUrl, protocolIn({ provider, ...config })), 0),
+  ]
+  const fix =
+    'Find the program that writes under redis.prefix, and delete that record: gateways write it again.'
+  const found = await Promise.all(reads.map(read => attempted(fix, () => read().then(() => []))))
+  return found.flat()
 }
 
 const keysRead = 500

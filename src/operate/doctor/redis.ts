@@ -30,7 +30,7 @@ export const redisChecks = async (
   try {
     const commandTimeoutMs = Math.max(settings.commandTimeoutMs, leastTimeoutMs)
     redis = await connect(
-      { ...settings, url, commandTimeoutMs },
+      { ...settings, url, urlName: 'redis.url', commandTimeoutMs },
       { redisAway: () => {}, redisBack: () => {} },
     )
     const client = redis
@@ -77,6 +77,15 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   [
     /timed? ?out|timeout|did not answer/i,
     'Redis, or a proxy in front of it, takes no commands: check whether its process is stopped or busy (ps, redis-cli ping), and check the firewall.',
+  ],
+  [
+    /runs in mode|unknown command '(cluster|sentinel)'|cluster support disabled/i,
+    'Set redis.mode to how Redis is run there: single, sentinel or cluster.',
+  ],
+  [/No such master/, 'Correct redis.sentinelMaster: the sentinels watch no master of that name.'],
+  [
+    /ECONNRESET|ETIMEDOUT|wrong version number/,
+    'Where Redis speaks with TLS, redis.url begins with rediss://, else with redis://. Check the firewall too.',
   ],
   [/certificate|self-signed|issuer/i, 'Name the authority of the certificate of Redis in redis.ca.'],
   [/ENOTFOUND|EAI_AGAIN/, 'Correct the host in redis.url, or check the name server.'],
@@ -141,7 +150,7 @@ export const persistenceFinding = (info: RedisInfo): Finding => {
 
 /** Every command that the store needs, with `@` before keys of its own. */
 const trials = `
-set @text 1 PX 60000; getrange @text 0 1; exists @text; pexpire @text 60000; pexpireat @text 4102444800000; pttl @text
+set @text 1 PX 60000; getrange @text 0 1; exists @text; pexpire @text 60000; pexpireat @text 4102444800000
 hset @hash a 1; hget @hash a; hmget @hash a; hlen @hash; hgetall @hash; hdel @hash a
 zadd @set 1 a; zcard @set; zrange @set 0 -1; zrangebyscore @set 0 1; zrevrangebyscore @set 1 0
 zremrangebyscore @set 2 3; zremrangebyrank @set 2 3; zrem @set a

@@ -1,38 +1,36 @@
 // The shared cache tier in Redis: its entries, and the leases of the loads that write them. A lease is one key with the name of
-// its holder, which expires; after a load that failed it holds the failure for a moment. What no gateway can have written counts as
-// no lease.
+// its holder, which expires; after a load that failed it holds the failure for a moment.
 
-import { failureKeptMs, longestLeaseMs, longestMessage, maxBytesRead, shown } from '../records.ts'
+import { failureKeptMs, maxBytesRead } from '../records.ts'
 import type { ByteStore, LeaseStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { isWrongType, namesLua, scriptOn } from './records.ts'
+import { isWrongType, scriptOn } from './records.ts'
 
 // ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns a failure as it stands, or one word.
-const acquireScript = `${namesLua}
-local found, left = pcall('GETRANGE', KEYS[1], 0, ${longestMessage}), call('PTTL', KEYS[1])
-local isOurs = type(found) == 'string' and #found <= ${longestMessage} and left >= 0 and left <= ${longestLeaseMs}
-local failed = isOurs and string.sub(found, 1, 1) == '{'
-if isOurs and found ~= ARGV[1] and not (failed and ARGV[3] == '1') then return failed and found or 'held' end
-call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return (isOurs or left == -2) and 'acquired' or 'reset'`
+const acquireScript = `
+local found = redis.call('GETRANGE', KEYS[1], 0, -1)
+local failed = string.sub(found, 1, 1) == '{'
+if found ~= '' and found ~= ARGV[1] and not (failed and ARGV[3] == '1') then return failed and found or 'held' end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 'acquired'`
 
 const renewScript = `
-if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return 0 end
+if redis.call('GETRANGE', KEYS[1], 0, -1) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 
 // ARGV: the holder, and the failure, empty after a load that succeeded.
 const releaseScript = `
-if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return 0 end
+if redis.call('GETRANGE', KEYS[1], 0, -1) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then return redis.call('DEL', KEYS[1]) end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ${failureKeptMs})
 return 1`
 
 const writeScript = `
-if redis.pcall('GETRANGE', KEYS[1], 0, ${longestMessage}) ~= ARGV[1] then return 0 end
+if redis.call('GETRANGE', KEYS[1], 0, -1) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
-export const redisBytes = ({ redis, names, observer }: RedisParts): ByteStore & LeaseStore => {
+export const redisBytes = ({ redis, names }: RedisParts): ByteStore & LeaseStore => {
   const acquire = scriptOn<string>(redis, 'abohawaAcquireLease', 1, acquireScript)
   const renew = scriptOn<number>(redis, 'abohawaRenewLease', 1, renewScript)
   const release = scriptOn<number>(redis, 'abohawaReleaseLease', 1, releaseScript)
@@ -40,15 +38,8 @@ export const redisBytes = ({ redis, names, observer }: RedisParts): ByteStore & 
 
   return {
     acquireLease: async (name, holder, leaseMs, overFailure = false) => {
-      const lease = names.lease(name)
-      const reply = await acquire(lease, holder, leaseMs, overFailure ? 1 : 0)
-      if (reply === 'reset')
-        observer.recordRefused({
-          record: 'lease',
-          name: shown(lease),
-          fault: 'no gateway wrote it, and it was reset',
-        })
-      if (reply === 'acquired' || reply === 'reset') return 'acquired'
+      const reply = await acquire(names.lease(name), holder, leaseMs, overFailure ? 1 : 0)
+      if (reply === 'acquired') return 'acquired'
       return reply === 'held' ? reply : { failure: reply }
     },
     renewLease: async (name, holder, leaseMs) => (await renew(names.lease(name), holder, leaseMs)) === 1,

@@ -1,13 +1,13 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
-// unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts, the errors of a start in refusal.ts.
+// unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts.
 
 import { type AbstractConnector, type Cluster, Redis, ReplyError } from 'ioredis'
+import { InputError } from '../../common/errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { Eviction, StoreSize } from '../store.ts'
 import { connectCluster, FailFastCluster, openCluster, watchCluster } from './cluster.ts'
 import type { RedisKeyNames } from './key-names.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
-import { modeIn, OtherMode, refusal } from './refusal.ts'
 import {
   addressOf,
   createOutage,
@@ -60,12 +60,25 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
     await (redis instanceof FailFastCluster ? connectCluster(redis) : connectServer(redis, options))
   } catch (cause) {
     redis.disconnect()
-    throw await refusal(options, serverOptions, cause)
+    throw refusal(options, cause)
   }
   started = true
   if (redis instanceof FailFastCluster) watchCluster(redis, observer)
   else watchServer(redis, options.commandTimeoutMs, observer)
   return redis
+}
+
+/** The error of a start without Redis: the reason in the words of the client, and where an operator finds out more. */
+const refusal = (
+  { url, nodes = [], urlName, commandTimeoutMs }: RedisOptions,
+  cause: unknown,
+): InputError => {
+  const hosts = [new URL(url).host, ...nodes].join(', ')
+  const more = urlName === undefined ? '; `abohawa doctor` says what to do' : ''
+  const reason = redisReason(cause, commandTimeoutMs)
+  return new InputError(`${urlName ?? 'redis.url'} names ${hosts}, which can't be used: ${reason}${more}`, {
+    cause,
+  })
 }
 
 /** Resolves when every server that holds keys answers. @throws Error with the reason of the first that does not */
@@ -138,20 +151,26 @@ const openServer = (
     }),
   })
 
-const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): Promise<void> => {
+const connectServer = async (
+  redis: Redis,
+  { mode = 'single', modeName = 'redis.mode' }: RedisOptions,
+): Promise<void> => {
   let last: Error | undefined
   redis.on('error', error => {
     last = error
   })
   try {
     await redis.connect()
-    const found = modeIn(infoOf(await redis.info('server')))
-    if (mode === 'single' && found !== 'single') throw new OtherMode(found)
     // ioredis silently uses database 0 when the configured one does not exist.
     if (redis.options.db) await redis.select(redis.options.db)
   } catch (cause) {
-    throw cause instanceof OtherMode ? cause : (last ?? cause)
+    throw last ?? cause
   }
+  const info = infoOf(await redis.info('server'))
+  // Valkey names it server_mode.
+  const found = info.get('redis_mode') ?? info.get('server_mode')
+  if (mode === 'single' && (found === 'cluster' || found === 'sentinel'))
+    throw new Error(`it runs in mode ${found}: set ${modeName} to ${found}`)
 }
 
 const reasonsAway = new WeakMap<RedisClient, string>()

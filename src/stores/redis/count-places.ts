@@ -3,18 +3,10 @@
 
 import { dayOfNumber, daysUpTo, utcDayMs } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
-import { longestId } from '../records.ts'
-import type { RedisClient, RedisParts } from './connection.ts'
+import type { RedisParts } from './connection.ts'
 import { usagePartitionOf, usagePartitionsOn } from './key-names.ts'
 import type { RedisOptions } from './place.ts'
-import { isWrongType, scriptOn } from './records.ts'
-
-// ARGV: fields of the hash. Returns 1 where it has any of them.
-const hasAnyScript = `
-local found = redis.pcall('HMGET', KEYS[1], unpack(ARGV))
-if found.err then return 0 end
-for i = 1, #found do if found[i] then return 1 end end
-return 0`
+import { redisTime } from './records.ts'
 
 const daysKept = 400
 const idsPerStep = 1_000
@@ -25,9 +17,8 @@ export const checkCountPlaces = async (
   { redis, names }: Pick<RedisParts, 'redis' | 'names'>,
   { url, urlName = 'redis.url' }: RedisOptions,
 ): Promise<void> => {
-  const [seconds] = await redis.time()
   // Local days may be ahead of those of UTC.
-  const tomorrow = dayOfNumber(Math.floor((Number(seconds) * 1_000) / utcDayMs) + 1)
+  const tomorrow = dayOfNumber(Math.floor((await redisTime(redis)) / utcDayMs) + 1)
   const months = [...new Set(daysUpTo(tomorrow, daysKept).map(day => day.slice(0, 7)))]
   const has = async (keys: readonly string[]): Promise<boolean> => (await redis.exists(...keys)) > 0
   const hasMonths = (partition: number) => has(months.map(month => names.monthUsage(partition, month)))
@@ -47,24 +38,13 @@ export const checkCountPlaces = async (
   const [ofFirst, ...ofOthers] = await Promise.all([first, ...others].map(hasMonths))
   if (!ofFirst || ofOthers.includes(true)) return
   // The cluster may have few keys, all of the first partition.
-  const hasAny = scriptOn<number>(redis, 'abohawaHasAny', 1, hasAnyScript)
   for (let from = 0; ; from += idsPerStep) {
-    const ids = await idsFrom(redis, names.keys, from)
-    const elsewhere = ids.filter(id => id.length <= longestId && usagePartitionOf(id) !== first)
+    const ids = await redis.zrange(names.keys, String(from), String(from + idsPerStep - 1))
+    const elsewhere = ids.filter(id => usagePartitionOf(id) !== first)
     if (elsewhere.length > 0)
       for (const month of months)
-        if ((await hasAny(names.monthUsage(first, month), ...elsewhere)) === 1)
+        if ((await redis.hmget(names.monthUsage(first, month), ...elsewhere)).some(sum => sum !== null))
           throw refused('a single server', 'a single server', 'an empty cluster')
     if (ids.length < idsPerStep) return
-  }
-}
-
-/** None where the list is damaged. */
-const idsFrom = async (redis: RedisClient, list: string, from: number): Promise<string[]> => {
-  try {
-    return await redis.zrange(list, String(from), String(from + idsPerStep - 1))
-  } catch (error) {
-    if (isWrongType(error)) return []
-    throw error
   }
 }

@@ -3,10 +3,10 @@
 // on one slot, and a pointer whose record is missing or lacks the hash is ignored. What a failover lost, or
 // can't be read, is written again where it is stored again.
 
-import { hashesOf, keyRecordIn, longestId, longestText, nameIn, shown, subscriberIn } from '../records.ts'
+import { hashesOf, keyRecordIn, nameIn, shown, subscriberIn } from '../records.ts'
 import type { KeyChange, KeyRecord, KeyStore, Subscriber } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { fieldReader, hashReader, isWrongType, pairsOf, scriptOn } from './records.ts'
+import { isWrongType, scriptOn } from './records.ts'
 
 // Former hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
 const replaceScript = `
@@ -28,8 +28,8 @@ return 1`
 // Points an external id or a name at an id unless it points at another one. ARGV: the id, and the one whose place it may take.
 // Returns the id that it points at then.
 const claimScript = `
-local held = redis.pcall('GETRANGE', KEYS[1], 0, ${longestId})
-if type(held) == 'string' and #held <= ${longestId} and held ~= '' and held ~= ARGV[2] then return held end
+local held = redis.call('GETRANGE', KEYS[1], 0, -1)
+if held ~= '' and held ~= ARGV[2] then return held end
 redis.call('SET', KEYS[1], ARGV[1])
 return ARGV[1]`
 
@@ -49,26 +49,36 @@ const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
 
 // Their records are asked for together, and a thousand would hold the event loop for long.
 const idsPerCommand = 200
-const isShort = (id: string): boolean => id.length <= longestId
 
 export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
   const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
   const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
-  const readHash = hashReader(redis)
-  const readField = fieldReader(redis)
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): undefined =>
     void observer.recordRefused({ record, name: shown(name), fault })
-  /** The fields of a record; undefined where there are none, or too many. */
+  /** What is read of a record; undefined for one of another type, which counts as not there. */
+  const ofOwnType = async <Value>(
+    record: 'key' | 'subscriber',
+    name: string,
+    reading: Promise<Value>,
+  ): Promise<Value | undefined> => {
+    try {
+      return await reading
+    } catch (error) {
+      if (!isWrongType(error)) throw error
+      return refuse(record, name, 'it is of another type')
+    }
+  }
+  /** The fields of a record; undefined where there are none. */
   const fieldsAt = async (
     record: 'key' | 'subscriber',
     id: string,
     isNamed: boolean,
   ): Promise<Pair[] | undefined> => {
-    const found = await readHash(names[record](id))
-    if (typeof found === 'string') return refuse(record, id, found)
-    if (found.length > 0) return pairsOf(found)
-    return isNamed ? refuse(record, id, 'it is missing') : undefined
+    const found = await ofOwnType(record, id, redis.hgetall(names[record](id)))
+    const pairs = Object.entries(found ?? {})
+    if (pairs.length > 0) return pairs
+    return found && isNamed ? refuse(record, id, 'it is missing') : undefined
   }
   /** @param isNamed by another record, so that it must be there */
   const readKey = async (id: string, isNamed = false): Promise<KeyRecord | undefined> => {
@@ -88,16 +98,9 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
     const pairs = await fieldsAt('subscriber', id, isNamed)
     return pairs && subscriberIn({ ...Object.fromEntries(pairs), id }, observer)
   }
-  /** The id that a pointer holds; undefined also where it can't be one. */
-  const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> => {
-    try {
-      const id = await redis.getrange(name, 0, longestId)
-      if (id.length <= longestId) return id === '' ? undefined : id
-    } catch (error) {
-      if (!isWrongType(error)) throw error
-    }
-    return refuse(record, name, 'it is no id')
-  }
+  /** The id that a pointer holds. */
+  const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> =>
+    (await ofOwnType(record, name, redis.getrange(name, 0, -1))) || undefined
   /** The key that an external id points at, if the record agrees. */
   const keyAt = async (id: string | undefined, externalId: string): Promise<KeyRecord | undefined> => {
     const key = id === undefined ? undefined : await readKey(id)
@@ -134,20 +137,15 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
       const most = Math.min(idsPerCommand, first + count - from)
       if (most <= 0) return all
       const ids = await redis.zrange(list, String(from), String(from + most - 1))
-      const found = await Promise.all(ids.map(async id => (isShort(id) ? read(id) : undefined)))
+      const found = await Promise.all(ids.map(read))
       all.push(...found.flatMap(value => value ?? []))
       if (ids.length < idsPerCommand) return all
     }
   }
-  const fieldAt = async (record: 'key' | 'subscriber', id: string, field: string): Promise<string> => {
-    const found = await readField(names[record](id), field, longestText)
-    if (typeof found === 'string') return found
-    refuse(record, id, found[0])
-    return ''
-  }
+  const fieldAt = async (record: 'key' | 'subscriber', id: string, field: string): Promise<string> =>
+    (await ofOwnType(record, id, redis.hget(names[record](id), field))) ?? ''
   const heldKeys: KeyStore['heldKeys'] = async (from = 0) => {
-    const listed = await redis.zrange(names.keys, String(from), String(from + idsPerCommand - 1))
-    const ids = listed.filter(isShort)
+    const ids = await redis.zrange(names.keys, String(from), String(from + idsPerCommand - 1))
     const holders = await Promise.all(ids.map(id => fieldAt('key', id, 'subscriberId')))
     const nameOf = new Map<string, Promise<string>>()
     const keys = ids.map(async (id, i) => {
@@ -155,7 +153,7 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
       const name = nameOf.getOrInsertComputed(subscriberId, () => fieldAt('subscriber', subscriberId, 'name'))
       return { id, subscriberId, subscriber: nameIn(await name) }
     })
-    const next = listed.length < idsPerCommand ? null : from + idsPerCommand
+    const next = ids.length < idsPerCommand ? null : from + idsPerCommand
     return { keys: await Promise.all(keys), next }
   }
   /** False when there is no such record. Records are never deleted, so checking before the change is enough. */

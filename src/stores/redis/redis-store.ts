@@ -24,7 +24,6 @@ import { redisFleet } from './fleet.ts'
 import { type RedisKeyNames, redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
 import type { RedisOptions } from './place.ts'
-import { isWrongType } from './records.ts'
 import { noConnection, redisReason } from './server.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
@@ -42,24 +41,13 @@ export const checkRedisFormat = async (redis: RedisClient, options: RedisOptions
   const { url, urlName = 'redis.url' } = options
   const { format } = namesOf(options)
   const place = `${urlName} names ${new URL(url).host}`
-  const found = await formatAt(redis, format)
+  const found = await redis.getrange(format, 0, -1)
   if (found === '') return
-  if (!/^[1-9]\d*$/.test(found) || found.length > longestFormat)
+  if (!/^[1-9]\d{0,5}$/.test(found))
     throw new InputError(
       `${place}, where ${format} is ${shown(found)}, but must be the number of a format; this version writes ${storeFormat}`,
     )
   if (Number(found) > storeFormat) throw newerFormat(place, Number(found))
-}
-
-const longestFormat = 6
-
-const formatAt = async (redis: RedisClient, name: string): Promise<string> => {
-  try {
-    return await redis.getrange(name, 0, longestFormat)
-  } catch (error) {
-    if (isWrongType(error)) return 'of another type'
-    throw error
-  }
 }
 
 /** Writes the format where there is none; never fails, because it is no part of the record that it comes with. */
@@ -125,7 +113,7 @@ export const openRedisStore = async (
   const subscriptions = createRedisSubscriptions(
     () => listenerOn(redis),
     listener => isOfStore(redis, listener),
-    { ...records, failed: messagesFail },
+    messagesFail,
   )
 
   const { partitionOf, onUsage, usageMessagesArrive, ...usage } = redisUsage(parts, subscriptions)

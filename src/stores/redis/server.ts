@@ -55,7 +55,17 @@ export const redisReason = (thrown: unknown, commandTimeoutMs: number): string =
     /^Socket timeout\. Expecting data, but didn't receive any in (\d+)ms\.$/.exec(reason) ?? []
   if (silentMs !== undefined) return `it did not answer within ${silentMs} ms`
   if (reason.startsWith("Stream isn't writeable") || reason === 'Connection is closed.') return noConnection
+  if (reason.startsWith('WRONGTYPE'))
+    return `WRONGTYPE: ${recordsIn(thrown)} has a type that no gateway writes`
   return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
+}
+
+/** The names that a failed command was about; a script declares how many it has. */
+const recordsIn = (thrown: unknown): string => {
+  const { command } = thrown as { command?: { name: string; args: readonly unknown[] } }
+  const args = command?.args ?? []
+  const names = command?.name.startsWith('eval') ? args.slice(2, 2 + Number(args[1])) : args.slice(0, 1)
+  return names.length === 0 ? 'a record' : names.map(name => safeText(String(name), 200)).join(' or ')
 }
 
 /** The fields of an INFO reply. */

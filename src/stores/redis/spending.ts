@@ -1,35 +1,21 @@
 // The spending at the provider, in Redis: a hash per window with what was charged, what was given back, and the part of each
 // consumer; and a hash with the closure and the last reopening. All keys of one provider share a hash tag, so that a step over several
-// windows stays in one slot of a cluster; every key has an expiry. A count that is unreadable is as one that is lost.
+// windows stays in one slot of a cluster; every key has an expiry.
 
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
-import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from '../records.ts'
+import { keepReopeningForMs, longestClosureMs, longestReason, wholeFrom } from '../records.ts'
 import type { Closure, SpendingStore } from '../spending-store.ts'
 import type { RedisParts } from './connection.ts'
-import { recordsLua, scriptOn } from './records.ts'
+import { namesLua, scriptOn } from './records.ts'
 
 // ARGV 1 to 3: now, the longest closure, the tolerated difference of clocks. Reads the closure that is in force and the
-// last reopening from KEYS[1]; `damaged` has the numbers of the keys that could not be read.
-const closureLua = `${recordsLua}
-local now, longest, tolerance, damaged = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), {}
-local function fieldsOf(i, ...)
-  local found = pcall('HMGET', KEYS[i], ...)
-  if not found.err then return found end
-  -- Any other failure is one again, and the script's.
-  if not isOtherType(found) then call('HMGET', KEYS[i], ...) end
-  call('DEL', KEYS[i])
-  damaged[#damaged + 1] = i
-  return {}
-end
-local function number(i, value)
-  local found = whole(value)
-  if value and not found then damaged[#damaged + 1] = i end
-  return found or 0
-end
-local found = fieldsOf(1, 'until', 'at', 'reason', 'reopened')
-local till, at, reason = number(1, found[1]), number(1, found[2]), string.sub(found[3] or '', 1, ${4 * longestReason})
-local reopened = number(1, found[4])
+// last reopening from KEYS[1].
+const closureLua = `${namesLua}
+local now, longest, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local found = call('HMGET', KEYS[1], 'until', 'at', 'reason', 'reopened')
+local till, at, reason = tonumber(found[1] or 0), tonumber(found[2] or 0), found[3] or ''
+local reopened = tonumber(found[4] or 0)
 -- An instant that nobody can have reopened at.
 if reopened > now + longest then reopened = 0 end
 -- Over, or of a clock that was wrong.
@@ -47,7 +33,7 @@ const valuesPerWindow = 9
 // the reopening that it knows or nothing, how many claims; then for each window the limit or nothing, keepUntil, what is known
 // and what is added of charged and refunded, and the bounds open, share and paced or nothing; then each claim with what it wants; then
 // consumer, window and amount of each return. Returns the grants, the closure, the counts of the windows, for each claim its
-// grant and the windows without room for it as bits, and the keys that were damaged.
+// grant and the windows without room for it as bits.
 // What a consumer may be granted is `roomOf` of fair-share.ts, and must stay the same.
 const spendScript = `${closureLua}
 local unit, wanted, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[10])
@@ -56,21 +42,20 @@ if known and known > reopened then till, at, reason, reopened = 0, 0, '', known 
 if tonumber(ARGV[6]) > till and not (known and known < reopened) then
   till, at, reason = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 end
-if before ~= text('%d %d', till, reopened) or #damaged > 0 then keep() end
+if before ~= text('%d %d', till, reopened) then keep() end
 
 local windows = {}
 for i = 2, #KEYS do
   local first = 10 + (i - 2) * ${valuesPerWindow}
   local function value(n) return tonumber(ARGV[first + n]) end
-  local counts = fieldsOf(i, 'charged', 'refunded')
-  local charged, refunded = number(i, counts[1]), number(i, counts[2])
+  local counts = call('HMGET', KEYS[i], 'charged', 'refunded')
+  local charged, refunded = tonumber(counts[1] or 0), tonumber(counts[2] or 0)
   local window = {
     key = KEYS[i], limit = value(1), keep = ARGV[first + 2], charged = math.max(charged, value(3)) + value(5),
     refunded = math.max(refunded, value(4)) + value(6), open = value(7), share = value(8), paced = value(9), by = {},
     fields = (counts[1] and 1 or 0) + (counts[2] and 1 or 0)
   }
-  -- By their texts, so that one that could not be read is written anew.
-  window.isChanged = text('%d', window.charged) ~= (counts[1] or '0') or text('%d', window.refunded) ~= (counts[2] or '0')
+  window.isChanged = window.charged ~= charged or window.refunded ~= refunded
   window.used = math.max(0, window.charged - window.refunded)
   windows[i - 1] = window
 end
@@ -80,7 +65,7 @@ for c = 1, claims do
 end
 for i = afterWindows + 2 * claims + 1, #ARGV, 3 do
   local window, name = windows[tonumber(ARGV[i + 1]) + 1], ':' .. ARGV[i]
-  local by = whole(call('HGET', window.key, name))
+  local by = tonumber(call('HGET', window.key, name))
   -- A consumer's count that is gone stays gone.
   if by then call('HSET', window.key, name, text('%d', math.max(0, by - tonumber(ARGV[i + 2])))) end
 end
@@ -105,7 +90,7 @@ if claims > 0 and till == 0 then
   for _, window in ipairs(limited) do
     local counts, missing = call('HMGET', window.key, unpack(names)), {}
     for c = 1, claims do
-      window.by[c] = whole(counts[c])
+      window.by[c] = tonumber(counts[c])
       if not window.by[c] then
         local last = #missing
         missing[last + 1], missing[last + 2], window.by[c] = names[c], '0', 0
@@ -147,7 +132,7 @@ for i, window in ipairs(windows) do
     call('PEXPIREAT', window.key, window.keep)
   end
 end
-return { granted, { till, at, reason, reopened }, counts, claimed, damaged }`
+return { granted, { till, at, reason, reopened }, counts, claimed }`
 
 // Returns the closure that it ended, and the reopening.
 const reopenScript = `${closureLua}
@@ -158,23 +143,17 @@ ended[4] = reopened
 return ended`
 
 type ClosureReply = [until: number, at: number, reason: string, reopened: number]
-type SpendReply = [
-  granted: number,
-  closure: ClosureReply,
-  counts: string[],
-  claims: number[],
-  damaged: number[],
-]
+type SpendReply = [granted: number, closure: ClosureReply, counts: string[], claims: number[]]
 
 /** The spending of a store on this connection. */
-export const redisSpending = ({ redis, names, observer }: RedisParts): SpendingStore => {
+export const redisSpending = ({ redis, names }: RedisParts): SpendingStore => {
   const runSpend = scriptOn<SpendReply>(redis, 'abohawaSpend', undefined, spendScript)
   const runReopen = scriptOn<ClosureReply>(redis, 'abohawaReopen', 1, reopenScript)
 
   return {
     spend: async ({ provider, windows, wanted, claims, returns, unit, now, closure, reopenedAt }) => {
       const keys = [names.closure(provider), ...windows.map(({ name }) => names.spending(provider, name))]
-      const [granted, closed, counts, claimed, damaged] = await runSpend(
+      const [granted, closed, counts, claimed] = await runSpend(
         keys.length,
         ...keys,
         now,
@@ -201,12 +180,6 @@ export const redisSpending = ({ redis, names, observer }: RedisParts): SpendingS
         ...claims.flatMap(({ consumer, wanted: units }) => [consumer, units]),
         ...returns.flatMap(({ consumer, window, by }) => [consumer, window, by]),
       )
-      for (const number of new Set(damaged))
-        observer.recordRefused({
-          record: 'spending',
-          name: shown(keys[number - 1] ?? ''),
-          fault: 'it was not readable, and was restarted',
-        })
       return {
         ...closureOf(closed),
         granted: wholeFrom(granted),

@@ -3,7 +3,6 @@
 // fault that lasts is no loss each time: subscribers are notified of the first, and do without messages until the connection holds.
 
 import { type Redis, ReplyError } from 'ioredis'
-import type { RecordObserver } from '../records.ts'
 
 type Subscription = {
   onMessage(text: string): void
@@ -26,21 +25,16 @@ export type RedisSubscriptions = {
 const reconnectAfterMs = 500
 const pingEveryMs = 2_000
 const holdsAfterMs = 5_000
-// A message has some hundred bytes; this bounds what may arrive before one is complete.
-const maxPendingBytes = 1_048_576
-const tooLarge = `it is larger than ${maxPendingBytes} bytes, and the connection was reset`
 
 /**
  * @param open creates a connection that connects by itself, once; undefined while there is no server to connect to
  * @param isOfStore whether the server of such a connection is still one of the store's
+ * @param failed called with each failure to get a connection that holds, and with null once there is one after a failure
  */
 export const createRedisSubscriptions = (
   open: () => Redis | undefined,
   isOfStore: (connection: Redis) => boolean,
-  observer: Pick<RecordObserver, 'recordRefused'> & {
-    /** Called with each failure to get a connection that holds, and with null once there is one after a failure. */
-    failed(reason: Error | null): void
-  },
+  failed: (reason: Error | null) => void,
 ): RedisSubscriptions => {
   const subscriptions = new Map<string, Set<Subscription>>()
   let connection: Redis | undefined
@@ -69,33 +63,18 @@ export const createRedisSubscriptions = (
       reconnectLater()
       return
     }
-    // ioredis buffers an incomplete message, so the bytes since the last complete reply are bounded.
-    let pending = 0
-    const whole = () => {
-      pending = 0
-    }
     // A silent channel does not show whether the server is there; an unanswered ping times the connection out.
     // A node that left its cluster answers as before, and hears nothing of it.
     const check = () => {
       if (failures > 0 && arrive()) {
         failures = 0
-        observer.failed(null)
+        failed(null)
       }
-      return isOfStore(opened) ? opened.ping().then(whole, () => {}) : opened.disconnect()
+      return isOfStore(opened) ? opened.ping().catch(() => {}) : opened.disconnect()
     }
     const pings = setInterval(check, pingEveryMs).unref()
     opened.on('message', (channel: string, text: string) => {
-      whole()
       for (const one of subscriptions.get(channel) ?? []) one.onMessage(text)
-    })
-    opened.on('connect', () => {
-      opened.stream.on('data', (bytes: Buffer) => {
-        pending += bytes.length
-        if (pending <= maxPendingBytes) return
-        // Destroyed, because an orderly end would read the rest first.
-        opened.stream.destroy()
-        observer.recordRefused({ record: 'message', name: 'a channel', fault: tooLarge })
-      })
     })
     opened.on('ready', () => void subscribeOn(opened, [...subscriptions.keys()]))
     opened.on('end', () => {
@@ -106,7 +85,7 @@ export const createRedisSubscriptions = (
       else {
         failures += 1
         // One alone may be the end of the server, which the connection for commands is about to lose too.
-        if (failures > 1 || reason instanceof ReplyError) observer.failed(reason)
+        if (failures > 1 || reason instanceof ReplyError) failed(reason)
       }
       last = undefined
       isSubscribed = false

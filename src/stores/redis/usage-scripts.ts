@@ -16,7 +16,7 @@ const packedRun = '<dd'
 const longestCount = 16_384
 
 /** The sums of a month take 31 times a day, a count of 15 digits and two separators. */
-export const longestSums = 600
+const longestSums = 600
 
 // A field and a value of more than 64 characters, with which Redis stores a hash as a table from the beginning. The list, which
 // it has for hashes of up to 512 fields, is searched from its start for every field.

@@ -3,7 +3,7 @@
 // daily sums of a month for reports. The Lua scripts are in usage-scripts.ts.
 
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../common/calendar.ts'
-import { longestId, shown, wholeFrom, wholeIn, wholeNumbersIn } from '../records.ts'
+import { longestId, shown, wholeIn, wholeNumbersIn } from '../records.ts'
 import {
   OvertakenError,
   StoreError,
@@ -14,9 +14,9 @@ import {
 } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { fieldReader, scriptOn } from './records.ts'
+import { redisTime, scriptOn } from './records.ts'
 import type { RedisSubscriptions } from './subscriptions.ts'
-import { commitScript, longestSums, raiseScript } from './usage-scripts.ts'
+import { commitScript, raiseScript } from './usage-scripts.ts'
 
 // Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
 // blocking Redis. These expiries are for hashes that no gateway dropped.
@@ -34,7 +34,6 @@ export const redisUsage = (
   type Reply = string | [granted: string, damaged: string]
   const commit = scriptOn<Reply>(redis, 'abohawaCommit', 2, commitScript)
   const raise = scriptOn<number>(redis, 'abohawaRaise', 2, raiseScript)
-  const readField = fieldReader(redis)
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
   const liveOf = (keyId: string, day: string) => names.dayUsage(partitions.of(keyId), day)
@@ -45,8 +44,7 @@ export const redisUsage = (
   /** The sums of a key by day; none where they can't be read. */
   const sumsOf = async (keyId: string, month: string): Promise<ReadonlyMap<string, number>> => {
     const name = recordOf(keyId, month)
-    const found = await readField(name, keyId, longestSums)
-    const sums = typeof found === 'string' ? sumsIn(found, month) : undefined
+    const sums = sumsIn((await redis.hget(name, keyId)) ?? '', month)
     if (!sums) refuse(name, `its counts of ${shown(keyId)} can't be read`)
     return sums ?? new Map()
   }
@@ -113,10 +111,7 @@ export const redisUsage = (
       })
     },
     usageMessagesArrive: arrive,
-    time: async () => {
-      const [seconds, micros] = await redis.time()
-      return wholeFrom(Number(seconds)) * 1000 + wholeFrom(Number(micros)) / 1000
-    },
+    time: () => redisTime(redis),
     raiseUsed: async (keyId, day, used, keepUntil) => {
       await raise(
         liveOf(keyId, day),

@@ -4,14 +4,11 @@
 import { clockToleranceMs } from '../../common/clock.ts'
 import {
   longestChangeRecord,
-  longestName,
-  longestReport,
   maxChangeRecords,
   maxCounted,
   maxInstances,
   maxWanted,
   maxWantedRead,
-  type RecordKind,
 } from '../records.ts'
 import { type FleetStore, StoreError } from '../store.ts'
 import { type EmbeddedParts, inTransaction } from './attempt.ts'
@@ -29,7 +26,7 @@ const schema = `
 // Instances are kept as names are; no topic of demand has this name.
 const instancesTopic = 'instances'
 
-export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: EmbeddedParts): FleetStore => {
+export const embeddedFleet = ({ db, clock, attempt, patiently }: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = {
     upsert: db.prepare(
@@ -37,7 +34,6 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
     ),
     forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
     forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
-    forgetLong: db.prepare(`DELETE FROM wanted WHERE topic = ? AND octet_length(name) > ${longestName}`),
     // Most of them are this gateway's own, from before the clock of the machine was set back.
     setBack: db.prepare(
       `UPDATE wanted SET asked_at = ?2 WHERE topic = ?1 AND asked_at > ?2 + ${clockToleranceMs}`,
@@ -48,8 +44,7 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
     ),
     count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
     wanted: db.prepare(
-      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
-       ORDER BY asked_at DESC LIMIT ${maxWantedRead}`,
+      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxWantedRead}`,
     ),
     report: db.prepare(
       `INSERT INTO reports VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET report = excluded.report`,
@@ -58,10 +53,8 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
       `DELETE FROM reports WHERE instance NOT IN (SELECT name FROM wanted WHERE topic = '${instancesTopic}')`,
     ),
     instances: db.prepare(
-      `SELECT name, asked_at, CASE WHEN octet_length(report) <= ${longestReport} THEN report END AS report
-       FROM wanted LEFT JOIN reports ON instance = name
-       WHERE topic = '${instancesTopic}' AND asked_at >= ? AND octet_length(name) <= ${longestName}
-       ORDER BY asked_at DESC LIMIT ${maxInstances}`,
+      `SELECT name, asked_at, report FROM wanted LEFT JOIN reports ON instance = name
+       WHERE topic = '${instancesTopic}' AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxInstances}`,
     ),
     append: db.prepare(
       `INSERT INTO notices (number, topic, text, keep_until) VALUES (
@@ -74,49 +67,28 @@ export const embeddedFleet = ({ db, clock, attempt, patiently, observer }: Embed
          (SELECT number FROM notices WHERE topic = ?1 ORDER BY number DESC LIMIT 1 OFFSET ${maxChangeRecords})`,
     ),
     after: db.prepare(
-      `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${maxCounted}
-         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${maxChangeRecords}`,
+      `SELECT number, text FROM notices WHERE topic = ? AND number > ?
+       ORDER BY number DESC LIMIT ${maxChangeRecords}`,
     ),
     has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
-    sweepOdd: db.prepare(
-      `DELETE FROM notices WHERE number > ${maxCounted} OR octet_length(text) > ${longestChangeRecord}`,
-    ),
-    // Otherwise the next number would exceed the largest valid one.
-    countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
-       WHERE name = 'notices' AND (seq < 0 OR seq > ${maxCounted})`),
   }
-  const refuseSome = (record: RecordKind, changes: number | bigint): void => {
-    if (changes > 0)
-      observer.recordRefused({
-        record,
-        name: record,
-        fault: `${changes} of its rows were invalid, and were removed`,
-      })
-  }
-  refuseSome('change_records', statements.sweepOdd.run().changes)
-  statements.countOn.run()
-
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
     heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>
       attempt(() => {
-        const odd = inTransaction(db, () => {
+        inTransaction(db, () => {
           statements.forget.run(instancesTopic, now - aliveForMs)
           statements.upsert.run(instancesTopic, instance, now)
           statements.setBack.run(instancesTopic, now)
-          const { changes: long } = statements.forgetLong.run(instancesTopic)
           statements.report.run(instance, report)
           statements.forgetReports.run()
           for (const name of requested) statements.upsert.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
           statements.setBack.run(topic, now)
-          const { changes } = statements.forgetLong.run(topic)
-          const surplus = countOf(topic) > maxWanted ? statements.forgetSurplus.run(topic).changes : 0
+          if (countOf(topic) > maxWanted) statements.forgetSurplus.run(topic)
           statements.sweep.run(now)
-          return Number(changes) + Number(surplus) + Number(long)
         })
-        refuseSome('wanted', odd)
         return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
       }),
     leave: instance => patiently(() => void statements.forgetName.run(instancesTopic, instance)),

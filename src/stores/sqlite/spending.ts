@@ -1,13 +1,13 @@
 // The spending at the provider, in the embedded store: for each window what was charged and what was given back, the part of each
 // consumer, and the closure with the last reopening. Every step is one write transaction, so that a command in another process
-// can't interleave. A count that is unreadable is as one that is lost. The caller decides what to spend and why.
+// can't interleave. The caller decides what to spend and why.
 
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { roomOf } from '../fair-share.ts'
-import { keepReopeningForMs, longestClosureMs, longestReason, shown } from '../records.ts'
+import { keepReopeningForMs, longestClosureMs, longestReason } from '../records.ts'
 import type { Closure, SpendingStore, SpendingWindow } from '../spending-store.ts'
-import { type EmbeddedParts, inTransaction, wholeSql } from './attempt.ts'
+import { type EmbeddedParts, inTransaction } from './attempt.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS spent (
@@ -25,22 +25,18 @@ const schema = `
 `
 
 /** The spending of a store on this database. */
-export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedParts): SpendingStore => {
+export const embeddedSpending = ({ db, attempt, patiently }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = {
     // A few dozen rows at most, so that every step may scan them all.
     sweep: db.prepare(`DELETE FROM spent WHERE keep_until <= ?`),
     sweepBy: db.prepare(`DELETE FROM spent_by_consumer WHERE keep_until <= ?`),
-    spent: db.prepare(
-      `SELECT ${wholeSql('charged')} AS charged, ${wholeSql('refunded')} AS refunded FROM spent WHERE provider = ? AND name = ?`,
-    ),
+    spent: db.prepare(`SELECT charged, refunded FROM spent WHERE provider = ? AND name = ?`),
     put: db.prepare(
       `INSERT INTO spent VALUES (:provider, :name, :charged, :refunded, :keep)
        ON CONFLICT (provider, name) DO UPDATE SET charged = :charged, refunded = :refunded, keep_until = :keep`,
     ),
-    usedBy: db.prepare(
-      `SELECT ${wholeSql('used')} AS used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`,
-    ),
+    usedBy: db.prepare(`SELECT used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`),
     putBy: db.prepare(
       `INSERT INTO spent_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
        ON CONFLICT (provider, name, consumer) DO UPDATE SET used = :used, keep_until = :keep`,
@@ -48,46 +44,28 @@ export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedP
     hasOther: db.prepare(
       `SELECT 1 FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
     ),
-    closure: db.prepare(
-      `SELECT ${wholeSql('until')} AS until, ${wholeSql('at')} AS at, substr(reason, 1, ${longestReason}) AS reason,
-         ${wholeSql('reopened')} AS reopened FROM closure WHERE provider = ?`,
-    ),
+    closure: db.prepare(`SELECT until, at, reason, reopened FROM closure WHERE provider = ?`),
     putClosure: db.prepare(
       `INSERT INTO closure VALUES (:provider, :until, :at, :reason, :reopened) ON CONFLICT (provider)
        DO UPDATE SET until = :until, at = :at, reason = :reason, reopened = :reopened`,
     ),
   }
-  /** A whole number of a row, 0 without one and for an unreadable one. */
-  const number = (name: string, row: Record<string, unknown> | undefined, column: string): number => {
-    const value = row?.[column]
-    if (typeof value === 'number') return value
-    if (row)
-      observer.recordRefused({
-        record: 'spending',
-        name: shown(name),
-        fault: `its ${column} was not readable`,
-      })
-    return 0
-  }
   /** The closure that is in force, and the last reopening, unless nobody can have closed or reopened then. */
   const closureAt = (provider: string, now: number): { closure: Closure | null; reopenedAt: number } => {
     const row = statements.closure.get(provider)
-    const read = (column: string): number => number(`${provider} closure`, row, column)
-    const [until, at, reopened] = [read('until'), read('at'), read('reopened')]
+    const [until, at, reopened] = [Number(row?.until ?? 0), Number(row?.at ?? 0), Number(row?.reopened ?? 0)]
     const isInForce = until > now && until <= now + longestClosureMs && at <= now + clockToleranceMs
     const isOfLate = reopened <= now + longestClosureMs && reopened >= now - keepReopeningForMs
-    const found = {
+    return {
       closure: isInForce ? { until, at, reason: safeText(String(row?.reason), longestReason) } : null,
       reopenedAt: isOfLate ? reopened : 0,
     }
-    if (Object.values(row ?? {}).includes(null)) putClosure(provider, found.closure, found.reopenedAt)
-    return found
   }
   const putClosure = (provider: string, closure: Closure | null, reopened: number): void => {
     statements.putClosure.run({ provider, until: 0, at: 0, reason: '', ...closure, reopened })
   }
   const usedBy = (provider: string, name: string, consumer: string): number | undefined =>
-    (statements.usedBy.get(provider, name, consumer)?.used as number | null | undefined) ?? undefined
+    statements.usedBy.get(provider, name, consumer)?.used as number | undefined
 
   return {
     spend: ({ provider, windows, wanted, claims, returns, unit, now, closure: given, reopenedAt: known }) =>
@@ -111,14 +89,10 @@ export const embeddedSpending = ({ db, attempt, patiently, observer }: EmbeddedP
           const spent = windows.map(window => {
             const { name, known: mine, added } = window
             const row = statements.spent.get(provider, name)
-            const [charged, refunded] = [
-              number(`${provider} ${name}`, row, 'charged'),
-              number(`${provider} ${name}`, row, 'refunded'),
-            ]
+            const [charged, refunded] = [Number(row?.charged ?? 0), Number(row?.refunded ?? 0)]
             return {
               window,
-              // One that could not be read is written anew.
-              before: Object.values(row ?? {}).includes(null) ? -1 : charged + refunded,
+              before: charged + refunded,
               charged: Math.max(charged, mine.charged) + added.charged,
               refunded: Math.max(refunded, mine.refunded) + added.refunded,
             }
