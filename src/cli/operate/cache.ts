@@ -37,7 +37,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
         'the shared tier alone',
         async () => {
           await using store = await openCommandStore(config, terminal.clock)
-          return (await cacheAdminOf(terminal, config, store)).explain(of)
+          return await (await cacheAdminOf(terminal, config, store)).explain(of)
         },
       )
       if (remark !== undefined) terminal.remark(remark)

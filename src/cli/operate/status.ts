@@ -52,7 +52,7 @@ const readStatus = async (terminal: Terminal, source: Source) => {
       await using store = await openCommandStore(config, terminal.clock)
       // Imported here, so that the other commands start without the parts of a gateway.
       const { statusOfStore } = await import('../../operate/store-status.ts')
-      return statusOfStore(config, store, terminal.clock)
+      return await statusOfStore(config, store, terminal.clock)
     },
   )
   const lines = statusLines(found.report, found.opsUrl, createCalendar(config.quota.timeZone))
