@@ -3,7 +3,6 @@
 
 import { type Command, Option } from 'commander'
 import type { Clock } from '../common/clock.ts'
-import { withoutKeys } from '../common/key-redaction.ts'
 import { jsonText, printable, printableLines } from '../common/outside-text.ts'
 import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
@@ -131,14 +130,6 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
 /** The time zone of the gateway's configuration, for local days and the times of day on a page. @throws InputError for one that is wrong */
 export const zoneOf = (terminal: Pick<Terminal, 'config'>): string => terminal.config().quota.timeZone
 
-/** The command line of this process as a shell reads it, without keys. */
-export const commandLine = (): string =>
-  withoutKeys(
-    ['abohawa', ...process.argv.slice(2)]
-      .map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
-      .join(' '),
-  )
-
 /** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
@@ -154,29 +145,4 @@ export const percentText = (share: number): string => {
     return (shown !== 0 || share === 0) && (shown !== 100 || share === 1)
   })
   return `${percent.toFixed(digits ?? 4)} %`
-}
-
-/**
- * What is left of work of which a share is done after so many seconds: `, 1 min 20 s left`. Empty until enough is done to
- * tell, because work begins more slowly than it goes on.
- */
-export const leftText = (share: number, seconds: number): string => {
-  if (share < 0.02 || (share < 0.1 && seconds < 10)) return ''
-  const left = Math.ceil((seconds * Math.max(0, 1 - share)) / share)
-  return left < 60 ? `, ${left} s left` : `, ${Math.floor(left / 60)} min ${left % 60} s left`
-}
-
-const remarkEveryMs = 10_000
-
-/** Shows how far a command of minutes is: on the line that is replaced, or where no terminal shows it, as a remark now and then. */
-export const createProgressLine = ({ progress, remark }: Pick<Terminal, 'progress' | 'remark'>) => {
-  let remarkedAt = performance.now()
-  return (line: string): void => {
-    const now = performance.now()
-    if (process.stderr.isTTY) progress(line)
-    else if (now - remarkedAt >= remarkEveryMs) {
-      remarkedAt = now
-      remark(line)
-    }
-  }
 }

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { tableOf } from '../../src/command-line/tables.ts'
-import { leftText } from '../../src/command-line/terminal.ts'
+import { leftText } from '../../tools/load/cli/progress.ts'
 
 t.test('a cell has at most 500 characters and a sign of more, and its row stays one line', async t => {
   const [, short = '', long = ''] = tableOf(['name'], [['x'.repeat(500)], ['x'.repeat(501)]]).split('\n')

@@ -5,25 +5,19 @@ import { availableParallelism } from 'node:os'
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
 import { checkTier } from 'abohawa/command-line/key-tier.ts'
 import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
-import {
-  type AddTopCommand,
-  commandLine,
-  counted,
-  createProgressLine,
-  leftText,
-  type Terminal,
-} from 'abohawa/command-line/terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption } from 'abohawa/command-line/writable.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted, quotedPath } from 'abohawa/common/outside-text.ts'
-import type { GivenSettings, SettingCase } from 'abohawa/config/setting-grid.ts'
 import { InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import type { GivenSettings, SettingCase } from '../setting-grid.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { commandLine, createProgress, createProgressLine } from './progress.ts'
 import { prepareOutput } from './replay-output.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { rehearsalText } from './settings-text.ts'
@@ -173,21 +167,16 @@ const rehearseAll = async (
   const { rehearseCase } = await import('../rehearsal/rehearsed-case.ts')
   const limit = pLimit(parallel)
   const sent = cases.map(() => 0)
-  // With the first requests: before, the gateways of the first settings start.
-  let begunAt: number | undefined
-  let shownAt = performance.now()
-  const showLine = createProgressLine(terminal)
-  const show = (): void => {
-    const now = performance.now()
-    if (now - shownAt < showEveryMs) return
-    shownAt = now
-    begunAt ??= now
-    const all = parts.requests.length
+  const all = parts.requests.length
+  // From the first requests on: before, the gateways of the first settings start.
+  let show: ReturnType<typeof createProgress> | undefined
+  const showSent = (): void => {
+    show ??= createProgress(createProgressLine(terminal))
     const share = sent.reduce((sum, each) => sum + each / all, 0) / cases.length
-    const done = sent.filter(each => each === all).length
-    showLine(
-      `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests${leftText(share, (now - begunAt) / 1000)}`,
-    )
+    show(share, () => {
+      const done = sent.filter(each => each === all).length
+      return `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests`
+    })
   }
   let failure: unknown
   const rehearsed = await limit.map(cases, async (each, i) => {
@@ -195,7 +184,7 @@ const rehearseAll = async (
     try {
       return await rehearseCase(each, parts, so => {
         sent[i] = so
-        show()
+        showSent()
       })
     } catch (error) {
       // A signal of the terminal ends the processes too.
@@ -208,5 +197,3 @@ const rehearseAll = async (
   if (failure !== undefined) throw failure
   return rehearsed.filter(each => each !== undefined)
 }
-
-const showEveryMs = 250

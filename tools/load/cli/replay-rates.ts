@@ -15,7 +15,7 @@ import { checkRun } from '../traffic/longest-span.ts'
 import { createOpsReader } from './replay-ops.ts'
 import { prepareSending, type ReplayOptions } from './replay-options.ts'
 import { prepareOutput, thresholdFailed } from './replay-output.ts'
-import { createProgress, figures, goodAnswers, rateText, remarksOn } from './replay-text.ts'
+import { createRunProgress, figures, goodAnswers, rateText, remarksOn } from './replay-text.ts'
 
 /** Where a highest rate is looked for and no threshold is given. */
 export const usualThresholds = ['p99<50ms', 'errors<0.1%']
@@ -66,7 +66,7 @@ export const replayRates = async (
   signal.addEventListener('abort', () => stop())
   const tryRate = async (rate: number): Promise<RateVerdict> => {
     if (signal.aborted) return 'interrupted'
-    const progress = createProgress({ endsAt: duration, total: undefined })
+    const progress = createRunProgress({ endsAt: duration, total: undefined })
     const run = await startReplay(
       {
         ...{ ...order, thresholds, settings, metrics: ops?.metrics, keepBodies: 0 },

@@ -1,13 +1,14 @@
 // The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
 
 import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
-import { counted, leftText, percentText } from 'abohawa/command-line/terminal.ts'
+import { counted, percentText } from 'abohawa/command-line/terminal.ts'
 import { createFigures } from 'abohawa/common/page/figures.js'
 import type { Arrivals } from '../replay/pace.ts'
 import type { LiveFigures } from '../replay/senders.ts'
 import { latencyText } from '../report/metrics.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { answeredRate, errorsIn, paceText, sentFor, shareOf } from '../report/run-figures.ts'
+import { leftText } from './progress.ts'
 
 export const figures = createFigures('en', 'UTC')
 
@@ -18,7 +19,7 @@ export const rateText = (rate: number): string =>
   `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
 
 /** Called with each figures in turn; remembers those before for the rate. */
-export const createProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'total'>) => {
+export const createRunProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'total'>) => {
   let before = { seconds: 0, sent: 0 }
   return ({ counts, p50, p99 }: LiveFigures, seconds: number): string => {
     const { hit = 0, stale = 0, miss = 0 } = counts.outcomes

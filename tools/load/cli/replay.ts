@@ -2,18 +2,14 @@
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
 import { collect, numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
-import {
-  type AddTopCommand,
-  counted,
-  createProgressLine,
-  type Terminal,
-} from 'abohawa/command-line/terminal.ts'
+import { type AddTopCommand, counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Pace } from '../replay/pace.ts'
 import { checkRun } from '../traffic/longest-span.ts'
+import { createProgressLine } from './progress.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -25,7 +21,7 @@ import {
 import { prepareOutput, thresholdFailed } from './replay-output.ts'
 import { replayRates, usualThresholds } from './replay-rates.ts'
 import { addReportCommand } from './replay-report.ts'
-import { createProgress, remarksOn, resultText } from './replay-text.ts'
+import { createRunProgress, remarksOn, resultText } from './replay-text.ts'
 
 const sampledBodies = 20_000
 
@@ -156,7 +152,7 @@ const replay = async (
   await checkTarget()
 
   const { startReplay } = await import('../replay/run.ts')
-  const progress = createProgress(arrivals)
+  const progress = createRunProgress(arrivals)
   const show = createProgressLine(terminal)
   const { ended, stop } = await startReplay(
     {

@@ -4,8 +4,8 @@
 import { collect } from 'abohawa/command-line/quantities.ts'
 import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
-import { type GivenSettings, type SettingCase, settingCases } from 'abohawa/config/setting-grid.ts'
 import type { Command } from 'commander'
+import { type GivenSettings, type SettingCase, settingCases } from '../setting-grid.ts'
 
 export const addSettingOptions = (command: Command): Command =>
   command

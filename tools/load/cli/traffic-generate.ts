@@ -6,7 +6,7 @@ import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
 import { interruption } from 'abohawa/command-line/interruption.ts'
 import { rateIn } from 'abohawa/command-line/quantities.ts'
 import { factsText } from 'abohawa/command-line/tables.ts'
-import { type AddCommand, counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { type AddCommand, counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { checkOutputs, forceOption, outputsOf } from 'abohawa/command-line/writable.ts'
 import { type Calendar, createCalendar, isoOf } from 'abohawa/common/calendar.ts'
@@ -33,6 +33,7 @@ import {
   spanIn,
   stormIn,
 } from './generate-options.ts'
+import { createProgress } from './progress.ts'
 import { outOption } from './traffic-options.ts'
 
 // A Monday: the weekend is Friday and Saturday.
@@ -144,7 +145,6 @@ const generateTraffic = async (
 }
 
 const batchSize = 512
-const progressMs = 200
 
 type Progress = { requests: number; readonly expected: number; readonly began: number; isStopped: boolean }
 
@@ -156,7 +156,7 @@ async function* observed(
   terminal: Terminal,
 ): AsyncGenerator<TrafficRequest[]> {
   let batch: TrafficRequest[] = []
-  let shownAt = progress.began
+  const show = createProgress(terminal.progress)
   for (const request of requests) {
     batch.push(request)
     if (batch.length < batchSize) continue
@@ -166,13 +166,11 @@ async function* observed(
     // A pipe and /dev/null take all that comes without a pause in which signals could be seen.
     await turn()
     if (progress.isStopped) return
-    if (performance.now() - shownAt < progressMs) continue
-    shownAt = performance.now()
     const { requests: made, expected, began } = progress
-    const seconds = secondsSince(began)
-    terminal.progress(
-      `${counted(made)} of about ${counted(expected)} requests, ${counted(Math.round(made / seconds))} a second${leftText(made / expected, seconds)}`,
-    )
+    show(made / expected, () => {
+      const rate = counted(Math.round(made / secondsSince(began)))
+      return `${counted(made)} of about ${counted(expected)} requests, ${rate} a second`
+    })
   }
   progress.requests += batch.length
   yield batch

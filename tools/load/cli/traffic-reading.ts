@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises'
 import { interruption } from 'abohawa/command-line/interruption.ts'
-import { counted, leftText, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
+import { counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
 import { standardInput } from 'abohawa/common/file-bytes.ts'
@@ -10,6 +10,7 @@ import { printDuration } from 'abohawa/config/units.ts'
 import { type GapsFound, reportedGapMs } from '../traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../traffic/read-traffic.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
+import { createProgress } from './progress.ts'
 
 export type ReadOptions = {
   readonly format?: string
@@ -17,8 +18,6 @@ export type ReadOptions = {
   readonly window?: number
   readonly strict?: boolean
 }
-
-const progressEveryMs = 250
 
 /** Reads files until the command is interrupted, and shows faulty lines and how far it is, with what is left where it can be known. */
 export const readFiles = async (
@@ -29,21 +28,11 @@ export const readFiles = async (
   const faults = createFaults(terminal, strict)
   const traffic = readTraffic(files, { format, host, window, onFault: faults.add })
   const size = await sizeOfFiles(files)
-  const began = performance.now()
-  let shownAt = began
   let isInterrupted = false
   void interruption().then(() => {
     isInterrupted = true
   })
-  const show = (requests: number): void => {
-    const now = performance.now()
-    if (now - shownAt < progressEveryMs) return
-    shownAt = now
-    const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
-    const how = share === undefined ? '' : `, ${Math.floor(share * 100)} % read`
-    const left = share === undefined ? '' : leftText(share, (now - began) / 1_000)
-    terminal.progress(`${counted(requests)} requests${how}${left}`)
-  }
+  const show = createProgress(terminal.progress)
   return {
     isInterrupted: () => isInterrupted,
     async *batches(): AsyncGenerator<TrafficRequest[], void, undefined> {
@@ -51,7 +40,9 @@ export const readFiles = async (
       for await (const batch of traffic.batches()) {
         if (isInterrupted) return
         requests += batch.length
-        show(requests)
+        const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
+        const how = share === undefined ? '' : `, ${Math.floor(share * 100)} % read`
+        show(share, () => `${counted(requests)} requests${how}`)
         yield batch
       }
     },

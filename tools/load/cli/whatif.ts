@@ -7,8 +7,6 @@ import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import {
   type AddTopCommand,
   counted,
-  createProgressLine,
-  leftText,
   numbered,
   type Terminal,
   zoneOf,
@@ -20,8 +18,8 @@ import { InputError } from 'abohawa/common/errors.ts'
 import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { version } from 'abohawa/common/version.ts'
-import type { GivenSettings, SettingCase } from 'abohawa/config/setting-grid.ts'
 import { printDuration } from 'abohawa/config/units.ts'
+import type { GivenSettings, SettingCase } from '../setting-grid.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
 import type { CaseFigures } from '../what-if/counters.ts'
@@ -30,6 +28,7 @@ import type { SimulateOptions } from '../what-if/simulate.ts'
 import { readSimulatedTraffic, type SimulatedTraffic } from '../what-if/simulated-traffic.ts'
 import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
+import { createProgress, createProgressLine } from './progress.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { whatIfText } from './settings-text.ts'
 import { formatIn, hostOption } from './traffic-options.ts'
@@ -153,7 +152,7 @@ const checkWeather = (
   )
 }
 
-const progressEveryMs = 250
+const progressEveryMs = 300
 
 const tryAll = async (
   terminal: Terminal,
@@ -162,7 +161,6 @@ const tryAll = async (
   options: SimulateOptions,
   threads = availableParallelism(),
 ): ReturnType<typeof runCases>['figures'] => {
-  const started = performance.now()
   // Before the first thread: a signal may come as soon as it runs.
   const interrupted = interruption()
   const run = runCases(
@@ -172,13 +170,11 @@ const tryAll = async (
     threads,
   )
   void interrupted.then(run.stop)
-  const show = createProgressLine(terminal)
+  const show = createProgress(createProgressLine(terminal))
+  const settings = numbered(cases.length, 'setting', 'settings')
   const timer = setInterval(() => {
     const share = run.progress()
-    const seconds = (performance.now() - started) / 1000
-    show(
-      `${numbered(cases.length, 'setting', 'settings')}: ${(100 * share).toFixed(0)} %${leftText(share, seconds)}`,
-    )
+    show(share, () => `${settings}: ${(100 * share).toFixed(0)} %`)
   }, progressEveryMs)
   try {
     return await run.figures

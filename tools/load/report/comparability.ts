@@ -2,7 +2,7 @@
 // settings may differ, because they are what is compared.
 
 import type { ReplayResult } from './result.ts'
-import { failedIn, ranksUnansweredByTime, sentFor } from './run-figures.ts'
+import { sentFor } from './run-figures.ts'
 
 // Of a turn of the generator's event loop, in ms: as much as makes a request late.
 const stoodStillMs = 10
@@ -31,7 +31,7 @@ const states = {
   late: ({ totals: { late, dropped, due } }: ReplayResult) => late + dropped > due / 100,
 }
 
-type Obstacle = keyof typeof facts | keyof typeof states | 'length' | 'unanswered'
+type Obstacle = keyof typeof facts | keyof typeof states | 'length'
 
 export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
 
@@ -43,7 +43,6 @@ const sentences: Readonly<Record<Obstacle, (a: string, b: string) => string>> = 
   kind: (a, b) => `The kinds of run differ: A is ${a}, B is ${b}.`,
   pace: (a, b) => `The pace differs: A is ${a}, B is ${b}.`,
   length: (a, b) => `The lengths differ: A lasted ${a}, B lasted ${b}.`,
-  unanswered: (a, b) => `Percentiles rank requests without a response differently: A ${a}, B ${b}.`,
   connections: (a, b) => `Connections, workers or HTTP differ: A has ${a}, B has ${b}.`,
   machine: (a, b) => `The machines differ: A has ${a}, B has ${b}.`,
   saturated: (a, b) => `The load generator was saturated, so figures are its own: runs of A ${a}, of B ${b}.`,
@@ -65,13 +64,6 @@ const differInLength = (runs: readonly ReplayResult[]): boolean =>
   })
 const lengthText = ({ totals }: ReplayResult): string => `${Number(sentFor(totals).toPrecision(3))} s`
 
-// Where all requests have a response, both ranks give the same percentiles.
-const differInRank = (runs: readonly ReplayResult[]): boolean =>
-  runs.some(run => ranksUnansweredByTime(run) && failedIn(run.totals) + run.totals.dropped > 0) &&
-  !runs.every(ranksUnansweredByTime)
-const rankText = (run: ReplayResult): string =>
-  ranksUnansweredByTime(run) ? 'by the time until they failed' : 'behind all responses'
-
 /** @param a one run or more; all of a side are looked at */
 export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {
   const both = [...a, ...b]
@@ -86,7 +78,6 @@ export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[
       .filter(([, of]) => new Set(both.map(of)).size > 1)
       .map(([obstacle, of]) => all(obstacle as Obstacle, of)),
     ...(differInLength(both) ? [all('length', lengthText)] : []),
-    ...(differInRank(both) ? [all('unanswered', rankText)] : []),
     ...Object.entries(states)
       .filter(([, is]) => both.some(is))
       .map(([obstacle, is]) => ({ obstacle: obstacle as Obstacle, a: share(a, is), b: share(b, is) })),

@@ -22,10 +22,6 @@ export const answeredRate = ({
 export const sentFor = ({ seconds, sendingSeconds = seconds }: ReplayResult['totals']): number =>
   sendingSeconds
 
-/** Whether percentiles have requests without a response at the time when these were given up: so in results of earlier versions. */
-export const ranksUnansweredByTime = ({ totals }: ReplayResult): boolean =>
-  totals.sendingSeconds === undefined
-
 export const failedIn = ({ failed }: Pick<ReplayResult['totals'], 'failed'>): number =>
   sum(Object.values(failed))
 

@@ -3,8 +3,8 @@
 
 import { explainConfig } from 'abohawa/config/explain.ts'
 import { type ConfigSources, readConfig } from 'abohawa/config/load.ts'
-import type { SettingCase } from 'abohawa/config/setting-grid.ts'
 import { paretoOptimal } from '../report/run-figures.ts'
+import type { SettingCase } from '../setting-grid.ts'
 import type { LeftOutReason } from '../traffic/recorded-admission.ts'
 import type { CaseFigures } from './counters.ts'
 import type { SimulateOptions } from './simulate.ts'

@@ -159,13 +159,6 @@ t.test('what stands in the way of a comparison is said', async t => {
     t.strictSame(found([one], [other]), obstacles)
     t.strictSame(found([one, other], [one]), obstacles, 'within a side')
   }
-  const failing = { ...one, totals: { ...one.totals, failed: { timeout: 1 } } }
-  const old = (run: ReplayResult) => ({ ...run, totals: { ...run.totals, sendingSeconds: undefined } })
-  t.strictSame(warningsOf([old(failing)], [one]), [
-    { obstacle: 'unanswered', a: 'by the time until they failed', b: 'behind all responses' },
-  ])
-  t.strictSame(warningsOf([old(one)], [failing]), [], 'with a response to every request they are the same')
-  t.strictSame(warningsOf([old(failing)], [old(one)]), [])
   const moved = [345, 600].map(speed => drawnRehearsal({ requests: 100 }, { pace: { ...one.pace, speed } }))
   t.strictSame(warningsOf(moved.slice(0, 1), moved.slice(1)), [], 'a moved clock is as fast as it can be')
 })

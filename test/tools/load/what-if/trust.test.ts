@@ -3,11 +3,11 @@
 
 import t from 'tap'
 import { hourMs, minuteMs } from '../../../../src/common/calendar.ts'
-import { settingCases } from '../../../../src/config/setting-grid.ts'
 import { openFixture } from '../../../../tools/load/rehearsal/fixture.ts'
 import { rehearse } from '../../../../tools/load/rehearsal/rehearsal.ts'
 import { createRecorder } from '../../../../tools/load/replay/recorder.ts'
 import { createSpending } from '../../../../tools/load/report/spending.ts'
+import { settingCases } from '../../../../tools/load/setting-grid.ts'
 import { readTraffic } from '../../../../tools/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
 import { constantsPreload, useConstants } from '../../../support/constants.ts'

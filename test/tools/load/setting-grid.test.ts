@@ -1,7 +1,7 @@
 // Combinations of settings on a command line: the grid, single cases, and the sentence of every refusal.
 
 import t from 'tap'
-import { type GivenSettings, settingCases } from '../../src/config/setting-grid.ts'
+import { type GivenSettings, settingCases } from '../../../tools/load/setting-grid.ts'
 
 const none = { files: [], env: {} }
 const names = (given: GivenSettings): string[] => settingCases(given, none).map(({ name }) => name)

@@ -2,15 +2,15 @@
 // (`--case 'cache.freshFor=1h cache.freshness=run'`). Paths, values and their agreement are checked as everywhere, by
 // load.ts; here is only how they are written on a command line.
 
-import { InputError } from '../common/errors.ts'
-import { quoted } from '../common/outside-text.ts'
-import { variableOf } from './environment.ts'
-import { unknownName } from './faults.ts'
-import { secrets } from './kinds.ts'
-import { ConfigError, type ConfigSources, loadConfig } from './load.ts'
-import type { Config } from './schema.ts'
-import { allowsNull, coreOf, printPath, type Setting, schemaAt, settings } from './tree.ts'
-import { valuesOf } from './values.ts'
+import { InputError } from 'abohawa/common/errors.ts'
+import { quoted } from 'abohawa/common/outside-text.ts'
+import { variableOf } from 'abohawa/config/environment.ts'
+import { unknownName } from 'abohawa/config/faults.ts'
+import { secrets } from 'abohawa/config/kinds.ts'
+import { ConfigError, type ConfigSources, loadConfig } from 'abohawa/config/load.ts'
+import type { Config } from 'abohawa/config/schema.ts'
+import { allowsNull, coreOf, printPath, type Setting, schemaAt, settings } from 'abohawa/config/tree.ts'
+import { valuesOf } from 'abohawa/config/values.ts'
 
 /** One combination of settings, and the configuration that it makes. */
 export type SettingCase = {
