@@ -6,7 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import type { Chunks } from './connection/connection.ts'
-import { unpooledCopy } from './unpooled.ts'
+import { copyOutOfPool } from './copy-out-of-pool.ts'
 
 export type Coding = 'br' | 'gzip'
 
@@ -78,7 +78,7 @@ const encoders: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
 
 /** A body in a coding, made off the event loop. */
 export const compressed = async (bytes: Buffer, coding: Coding): Promise<Buffer> =>
-  unpooledCopy(await encoders[coding](bytes))
+  copyOutOfPool(await encoders[coding](bytes))
 
 /**
  * Compresses a body as a whole, once for all who ask, and keeps the encodings for as long as it is kept itself.

@@ -7,7 +7,7 @@ import { lengthOf } from './connection/connection.ts'
 import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
 import { type GzipEnd, type GzipPart, gzipEnd, joinedGzip, openPartOptions } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
-import { unpooledCopy } from './unpooled.ts'
+import { copyOutOfPool } from './copy-out-of-pool.ts'
 
 /** How bytes are compressed. */
 export type Compression = {
@@ -59,7 +59,7 @@ export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression 
     })
 
   const deflated = (isLast: boolean, onGrown: () => void): GzipEnd => {
-    const made = gzipEnd(slice, unpooledCopy(deflate(slice, isLast)))
+    const made = gzipEnd(slice, copyOutOfPool(deflate(slice, isLast)))
     bytes += made.bytes.length + objectBytes
     onGrown()
     return made

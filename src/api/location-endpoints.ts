@@ -13,7 +13,7 @@ import { locationsParameters, type Query, queryOf } from './parameters.ts'
 import { type CurrentCatalogue, findLocation } from './places.ts'
 import { locatedAt, tagOf } from './representation.ts'
 import { detailOf, listOf } from './response-bodies.ts'
-import { unpooledText } from './unpooled.ts'
+import { textOutOfPool } from './copy-out-of-pool.ts'
 
 const wanted = locationsParameters.query
 type ListParameter = keyof typeof wanted
@@ -103,7 +103,7 @@ export const createRenderedLocations = (keepBytes: number) => {
     const found = kept.get(name)
     if (found) return found
     const { body, link } = render()
-    const bytes = unpooledText(JSON.stringify(body))
+    const bytes = textOutOfPool(JSON.stringify(body))
     let encodedBytes = 0
     const representation: Representation = {
       tag: tagOf(bytes),

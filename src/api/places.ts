@@ -8,7 +8,7 @@ import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
 import { namedSummaryOf, nearbyOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
 import { type Sentence, sentences } from './sentences.ts'
-import { type Arena, createArena } from './unpooled.ts'
+import { type Arena, createArena } from './copy-out-of-pool.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }

@@ -48,14 +48,14 @@ export const createListener =
       route(request, response)
   }
 
-const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+const validRequestId = /^[A-Za-z0-9._:/+=@-]{1,128}$/
 
 export const newRequestId = ({ headers }: IncomingMessage): string =>
   requestIdOf(headers['x-request-id'] as string | undefined)
 
-/** The consumer's own id when it is a sane one, else a new one. An id that holds an API key is not sane: it is echoed and logged. */
+/** The consumer's own id when it is valid, else a new one. An id that holds an API key is not: ids are echoed and logged. */
 export const requestIdOf = (given: string | undefined): string => {
-  if (given !== undefined && sane.test(given) && !holdsKey(given)) return given
+  if (given !== undefined && validRequestId.test(given) && !holdsKey(given)) return given
   return newId()
 }
 
@@ -240,30 +240,30 @@ export const referenceRedirects: ReadonlyMap<string, string> = new Map([
 ])
 
 // No route is there. A path with an empty segment names nothing either; the router would take it for a path parameter.
-const nowhere = '//'
+const noRoute = '//'
 
 /** The path and query to look up; for a URL that has no path to look up, one that no route has. */
 export const routableUrl = (url: string): string => {
   const relative = withoutOrigin(url)
   const path = withoutQuery(relative)
   if (!path.startsWith('/') || path.endsWith('/') || path.includes('//'))
-    return referenceRedirects.has(path) ? relative : nowhere
+    return referenceRedirects.has(path) ? relative : noRoute
   // The router takes a # for the end of the path.
-  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
+  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return noRoute
   return relative
 }
 
 /** The same for a request of HTTP/1.1 or HTTP/2. Node's parser refuses a URL beyond ASCII in HTTP/1.1. */
 export const routableUrlOf = (request: IncomingMessage): string => {
   const { url = '' } = request
-  return isHttp2(request) && !isAscii(url) ? nowhere : routableUrl(url)
+  return isHttp2(request) && !isAscii(url) ? noRoute : routableUrl(url)
 }
 
 /** Whether a URL is of visible ASCII alone, as HTTP wants it. */
 export const isAscii = (url: string): boolean => /^[\x21-\x7e]*$/.test(url)
 
 /** A query is left as it came, for parameters.ts to read. */
-export const unread = (query: string): string => query
+export const rawQuery = (query: string): string => query
 
 /** The path of a URL in origin form or in absolute form. */
 export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))

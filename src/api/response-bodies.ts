@@ -7,7 +7,7 @@ import { currentUnits, dailyUnits, hourlyUnits } from '../weather/weather-variab
 import { iconOf, weatherTextOf } from '../weather/weather-words.ts'
 import type { Forecast, Weather } from './answer.ts'
 import type { Language } from './parameters.ts'
-import { unpooledText } from './unpooled.ts'
+import { textOutOfPool } from './copy-out-of-pool.ts'
 
 type Parents = Pick<Catalogue, 'parentOf'>
 
@@ -98,13 +98,13 @@ const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
 /** The other part of /weather. @param words the language of what its codes mean, where it says so */
 export const weatherPart = (weather: Weather, timezone: string, words?: Language): Buffer =>
-  unpooledText(
+  textOutOfPool(
     `${block('current', weather.current, currentUnitsText, words)},${block('hourly', weather.hourly, hourlyUnitsText, words)},${dailyPart(weather, timezone, words)}`,
   )
 
 /** The other part of /forecast. @param words as of `weatherPart` */
 export const forecastPart = (forecast: Forecast, timezone: string, words?: Language): Buffer =>
-  unpooledText(dailyPart(forecast, timezone, words))
+  textOutOfPool(dailyPart(forecast, timezone, words))
 
 const dailyPart = ({ daily, utcOffsetSeconds }: Forecast, timezone: string, words?: Language): string =>
   `${block('daily', daily, dailyUnitsText, words)},"timezone":${JSON.stringify(timezone)},"utc_offset_seconds":${utcOffsetSeconds}}`

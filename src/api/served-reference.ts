@@ -12,7 +12,7 @@ import { encodeWhole, gzipOptions, longestPreference } from './content-coding.ts
 import type { Representation } from './endpoint.ts'
 import { gzipEnd, joinedGzip, storedStart } from './joined-gzip.ts'
 import { tagOf } from './representation.ts'
-import { unpooledCopy } from './unpooled.ts'
+import { copyOutOfPool } from './copy-out-of-pool.ts'
 
 // Nothing from elsewhere, nothing inline, nothing sent anywhere but back here.
 const policy = [
@@ -36,7 +36,7 @@ export const represent = (
   headers: string,
   vary = 'accept-encoding',
 ): Representation => {
-  const bytes = unpooledCopy(text)
+  const bytes = copyOutOfPool(text)
   return { tag: tagOf(bytes), type, headers, vary, chunks: [bytes], encode: encodeWhole(bytes) }
 }
 
@@ -78,8 +78,8 @@ const page =
  */
 const document: Make = async publicUrl => {
   const [begins = '', ...others] = (await textOf('../../docs/openapi.json')).split(sampleOrigin)
-  const rest = unpooledCopy(Buffer.from(others.join(publicUrl ?? sampleOrigin)))
-  const end = gzipEnd(rest, unpooledCopy(await deflate(rest, gzipOptions)))
+  const rest = copyOutOfPool(Buffer.from(others.join(publicUrl ?? sampleOrigin)))
+  const end = gzipEnd(rest, copyOutOfPool(await deflate(rest, gzipOptions)))
   const tag = tagOf(rest)
   return address => {
     const start = Buffer.from(begins + (publicUrl ?? address))

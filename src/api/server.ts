@@ -25,7 +25,7 @@ import {
   trackConnections,
 } from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
-import { createListener, maxUrlLength, newRequestId, routableUrlOf, unread } from './request.ts'
+import { createListener, maxUrlLength, newRequestId, routableUrlOf, rawQuery } from './request.ts'
 import { createUnparsable, type UnparsableParts } from './unparsable.ts'
 
 // Imports would load Node's client for fetch too, a twentieth of a start.
@@ -163,7 +163,7 @@ const createApplication = (
     genReqId: newRequestId,
     rewriteUrl: routableUrlOf,
     // parameters.ts reads queries strictly.
-    routerOptions: { maxParamLength: maxUrlLength, querystringParser: unread as never },
+    routerOptions: { maxParamLength: maxUrlLength, querystringParser: rawQuery as never },
     exposeHeadRoutes: false,
     // No route has a schema. Without the schema compilers a start is a tenth shorter.
     schemaController: { compilersFactory: noSchemas },

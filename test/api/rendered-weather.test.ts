@@ -8,7 +8,7 @@ import type { Compression } from '../../src/api/encoded-weather.ts'
 import type { Representation } from '../../src/api/endpoint.ts'
 import { type PlacePart, pointPart } from '../../src/api/places.ts'
 import { createRenderedWeather } from '../../src/api/rendered-weather.ts'
-import { createArena, unpooledCopy, unpooledText } from '../../src/api/unpooled.ts'
+import { createArena, copyOutOfPool, textOutOfPool } from '../../src/api/copy-out-of-pool.ts'
 import { createMemoryTier, type Derived, keepEntry } from '../../src/cache/tiers.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -252,12 +252,12 @@ t.test('a body that is compressed after its timeline was replaced is not account
 })
 
 t.test('cached bytes are in memory of their own', async t => {
-  const text = unpooledText('{"name_bn":"ঢাকা"}')
+  const text = textOutOfPool('{"name_bn":"ঢাকা"}')
   t.equal(text.toString(), '{"name_bn":"ঢাকা"}')
   t.equal(text.buffer.byteLength, text.length)
   const part = Buffer.alloc(100, 7).subarray(10, 20)
-  t.strictSame([...unpooledCopy(part)], [...part])
-  t.equal(unpooledCopy(part).buffer.byteLength, 10)
+  t.strictSame([...copyOutOfPool(part)], [...part])
+  t.equal(copyOutOfPool(part).buffer.byteLength, 10)
 })
 
 t.test('texts in a slab share blocks, and none overwrites another', async t => {

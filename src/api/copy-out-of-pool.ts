@@ -2,7 +2,7 @@
 // from larger blocks; one that is kept would keep its whole block.
 
 /** A text as bytes of its own. */
-export const unpooledText = (text: string): Buffer => {
+export const textOutOfPool = (text: string): Buffer => {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   bytes.write(text)
   return bytes
@@ -40,7 +40,7 @@ export const createArena = (): Arena => {
 }
 
 /** The same bytes outside the pool. */
-export const unpooledCopy = (bytes: Buffer): Buffer => {
+export const copyOutOfPool = (bytes: Buffer): Buffer => {
   const own = Buffer.allocUnsafeSlow(bytes.length)
   own.set(bytes)
   return own
