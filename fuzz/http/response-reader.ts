@@ -24,30 +24,16 @@ export const createResponseReader = (isHead: IsHead) => {
   let fault: string | undefined
   let closed = false
 
-  /** Reads one response from the beginning of `rest`; false when it is incomplete. @throws Error with the fault */
+  /** Takes one response from the beginning of `rest`; false when it is incomplete. @throws Error with the fault */
   const take = (): boolean => {
     if (closed) throw new Error(`bytes behind an answer that said close: ${shown(rest)}`)
-    const end = rest.indexOf('\r\n\r\n')
-    if (end === -1) {
-      if (rest.length > maxHeadBytes) throw new Error('a head that does not end')
-      if (!anAnswer.startsWith(textOf(rest, anAnswer.length)))
-        throw new Error(`no status line: ${shown(rest)}`)
-      return false
-    }
-    const { status, headers } = readHead(rest.toString('latin1', 0, end))
-    const headBytes = end + 4
-    const behind = rest.subarray(headBytes)
-    if (status < 200) {
-      rest = behind
-      return true
-    }
-    const isBodiless =
-      status === 204 || status === 304 || (isHead(answers.length) ?? looksBodiless(behind, headers))
-    const read = isBodiless ? { body: Buffer.alloc(0), length: 0 } : readBody(headers, behind)
-    if (!read) return false
-    answers.push({ status, headers, headBytes, body: read.body })
-    rest = behind.subarray(read.length)
-    closed = headers.get('connection')?.toLowerCase() === 'close'
+    const found = answerIn(rest, isHead(answers.length))
+    if (!found) return false
+    const { answer, length } = found
+    rest = rest.subarray(length)
+    if (answer.status < 200) return true
+    answers.push(answer)
+    closed = answer.headers.get('connection')?.toLowerCase() === 'close'
     return true
   }
 
@@ -74,6 +60,27 @@ export const createResponseReader = (isHead: IsHead) => {
   }
 }
 
+/** The response at the beginning of some bytes, and what it takes of them; undefined when it is incomplete. @throws Error with the fault */
+export const answerIn = (
+  bytes: Buffer,
+  isHead: boolean | undefined,
+): { readonly answer: Answer; readonly length: number } | undefined => {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end === -1) {
+    if (bytes.length > maxHeadBytes) throw new Error('a head that does not end')
+    if (!anAnswer.startsWith(textOf(bytes, anAnswer.length)))
+      throw new Error(`no status line: ${shown(bytes)}`)
+    return undefined
+  }
+  const { status, headers } = readHead(bytes.toString('latin1', 0, end))
+  const headBytes = end + 4
+  const behind = bytes.subarray(headBytes)
+  const isBodiless =
+    status < 200 || status === 204 || status === 304 || (isHead ?? looksBodiless(behind, headers))
+  const read = isBodiless ? { body: Buffer.alloc(0), length: 0 } : readBody(headers, behind)
+  return read && { answer: { status, headers, headBytes, body: read.body }, length: headBytes + read.length }
+}
+
 const textOf = (bytes: Buffer, length: number): string => bytes.toString('latin1', 0, length)
 const shown = (bytes: Buffer): string => JSON.stringify(textOf(bytes, 120))
 
@@ -85,9 +92,11 @@ const readHead = (head: string): Pick<Answer, 'status' | 'headers'> => {
   for (const line of lines) {
     const [, name, value = ''] = fieldLine.exec(line) ?? []
     if (name === undefined) throw new Error(`no header line: ${JSON.stringify(line.slice(0, 120))}`)
-    if (headers.has(name.toLowerCase()))
+    const before = headers.get(name.toLowerCase())
+    // CORS and test keys add a line of their own.
+    if (before !== undefined && name.toLowerCase() !== 'vary')
       throw new Error(`the header ${name.toLowerCase()} stands there twice`)
-    headers.set(name.toLowerCase(), value)
+    headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`)
   }
   return { status: Number(status), headers }
 }

@@ -5,9 +5,9 @@ import { deflateRawSync } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import { lengthOf } from './connection/connection.ts'
 import { type Accepted, compressed, type Encoded, partOptions } from './content-coding.ts'
+import { copyOutOfPool } from './copy-out-of-pool.ts'
 import { type GzipEnd, type GzipPart, gzipEnd, joinedGzip, openPartOptions } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
-import { copyOutOfPool } from './copy-out-of-pool.ts'
 
 /** How bytes are compressed. */
 export type Compression = {

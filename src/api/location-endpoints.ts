@@ -8,12 +8,12 @@ import type { LocationType } from '../catalogue/location-schema.ts'
 import type { EndpointName, WeatherEndpoint } from '../common/endpoints.ts'
 import { withoutKeys } from '../common/key-redaction.ts'
 import { encodeWhole } from './content-coding.ts'
+import { textOutOfPool } from './copy-out-of-pool.ts'
 import type { Endpoint, Representation } from './endpoint.ts'
 import { locationsParameters, type Query, queryOf } from './parameters.ts'
 import { type CurrentCatalogue, findLocation } from './places.ts'
 import { locatedAt, tagOf } from './representation.ts'
 import { detailOf, listOf } from './response-bodies.ts'
-import { textOutOfPool } from './copy-out-of-pool.ts'
 
 const wanted = locationsParameters.query
 type ListParameter = keyof typeof wanted

@@ -2,13 +2,13 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location-schema.ts'
+import { type Arena, createArena } from './copy-out-of-pool.ts'
 import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
 import { namedSummaryOf, nearbyOf, placeText, pointOf, summaryOf } from './response-bodies.ts'
 import { type Sentence, sentences } from './sentences.ts'
-import { type Arena, createArena } from './copy-out-of-pool.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }

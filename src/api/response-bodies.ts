@@ -6,8 +6,8 @@ import { kilometresBetween, type Point } from '../catalogue/nearest.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/weather-variables.ts'
 import { iconOf, weatherTextOf } from '../weather/weather-words.ts'
 import type { Forecast, Weather } from './answer.ts'
-import type { Language } from './parameters.ts'
 import { textOutOfPool } from './copy-out-of-pool.ts'
+import type { Language } from './parameters.ts'
 
 type Parents = Pick<Catalogue, 'parentOf'>
 

@@ -25,7 +25,7 @@ import {
   trackConnections,
 } from './connection/connections.ts'
 import { http2Options } from './connection/http2.ts'
-import { createListener, maxUrlLength, newRequestId, routableUrlOf, rawQuery } from './request.ts'
+import { createListener, maxUrlLength, newRequestId, rawQuery, routableUrlOf } from './request.ts'
 import { createUnparsable, type UnparsableParts } from './unparsable.ts'
 
 // Imports would load Node's client for fetch too, a twentieth of a start.

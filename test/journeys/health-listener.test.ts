@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { startCommand } from '../support/process.ts'
-import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

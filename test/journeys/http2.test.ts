@@ -19,7 +19,7 @@ import {
   trusting,
 } from '../support/http2-client.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { drained } from '../support/raw-http.ts'
+import { drained } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProviderHere(t)

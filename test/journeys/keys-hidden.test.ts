@@ -6,7 +6,7 @@ import t from 'tap'
 import { leakIn, ofHeaders, spellings } from '../support/key-spellings.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { openSocket } from '../support/raw-http.ts'
+import { openSocket } from '../support/raw-connection.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 
 const provider = await startProviderHere(t, undefined, null)

@@ -4,8 +4,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { startProviderHere } from '../support/provider-here.ts'
-import { openRaw } from '../support/raw-connection.ts'
-import { openSocket } from '../support/raw-http.ts'
+import { openRaw, openSocket } from '../support/raw-connection.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProviderHere(t)

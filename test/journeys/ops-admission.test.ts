@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { purgeBytes as purge, refusedFor } from '../support/ops-requests.ts'
-import { requestBytes, sendRaw } from '../support/raw-http.ts'
+import { requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 

@@ -8,7 +8,7 @@ import { createProbes, createReadiness } from '../../src/operate/listener/probes
 import { openMeteo } from '../support/open-meteo.ts'
 import { refusedFor } from '../support/ops-requests.ts'
 import { startCommand } from '../support/process.ts'
-import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'

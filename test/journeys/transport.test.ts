@@ -10,7 +10,7 @@ import { Agent, request } from 'undici'
 import { renewedAt, startTlsGateway, trusting } from '../support/http2-client.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { startTlsGateway, trusting } from '../support/http2-client.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { drained } from '../support/raw-http.ts'
+import { drained } from '../support/raw-connection.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

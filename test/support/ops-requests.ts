@@ -1,6 +1,6 @@
 // What tests of the ops listener share: a purge as bytes, one that is ordered, and how many requests were refused for a reason.
 
-import { requestBytes } from './raw-http.ts'
+import { requestBytes } from './raw-connection.ts'
 import { sendRequest } from './start-gateway.ts'
 
 const purgeAll = '{"scope":"all"}'

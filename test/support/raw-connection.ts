@@ -1,9 +1,10 @@
-// One connection to a listener, over TCP or TLS by its URL, for tests of exact bytes: sends raw bytes and parses the
-// HTTP/1.1 responses one by one.
+// Raw HTTP/1.1 on a socket, for requests that no client library would send: one connection whose responses are read one by one, or
+// one request with its response.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { answerIn } from '../../fuzz/http/response-reader.ts'
 
 type RawAnswer = {
   readonly status: number
@@ -15,7 +16,7 @@ type RawAnswer = {
 export type RawConnection = {
   readonly socket: Socket
   send(bytes: string | Buffer): void
-  /** The next response. @throws Error when the connection ends before it, or after 10 s */
+  /** The next response. @throws Error when the connection ends before it, or after a minute */
   answer(method?: string): Promise<RawAnswer>
   /** All responses until the other side closes. @throws Error after a minute */
   answersToTheEnd(): Promise<RawAnswer[]>
@@ -25,6 +26,7 @@ type Teardown = { teardown(fn: () => unknown): void }
 
 const patienceMs = 60_000
 
+/** A connection to the listener of a URL, over TCP or TLS. */
 export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> => {
   const { hostname, port, protocol } = new URL(url)
   const at = { port: Number(port), host: hostname }
@@ -34,17 +36,17 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
   t.teardown(() => socket.destroy())
   let received = Buffer.alloc(0)
   let failed: Error | undefined
+  let wake = (): void => {}
   socket.on('error', error => {
     failed = error
   })
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk])
   })
-  await once(socket, isTls ? 'secureConnect' : 'connect')
-
-  let wake = (): void => {}
   // Listened for once: a listener for each read would pile up while the other events stay away.
   for (const event of ['data', 'end', 'close']) socket.on(event, () => wake())
+  await once(socket, isTls ? 'secureConnect' : 'connect')
+
   const more = async (what: string): Promise<void> => {
     if (socket.readableEnded || socket.destroyed)
       throw new Error(`the connection ended before ${what}`, { cause: failed })
@@ -55,19 +57,14 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
     await promise.finally(() => clearTimeout(late))
   }
   const answer = async (method = 'GET'): Promise<RawAnswer> => {
-    while (!received.includes('\r\n\r\n')) await more('the head of an answer')
-    const end = received.indexOf('\r\n\r\n')
-    const [statusLine = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
-    const headers = new Map(
-      lines.map(line => line.split(/: (.*)/s)).map(([name = '', value = '']) => [name.toLowerCase(), value]),
-    )
-    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
-    const length =
-      method === 'HEAD' || status === 304 || status === 204 ? 0 : Number(headers.get('content-length'))
-    while (received.length < end + 4 + length) await more('the body of an answer')
-    const body = received.toString('utf8', end + 4, end + 4 + length)
-    received = received.subarray(end + 4 + length)
-    return { status, headers, body }
+    for (;;) {
+      const found = answerIn(received, method === 'HEAD')
+      if (found) {
+        received = received.subarray(found.length)
+        return { ...found.answer, body: String(found.answer.body) }
+      }
+      await more('the whole answer')
+    }
   }
 
   return {
@@ -84,5 +81,58 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
         answers.push(await answer())
       }
     },
+  }
+}
+
+/** A connection to the listener of a URL. The reader gets its errors. */
+export const openSocket = (url: string): Socket => {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  return socket
+}
+
+/** The kernel takes more, or the connection is closed. Leaves no listener behind, however often it is waited for. */
+export const drained = (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    const done = (): void => {
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    socket.on('drain', done).on('close', done)
+  })
+
+/** A request line, headers in the form `name: value` and a body, with `connection: close`. */
+export const requestBytes = (line: string, headers: readonly string[] = [], body = ''): string =>
+  [`${line} HTTP/1.1`, ...headers, 'connection: close', '', body].join('\r\n')
+
+/** Sends bytes that end with `connection: close`, and reads the response; its status is 0 where none came. */
+export const sendRaw = async (url: string, bytes: string) => {
+  const socket = openSocket(url)
+  socket.write(bytes, 'latin1')
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
+  } catch {
+    // A reset: what came before it is the answer.
+  }
+  const all = Buffer.concat(chunks)
+  // What no parser took as HEAD is answered with a body.
+  const found = (answerIn(all, undefined) ?? answerIn(all, true))?.answer
+  const text = String(found?.body ?? '')
+  return {
+    status: found?.status ?? 0,
+    headers: Object.fromEntries(found?.headers ?? []),
+    text,
+    body: jsonIn(text),
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+const jsonIn = (text: string): any => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
