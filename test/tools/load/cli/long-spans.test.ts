@@ -33,22 +33,6 @@ t.test('a span that no clock passes is refused in one sentence before the work b
   t.match(replayed.stderr, /the last request is due after 36,524 days; allowed: at most 400 days, by --speed/)
 })
 
-t.test('other commands on such a file have their figures', async t => {
-  const path = file(t, first, last)
-  const out = join(t.testdirName, 'out.ndjson')
-  for (const args of [
-    ['traffic', 'stats', path],
-    ['traffic', 'import', path, '--as', 'keys'],
-    ['traffic', 'import', path, '--head', '1', '--out', out],
-    ['traffic', 'import', path, '--longest-gap', '10m', '--out', join(t.testdirName, 'short.ndjson')],
-  ]) {
-    const { code, stderr } = await runShared(args)
-    t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
-  }
-  const { code, stderr } = await runShared(['whatif', join(t.testdirName, 'short.ndjson')])
-  t.equal(code, 0, stderr)
-})
-
 // One signal; of two, the second one may come before the first is worked off.
 for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const)
   t.test(`${signals.join(' and ')} ends whatif in a year without requests`, async t => {

@@ -83,26 +83,6 @@ t.test('quotas end at midnight in Dhaka', async t => {
   t.strictSame(rehearsed?.result.statuses, { 200: 4, 429: 3 })
 })
 
-t.test('budgets: a miss waits for the next minute, the day ends by UTC, and the verdict says so', async t => {
-  const file = fileOf(t, [
-    ['21T23:50:50', dhaka],
-    ['21T23:50:55', sylhet],
-    ['21T23:51:20', khulna],
-    ['21T23:51:21', khulna],
-    ['22T00:00:10', khulna],
-  ])
-  const limits = ['perMinute=5', 'perHour=null', 'perDay=8', 'reserve=0']
-  const budget = limits.map(each => `provider.budget.${each}`)
-  const [rehearsed] = await rehearse(t, file, '--case', budget.join(' '))
-  if (!rehearsed) return t.fail('a case')
-  const { statuses, outcomes, provider } = rehearsed.result
-  t.strictSame(statuses, { 200: 3, 500: 2 })
-  t.strictSame(outcomes, { miss: 3, none: 2 })
-  t.ok((provider?.windows[0]?.most ?? 6) <= 5, 'no minute has more than its limit')
-  const days = rehearsed.days.map(({ day, requests }) => `${day}: ${requests}`)
-  t.strictSame(days, ['2026-11-21: 2', '2026-11-22: 1'])
-})
-
 t.test('the text, the files of --out, and faulty lines', async t => {
   const folder = t.testdir({
     'day.ndjson': [

@@ -3,7 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -71,27 +71,6 @@ t.test('a file, its gzip and standard output have the same lines, and the gzip n
   t.equal(toOther?.code, 0)
   const sha256 = '1904befd149793b8f3c3b0a6fe20f63136b5a7456adc676c0946837d0be5b019'
   t.equal(createHash('sha256').update(text).digest('hex'), sha256, 'the same bytes on every machine')
-})
-
-t.test('a file that exists is replaced only with --force', async t => {
-  const out = join(t.testdir(), 'a.ndjson')
-  writeFileSync(out, 'mine')
-  const options = ['--duration', '10s', '--rate', '60/m', '--bad', '5%', '--out', out]
-  const [refused] = await runCommands([generate(...options)])
-  t.match(refused, {
-    code: 1,
-    stdout: '',
-    stderr: /^abohawa: .*a\.ndjson", which exists; --force replaces it\n$/,
-  })
-  t.equal(readFileSync(out, 'utf8'), 'mine')
-  const unreadable = join(t.testdirName, 'empty.ndjson')
-  writeFileSync(unreadable, '{"at":"yesterday"}\n')
-  const [empty] = await runCommands([['traffic', 'import', unreadable, '--out', out, '--force']])
-  t.match(empty, { code: 1, stdout: '', stderr: /there are no requests in .*empty\.ndjson\n$/ })
-  t.equal(readFileSync(out, 'utf8'), 'mine', 'nothing replaces it where nothing was read')
-  const [forced] = await runCommands([generate(...options, '--force')])
-  t.equal(forced?.code, 0)
-  t.match(readFileSync(out, 'utf8'), /^\{"at":/)
 })
 
 t.test('an interrupted command leaves a whole file of what it generated so far', async t => {

@@ -2,9 +2,8 @@
 // standard input and output, what is refused, and that no file is replaced or left in parts. Formats and figures are tested
 // in test/tools/load/traffic/.
 
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -230,21 +229,4 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
     if (args.includes('stats')) t.match(said.stdout, /requests from 2026-11-21T06:00:00\.000Z/)
   }
   t.strictSame(readdirSync(folder), [])
-})
-
-t.test('a named pipe takes what comes, and stays', async t => {
-  const folder = t.testdir({ a: linesOf([request(0)]) })
-  const pipe = join(folder, 'pipe')
-  t.equal(spawnSync('mkfifo', [pipe]).status, 0)
-  const reader = spawn('cat', [pipe])
-  let read = ''
-  reader.stdout.on('data', text => {
-    read += text
-  })
-  const closed = once(reader, 'close')
-  const [ended] = await runCommands([traffic('import', join(folder, 'a'), '--out', pipe)])
-  t.match(ended, { code: 0, stderr: '' })
-  await closed
-  t.equal(read, linesOf([request(0)]))
-  t.ok(statSync(pipe).isFIFO())
 })

@@ -151,20 +151,3 @@ t.test('the table, the remarks and the page', async t => {
   t.match(html, 'Most in a UTC day')
   t.notMatch(html, /<(script|link|img)[^>]+(src|href)="https?:/)
 })
-
-t.test('of a HAR the requests of one host are tried, and what is left out is said', async t => {
-  const file = join(t.testdir(), 'page.har')
-  const headers = [{ name: 'x-api-key', value: 'k' }]
-  const entry = (host: string) => ({
-    ...{ startedDateTime: '2026-11-16T06:00:00Z', time: 5 },
-    request: { method: 'GET', url: `${host}/api/v1/weather/district/3026`, headers },
-    response: { status: 200, headers: [], content: { size: 10 } },
-  })
-  const hosts = ['http://one.example', 'http://one.example', 'http://two.example:80']
-  writeFileSync(file, JSON.stringify({ log: { entries: hosts.map(entry) } }))
-  const first = await runCommand(['whatif', file, '--json'])
-  t.equal(jsonOf(first.stdout).traffic.requests, 2)
-  t.match(first.stderr, 'Left out: 1 to other hosts than one.example (--host chooses).')
-  const second = await runCommand(['whatif', file, '--host', 'two.example:80', '--json'])
-  t.equal(jsonOf(second.stdout).traffic.requests, 1)
-})

@@ -137,54 +137,6 @@ t.test('a chart shows its values under the pointer and by arrow keys', { skip },
   t.ok((await shown()).includes(third), await shown())
 })
 
-t.test('the marks of a year without a hit can be told apart', { skip }, async t => {
-  if (!open) return
-  const stepSeconds = 13 * 86_400
-  const made = drawnWhatIf(['1h'])
-  const cases = made.cases.map(each => ({
-    ...each,
-    ...{ stepSeconds, hitShare: 0 },
-    steps: Array.from({ length: 30 }, (_, i) => {
-      return {
-        at: i * stepSeconds,
-        requests: 9,
-        hits: 0,
-        stale: 0,
-        misses: 9,
-        failed: 0,
-        weight: 27,
-        stretch: 1,
-      }
-    }),
-  }))
-  const page = await open({ viewport: { width: 1280, height: 800 } }, t)
-  await page.addInitScript(`
-    window.drawn = []
-    const { fillText } = CanvasRenderingContext2D.prototype
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-      window.drawn.push(text)
-      fillText.call(this, text, ...at)
-    }`)
-  await page.goto(urlOf('year.html', whatIfPage({ ...made, cases }, timeZone)))
-  const marks = await untilSeen('both charts', async () => {
-    const texts = (await page.evaluate('window.drawn')) as string[]
-    return texts.filter(text => / d$/.test(text)).length > 2 && texts.includes('0%') ? texts : undefined
-  })
-  t.ok(marks.includes('100 d'), marks.join(' '))
-  t.equal(marks.filter(text => text === '0%').length, 1, marks.join(' '))
-})
-
-t.test('a chart is drawn in the colours of the theme', { skip }, async t => {
-  if (!shared) return
-  await shared.emulateMedia({ colorScheme: 'light' })
-  await shared.goto(pages.one)
-  const drawing = () => shared.evaluate("document.querySelector('.plot canvas').toDataURL()")
-  const drawn = async () => (await shared.locator('.plot canvas').count()) > 0 && drawing()
-  const light = await untilSeen('a chart', drawn)
-  await shared.emulateMedia({ colorScheme: 'dark' })
-  t.ok(await untilSeen('a chart in other colours', async () => (await drawing()) !== light))
-})
-
 t.test('without a script all but the charts can be read, and no control is there', { skip }, async t => {
   const page = await open?.({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } }, t)
   if (!page) return

@@ -68,14 +68,6 @@ t.test('the results stand in it as in their files', async t => {
   t.equal(dataOf(reportPage([run, run])).points.length, 2)
 })
 
-t.test('requests are those that ran, whatever the files have', async t => {
-  const more = drawnReplay({}, { interrupted: true, traffic: { ...run.traffic, requests: 5 } })
-  const html = reportPage([more])
-  t.match(textOf(html), /Replay 6,000 requests, /)
-  t.match(textOf(html), 'All figures count the requests that ran: 6,000.')
-  t.match(textOf(html), 'Requests 6,000; the files have 5 ')
-})
-
 t.test('what makes figures void comes before all else', async t => {
   const bad = {
     interrupted: true,

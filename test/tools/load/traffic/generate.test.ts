@@ -1,12 +1,10 @@
-// Generated traffic: equal seeds, the skew of places and keys, the hours of a day, shapes, storms, and every share. The seeds
-// are fixed, so that each figure is always the same; the tolerances are those of chance.
+// Generated traffic: the skew of places, shapes, and every share. The seeds are fixed, so that each figure is always the same; the
+// tolerances are those of chance. Seeds, storms and keys are held by the samples, whose bytes traffic-generate.test.ts compares.
 
 import t, { type Test } from 'tap'
-import type { LocationType } from '../../../../src/catalogue/location-schema.ts'
 import { hourMs, minuteMs } from '../../../../src/common/calendar.ts'
 import { generate } from '../../../../tools/load/traffic/generate/generate.ts'
-import { createRandom, naturalLog, power } from '../../../../tools/load/traffic/generate/random.ts'
-import { lineOf, requestOf, type TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
+import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
 import {
   generated,
   noEndpoints,
@@ -46,35 +44,6 @@ const slopeOf = (counts: readonly number[]): number => {
 }
 const weatherPath = /^\/api\/v1\/weather\/(?:division|district|upazila|union)\/(\d+)(?:\?lang=en)?$/
 
-t.test('own arithmetic agrees with that of the runtime', async t => {
-  for (const value of [1e-9, 0.1, 0.5, 0.75, 1, 1.5, 2, 3, 1000, 5104, 4e9])
-    isAbout(t, `ln ${value}`, naturalLog(value) / (Math.log(value) || 1), value === 1 ? 0 : 1, 4e-15)
-  for (const exponent of [-5, -1, -0.8, 0, 0.5, 2])
-    for (const base of [1, 2, 7, 5104])
-      isAbout(t, `${base} to the power of ${exponent}`, power(base, exponent) / base ** exponent, 1, 2e-13)
-})
-
-t.test('a seed gives these numbers on every machine, each stream its own', async t => {
-  const random = createRandom(7, 'places')
-  const first = [random(), random(), random()].map(number => number * 2 ** 32)
-  t.strictSame(first, [2_803_050_179, 1_323_991_630, 1_801_876_346])
-  t.not(createRandom(7, 'keys')() * 2 ** 32, first[0])
-  t.not(createRandom(8, 'places')() * 2 ** 32, first[0])
-  const drawn = Array.from({ length: 100_000 }, random)
-  t.ok(drawn.every(number => number >= 0 && number < 1))
-  isAbout(t, 'the mean', drawn.reduce((sum, number) => sum + number, 0) / drawn.length, 0.5, 0.003)
-})
-
-t.test('equal settings give equal lines, another seed others, each one of a traffic file', async t => {
-  const lines = (seed: number) => generated({ seed, durationMs: hourMs }).map(lineOf)
-  t.strictSame(lines(7), lines(7))
-  t.not(lines(7)[0], lines(8)[0])
-  t.strictSame(
-    lines(7).map(line => lineOf(requestOf(line))),
-    lines(7),
-  )
-})
-
 t.test('arrivals are in order, within the time, and as many as the rate says', async t => {
   for (const shape of ['day', 'flat', 'ramp', 'spike'] as const)
     for (const durationMs of [10 * minuteMs, 36 * hourMs]) {
@@ -88,41 +57,14 @@ t.test('arrivals are in order, within the time, and as many as the rate says', a
     }
 })
 
-t.test('arrivals are a Poisson process, or even', async t => {
-  const gapsOf = (kind: 'poisson' | 'even') => {
-    const settings = { arrivals: kind, shape: 'flat', rate: 5, durationMs: 2 * hourMs } as const
-    const instants = generated(settings).map(({ at }) => at)
-    return instants.slice(1).map((at, i) => at - (instants[i] as number))
-  }
-  const gaps = gapsOf('poisson')
-  const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length
-  const deviation = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / gaps.length)
-  isAbout(t, 'the mean gap in ms', mean, 200, 4)
-  isAbout(t, 'its deviation, which is that of an exponential distribution', deviation / mean, 1, 0.03)
-  const long = gaps.filter(gap => gap > 400).length / gaps.length
-  isAbout(t, 'gaps above twice the mean', long, Math.exp(-2), 0.01)
-  t.ok(gapsOf('even').every(gap => gap === 200))
-})
-
-t.test('a day has a morning peak, an evening above noon, and a trough at night, in local time', async t => {
-  const hours = hoursOf(generated({ ...many, bad: 0 }))
-  const most = (from: number, to: number) => Math.max(...hours.slice(from, to))
-  const hourOf = (count: number) => hours.indexOf(count)
-  t.ok([7, 8].includes(hourOf(most(0, 12))), `the morning peak is at ${hourOf(most(0, 12))}`)
-  t.ok([18, 19, 20].includes(hourOf(most(12, 24))), `the evening peak is at ${hourOf(most(12, 24))}`)
-  t.ok([1, 2, 3].includes(hourOf(Math.min(...hours))), `the trough is at ${hourOf(Math.min(...hours))}`)
-  t.ok(most(0, 12) > 6 * Math.min(...hours) && most(12, 24) > 1.4 * (hours[14] as number))
-  // They are those of the clock, wherever the traffic begins.
-  const later = hoursOf(generated({ ...many, start: start + 18 * hourMs, durationMs: 12 * hourMs }))
-  t.ok((later[19] as number) > 6 * (later[3] as number) && later[12] === 0, `${later}`)
-})
-
-t.test('other shapes: flat, ramp, spike', async t => {
+t.test('other shapes, and even arrivals', async t => {
   const hours = (shape: 'flat' | 'ramp' | 'spike') =>
     hoursOf(generated({ ...many, shape })).map(count => count / 3600)
   for (const rate of hours('flat')) isAbout(t, 'flat', rate, 1, 0.07)
   for (const [hour, rate] of hours('ramp').entries())
     isAbout(t, `ramp, hour ${hour}`, rate, (hour + 0.5) / 12, 0.09)
+  const even = generated({ arrivals: 'even', shape: 'flat', rate: 5, durationMs: hourMs }).map(({ at }) => at)
+  t.ok(even.every((at, i) => i === 0 || at - (even[i - 1] as number) === 200))
   const spike = hours('spike')
   isAbout(t, 'the spike over the level', (spike[12] as number) / (spike[3] as number), 10, 1.2)
 })
@@ -145,16 +87,6 @@ t.test('places are requested by population: Zipf, with Dhaka first', async t => 
   }
   const [most] = countsOf(idsOf(0))
   t.ok((most?.[1] as number) < 60, `all alike with 0: ${most}`)
-})
-
-t.test('keys are used by Zipf', async t => {
-  const counts = countsOf(generated({ ...many, keys: 100, bad: 0 }).map(({ key }) => key))
-  t.equal(counts.length, 100)
-  const first = counts.slice(0, 3).map(([key]) => key)
-  t.strictSame(first, ['key-0001', 'key-0002', 'key-0003'])
-  isAbout(t, 'the slope', slopeOf(counts.slice(0, 50).map(([, count]) => count)), -0.8, 0.05)
-  t.equal(generated({ keys: 1 }).find(({ key }) => key)?.key, 'key-0001')
-  t.ok(generated({ keys: 100_000, rate: 0.01 }).some(({ key }) => key?.length === 'key-000001'.length))
 })
 
 t.test('every share is as it was set', async t => {
@@ -193,30 +125,6 @@ t.test('another share leaves the rest of the requests as they were', async t => 
     few.map(({ at }) => at),
     more.map(({ at }) => at),
   )
-})
-
-t.test('a storm raises the requests for its place and those below, by its factor, in its time', async t => {
-  const place = productCatalogue.find('district' satisfies LocationType, '2015')
-  if (!place) throw new Error('there is no district 2015')
-  const [from, to] = [start + 18 * hourMs, start + 22 * hourMs]
-  const settings = { rate: 2, shape: 'flat', bad: 0 } as const
-  const storm = generated({ ...settings, storms: [{ place, from, to, factor: 10 }] })
-  const usual = generated(settings)
-  // The codes of places begin with those of their parents.
-  const isThere = ({ path }: TrafficRequest) => /\/(?:district|upazila|union)\/2015/.test(path)
-  const isElsewhere = ({ path }: TrafficRequest) =>
-    /\/(?:division|district|upazila|union)\/(?!2015)/.test(path)
-  const ratio = (requests: TrafficRequest[], begin: number, end: number) => {
-    const within = requests.filter(({ at }) => at >= begin && at < end)
-    return shareOf(within, isThere) / shareOf(within, isElsewhere)
-  }
-  const always = ratio(usual, start, start + 24 * hourMs)
-  isAbout(t, 'at its height', ratio(storm, from + hourMs, from + 2 * hourMs) / always, 10, 1)
-  isAbout(t, 'before it', ratio(storm, start, from) / always, 1, 0.1)
-  isAbout(t, 'after it', ratio(storm, to, start + 24 * hourMs) / always, 1, 0.2)
-  isAbout(t, 'the requests of the file', storm.length, usual.length, 5 * Math.sqrt(usual.length))
-  const ids = new Set(storm.filter(isThere).flatMap(({ path }) => weatherPath.exec(path)?.[1] ?? []))
-  t.ok(ids.has('2015') && [...ids].some(id => id.length === 6) && [...ids].some(id => id.length === 8))
 })
 
 t.test('requests are drawn as they are read, so that a long file takes no more memory', async t => {

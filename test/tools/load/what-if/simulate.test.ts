@@ -168,14 +168,6 @@ t.test('a warm-up is not counted, and leaves the cache as it is', async t => {
   t.strictSame(figures.age, { p50: 1_800, p95: 3_600, max: 3_600 })
 })
 
-t.test('twice the same traffic gives the same figures', async t => {
-  const requests = Array.from({ length: 300 }, (_, i) => at(i * 5 * second, far((i * i) % 11)))
-  const settings =
-    'cache.freshness=age cache.freshFor=5m provider.budget.perDay=300 provider.budget.perMinute=12'
-  const run = () => trySetting(settings, requests, { instances: 2, latencyMs: 300 })
-  t.strictSame(await run(), await run())
-})
-
 t.test('gaps are skipped, and the figures are those of a clock that ticks through them', async t => {
   // Over midnight UTC and a new run: some alone, some that bring what is in demand to its refresh.
   const hours = [16.5, 16.7, 17.3, 17.35, 17.9, 18.05, 18.9, 19.1]

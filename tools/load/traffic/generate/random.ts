@@ -97,4 +97,4 @@ const powerOfTwo = (exponent: number): number => {
   return result
 }
 
-export const power = (base: number, exponent: number): number => exponential(exponent * naturalLog(base))
+const power = (base: number, exponent: number): number => exponential(exponent * naturalLog(base))
