@@ -59,21 +59,6 @@ t.test('key, quota, method and path are judged in this order', async t => {
   t.equal(app.decisions.at(-1), 'exhausted')
 })
 
-t.test('a tag that is known gives 304 without a body, in every encoding', async t => {
-  const app = await startApp(t)
-  const { headers } = await app.inject(weather)
-  for (const encoding of ['identity', 'br', 'gzip']) {
-    const again = await app.inject(weather, {
-      'x-api-key': goodKey,
-      'if-none-match': `"other", ${headers.etag}`,
-      'accept-encoding': encoding,
-    })
-    t.match(again, { status: 304, headers: { etag: headers.etag, vary: 'accept-encoding, x-api-key' } })
-    t.equal(again.bytes.length, 0)
-  }
-  t.equal(app.answered.at(-1)?.status, 304)
-})
-
 t.test('HEAD has the headers of GET and no body, right or wrong', async t => {
   const app = await startApp(t)
   for (const url of [weather, '/api/v1/nothing']) {

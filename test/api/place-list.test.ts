@@ -36,17 +36,3 @@ t.test('a list that nobody asks for again keeps no former catalogue', async t =>
   }
   t.equal(former.deref(), undefined)
 })
-
-t.test('an unknown place in a list makes no answer of an outage', async t => {
-  const unavailable = new AbohawaError('provider_down', 'away')
-  const { weather_places: ask } = weatherEndpointsOf({
-    catalogue: { current: createCatalogue(await readSnapshot(usualCatalogue)) },
-    grid: createGrid(0.1),
-    calendar: createCalendar('Asia/Dhaka'),
-    hourlyHours: 48,
-    timelines: { read: () => Promise.reject(unavailable) },
-  })
-  const request = (places: string) => ask({ params: {}, query: `places=${places}` })
-  await t.rejects(async () => request('district/999999,district/3026'), unavailable)
-  await t.resolves(async () => request('district/999999'), 'no failure is in it')
-})

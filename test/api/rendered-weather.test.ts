@@ -164,15 +164,6 @@ t.test('the offset is that of the instant, also on the day that changes it', asy
   }
 })
 
-t.test('tags differ by place and by weather', async t => {
-  const { current } = setUp()
-  const result = resultAt(start)
-  const tagOf = (latitude: number, at: CellResult) => current(at, pointPart(latitude, 90)).tag
-  t.equal(tagOf(1, result), tagOf(1, resultAt(start + 1)))
-  t.not(tagOf(1, result), tagOf(2, result))
-  t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
-})
-
 const gzip = { preferred: 'gzip', gzip: true } as const
 const both = { preferred: 'br', gzip: true } as const
 const brOnly = { preferred: 'br', gzip: false } as const

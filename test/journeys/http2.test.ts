@@ -106,37 +106,6 @@ t.test('both versions give the same answer to the same request, of a web page to
   t.equal(await gateway.metric('abohawa_connections'), 2)
 })
 
-t.test('the last frame of a body ends the response', async t => {
-  const { send } = await openHttp2(t, gateway.apiUrl)
-  const { bytes } = await send(weather, key)
-  const socket = await openFrames(t, gateway.apiUrl)
-  let received = Buffer.alloc(0)
-  socket.on('data', (chunk: Buffer) => {
-    received = Buffer.concat([received, chunk])
-  })
-  const answer = (): { type: number; flags: number; length: number }[] => {
-    const found = []
-    for (let at = 0; at + 9 <= received.length; at += 9 + received.readUIntBE(at, 3)) {
-      const head = { length: received.readUIntBE(at, 3), type: received.readUInt8(at + 3) }
-      if (received.readUInt32BE(at + 5) === 1) found.push({ ...head, flags: received.readUInt8(at + 4) })
-    }
-    return found
-  }
-  const endOfStream = 1
-  socket.write(getFrame(1, weather, key))
-  await until('the response has ended', async () => answer().some(({ flags }) => flags & endOfStream))
-  const [head, ...data] = answer()
-  t.equal(head?.type, frames.headers)
-  t.ok(
-    data.every(({ type, length }) => type === frames.data && length > 0),
-    'no empty frame behind it',
-  )
-  t.equal(
-    data.reduce((total, { length }) => total + length, 0),
-    bytes.length,
-  )
-})
-
 t.test('CONNECT is refused as any other method, and its session goes on', async t => {
   const { session, send } = await openHttp2(t, gateway.apiUrl)
   for (const [headers, status] of [

@@ -10,7 +10,7 @@ import { InputError } from '../../src/common/errors.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { localCertificate, renewedAt, startTlsGateway } from '../support/http2-client.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { runCommand, startCommand } from '../support/process.ts'
+import { runCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
@@ -88,22 +88,6 @@ t.test('gateways with the same ticket key resume one another’s sessions, other
     [alsoWithout, own, false],
   ] as const)
     t.match(await at.visit(shown), { isResumed, status: 200 })
-})
-
-t.test('processes that were started with other arguments are no other fleet', async t => {
-  const folder = t.testdir()
-  const ticketKey = writeKey(folder, 'key')
-  const open = async (name: string) => {
-    const config = join(folder, `${name}.yaml`)
-    writeFileSync(config, 'log: { level: warn }')
-    const env = envWith(ticketKey, folder, name)
-    const key = await createKey(env)
-    const { urls } = await startCommand(t, ['serve', '--config', config], ['api'], env)
-    return { url: urls.api ?? '', key }
-  }
-  const [one, other] = [await open('one'), await open('other')]
-  const ticket = await ticketAt(t, one.url, one.key)
-  t.match(await visit(other.url, other.key, ticket), { isResumed: true, status: 200 })
 })
 
 t.test('a new ticket key is used at once, and a new certificate leaves the one that there is', async t => {
