@@ -5,8 +5,8 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as z from 'zod'
-import { utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
+import { appendToLog, followLog, type LogRead, readLog } from '../stores/change-log.ts'
 import { longestChangeRecord } from '../stores/records.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import { type Box, type CellId, type Cells, inParts } from '../weather/cell.ts'
@@ -114,8 +114,6 @@ export const createPurges = () => {
 }
 
 const topic = 'purges'
-// While the last record is kept, an instance notices that the log was lost.
-const keepForMs = 400 * utcDayMs
 // A fine grid has hundreds of thousands of cells: deleted in steps, so that the event loop is free in between.
 const removedAtOnce = 200
 
@@ -146,8 +144,7 @@ export const orderPurge = async (
 ): Promise<{ readonly generation: number; readonly removed: number }> => {
   // Recorded before the deletion, so that it covers entries read from the old bytes meanwhile.
   let generation = 0
-  for (const text of recordsOf(order, cells))
-    generation = await store.appendChangeRecord(topic, text, now + keepForMs)
+  for (const text of recordsOf(order, cells)) generation = await appendToLog(store, topic, text, now)
   let removed = 0
   if (order.kind === 'hard')
     for (const part of inParts(cells, removedAtOnce)) {
@@ -158,43 +155,27 @@ export const orderPurge = async (
   return { generation, removed }
 }
 
-/** @returns the purges that are in force from now on; undefined where there is no log: it never began, or was lost */
-export const readPurges = async (
-  store: Pick<FleetStore, 'changeRecordsAfter'>,
-  purges: Purges,
-): Promise<{ readonly added: readonly Purge[]; readonly isWhole: boolean } | undefined> => {
-  const known = purges.generation
-  const { records, complete } = await store.changeRecordsAfter(topic, known)
-  // What was ordered before the first record is unknown to who reads the log for the first time.
-  const isWhole = known > 0 && complete
-  const [first] = records
-  if (!first) return isWhole ? { added: [], isWhole } : undefined
+/** Puts what was read in force. @returns the purges that are new */
+const take = (purges: Purges, { records, isWhole }: LogRead): readonly Purge[] => {
   const added = records.flatMap(({ number, text }) => {
     const order = readOrder(text)
     return order ? [{ generation: number, ...order }] : []
   })
   for (const purge of added) purges.add(purge)
-  purges.advanceTo(records.at(-1)?.number ?? known)
-  if (!isWhole) purges.miss(first.number)
-  return { added, isWhole }
+  purges.advanceTo(records.at(-1)?.number ?? 0)
+  // What was ordered before the first record is unknown to who reads the log for the first time.
+  const [first] = records
+  if (first && !isWhole) purges.miss(first.number)
+  return added
 }
 
-/**
- * As `readPurges`; where there is no log it begins with a soft purge of everything. That costs nothing where nothing was cached,
- * and covers what was ordered into a log that was lost.
- */
-export const followPurges = async (
-  store: Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'>,
+/** @returns the purges that are in force from now on; undefined where there is no log: it never began, or was lost */
+export const readPurges = async (
+  store: Pick<FleetStore, 'changeRecordsAfter'>,
   purges: Purges,
-  now: number,
-): ReturnType<typeof readPurges> => {
-  const read = await readPurges(store, purges)
-  if (read) return read
-  const text = writeOrder({ kind: 'soft', scope: { all: true } })
-  await store.appendChangeRecord(topic, text, now + keepForMs, purges.generation)
-  purges.restart()
-  // Others may have begun it at the same time, and purged since.
-  return readPurges(store, purges)
+): Promise<{ readonly added: readonly Purge[]; readonly isWhole: boolean } | undefined> => {
+  const read = await readLog(store, topic, purges.generation)
+  return read && { added: take(purges, read), isWhole: read.isWhole }
 }
 
 export type PurgeObserver = {
@@ -204,8 +185,8 @@ export type PurgeObserver = {
 }
 
 /**
- * Follows the log in a running gateway: one read at a time, so that no purge is reported twice, and a new one for each caller, so
- * that it finds what the caller ordered. Never rejects: the store reports its outages through its own observer.
+ * Follows the log in a running gateway. A log begins with a soft purge of everything: that costs nothing where nothing was cached, and
+ * covers what was ordered into a log that was lost.
  * @param apply puts purges in force for what is cached
  */
 export const createPurgeReader = ({
@@ -215,25 +196,27 @@ export const createPurgeReader = ({
   apply,
   observer,
 }: {
-  readonly store: Parameters<typeof followPurges>[0]
+  readonly store: Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'>
   readonly purges: Purges
   readonly clock: Clock
   readonly apply: (added: readonly Purge[], isWhole: boolean) => void
   readonly observer: PurgeObserver
-}): (() => Promise<void>) => {
-  const readOnce = async (): Promise<void> => {
-    // The first read finds purges from before the start: they are in force, but not reported.
-    const isFirst = purges.generation === 0
-    const read = await followPurges(store, purges, clock.now())
-    if (!read) return
-    apply(read.added, read.isWhole)
-    if (isFirst) return
-    for (const { kind, scope } of read.added) observer.onPurge(kind, scope)
-    if (!read.isWhole) observer.onPurgesMissed()
-  }
-  let reads = Promise.resolve()
-  return () => {
-    reads = reads.then(readOnce).catch(() => {})
-    return reads
-  }
-}
+}): (() => Promise<void>) =>
+  followLog(
+    store,
+    topic,
+    {
+      begin: writeOrder({ kind: 'soft', scope: { all: true } }),
+      onLost: purges.restart,
+      apply: (read, isFirst) => {
+        const { isWhole } = read
+        const added = take(purges, read)
+        apply(added, isWhole)
+        // Purges from before the start are in force, but not reported.
+        if (isFirst) return
+        for (const { kind, scope } of added) observer.onPurge(kind, scope)
+        if (!isWhole) observer.onPurgesMissed()
+      },
+    },
+    clock,
+  )

@@ -3,8 +3,8 @@
 // used.
 
 import { LRUCache } from 'lru-cache'
-import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
+import { appendToLog, followLog } from '../stores/change-log.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
 
 /** A copy of a key. Its owner must look it up again once it is not fresh. */
@@ -32,8 +32,6 @@ type DirectoryStore = Pick<KeyStore, 'findByHash'> &
   Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
 
 const topic = 'keys'
-// Longer than any copy lives: while the last change record is kept, a store that has lost it is noticed.
-const keepForMs = 400 * utcDayMs
 const readEveryMs = 500
 // A copy of this age is looked up again in any case.
 export const copyFreshForMs = 60_000
@@ -51,7 +49,7 @@ export const announceChange = async (
   id: string,
   now: number,
 ): Promise<void> => {
-  await store.appendChangeRecord(topic, id, now + keepForMs)
+  await appendToLog(store, topic, id, now)
 }
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
@@ -95,34 +93,28 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     return answer
   }
 
-  let lastRead: number | undefined
-  let reading: Promise<void> | undefined
   const expire = (concerns: (found: FoundKey) => boolean): void => {
     for (const copy of known.values()) if (concerns(copy.found)) copy.freshUntil = changed
     unknown.clear()
     lookUps.clear()
   }
-  const readChangeRecords = async (): Promise<void> => {
-    try {
-      const { records, complete } = await store.changeRecordsAfter(topic, lastRead ?? 0)
-      const named = new Set(records.map(({ text }) => text))
-      // Changes before the first read, or changes missing from the log, may concern any copy.
-      if (lastRead === undefined || !complete) expire(() => true)
-      else if (named.size > 0) expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
-      lastRead = records.at(-1)?.number ?? (complete ? lastRead : undefined)
-      // A store that loses everything must differ from one without changes, so there is always a change record.
-      if (lastRead === undefined) await announceChange(store, 'begin', clock.now())
-    } catch {
-      // The store's observer logs the failure. Keys may be created meanwhile by processes that reach the store.
-      unknown.clear()
-    }
-  }
-  const readChanges = (): Promise<void> => {
-    reading ??= readChangeRecords().finally(() => {
-      reading = undefined
-    })
-    return reading
-  }
+  const readChanges = followLog(
+    store,
+    topic,
+    {
+      begin: 'begin',
+      apply: ({ records, isWhole }) => {
+        const named = new Set(records.map(({ text }) => text))
+        // Changes that are missing from the log may concern any copy.
+        if (!isWhole) expire(() => true)
+        else if (named.size > 0)
+          expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
+      },
+      // Keys may be created meanwhile by processes that reach the store.
+      onFailure: () => unknown.clear(),
+    },
+    clock,
+  )
   const timer = setInterval(() => void readChanges(), readEveryMs).unref()
 
   return {

@@ -6,7 +6,6 @@ import { keyFor } from '../../src/cache/entry-codec.ts'
 import {
   covers,
   createPurges,
-  followPurges,
   orderPurge,
   type PurgeOrder,
   readOrder,
@@ -210,27 +209,6 @@ t.test('invalid change records are skipped, and later ones are still read', asyn
   t.equal(purges.generation, 4)
   const { generation } = await order('soft', { all: true }, [])
   t.match(await readPurges(store, purges), { added: [{ generation, ...all }] })
-})
-
-t.test('a log begins with a soft purge of all, and so it does again where it was lost', async t => {
-  const { store } = await setUp(t)
-  const purges = createPurges()
-  t.equal(await readPurges(store, purges), undefined)
-  t.match(await followPurges(store, purges, clock.now()), { added: [{ generation: 1, ...all }] })
-  t.strictSame(await followPurges(store, purges, clock.now()), { added: [], isWhole: true }, 'once')
-
-  // The log of this one had seven records, and was lost with them.
-  const other = createPurges()
-  other.add({ generation: 7, kind: 'hard', scope: { cell: khulna.id } })
-  const lost = await setUp(t)
-  const begins = { added: [{ generation: 8, ...all }], isWhole: false }
-  t.match(await followPurges(lost.store, other, clock.now()), begins)
-  t.equal(other.of(dhaka.id, begun(7)), 'soft')
-  t.equal(other.of(dhaka.id, begun(8)), undefined)
-  t.match(await followPurges(lost.store, readTo(7), clock.now()), {
-    added: [{ generation: 8 }],
-    isWhole: false,
-  })
 })
 
 t.test('a reader behind more purges than the log keeps learns from which number on it knows all', async t => {
