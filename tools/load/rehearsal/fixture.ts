@@ -11,7 +11,7 @@ import { variableOf } from 'abohawa/config/environment.ts'
 import { loadConfig } from 'abohawa/config/load.ts'
 import type { Config } from 'abohawa/config/schema.ts'
 import { createAdministration, openEmbeddedStore } from 'abohawa/parts'
-import type { ProviderCounts } from '../report/spending.ts'
+import type { ProviderCounts } from '../report/provider-weight.ts'
 import { startControlled } from './controlled-process.ts'
 
 export type FixtureOptions = {

@@ -8,7 +8,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { generatorErrorOf } from '../replay/generator-errors.ts'
 import type { Recorder } from '../replay/recorder.ts'
 import { cacheFactsIn } from '../replay/response-head.ts'
-import type { Spending } from '../report/spending.ts'
+import type { ProviderWeight } from '../report/provider-weight.ts'
 import { endpointOf } from '../traffic/endpoint-of-path.ts'
 import { sentWithOf } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
@@ -39,7 +39,7 @@ export const maxConnections = 256
 /** Resolves to the instant of the last response, by the moved clock. */
 export const rehearse = async (
   { requests, stepMs, onProgress, signal }: RehearsalOptions,
-  { fixture, recorder, spending }: { fixture: Fixture; recorder: Recorder; spending: Spending },
+  { fixture, recorder, spending }: { fixture: Fixture; recorder: Recorder; spending: ProviderWeight },
 ): Promise<number> => {
   const start = requests[0]?.at ?? 0
   const begunAt = performance.now()

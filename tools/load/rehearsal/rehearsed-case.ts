@@ -9,8 +9,8 @@ import type { Config } from 'abohawa/config/schema.ts'
 import { changesBetween } from 'abohawa/config/values.ts'
 import { machineOf } from '../replay/load.ts'
 import { createRecorder } from '../replay/recorder.ts'
+import { createProviderWeight, type ProviderDay } from '../report/provider-weight.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { createSpending, type ProviderDay } from '../report/spending.ts'
 import type { SettingCase } from '../setting-grid.ts'
 import { type SentWith, substituteKeys } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
@@ -64,7 +64,7 @@ export const rehearseCase = async (
     provider,
   })
   const recorder = createRecorder(stepSecondsOf(traffic.spanSeconds))
-  const spending = createSpending()
+  const spending = createProviderWeight()
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
   const [startedAt, begunAt, cpu] = [clock.now(), performance.now(), process.cpuUsage()]

@@ -129,22 +129,6 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
     if (delay > lateMs) counts.late += 1
     if (delay > step.late) step.late = delay
   }
-  const all = ({ endpoint, outcome }: Scope = {}, answered = false): Histogram => {
-    const total = fine()
-    for (const [name, histogram] of latencies) {
-      const [of, did] = name.split(' ')
-      if (answered && (did === failed || did === dropped)) continue
-      if ((endpoint ?? of) === of && (outcome ?? did) === did) total.add(histogram)
-    }
-    return total
-  }
-  /** Of all requests: those without a response behind all responses, however soon they were given up. */
-  const inOrder = (): Histogram => {
-    const total = all({}, true)
-    const unanswered = all().totalCount - total.totalCount
-    if (unanswered > 0) total.recordValueWithCount(unansweredMicros, unanswered)
-    return total
-  }
   const latenciesOf = (name: string): Histogram => {
     const found = latencies.get(name) ?? fine()
     if (found.totalCount === 0) latencies.set(name, found)
@@ -217,22 +201,10 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       steps: steps.form(),
     }),
     /** Of all requests so far, or those of an endpoint or outcome; null without one. */
-    latency: (percent: number | 'mean', scope?: Scope): Waited | null => {
-      const [found, answered] = [all(scope), all(scope, true)]
-      if (found.totalCount === 0) return null
-      if (percent === 'mean')
-        return { value: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
-      // Those without an answer come after all others, since none of them is known to have ended sooner.
-      const rank = Math.max(1, Math.floor((percent / 100) * found.totalCount + 0.5))
-      return rank > answered.totalCount
-        ? { value: found.getValueAtPercentile(percent) / 1000, isAnswered: false }
-        : {
-            value: answered.getValueAtPercentile((rank / answered.totalCount) * 100) / 1000,
-            isAnswered: true,
-          }
-    },
+    latency: (percent: number | 'mean', scope?: Scope): Waited | null =>
+      latencyWithin(latencies, percent, scope),
     result: ({ seconds, sendingSeconds, ...run }: Run): ReplayResult => {
-      const total = inOrder()
+      const total = ranked(latencies)
       const ageAt = (percent: number): number => age.getValueAtPercentile(percent)
       const { statuses, outcomes, ...numbers } = structuredClone(counts)
       return {
@@ -253,4 +225,39 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       }
     },
   }
+}
+
+type Latencies = ReadonlyMap<string, Histogram>
+
+/** The latencies of an endpoint or outcome, or of all; `answered` leaves out those that have no response. */
+const within = (latencies: Latencies, { endpoint, outcome }: Scope = {}, answered = false): Histogram => {
+  const total = fine()
+  for (const [name, histogram] of latencies) {
+    const [of, did] = name.split(' ')
+    if (answered && (did === failed || did === dropped)) continue
+    if ((endpoint ?? of) === of && (outcome ?? did) === did) total.add(histogram)
+  }
+  return total
+}
+
+/** Of all requests: those without a response behind all responses, however soon they were given up. */
+const ranked = (latencies: Latencies): Histogram => {
+  const total = within(latencies, {}, true)
+  const unanswered = within(latencies).totalCount - total.totalCount
+  if (unanswered > 0) total.recordValueWithCount(unansweredMicros, unanswered)
+  return total
+}
+
+const latencyWithin = (latencies: Latencies, percent: number | 'mean', scope?: Scope): Waited | null => {
+  const [found, answered] = [within(latencies, scope), within(latencies, scope, true)]
+  if (found.totalCount === 0) return null
+  if (percent === 'mean')
+    return { value: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
+  // Those without an answer come after all others, since none of them is known to have ended sooner.
+  const rank = Math.max(1, Math.floor((percent / 100) * found.totalCount + 0.5))
+  const isAnswered = rank <= answered.totalCount
+  const value = isAnswered
+    ? answered.getValueAtPercentile((rank / answered.totalCount) * 100)
+    : found.getValueAtPercentile(percent)
+  return { value: value / 1000, isAnswered }
 }

@@ -6,10 +6,10 @@ import { badge, code, escaped, type Html, notice, section, table } from 'abohawa
 import { type Warning, warningSentences } from './comparability.ts'
 import { type Difference, type LimitVerdict, leastRuns, type SideFigure } from './comparison.ts'
 import { changeText, metrics, valueText } from './metrics.ts'
-import { charts, drawnRun, figuresIn, reportFile } from './page.ts'
+import { charts, drawnRun, figuresIn, reportFile } from './report-file.ts'
 import type { ReplayResult } from './result.ts'
 import { paceText } from './run-figures.ts'
-import { dateTime, number, outcomeCell } from './run-sections.ts'
+import { dateTime, number } from './run-sections.ts'
 
 export type Comparison = {
   readonly a: readonly ReplayResult[]
@@ -31,32 +31,16 @@ export const comparePage = (comparison: Comparison, timeZone: string): string =>
     section('verdict', 'Differences', verdictHtml(comparison, figures)),
     section('sides', 'The sides', sidesHtml(comparison, figures)),
     section('charts', 'Side by side', ofFirst + drawn),
-    ...(one && other
-      ? [section('outcomes', 'Latency by endpoint and outcome', outcomesHtml(one, other, figures))]
-      : []),
   ].join('\n')
   return reportFile(
-    { title: 'Comparison', subtitle: `A: ${sideText(a, b)}. B: ${sideText(b, a)}.`, content },
+    {
+      title: 'Comparison',
+      subtitle: `${figures.count(a.length)} against ${figures.count(b.length)} runs`,
+      content,
+    },
     { runs: one && other ? [drawnRun(one, 'A'), drawnRun(other, 'B')] : [] },
     timeZone,
   )
-}
-
-const maxNamed = 3
-
-/** The settings of a side that the other lacks, or its version where they are not known. */
-const sideText = ([first]: readonly ReplayResult[], [other]: readonly ReplayResult[]): string => {
-  if (!first) return '–'
-  const { settings, machine } = first
-  if (settings === null) return machine.version
-  if (settings.length === 0) return 'defaults'
-  const textsOf = (run: ReplayResult | undefined): string[] =>
-    run?.settings?.map(({ path, value }) => `${path}=${value}`) ?? []
-  const others = new Set(textsOf(other))
-  const own = textsOf(first).filter(text => !others.has(text))
-  // All of them stand in a section of the page.
-  const shown = (own.length > 0 ? own : textsOf(first)).slice(0, maxNamed)
-  return `${shown.join(', ')}${settings.length > shown.length ? ' …' : ''}`
 }
 
 const warningsHtml = (warnings: readonly Warning[]): Html =>
@@ -159,20 +143,4 @@ const sidesHtml = ({ a, b }: Comparison, figures: Figures): Html => {
   ])
   const runs = ['Runs', figures.count(a.length), figures.count(b.length)]
   return table('The sides', [{ head: 'Side' }, { head: 'A' }, { head: 'B' }], [runs, ...rows])
-}
-
-const outcomesHtml = (a: ReplayResult, b: ReplayResult, figures: Figures): Html => {
-  const all = [...a.latencies, ...b.latencies].map(({ endpoint, outcome }) => `${endpoint} ${outcome}`)
-  const rows = [...new Set(all)].sort().map(name => {
-    const [endpoint = '', outcome = ''] = name.split(' ')
-    const sides = [a, b].map(({ latencies }) =>
-      latencies.find(each => each.endpoint === endpoint && each.outcome === outcome),
-    )
-    const cells = (['p50', 'p99'] as const).flatMap(figure =>
-      sides.map(side => figures.latency(side && side[figure] / 1000)),
-    )
-    return [code(endpoint), outcomeCell(outcome), ...cells]
-  })
-  const heads = ['p50 A', 'p50 B', 'p99 A', 'p99 B'].map(number)
-  return table('Latency by endpoint and outcome', [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads], rows)
 }

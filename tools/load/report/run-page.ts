@@ -4,7 +4,7 @@
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { badge, escaped, type Html, notice, part, section } from 'abohawa/common/page/html.ts'
 import { latencyText } from './metrics.ts'
-import { charts, drawnRun, figuresIn, reportFile, type SettingColumn, settingsTable } from './page.ts'
+import { charts, drawnRun, figuresIn, reportFile, type SettingColumn, settingsTable } from './report-file.ts'
 import type { ReplayResult } from './result.ts'
 import {
   answeredRate,

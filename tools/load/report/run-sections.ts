@@ -4,7 +4,7 @@
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from 'abohawa/common/page/html.ts'
 import { latencyText } from './metrics.ts'
-import { charts } from './page.ts'
+import { charts } from './report-file.ts'
 import type { ReplayResult } from './result.ts'
 import { answeredRate, errorsOf, paceText, sentFor, shareOf, weathersOf } from './run-figures.ts'
 
@@ -111,7 +111,7 @@ const outcomeWords = new Map([
   ['failed', 'not answered'],
   ['dropped', 'never sent'],
 ])
-export const outcomeCell = (outcome: string): Html => escaped(outcomeWords.get(outcome) ?? outcome)
+const outcomeCell = (outcome: string): Html => escaped(outcomeWords.get(outcome) ?? outcome)
 
 export const number = (head: string) => ({ head, isNumber: true })
 

@@ -1,6 +1,6 @@
 // Counts what one setting did: outcomes, ages, spending by window and by step of time, stretch and memory. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
 
-import { createSpending, rounded } from '../report/spending.ts'
+import { createProviderWeight, rounded } from '../report/provider-weight.ts'
 
 type Sample = {
   readonly stretch: number
@@ -32,7 +32,7 @@ const newCounts = () => ({
   failed: 0,
   provider: { requests: 0, cells: 0 },
   weight: 0,
-  spending: createSpending(),
+  spending: createProviderWeight(),
   steps: [] as ReturnType<typeof newStep>[],
   stretch: { most: 1, samples: 0, above: 0 },
   memory: { mostBytes: 0, mostEntries: 0, sharedEntries: 0 },

@@ -13,7 +13,7 @@ import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
 import { type CaseFigures, createCounters } from './counters.ts'
 import { createCountingStore } from './counting-store.ts'
 import { createSampleWeather } from './sample-weather.ts'
-import { openSimulatedGateway } from './simulated-gateway.ts'
+import { openSimulatedGateway, type SimulatedGateway } from './simulated-gateway.ts'
 import type { SimulatedTraffic } from './simulated-traffic.ts'
 
 export type SimulateOptions = {
@@ -125,27 +125,7 @@ export const simulate = async (
   const showProgress = (): void =>
     onProgress((clock.now() - begin + aheadMs) / Math.max(1, end - begin + aheadMs))
 
-  const asked = traffic.forms.map(({ path, accepts }) => ({
-    path: path === undefined ? undefined : weatherPathOf(path),
-    accepts,
-  }))
-  // A list counts as a request for each of its places.
-  const placesOf = asked.map(({ path }) =>
-    path && isList(path.endpoint) ? costOfList(path.endpoint)(path.query) : 1,
-  )
-  const read = (row: number): void | Promise<void> => {
-    const { path, accepts } = asked[traffic.form[row] ?? 0] ?? {}
-    if (!path) return
-    const key = traffic.key[row] ?? 0
-    try {
-      return instances[row % size]?.answer(path, {
-        accepts,
-        keyId: key === 0 ? undefined : traffic.keys[key - 1],
-      })
-    } catch {
-      // Refused for its parameters or its place: no weather.
-    }
-  }
+  const { placesOf, read } = readerOf(traffic, instances)
 
   let isCounting = warmUpMs === 0 && !warm
   const pass = async (offsetMs: number): Promise<void> => {
@@ -157,7 +137,7 @@ export const simulate = async (
         isCounting = true
         counters.reset()
       }
-      const places = placesOf[traffic.form[row] ?? 0] ?? 1
+      const places = placesOf(row)
       counters.request(places)
       const late = read(row)
       if (late) {
@@ -181,6 +161,31 @@ export const simulate = async (
   for (const instance of instances) await instance.close()
   await store.close()
   return figures
+}
+
+/** Answers the requests of the traffic by their rows, each by the instance whose turn it is. */
+const readerOf = ({ forms, form, key, keys }: SimulatedTraffic, instances: readonly SimulatedGateway[]) => {
+  const asked = forms.map(({ path, accepts }) => {
+    const parts = path === undefined ? undefined : weatherPathOf(path)
+    // A list counts as a request for each of its places.
+    const places = parts && isList(parts.endpoint) ? costOfList(parts.endpoint)(parts.query) : 1
+    return { path: parts, accepts, places }
+  })
+  const askedIn = (row: number) => asked[form[row] ?? 0]
+  return {
+    placesOf: (row: number): number => askedIn(row)?.places ?? 1,
+    read: (row: number): void | Promise<void> => {
+      const { path, accepts } = askedIn(row) ?? {}
+      if (!path) return
+      const number = key[row] ?? 0
+      try {
+        const keyId = number === 0 ? undefined : keys[number - 1]
+        return instances[row % instances.length]?.answer(path, { accepts, keyId })
+      } catch {
+        // Refused for its parameters or its place: no weather.
+      }
+    },
+  }
 }
 
 /** Until when nothing would find anything to do; now where something goes on. @param activeAt of the latest request or load */

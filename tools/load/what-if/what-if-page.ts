@@ -13,7 +13,7 @@ import {
   table,
   tiles,
 } from 'abohawa/common/page/html.ts'
-import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/page.ts'
+import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/report-file.ts'
 import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'

@@ -2,14 +2,14 @@
 // shares of answers.
 
 import t from 'tap'
+import { createProviderWeight } from '../../../../tools/load/report/provider-weight.ts'
 import { paretoOptimal } from '../../../../tools/load/report/run-figures.ts'
-import { createSpending } from '../../../../tools/load/report/spending.ts'
 import { createCounters, servedShare } from '../../../../tools/load/what-if/counters.ts'
 
 const at = (text: string): number => Date.parse(`2026-11-${text}Z`)
 
 t.test('weight belongs to the window of the instant at which it was counted', async t => {
-  const spending = createSpending()
+  const spending = createProviderWeight()
   spending.record(at('21T23:58:30'), { calls: 1, weight: 10, refused: 0 })
   spending.record(at('21T23:58:59'), { calls: 2, weight: 25, refused: 0 })
   spending.record(at('21T23:59:00'), { calls: 3, weight: 45, refused: 1 })
@@ -25,7 +25,7 @@ t.test('weight belongs to the window of the instant at which it was counted', as
 })
 
 t.test('without a request there is nothing', async t => {
-  const spending = createSpending()
+  const spending = createProviderWeight()
   spending.record(at('21T00:00:00'), { calls: 0, weight: 0, refused: 0 })
   t.strictSame(spending.days(), [])
   t.equal(spending.most().day, 0)

@@ -155,7 +155,7 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
   const text = textOf(html)
   for (const each of [
     'The traffic differs: A has hash x, B has y.',
-    'A: defaults. B: cache.freshFor=3h.',
+    '5 against 5 runs',
     'Limits of change broken: 1 of 1.',
     'worse',
     'noise',

@@ -6,7 +6,7 @@ import { hourMs, minuteMs } from '../../../../src/common/calendar.ts'
 import { openFixture } from '../../../../tools/load/rehearsal/fixture.ts'
 import { rehearse } from '../../../../tools/load/rehearsal/rehearsal.ts'
 import { createRecorder } from '../../../../tools/load/replay/recorder.ts'
-import { createSpending } from '../../../../tools/load/report/spending.ts'
+import { createProviderWeight } from '../../../../tools/load/report/provider-weight.ts'
 import { settingCases } from '../../../../tools/load/setting-grid.ts'
 import { readTraffic } from '../../../../tools/load/traffic/read-traffic.ts'
 import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
@@ -58,7 +58,7 @@ const rehearsed = async (
     provider: { limits: 'none', runs: 'ecmwf', seed: 1 },
   })
   const recorder = createRecorder(300)
-  const spending = createSpending()
+  const spending = createProviderWeight()
   const { signal } = new AbortController()
   await rehearse({ requests, stepMs: 1, onProgress: () => {}, signal }, { fixture, recorder, spending })
   const { statuses, outcomes } = recorder.form().counts

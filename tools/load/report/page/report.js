@@ -5,8 +5,8 @@ import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from 'abohawa/
 import uPlot from 'uplot'
 import { figureOf, mostLines } from './chart.js'
 
-/** @typedef {import('../page.ts').PageData & { timeZone: string }} Data */
-/** @typedef {import('../page.ts').DrawnRun} Run */
+/** @typedef {import('../report-file.ts').PageData & { timeZone: string }} Data */
+/** @typedef {import('../report-file.ts').DrawnRun} Run */
 /** @typedef {Run['result']['steps'][number]} Step */
 /** @typedef {import('./chart.js').Chart} Chart */
 /** @typedef {import('./chart.js').Values} Values */
@@ -180,7 +180,7 @@ const share = { name: 'Hits', write: figures.share, scale: around(0.005) }
 /** @type {Chart['y']} */
 const rate = { write: figures.measured, scale: fromZero }
 
-/** @type {Record<import('../page.ts').ChartName, (drawn: readonly Run[]) => Chart | undefined>} */
+/** @type {Record<import('../report-file.ts').ChartName, (drawn: readonly Run[]) => Chart | undefined>} */
 const makers = {
   rate: overTime({
     title: 'Requests per second',
@@ -251,7 +251,7 @@ for (const place of document.querySelectorAll('.charts')) {
   const { of = '', charts = '' } = /** @type {HTMLElement} */ (place).dataset
   const drawn = of === 'all' ? runs.slice(0, mostLines) : runs.slice(Number(of), Number(of) + 1)
   for (const name of charts.split(' ')) {
-    const chart = makers[/** @type {import('../page.ts').ChartName} */ (name)](drawn)
+    const chart = makers[/** @type {import('../report-file.ts').ChartName} */ (name)](drawn)
     if (!chart) continue
     const { figure, redraw } = figureOf(chart)
     redraws.push(redraw)

@@ -12,9 +12,9 @@ export type ProviderDay = {
 /** As the provider counts since its start. */
 export type ProviderCounts = { readonly calls: number; readonly weight: number; readonly refused: number }
 
-export type Spending = ReturnType<typeof createSpending>
+export type ProviderWeight = ReturnType<typeof createProviderWeight>
 
-export const createSpending = () => {
+export const createProviderWeight = () => {
   let total: ProviderCounts = { calls: 0, weight: 0, refused: 0 }
   const spent: { readonly at: number; readonly weight: number }[] = []
   const days = new Map<number, { requests: number; weight: number }>()
