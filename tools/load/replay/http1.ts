@@ -3,6 +3,7 @@
 // (docs/decisions/load-tools.md). Opens some connections at once and more as they are needed, hands out the free ones in turn, and
 // sends a request again once when the server has closed a kept connection before it read it, as every client does. Times nothing out.
 
+import type { Socket } from 'node:net'
 import { createCapacity, isGeneratorError, reasonOf } from './generator-errors.ts'
 import { type CacheFacts, headOf, type ResponseHead } from './response-head.ts'
 import type { RequestForm } from './schedule.ts'
@@ -56,182 +57,199 @@ export const http1Pool = <Sent extends OutgoingRequest>(
   events: PoolEvents<Sent>,
 ): ConnectionPool<Sent> => {
   const capacity = createCapacity(most)
-  // The one that was free first comes next.
-  const free: ((request: Sent) => void)[] = []
-  const busy = new Map<Sent, (reason: string) => void>()
-  const open = new Set<(reason: string) => void>()
-
-  const openConnection = () => {
-    // The request in flight, and its answer so far.
-    let inFlight: Sent | undefined
-    let head: ResponseHead | undefined
-    let pending: Buffer = none
-    let bytes = 0
-    let left = 0
-    // Of an answer in chunks: what comes next, and how much of the data is to come.
-    let next: 'size' | 'data' | 'data end' | 'trailer' = 'size'
-    let dataLeft = 0
-    let trailerBytes = 0
-    let kept: Buffer[] = []
-    let answers = 0
-    let isOver = false
-
-    const close = (): void => {
-      isOver = true
-      open.delete(end)
-      socket.destroy()
-    }
-
-    const end = (reason: string): void => {
-      if (isOver) return
-      close()
-      const at = free.indexOf(send)
-      if (at >= 0) free.splice(at, 1)
-      if (isGeneratorError(reason)) capacity.limited(open.size)
-      const of = inFlight
-      if (!of) return
-      if (head !== undefined && left === untilClose && reason === 'closed') {
-        answered(head)
-        return
-      }
-      inFlight = undefined
-      busy.delete(of)
-      if (bytes === 0 && answers > 0 && !of.again && (reason === 'reset' || reason === 'closed')) {
-        of.again = true
-        openConnection()(of)
-      } else events.onFailure(of, reason)
-    }
-
-    const answered = (of: ResponseHead): void => {
-      const sent = inFlight as Sent
-      const answer = {
-        status: of.status,
-        head: of,
-        bytes,
-        body: sent.keepsBody ? Buffer.concat(kept) : undefined,
-      }
-      inFlight = undefined
-      head = undefined
-      bytes = 0
-      kept = []
-      answers += 1
-      busy.delete(sent)
-      if (of.closes && !isOver) close()
-      else if (!isOver) free.push(send)
-      events.onAnswer(sent, answer)
-    }
-
-    const read = (chunk: Buffer): void => {
-      if (isOver) return
-      if (!inFlight) {
-        if (chunk.length > 0) end('protocol')
-        return
-      }
-      bytes += chunk.length
-      let rest = chunk
-      while (head === undefined) {
-        if (pending.length > 0) {
-          rest = Buffer.concat([pending, rest])
-          pending = none
-        }
-        const headEnd = rest.indexOf('\r\n\r\n')
-        if (headEnd < 0) {
-          wait(rest)
-          return
-        }
-        const found = headOf(rest.toString('latin1', 0, headEnd + 4))
-        // The protocol is changed on request alone.
-        if (!found || found.status === 101) {
-          end('protocol')
-          return
-        }
-        rest = rest.subarray(headEnd + 4)
-        if (found.status >= 200) {
-          head = found
-          left = bodyLength(found, inFlight.form.method === 'HEAD')
-        }
-      }
-      if (left === byChunks) readChunks(rest, head)
-      else if (left === untilClose) keep(rest)
-      else if (rest.length > left) end('protocol')
-      else {
-        keep(rest)
-        left -= rest.length
-        if (left === 0) answered(head)
-      }
-    }
-
-    const wait = (rest: Buffer): void => {
-      if (rest.length > longestHead) end('protocol')
-      else pending = Buffer.from(rest)
-    }
-
-    const keep = (part: Buffer): void => {
-      if (inFlight?.keepsBody && part.length > 0) kept.push(Buffer.from(part))
-    }
-
-    /** Chunks as RFC 9112 has them; a line that is not yet whole waits in `pending`. What is behind the last one belongs to nobody. */
-    const readChunks = (part: Buffer, of: ResponseHead): void => {
-      let rest = pending.length > 0 ? Buffer.concat([pending, part]) : part
-      pending = none
-      for (;;) {
-        if (next === 'data') {
-          const data = rest.subarray(0, dataLeft)
-          keep(data)
-          dataLeft -= data.length
-          if (dataLeft > 0) return
-          rest = rest.subarray(data.length)
-          next = 'data end'
-        }
-        const lineEnd = rest.indexOf('\r\n')
-        if (lineEnd < 0) {
-          wait(rest)
-          return
-        }
-        const line = rest.toString('latin1', 0, lineEnd)
-        rest = rest.subarray(lineEnd + 2)
-        if (next === 'size' && chunkSize.test(line)) {
-          dataLeft = Number.parseInt(line, 16)
-          next = dataLeft === 0 ? 'trailer' : 'data'
-        } else if (next === 'data end' && line === '') next = 'size'
-        else if (next === 'trailer' && line === '' && rest.length === 0) {
-          next = 'size'
-          trailerBytes = 0
-          answered(of)
-          return
-        } else if (next === 'trailer' && trailer.test(line) && trailerBytes < longestHead)
-          trailerBytes += line.length
-        else {
-          end('protocol')
-          return
-        }
-      }
-    }
-
-    const send = (sent: Sent): void => {
-      inFlight = sent
-      busy.set(sent, end)
-      socket.write(headText(target, sent), 'latin1')
-    }
-
-    const socket = connectTo(target, read)
-    socket.setNoDelay(true)
-    socket.on('error', error => end(reasonOf(error)))
-    socket.on('end', () => end('closed'))
-    socket.on('close', () => end('closed'))
-    open.add(end)
-    return send
+  const pool: Pool<Sent> = {
+    ...{ target, capacity, events, free: [], busy: new Map(), open: new Set() },
+    connect: () => new Connection(pool).send,
   }
-
+  const { free, busy, open } = pool
   return {
     busy,
     take: () => {
       const isFew = open.size < fewestOpen && capacity.allows(open.size)
-      return (isFew ? undefined : free.shift()) ?? (capacity.allows(open.size) ? openConnection() : undefined)
+      return (isFew ? undefined : free.shift()) ?? (capacity.allows(open.size) ? pool.connect() : undefined)
     },
     close: () => {
-      for (const end of [...open]) end('closed')
+      for (const { end } of [...open]) end('closed')
     },
+  }
+}
+
+type Send<Sent> = (request: Sent) => void
+
+/** The part of a pool that its connections change. */
+type Pool<Sent extends OutgoingRequest> = {
+  readonly target: Target
+  readonly capacity: ReturnType<typeof createCapacity>
+  readonly events: PoolEvents<Sent>
+  /** The one that was free first comes next. */
+  readonly free: Send<Sent>[]
+  readonly busy: Map<Sent, (reason: string) => void>
+  readonly open: Set<Connection<Sent>>
+  connect(): Send<Sent>
+}
+
+class Connection<Sent extends OutgoingRequest> {
+  readonly #pool: Pool<Sent>
+  readonly #socket: Socket
+  // The request in flight, and its answer so far.
+  #inFlight: Sent | undefined
+  #head: ResponseHead | undefined
+  #pending: Buffer = none
+  #bytes = 0
+  #left = 0
+  // Of an answer in chunks: what comes next, and how much of the data is to come.
+  #next: 'size' | 'data' | 'data end' | 'trailer' = 'size'
+  #dataLeft = 0
+  #trailerBytes = 0
+  #kept: Buffer[] = []
+  #answers = 0
+  #isOver = false
+
+  constructor(pool: Pool<Sent>) {
+    this.#pool = pool
+    this.#socket = connectTo(pool.target, chunk => this.#read(chunk))
+    this.#socket.setNoDelay(true)
+    this.#socket.on('error', error => this.end(reasonOf(error)))
+    this.#socket.on('end', () => this.end('closed'))
+    this.#socket.on('close', () => this.end('closed'))
+    pool.open.add(this)
+  }
+
+  readonly send = (request: Sent): void => {
+    this.#inFlight = request
+    this.#pool.busy.set(request, this.end)
+    this.#socket.write(headText(this.#pool.target, request), 'latin1')
+  }
+
+  /** Ends the connection, and the request in flight for this reason. */
+  readonly end = (reason: string): void => {
+    if (this.#isOver) return
+    this.#close()
+    const { free, open, busy, capacity, events, connect } = this.#pool
+    const at = free.indexOf(this.send)
+    if (at >= 0) free.splice(at, 1)
+    if (isGeneratorError(reason)) capacity.limited(open.size)
+    const request = this.#inFlight
+    if (!request) return
+    if (this.#head !== undefined && this.#left === untilClose && reason === 'closed') {
+      this.#answered(this.#head)
+      return
+    }
+    this.#inFlight = undefined
+    busy.delete(request)
+    const isUnread = this.#bytes === 0 && this.#answers > 0 && (reason === 'reset' || reason === 'closed')
+    if (isUnread && !request.again) {
+      request.again = true
+      connect()(request)
+    } else events.onFailure(request, reason)
+  }
+
+  #close(): void {
+    this.#isOver = true
+    this.#pool.open.delete(this)
+    this.#socket.destroy()
+  }
+
+  #answered(head: ResponseHead): void {
+    const request = this.#inFlight as Sent
+    const body = request.keepsBody ? Buffer.concat(this.#kept) : undefined
+    const answer = { status: head.status, head, bytes: this.#bytes, body }
+    this.#inFlight = undefined
+    this.#head = undefined
+    this.#bytes = 0
+    this.#kept = []
+    this.#answers += 1
+    this.#pool.busy.delete(request)
+    if (head.closes && !this.#isOver) this.#close()
+    else if (!this.#isOver) this.#pool.free.push(this.send)
+    this.#pool.events.onAnswer(request, answer)
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isOver) return
+    if (!this.#inFlight) {
+      if (chunk.length > 0) this.end('protocol')
+      return
+    }
+    this.#bytes += chunk.length
+    let rest = chunk
+    while (this.#head === undefined) {
+      if (this.#pending.length > 0) {
+        rest = Buffer.concat([this.#pending, rest])
+        this.#pending = none
+      }
+      const headEnd = rest.indexOf('\r\n\r\n')
+      if (headEnd < 0) {
+        this.#wait(rest)
+        return
+      }
+      const found = headOf(rest.toString('latin1', 0, headEnd + 4))
+      // The protocol is changed on request alone.
+      if (!found || found.status === 101) {
+        this.end('protocol')
+        return
+      }
+      rest = rest.subarray(headEnd + 4)
+      if (found.status >= 200) {
+        this.#head = found
+        this.#left = bodyLength(found, this.#inFlight.form.method === 'HEAD')
+      }
+    }
+    if (this.#left === byChunks) this.#readChunks(rest, this.#head)
+    else if (this.#left === untilClose) this.#keep(rest)
+    else if (rest.length > this.#left) this.end('protocol')
+    else {
+      this.#keep(rest)
+      this.#left -= rest.length
+      if (this.#left === 0) this.#answered(this.#head)
+    }
+  }
+
+  #wait(rest: Buffer): void {
+    if (rest.length > longestHead) this.end('protocol')
+    else this.#pending = Buffer.from(rest)
+  }
+
+  #keep(part: Buffer): void {
+    if (this.#inFlight?.keepsBody && part.length > 0) this.#kept.push(Buffer.from(part))
+  }
+
+  /** Chunks as RFC 9112 has them; a line that is not yet whole waits. What is behind the last one belongs to nobody. */
+  #readChunks(part: Buffer, head: ResponseHead): void {
+    let rest = this.#pending.length > 0 ? Buffer.concat([this.#pending, part]) : part
+    this.#pending = none
+    for (;;) {
+      if (this.#next === 'data') {
+        const data = rest.subarray(0, this.#dataLeft)
+        this.#keep(data)
+        this.#dataLeft -= data.length
+        if (this.#dataLeft > 0) return
+        rest = rest.subarray(data.length)
+        this.#next = 'data end'
+      }
+      const lineEnd = rest.indexOf('\r\n')
+      if (lineEnd < 0) {
+        this.#wait(rest)
+        return
+      }
+      const line = rest.toString('latin1', 0, lineEnd)
+      rest = rest.subarray(lineEnd + 2)
+      if (this.#next === 'size' && chunkSize.test(line)) {
+        this.#dataLeft = Number.parseInt(line, 16)
+        this.#next = this.#dataLeft === 0 ? 'trailer' : 'data'
+      } else if (this.#next === 'data end' && line === '') this.#next = 'size'
+      else if (this.#next === 'trailer' && line === '' && rest.length === 0) {
+        this.#next = 'size'
+        this.#trailerBytes = 0
+        this.#answered(head)
+        return
+      } else if (this.#next === 'trailer' && trailer.test(line) && this.#trailerBytes < longestHead)
+        this.#trailerBytes += line.length
+      else {
+        this.end('protocol')
+        return
+      }
+    }
   }
 }
 
