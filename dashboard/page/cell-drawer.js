@@ -1,281 +1,246 @@
 // One cell, opened: what is cached in each tier, from which run, the last error; and the buttons to refresh and to purge it.
 // Reads the cell again while it is open, so that the effect of an order is seen.
 
-import { byId, element, setChildren, setText } from './dom.js'
-import { factList, failureLabel, ownSentence, placeLabel, placeText } from './labels.js'
 import { order, read } from './listener.js'
+import { Component, createRef } from './preact.js'
+import {
+  badge,
+  cellName,
+  factList,
+  failureLabel,
+  figures,
+  html,
+  messageOf,
+  ownSentence,
+  placeLabel,
+  placeName,
+} from './view.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
 /** @typedef {import('./contract.ts').Entry} Entry */
-/** @typedef {import('./labels.js').Words} Words */
+/** @typedef {import('./purge-question.js').Question} Question */
 
 const readEveryMs = 2_000
-
 const placesAtFirst = 10
+const stateTones = /** @type {const} */ ({ fresh: 'good', stale: 'warn', expired: 'bad' })
 
-const stateTones = { fresh: 'good', stale: 'warn', expired: 'bad' }
+/** @typedef {{ report?: CellReport, fault?: string, said?: unknown, isFault?: boolean, isBusy?: boolean, showsAllPlaces?: boolean }} State */
+/** @extends {Component<{ id: string, ask: (question: Question) => void, onFault: (error: unknown) => void, onClose: () => void }, State>} */
+export class CellDrawer extends Component {
+  /** @type {State} */
+  state = {}
+  dialog = /** @type {import('./preact.js').RefObject<HTMLDialogElement>} */ (createRef())
+  body = /** @type {import('./preact.js').RefObject<HTMLElement>} */ (createRef())
+  isOpen = true
 
-/**
- * @param {object} parts
- * @param {() => Words} parts.words
- * @param {(question: import('./purge-question.js').Question) => void} parts.ask
- * @param {(error: unknown) => void} parts.onFault
- */
-export const createCellDrawer = ({ words, ask, onFault }) => {
-  const dialog = /** @type {HTMLDialogElement} */ (byId('cell'))
-  const body = byId('cell-body')
-  const result = byId('cell-result')
-  const buttons = ['cell-refresh', 'cell-soft', 'cell-hard', 'cell-area'].map(
-    id => /** @type {HTMLButtonElement} */ (byId(id)),
-  )
-  /** @type {string | undefined} */
-  let opened
-  /** @type {CellReport | undefined} */
-  let report
-  let showsAllPlaces = false
-  let readAt = 0
-
-  /** Says how an order went. @param {boolean} isFault @param {...(Node | string)} parts */
-  const tell = (isFault, ...parts) => {
-    result.classList.toggle('fault', isFault)
-    result.replaceChildren(...parts)
-  }
-  const show = () => {
-    const { text, figures } = words()
-    const [latitude = 0, longitude = 0] = (opened ?? '').split(',').map(Number)
-    setText(byId('cell-title'), text('cellAt', figures.plain(latitude), figures.plain(longitude)))
-    byId('cell-area').hidden = !report?.areas?.length
-    if (!report) {
-      setChildren(body, [element('p', { class: 'empty' }, text('loadingCell'))])
-      return
-    }
-    setChildren(body, sectionsOf(report, showsAllPlaces, words()))
+  componentDidMount() {
+    this.dialog.current?.showModal()
+    void this.readAgain()
+    this.reading = setInterval(() => {
+      if (!document.hidden) void this.readAgain()
+    }, readEveryMs)
   }
 
-  const readAgain = async () => {
-    const id = opened
-    if (id === undefined) return
+  componentWillUnmount() {
+    this.isOpen = false
+    clearInterval(this.reading)
+  }
+
+  readAgain = async () => {
     try {
-      const answer = /** @type {CellReport} */ (await read(`/cache/cell?of=${encodeURIComponent(id)}`))
-      if (opened !== id) return
-      report = answer
-      show()
+      const report = await read(`/cache/cell?of=${encodeURIComponent(this.props.id)}`)
+      if (this.isOpen) this.setState({ report })
     } catch (error) {
-      if (opened !== id) return
-      onFault(error)
-      if (!report)
-        setChildren(body, [
-          element('p', { class: 'result fault' }, error instanceof Error ? error.message : String(error)),
-        ])
+      if (!this.isOpen) return
+      this.props.onFault(error)
+      this.setState({ fault: messageOf(error) })
     }
   }
 
-  /** @param {() => Promise<{ code: string, message: string } | null | undefined>} act gives its failure @param {import('./texts.js').TextName} done */
-  const run = async (act, done) => {
-    const { text } = words()
-    for (const button of buttons) button.disabled = true
-    tell(false, text('working'))
+  /** Says how an order went. @param {unknown} said */
+  tell = (said, isFault = false) => {
+    if (this.isOpen) this.setState({ said, isFault, isBusy: false })
+  }
+
+  /** @param {() => Promise<{ code: string, message: string } | null | undefined>} act gives its failure @param {string} done */
+  async run(act, done) {
+    this.setState({ said: 'Working…', isFault: false, isBusy: true })
     try {
       const failure = await act()
-      if (failure) {
-        const code = failureLabel(failure.code, words())
-        tell(true, text('failedOrder', ''), code, ' ', ownSentence(failure.message))
-      } else tell(false, text(done))
+      if (failure)
+        this.tell(html`Not done: ${failureLabel(failure.code)} ${ownSentence(failure.message)}`, true)
+      else this.tell(done)
     } catch (error) {
-      onFault(error)
-      tell(true, text('failedOrder', error instanceof Error ? error.message : String(error)))
+      this.props.onFault(error)
+      this.tell(`Not done: ${messageOf(error)}`, true)
     }
-    for (const button of buttons) button.disabled = false
-    await readAgain()
+    await this.readAgain()
   }
 
-  const [refresh, soft, hard] = buttons
-  const purge = async () => {
-    await order('/cache/purge', { scope: opened })
-    return undefined
-  }
-  const askToRemove = () => {
-    const id = opened
-    if (id !== undefined)
-      ask({
-        scope: id,
-        title: 'purgeCellTitle',
-        sentence: words().text('purgeCellText'),
-        soft: 'purgeSoft',
-        hard: 'purgeHard',
-        onDone: kind => {
-          if (opened !== id) return
-          tell(false, words().text(kind === 'soft' ? 'purgedSoft' : 'purgedHard'))
-          void readAgain()
-        },
-      })
-  }
-  const askForArea = () => {
-    const id = opened
-    const { text } = words()
-    const areas = report?.areas?.map(area => ({
-      scope: `${area.type}/${area.id}`,
-      label: placeText(area, words()).join(' '),
-    }))
-    if (areas)
-      ask({
-        areas,
-        title: 'purgeAreaTitle',
-        sentence: text('purgeAreaText'),
-        soft: 'purgeSoft',
-        hard: 'purgeHard',
-        onDone: kind => {
-          if (opened !== id) return
-          tell(false, words().text(kind === 'soft' ? 'purgedArea' : 'removedArea'))
-          void readAgain()
-        },
-      })
-  }
-  refresh?.addEventListener('click', () =>
-    run(async () => {
-      const answer = /** @type {CellReport} */ (
-        await order(`/cache/refresh?of=${encodeURIComponent(opened ?? '')}`)
-      )
-      return answer.gateway?.lastFailure
-    }, 'refreshed'),
-  )
-  soft?.addEventListener('click', () => run(purge, 'purgedSoft'))
-  hard?.addEventListener('click', askToRemove)
-  byId('cell-area').addEventListener('click', askForArea)
-  body.addEventListener('click', event => {
-    if (!(event.target instanceof Element) || !event.target.closest('#more-places')) return
-    showsAllPlaces = true
-    show()
-    body.focus()
-  })
-  byId('cell-close').addEventListener('click', () => dialog.close())
-  // A press beside the drawer closes it, as Escape does.
-  dialog.addEventListener('click', event => {
-    if (event.target === dialog) dialog.close()
-  })
-  dialog.addEventListener('close', () => {
-    opened = undefined
-    report = undefined
-  })
+  refresh = () =>
+    this.run(async () => {
+      const { gateway } = await order(`/cache/refresh?of=${encodeURIComponent(this.props.id)}`)
+      return gateway?.lastFailure
+    }, 'The cell was loaded.')
 
-  return {
-    /** @param {string} id of a cell */
-    open: id => {
-      opened = id
-      report = undefined
-      showsAllPlaces = false
-      tell(false)
-      show()
-      if (!dialog.open) dialog.showModal()
-      void readAgain()
-    },
-    show: () => {
-      if (opened !== undefined) show()
-    },
-    /** To be called often: reads the open cell again. */
-    follow: () => {
-      if (opened === undefined || performance.now() - readAt < readEveryMs) return
-      readAt = performance.now()
-      void readAgain()
-    },
+  purge = () =>
+    this.run(
+      () => order('/cache/purge', { scope: this.props.id }).then(() => null),
+      'The cell was purged on all instances: it is stale, and served until it is loaded anew.',
+    )
+
+  /** @param {Pick<Question, 'scope' | 'areas' | 'title' | 'sentence'>} question @param {string} purged @param {string} removed */
+  ask = (question, purged, removed) =>
+    this.props.ask({
+      ...question,
+      soft: 'Purge',
+      hard: 'Remove',
+      onDone: kind => {
+        this.tell(kind === 'soft' ? purged : removed)
+        if (this.isOpen) void this.readAgain()
+      },
+    })
+
+  askToRemove = () =>
+    this.ask(
+      {
+        scope: this.props.id,
+        title: 'Remove this cell?',
+        sentence:
+          'Purged, it is stale and served until it is loaded anew. Removed, it is gone on all instances, and requests end in an error while it can’t be loaded.',
+      },
+      'The cell was purged on all instances: it is stale, and served until it is loaded anew.',
+      'The cell was removed on all instances.',
+    )
+
+  askForArea = () =>
+    this.ask(
+      {
+        areas: (this.state.report?.areas ?? []).map(area => ({
+          scope: `${area.type}/${area.id}`,
+          label: `${placeName(area)} ${area.type}`,
+        })),
+        title: 'Purge an area?',
+        sentence:
+          'Every cell with the place or one below it in it. Purged, they are stale and served until they are loaded anew. Removed, requests wait for the provider.',
+      },
+      'The area was purged on all instances: its cells are stale, and served until they are loaded anew.',
+      'The area was removed on all instances.',
+    )
+
+  showAllPlaces = () => {
+    this.setState({ showsAllPlaces: true })
+    this.body.current?.focus()
+  }
+
+  render() {
+    const { report, fault, said, isFault, isBusy, showsAllPlaces } = this.state
+    const { id, onClose } = this.props
+    const [latitude = 0, longitude = 0] = id.split(',').map(Number)
+    const close = () => this.dialog.current?.close()
+    // A press beside the drawer closes it, as Escape does.
+    const press = (/** @type {Event} */ event) => event.target === event.currentTarget && close()
+    return html`<dialog id="cell" class="drawer" ref=${this.dialog} aria-labelledby="cell-title" onClose=${onClose} onClick=${press}>
+      <header class="row between">
+        <h2 id="cell-title" tabindex="-1">${cellName({ latitude, longitude })}</h2>
+        <button type="button" class="quiet square" aria-label="Close" onClick=${close}>×</button>
+      </header>
+      <p id="cell-result" class=${isFault ? 'fault' : ''} role="status">${said}</p>
+      <div id="cell-body" class="drawer-body" ref=${this.body} tabindex="0" role="group" aria-labelledby="cell-title">
+        ${report && placesOf(report, showsAllPlaces === true, this.showAllPlaces)}
+        ${report ? sectionsOf(report) : html`<p class=${fault ? 'fault' : 'note'}>${fault ?? 'Reading the cell…'}</p>`}
+      </div>
+      <footer class="row">
+        <button id="cell-refresh" type="button" disabled=${isBusy} title="Loads the cell from the provider now; spends budget." onClick=${this.refresh}>Refresh</button>
+        <button type="button" class="quiet" disabled=${isBusy} onClick=${this.purge}>Purge</button>
+        <button type="button" class="quiet danger" disabled=${isBusy} onClick=${this.askToRemove}>Remove…</button>
+        ${report?.areas?.length ? html`<button type="button" class="quiet" disabled=${isBusy} onClick=${this.askForArea}>Purge an area…</button>` : null}
+      </footer>
+    </dialog>`
   }
 }
 
-/** @param {CellReport} report @param {boolean} showsAllPlaces @param {Words} words @returns {HTMLElement[]} */
-const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces, words) => {
-  const { text, figures } = words
+/** @param {string} title @param {...unknown} parts */
+const section = (title, ...parts) => html`<section><h3>${title}</h3>${parts}</section>`
+
+/** @param {CellReport} report */
+const sectionsOf = ({ shared, gateway, at }) => {
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at, true)
-  /** @param {string} title @param {...Node} children */
-  const section = (title, ...children) => element('section', {}, element('h3', {}, title), ...children)
-  /** @param {string} sentence */
-  const empty = sentence => element('p', { class: 'empty' }, sentence)
   /** @param {Entry | null | undefined} entry */
   const entryOf = entry =>
     entry
       ? factList([
-          entry.state !== undefined && [
-            text('state'),
-            element('span', { class: `state ${stateTones[entry.state]}` }, text(entry.state)),
-          ],
-          entry.upstream !== null && [text('upstream'), entry.upstream],
-          [text('fetched'), instant(entry.fetchedAt)],
-          [text('run'), instant(entry.run)],
-          entry.dueAt !== undefined && [text('dueAt'), instant(entry.dueAt)],
-          entry.freshUntil !== undefined && [text('freshUntil'), instant(entry.freshUntil)],
-          entry.usableUntil !== undefined && [text('usableUntil'), instant(entry.usableUntil)],
-          [text('size'), figures.bytes(entry.bytes)],
-          entry.purged !== null && [text('purged'), text(entry.purged)],
+          entry.state !== undefined && ['State', badge(entry.state, stateTones[entry.state])],
+          entry.upstream !== null && ['Upstream', entry.upstream],
+          ['Fetched', instant(entry.fetchedAt)],
+          ['Model run', instant(entry.run)],
+          entry.dueAt !== undefined && ['Due', instant(entry.dueAt)],
+          entry.freshUntil !== undefined && ['Fresh until', instant(entry.freshUntil)],
+          entry.usableUntil !== undefined && ['Usable until', instant(entry.usableUntil)],
+          ['Size', figures.bytes(entry.bytes)],
+          entry.purged !== null && ['Purged', entry.purged === 'soft' ? 'stale' : 'removed'],
         ])
-      : empty(text('nothingCached'))
+      : html`<p class="note">Nothing is cached here.</p>`
   const failure = gateway?.lastFailure
-  const sections = [
-    section(text('inMemory'), entryOf(gateway?.memory)),
+  return [
+    section('In memory', entryOf(gateway?.memory)),
+    gateway?.slices && section('Slices', slicesOf(gateway.slices, at)),
     section(
-      text('inStore', shared.kind === 'redis' ? text('redis') : text('embedded')),
-      shared.fault ? element('p', { class: 'result fault' }, shared.fault) : entryOf(shared.entry),
+      `In the store (${shared.kind === 'redis' ? 'Redis' : shared.kind})`,
+      shared.fault ? html`<p class="fault">${shared.fault}</p>` : entryOf(shared.entry),
     ),
-    failure
-      ? section(
-          text('lastError'),
-          factList([
-            [instant(failure.failedAt), failureLabel(failure.code, words)],
-            [text('attempts'), figures.count(failure.attempts)],
-            [text('backoffUntil'), instant(failure.backoffUntil)],
-          ]),
-          ownSentence(failure.message),
-        )
-      : section(text('lastError'), empty(text('noError'))),
     section(
-      text('requests'),
+      'Last error',
+      failure
+        ? [
+            factList([
+              [instant(failure.failedAt), failureLabel(failure.code)],
+              ['Failures in a row', figures.count(failure.attempts)],
+              ['Next attempt after', instant(failure.backoffUntil)],
+            ]),
+            ownSentence(failure.message),
+          ]
+        : html`<p class="note">No error since the last success.</p>`,
+    ),
+    section(
+      'Requests',
       factList([
-        [text('lastRequested'), instant(gateway?.lastRequestedAt)],
-        [text('loadingNow'), text(gateway?.loading ? 'yes' : 'no')],
+        ['Last requested', instant(gateway?.lastRequestedAt)],
+        ['Loading now', gateway?.loading ? 'yes' : 'no'],
       ]),
     ),
   ]
-  if (gateway?.slices) sections.splice(1, 0, section(text('slices'), slicesOf(gateway.slices, at, words)))
-  if (places && places.length > 0)
-    sections.unshift(
-      section(text('placesHere'), ...placesOf(places, placeCount ?? places.length, showsAllPlaces, words)),
-    )
-  return sections
 }
 
-/**
- * @param {readonly import('./contract.ts').Place[]} places @param {number} count of all, which may be more
- * @param {boolean} showsAll @param {Words} words
- */
-const placesOf = (places, count, showsAll, words) => {
-  const { text, figures } = words
+/** @param {CellReport} report @param {boolean} showsAll @param {() => void} onMore */
+const placesOf = ({ places, placeCount }, showsAll, onMore) => {
+  if (!places?.length) return null
   const shown = showsAll ? places : places.slice(0, placesAtFirst)
-  const left = figures.count(count - shown.length)
-  const list = element(
-    'ul',
-    { class: 'places' },
-    ...shown.map(place => element('li', {}, placeLabel(place, words))),
-  )
-  if (count === shown.length) return [list]
-  return [
-    list,
+  const left = (placeCount ?? places.length) - shown.length
+  const more =
     shown.length < places.length
-      ? element('button', { type: 'button', id: 'more-places', class: 'quiet' }, text('moreRows', left))
-      : element('p', { class: 'note' }, text('placesLeftOut', left)),
-  ]
+      ? html`<button type="button" id="more-places" class="quiet" onClick=${onMore}>Show ${figures.count(left)} more</button>`
+      : html`<p class="note">and ${figures.count(left)} more</p>`
+  return section(
+    'Places in this cell',
+    html`<ul class="places cols">${shown.map(place => html`<li>${placeLabel(place)}</li>`)}</ul>`,
+    left > 0 && more,
+  )
 }
 
-/** @param {import('./contract.ts').Slices} slices @param {string} at @param {Words} words */
-const slicesOf = ({ quarterHours, hours, days, now }, at, { text, figures }) => {
+/** @param {import('./contract.ts').Slices} slices @param {string} at */
+const slicesOf = ({ quarterHours, hours, days, now }, at) => {
   /** @param {import('./contract.ts').Steps} steps */
   const span = ({ from, to, count }) =>
     `${figures.count(count)} · ${figures.instant(from, at)} – ${figures.instant(to, at)}`
   return factList([
     now !== null && [
-      text('sliceNow'),
+      'Right now',
       `${figures.instant(now.time, at)} · ${figures.degrees(now.temperature_2m)} · ${figures.millimetres(now.precipitation)}`,
     ],
-    [text('quarterHours'), span(quarterHours)],
-    [text('hours'), span(hours)],
-    [text('days'), `${figures.count(days.count)} · ${figures.day(days.from)} – ${figures.day(days.to)}`],
+    ['Quarter-hours', span(quarterHours)],
+    ['Hours', span(hours)],
+    ['Days', `${figures.count(days.count)} · ${figures.day(days.from)} – ${figures.day(days.to)}`],
   ])
 }

@@ -1,7 +1,8 @@
-// The cells as a table, for screen readers and other readers: the same states, ages and demand as on the map,
-// what needs attention first. Written only while it is open.
+// The cells as a table, for screen readers and other readers: the same states, ages and demand as on the map, what needs attention
+// first. Written only while it is open. Rows stay where they are until another choice, so that nothing moves under the reader.
 
-import { byId, element, setChildren, setText } from './dom.js'
+import { Component } from './preact.js'
+import { cellName, figures, html } from './view.js'
 
 /** @typedef {import('./contract.ts').Cell} Cell */
 
@@ -9,89 +10,71 @@ const rowsAtOnce = 100
 /** @type {import('./contract.ts').CellState[]} */
 const order = ['failed', 'stale', 'absent', 'fresh']
 
-/**
- * @param {object} parts
- * @param {() => Iterable<Cell>} parts.cells
- * @param {(cell: Cell) => number} parts.ageOf
- * @param {(id: string) => void} parts.onOpen
- * @param {() => { text: import('./texts.js').Texts, figures: import('../../src/common/page/figures.js').Figures }} parts.words
- */
-export const createCellTable = ({ cells, ageOf, onOpen, words }) => {
-  const details = /** @type {HTMLDetailsElement} */ (byId('table'))
-  const filter = /** @type {HTMLSelectElement} */ (byId('table-state'))
-  const rows = byId('table-rows')
-  const more = byId('table-more')
-  let shown = rowsAtOnce
+/** @extends {Component<{ cells: ReadonlyMap<string, Cell>, ageOf: (cell: Cell) => number, onOpen: (id: string) => void }>} */
+export class CellTable extends Component {
+  isOpen = false
+  chosenState = 'all'
+  most = rowsAtOnce
+  /** The cells of the chosen state in the order of the rows. @type {string[]} */
+  ids = []
+  /** How many cells were known when they were ordered. */
+  known = 0
 
-  /** @param {Cell} cell */
-  const columnsOf = cell => {
-    const { text, figures } = words()
-    const name = text('cellAt', figures.plain(cell.latitude), figures.plain(cell.longitude))
-    const age = figures.duration(cell.ageSeconds === null ? null : ageOf(cell))
-    const demand = cell.demand > 0 ? figures.measured(cell.demand) : figures.count(0)
-    return [
-      element('th', { scope: 'row' }, element('button', { type: 'button', class: 'link' }, name)),
-      element('td', {}, text(cell.state)),
-      element('td', { class: 'number' }, age),
-      element('td', { class: 'number' }, demand),
-    ]
-  }
-
-  const write = () => {
-    if (!details.open) return
-    const { text, figures } = words()
-    const chosen = [...cells()]
-      .filter(({ state }) => filter.value === 'all' || state === filter.value)
+  /** @param {object} change */
+  choose(change) {
+    Object.assign(this, change)
+    const cells = [...this.props.cells.values()]
+    this.known = cells.length
+    this.ids = cells
+      .filter(({ state }) => this.chosenState === 'all' || state === this.chosenState)
       .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || b.demand - a.demand)
-    const visible = chosen.slice(0, shown)
-    rows.replaceChildren(
-      ...visible.map(cell =>
-        element('tr', { 'data-row': cell.id, 'data-state': cell.state }, ...columnsOf(cell)),
-      ),
-    )
-    setText(
-      byId('table-count'),
-      text('rowsShown', figures.count(visible.length), figures.count(chosen.length)),
-    )
-    const left = Math.min(rowsAtOnce, chosen.length - visible.length)
-    more.hidden = left <= 0
-    setText(more, text('moreRows', figures.count(left)))
+      .map(({ id }) => id)
+    this.forceUpdate()
   }
 
-  rows.addEventListener('click', ({ target }) => {
-    const row = target instanceof HTMLButtonElement ? target.closest('tr') : null
-    if (row) onOpen(row.dataset.row ?? '')
-  })
-  details.addEventListener('toggle', write)
-  filter.addEventListener('change', () => {
-    shown = rowsAtOnce
-    write()
-  })
-  more.addEventListener('click', () => {
-    shown += rowsAtOnce
-    write()
-  })
+  componentDidUpdate() {
+    if (this.isOpen && this.known !== this.props.cells.size) this.choose({})
+  }
 
-  return {
-    write,
-    writeFilter: () => {
-      const { text } = words()
-      const before = filter.value || 'all'
-      filter.replaceChildren(
-        element('option', { value: 'all' }, text('allStates')),
-        ...order.map(state => element('option', { value: state }, text(state))),
-      )
-      filter.value = before
-    },
-    /** Rows stay where they are, so that nothing moves under the reader. @param {ReadonlyMap<string, Cell>} known */
-    update: known => {
-      if (!details.open) return
-      for (const row of rows.querySelectorAll('tr')) {
-        const cell = known.get(row.dataset.row ?? '')
-        if (!cell) continue
-        setChildren(row, columnsOf(cell))
-        row.dataset.state = cell.state
-      }
-    },
+  /** @param {string} id */
+  row = id => {
+    const { cells, ageOf, onOpen } = this.props
+    const cell = cells.get(id)
+    return (
+      cell &&
+      html`<tr key=${id} data-state=${cell.state}>
+        <th scope="row"><button type="button" class="quiet link" onClick=${() => onOpen(id)}>${cellName(cell)}</button></th>
+        <td>${cell.state}</td>
+        <td class="number">${figures.duration(cell.ageSeconds === null ? null : ageOf(cell))}</td>
+        <td class="number">${cell.demand > 0 ? figures.measured(cell.demand) : 0}</td>
+      </tr>`
+    )
+  }
+
+  render() {
+    const visible = this.isOpen ? this.ids.slice(0, this.most) : []
+    const left = Math.min(rowsAtOnce, this.ids.length - visible.length)
+    return html`<details id="table" onToggle=${(/** @type {{ currentTarget: HTMLDetailsElement }} */ event) => this.choose({ isOpen: event.currentTarget.open })}>
+      <summary>All cells as a table</summary>
+      <div class="row between table-tools">
+        <label>State${' '}
+          <select id="table-state" onChange=${(/** @type {{ currentTarget: HTMLSelectElement }} */ event) => this.choose({ chosenState: event.currentTarget.value, most: rowsAtOnce })}>
+            <option value="all">all</option>
+            ${order.map(state => html`<option value=${state}>${state}</option>`)}
+          </select>
+        </label>
+        <span id="table-count" role="status">Cells: ${figures.count(visible.length)} of ${figures.count(this.ids.length)}</span>
+      </div>
+      <div class="scroll" tabindex="0" role="group" aria-label="All cells as a table">
+        <table>
+          <thead><tr>
+            <th scope="col">Cell</th><th scope="col">State</th>
+            <th scope="col" class="number">Age</th><th scope="col" class="number">Demand</th>
+          </tr></thead>
+          <tbody id="table-rows">${visible.map(this.row)}</tbody>
+        </table>
+        ${this.isOpen && left > 0 && html`<button id="table-more" type="button" class="quiet" onClick=${() => this.choose({ most: this.most + rowsAtOnce })}>Show ${figures.count(left)} more</button>`}
+      </div>
+    </details>`
   }
 }

@@ -1,51 +1,47 @@
 // The last hour as three charts: rate, hit share by tier, latency percentiles. Lines differ in colour and in kind, and their
 // values stand beside them as text: those under the pointer, else the newest.
 
-import { unknown } from '../../src/common/page/figures.js'
 import { colourOf } from '../../src/common/page/preferences.js'
-import { byId, element, setChildren, setText } from './dom.js'
 import { stacked } from './history.js'
+import { Component, createRef } from './preact.js'
 import uPlot from './uplot.js'
+import { figures, html, timeZone } from './view.js'
 
 /** @typedef {import('./contract.ts').History} History */
-/** @typedef {import('./texts.js').TextName} TextName */
 /** @typedef {(number | null)[]} Values */
 
-/** @typedef {(history: History) => Values} ValuesOf */
-
 const kinds = /** @type {const} */ (['solid', 'dashed', 'dotted'])
-/** @param {string} name as in texts, or as it is (p50) @param {0 | 1 | 2} place in its chart @param {ValuesOf} values */
+/** @param {string} name @param {0 | 1 | 2} place in its chart @param {(history: History) => Values} values */
 const line = (name, place, values, colour = `--line-${place + 1}`) => ({
   name,
   colour,
   kind: kinds[place],
   values,
 })
-/** @typedef {ReturnType<typeof line>} Line */
-/** @typedef {{ title: TextName, figure: 'measured' | 'share' | 'latency', isStacked?: true, lines: readonly Line[] }} Chart */
+/** @typedef {{ title: string, figure: 'measured' | 'share' | 'latency', isStacked?: true, lines: readonly ReturnType<typeof line>[] }} Drawn */
 
-/** @type {readonly Chart[]} */
+/** @type {readonly Drawn[]} */
 const charts = [
   {
-    title: 'rate',
+    title: 'Requests per second',
     figure: 'measured',
     lines: [
       line('requests', 0, history => history.requestsPerSecond),
-      line('errorsShort', 1, history => history.errorsPerSecond, '--line-bad'),
+      line('errors', 1, history => history.errorsPerSecond, '--line-bad'),
     ],
   },
   {
-    title: 'hitShareByTier',
+    title: 'Hit share by tier',
     isStacked: true,
     figure: 'share',
     lines: [
-      line('memoryTier', 0, ({ hitShare }) => hitShare.memory),
-      line('sharedTier', 1, ({ hitShare }) => hitShare.shared),
-      line('providerTier', 2, ({ hitShare }) => hitShare.provider),
+      line('memory', 0, ({ hitShare }) => hitShare.memory),
+      line('shared', 1, ({ hitShare }) => hitShare.shared),
+      line('provider', 2, ({ hitShare }) => hitShare.provider),
     ],
   },
   {
-    title: 'latencyPercentiles',
+    title: 'Latency percentiles',
     figure: 'latency',
     lines: [
       line('p50', 0, ({ p50 }) => p50),
@@ -57,205 +53,159 @@ const charts = [
 
 /** As a canvas draws the kinds of lines. */
 const dashes = { solid: [], dashed: [5, 3], dotted: [1.5, 3] }
-const heightOfChart = 132
+const height = 132
 /** In seconds: what a chart shows at least, when there is little to show. */
 const shortest = 600
 
-/** A piece of the line, beside its name. @param {Line} line */
-const strokeOf = ({ colour, kind }) => {
-  const stroke = element('i', { class: 'stroke' })
-  stroke.style.borderTop = `${kind === 'dotted' ? 3 : 2}px ${kind} var(${colour})`
-  return stroke
+/** @param {Drawn} drawn @param {History} history @returns {uPlot.AlignedData} */
+const dataOf = ({ lines, isStacked }, history) => {
+  const raw = lines.map(({ values }) => values(history))
+  const end = Date.parse(history.endsAt) / 1000
+  const length = raw[0]?.length ?? 0
+  const times = Array.from({ length }, (_, i) => end - (length - 1 - i) * history.stepSeconds)
+  // The highest first, so that each lower area lies before it.
+  return [times, ...(isStacked ? stacked(raw).reverse() : raw)]
 }
 
-/** @param {() => { text: import('./texts.js').Texts, figures: import('../../src/common/page/figures.js').Figures, timeZone: string }} words */
-export const createCharts = words => {
-  const host = byId('charts')
-  /** @type {{ chart: Chart, plot: uPlot, values: HTMLElement[], note: HTMLElement, figure: HTMLElement }[]} */
-  let made = []
-  /** @type {History | undefined} */
-  let history
+/** In seconds since the epoch: where the lines begin. @param {History} history */
+const firstKnown = ({ requestsPerSecond, stepSeconds, endsAt }) => {
+  const index = requestsPerSecond.findIndex(value => value !== null)
+  const steps = index < 0 ? 0 : requestsPerSecond.length - 1 - index
+  return Date.parse(endsAt) / 1000 - steps * stepSeconds
+}
 
-  /** @param {string} name */
-  const nameOf = name =>
-    /^p\d/.test(name)
-      ? `p${words().figures.count(Number(name.slice(1)))}`
-      : words().text(/** @type {TextName} */ (name))
+/** @extends {Component<{ drawn: Drawn, history: History }, { at: number | null }>} */
+class Chart extends Component {
+  /** The place of the values under the pointer. */
+  state = { at: /** @type {number | null} */ (null) }
+  host = /** @type {import('./preact.js').RefObject<HTMLElement>} */ (createRef())
+  /** @type {uPlot | undefined} */
+  plot
 
-  /** @param {Chart} chart @returns {uPlot.AlignedData} */
-  const dataOf = chart => {
-    if (!history) return [[]]
-    const raw = chart.lines.map(({ values }) => values(/** @type {History} */ (history)))
-    const end = Date.parse(history.endsAt) / 1000
-    const length = raw[0]?.length ?? 0
-    const { stepSeconds } = history
-    const times = Array.from({ length }, (_, i) => end - (length - 1 - i) * stepSeconds)
-    // The highest first, so that each lower area lies before it.
-    const lines = chart.isStacked ? stacked(raw).reverse() : raw
-    return [times, ...lines]
-  }
-
-  /** In seconds since the epoch: where the lines begin. */
-  const firstKnown = () => {
-    if (!history) return 0
-    const { requestsPerSecond, stepSeconds, endsAt } = history
-    const index = requestsPerSecond.findIndex(value => value !== null)
-    const steps = index < 0 ? 0 : requestsPerSecond.length - 1 - index
-    return Date.parse(endsAt) / 1000 - steps * stepSeconds
-  }
-
-  /** @param {(typeof made)[number]} one */
-  const writeValues = ({ chart, plot, values, note }) => {
-    const { text, figures } = words()
-    if (!history) return
-    const last = history.requestsPerSecond.length - 1
-    const index = plot.cursor.idx ?? last
-    chart.lines.forEach((line, i) => {
-      const target = values[i]
-      if (target) setText(target, figures[chart.figure](line.values(/** @type {History} */ (history))[index]))
-    })
-    const [line] = chart.lines
-    const known = (line?.values(history) ?? []).filter(value => value !== null)
-    const at = plot.cursor.idx === null || plot.cursor.idx === undefined ? undefined : plot.data[0][index]
-    setText(note, at === undefined ? '' : figures.timeOfDay(at * 1000, true))
-    const most = known.length > 0 ? Math.max(...known) : null
-    plot.root.setAttribute(
-      'aria-label',
-      text(
-        'chartSummary',
-        `${text(chart.title)}, ${nameOf(line?.name ?? '')}`,
-        figures[chart.figure](line?.values(history)[last]),
-        figures[chart.figure](most),
-      ),
-    )
-  }
-
-  /** @param {Chart} chart */
-  const make = chart => {
-    const { text, figures, timeZone } = words()
-    const values = chart.lines.map(() => element('b', {}, unknown))
-    const note = element('span', { class: 'note' })
-    const figure = element(
-      'figure',
-      { class: 'chart' },
-      element('figcaption', {}, element('h3', {}, text(chart.title)), note),
-      element(
-        'ul',
-        { class: 'lines' },
-        ...chart.lines.map((line, i) => element('li', {}, strokeOf(line), nameOf(line.name), ' ', values[i])),
-      ),
-    )
-    host.append(figure)
-    const ink = colourOf('--muted')
-    const grid = { stroke: colourOf('--hairline'), width: 1 }
-    const font = '11px system-ui, sans-serif'
-    const lines = chart.isStacked ? [...chart.lines].reverse() : chart.lines
-    const plot = new uPlot(
+  componentDidMount() {
+    const host = this.host.current
+    if (!host) return
+    const { drawn, history } = this.props
+    const write = figures[drawn.figure]
+    const axis = { stroke: colourOf('--muted'), ticks: { show: false }, font: '11px system-ui, sans-serif' }
+    const lines = drawn.isStacked ? drawn.lines.toReversed() : drawn.lines
+    const widthNow = () => Math.max(160, host.clientWidth)
+    this.plot = new uPlot(
       {
-        width: Math.max(160, figure.clientWidth),
-        height: heightOfChart,
+        width: widthNow(),
+        height,
         // Half a time of day fits beside the end of the axis.
         padding: [8, 20, 0, 0],
         tzDate: ts => uPlot.tzDate(new Date(ts * 1000), timeZone),
         legend: { show: false },
-        cursor: { sync: { key: 'hour' }, drag: { x: false, y: false }, points: { size: 7 } },
+        cursor: { sync: { key: 'hour' }, drag: { x: false, y: false }, y: false, points: { size: 7 } },
         scales: {
           x: {
             time: true,
-            range: (_, from, to) => [Math.max(from, Math.min(firstKnown(), to - shortest)), to],
+            range: (_, from, to) => [
+              Math.max(from, Math.min(firstKnown(this.props.history), to - shortest)),
+              to,
+            ],
           },
           y: {
             range: (_, __, most) =>
-              chart.figure === 'share'
+              drawn.figure === 'share'
                 ? [0, 1]
-                : [0, most > 0 ? most * 1.1 : chart.figure === 'latency' ? 0.01 : 1],
+                : [0, most > 0 ? most * 1.1 : drawn.figure === 'latency' ? 0.01 : 1],
           },
         },
         axes: [
           {
-            stroke: ink,
+            ...axis,
             grid: { show: false },
-            ticks: { show: false },
-            font,
             size: 24,
             space: 46,
             values: (_, splits) => splits.map(split => figures.timeOfDay(split * 1000)),
           },
           {
-            stroke: ink,
-            grid,
-            ticks: { show: false },
-            font,
+            ...axis,
+            grid: { stroke: colourOf('--hairline'), width: 1 },
             size: 58,
             gap: 4,
             space: 26,
-            values: (_, splits) => splits.map(split => figures[chart.figure](split)),
+            values: (_, splits) => splits.map(split => write(split)),
           },
         ],
         series: [
           {},
-          ...lines.map((line, i) => {
-            const stroke = colourOf(line.colour)
-            const isGround = chart.isStacked || (i === 0 && chart.figure === 'measured')
-            // Opaque, because lower areas lie before the higher ones.
-            const fill = isGround ? { fill: colourOf(line.colour.replace('line', 'area')) } : {}
+          ...lines.map(({ colour, kind = 'solid' }, i) => {
+            const isGround = drawn.isStacked || (i === 0 && drawn.figure === 'measured')
             return {
-              stroke,
-              width: line.kind === 'dotted' ? 2 : 1.6,
-              dash: dashes[line.kind],
+              stroke: colourOf(colour),
+              width: kind === 'dotted' ? 2 : 1.6,
+              dash: dashes[kind],
               points: { show: false },
-              ...fill,
+              // Opaque, because lower areas lie before the higher ones.
+              ...(isGround ? { fill: colourOf(colour.replace('line', 'area')) } : {}),
             }
           }),
         ],
         hooks: {
           setCursor: [
-            () => {
-              const one = made.find(({ plot: own }) => own === plot)
-              if (one) writeValues(one)
+            ({ cursor: { idx = null } }) => {
+              if (idx !== this.state.at) this.setState({ at: idx })
             },
           ],
         },
       },
-      dataOf(chart),
-      figure,
+      dataOf(drawn, history),
+      host,
     )
-    plot.root.setAttribute('role', 'img')
-    return { chart, plot, values, note, figure }
+    this.resizing = new ResizeObserver(() => {
+      if (this.plot && widthNow() !== this.plot.width) this.plot.setSize({ width: widthNow(), height })
+    })
+    this.resizing.observe(host)
   }
 
-  const resizing = new ResizeObserver(() => {
-    for (const { plot, figure } of made) {
-      const width = Math.max(160, figure.clientWidth)
-      if (width !== plot.width) plot.setSize({ width, height: heightOfChart })
-    }
-  })
-
-  const update = () => {
-    const isEmpty = !history || history.requestsPerSecond.every(value => value === null)
-    byId('no-history').hidden = !isEmpty
-    for (const one of made) {
-      one.plot.setData(dataOf(one.chart))
-      writeValues(one)
-    }
+  /** @param {{ history: History }} before */
+  componentDidUpdate({ history }) {
+    if (history !== this.props.history) this.plot?.setData(dataOf(this.props.drawn, this.props.history))
   }
 
-  return {
-    /** Makes the charts again: in other colours. */
-    draw: () => {
-      for (const { plot, figure } of made) {
-        resizing.unobserve(figure)
-        plot.destroy()
-      }
-      setChildren(host, [])
-      made = charts.map(make)
-      for (const { figure } of made) resizing.observe(figure)
-      update()
-    },
-    /** @param {History} whole */
-    set: whole => {
-      history = whole
-      update()
-    },
+  componentWillUnmount() {
+    this.resizing?.disconnect()
+    this.plot?.destroy()
+  }
+
+  render() {
+    const { drawn, history } = this.props
+    const { at } = this.state
+    const write = figures[drawn.figure]
+    const [first] = drawn.lines
+    const known = (first?.values(history) ?? []).filter(value => value !== null)
+    const most = known.length > 0 ? Math.max(...known) : null
+    const time = at === null ? undefined : this.plot?.data[0][at]
+    return html`<figure class="chart">
+      <figcaption class="row between">
+        <h3>${drawn.title}</h3>
+        <span class="note">${time !== undefined && figures.timeOfDay(time * 1000, true)}</span>
+      </figcaption>
+      <ul class="legend note">
+        ${drawn.lines.map(({ name, colour, kind, values }) => {
+          const style = { width: '18px', borderTop: `${kind === 'dotted' ? 3 : 2}px ${kind} var(${colour})` }
+          const all = values(history)
+          return html`<li><i class="sample" style=${style}></i>${name} <b>${write(all[at ?? all.length - 1])}</b></li>`
+        })}
+      </ul>
+      <div ref=${this.host} role="img"
+        aria-label="${drawn.title}, ${first?.name}: now ${write(first?.values(history).at(-1))}, at most ${write(most)} in the last hour."></div>
+    </figure>`
   }
 }
+
+/** @param {{ history: History }} props */
+export const Charts = ({ history }) => html`<section class="panel" aria-labelledby="hour-title">
+  <header><h2 id="hour-title">Last hour</h2></header>
+  ${
+    history.requestsPerSecond.every(value => value === null) &&
+    html`<p class="note">No figures yet: they come with the first requests.</p>`
+  }
+  <div id="charts" class="cols">
+    ${charts.map(drawn => html`<${Chart} key=${drawn.title} drawn=${drawn} history=${history} />`)}
+  </div>
+</section>`

@@ -1,15 +1,15 @@
 // The answers of the ops listener, by the names of this page. Types alone, for the type checker: the browser never gets this file.
 
 import type { CellReport, SlicesReport } from 'abohawa/operate/reports/cell-report.ts'
-import type { CellStatus, GatewayStatus, SearchReport } from 'abohawa/operate/reports/status-report.ts'
 import type { PurgePrice } from 'abohawa/operate/reports/purge-report.ts'
+import type { CellStatus, GatewayStatus, SearchReport } from 'abohawa/operate/reports/status-report.ts'
 
 export type {
   CellReport,
   EntryReport as Entry,
   SlicesReport as Slices,
 } from 'abohawa/operate/reports/cell-report.ts'
-export type { KeyPanelReport as KeyPanel, PanelKey } from 'abohawa/operate/reports/key-panel-report.ts'
+export type { KeyPanelReport as KeyPanel } from 'abohawa/operate/reports/key-panel-report.ts'
 export type {
   CellStatus as Cell,
   CellsReport as Cells,

@@ -2,119 +2,127 @@
 // by hour. Asks the listener now and then, and only with a token: without one it gives no names of subscribers.
 
 import { unknown } from '../../src/common/page/figures.js'
-import { byId, drawn, element, setChildren, setText } from './dom.js'
-import { ownSentence } from './labels.js'
 import { Refused, read, token } from './listener.js'
-import { showTable } from './lists.js'
+import { Component } from './preact.js'
+import { figures, html, ownSentence, table, usedOf } from './view.js'
 
 /** @typedef {import('./contract.ts').KeyPanel} Report */
-/** @typedef {import('./contract.ts').PanelKey} Key */
-/** @typedef {import('./labels.js').Words} Words */
 
 const everyMs = 10_000
 const pauseMs = 250
 const mostCodes = 3
 const [bar, height] = [4, 22]
 
-/** @param {{ words: () => Words, onFault: (error: unknown) => void }} parts */
-export const createKeyPanel = ({ words, onFault }) => {
-  const input = /** @type {HTMLInputElement} */ (byId('key-search'))
-  /** @type {Report | undefined} */
-  let report
-  let fault = ''
-  let asked = 0
+/** The requests of each hour as bars. @param {readonly number[]} hours */
+const bars = hours => {
+  const most = Math.max(...hours)
+  const label = `This hour: ${figures.count(hours.at(-1))}; at most in an hour: ${figures.count(most)}`
+  const width = bar * hours.length
+  return html`<svg class="hours" role="img" aria-label=${label} viewBox="0 0 ${width} ${height}" width=${width} height=${height}>
+    ${hours.map((count, i) => {
+      const tall = count === 0 ? 1 : Math.max(2, Math.round((count / most) * height))
+      return html`<rect x=${i * bar} y=${height - tall} width=${bar - 1} height=${tall} fill="var(--line-1)" />`
+    })}
+  </svg>`
+}
 
-  /** The requests of each hour as bars. @param {readonly number[]} hours @param {Words} words */
-  const bars = (hours, { text, figures }) => {
-    const most = Math.max(...hours)
-    const label = text('hoursSummary', figures.count(hours.at(-1)), figures.count(most))
-    const [width, y] = [bar * hours.length, height]
-    return drawn(
-      'svg',
-      { class: 'hours', role: 'img', 'aria-label': label, viewBox: `0 0 ${width} ${y}`, width, height },
-      ...hours.map((count, i) => {
-        const tall = count === 0 ? 1 : Math.max(2, Math.round((count / most) * height))
-        return drawn('rect', { x: i * bar, y: height - tall, width: bar - 1, height: tall })
-      }),
-    )
-  }
-  /** The most frequent codes, then how many others there were. @param {Readonly<Record<string, number>>} refusals @param {Words} words */
-  const codes = (refusals, { text, figures }) => {
-    const all = Object.entries(refusals).sort(([, one], [, other]) => other - one)
-    if (all.length === 0) return text('none')
-    const rest = all.slice(mostCodes).reduce((sum, [, count]) => sum + count, 0)
-    return element(
-      'span',
-      { class: 'stack' },
-      ...all
-        .slice(0, mostCodes)
-        .map(([code, count]) => element('span', {}, element('code', {}, code), ` ${figures.count(count)}`)),
-      rest > 0 && element('small', {}, text('otherCodes', figures.count(rest))),
-    )
-  }
+/** The most frequent codes, then how many others there were. @param {Readonly<Record<string, number>>} refusals */
+const codes = refusals => {
+  const all = Object.entries(refusals).sort(([, one], [, other]) => other - one)
+  if (all.length === 0) return 'none'
+  const rest = all.slice(mostCodes).reduce((sum, [, count]) => sum + count, 0)
+  return html`<span class="stack">
+    ${all.slice(0, mostCodes).map(([code, count]) => html`<span><code>${code}</code> ${figures.count(count)}</span>`)}
+    ${rest > 0 && html`<small>others: ${figures.count(rest)}</small>`}
+  </span>`
+}
 
-  const show = () => {
-    const { text, figures } = words()
-    const hasToken = token.get() !== null
-    input.disabled = !hasToken
-    setChildren(byId('key-note'), [
-      element('span', {}, text(hasToken ? 'keysHint' : 'keysNeedToken')),
-      ...(fault === '' ? [] : [element('span', {}, ` ${text('keysFailed')} `, ownSentence(fault))]),
-      ...(report && !report.isWhole ? [element('span', {}, ` ${text('keysPartly')}`)] : []),
-    ])
-    setText(byId('key-count'), report ? text('keysShown', figures.count(report.keys.length)) : '')
-    const at = report?.at ?? ''
-    showTable(
-      'keys',
-      text('keys'),
-      hasToken && report ? text(input.value.trim() === '' ? 'noRequests' : 'keysNotFound') : '',
-      [
-        [text('key')],
-        [text('subscriber')],
-        [text('tier')],
-        [text('usedToday'), 'number'],
-        [text('byHour')],
-        [text('errorsToday')],
-        [text('lastUsed'), 'number'],
-      ],
-      (report?.keys ?? []).map(({ keyId, subscriber, tier, used, limit, here }) => [
-        element('code', {}, keyId),
-        subscriber ?? unknown,
-        tier ?? unknown,
-        limit === null ? figures.count(used) : text('usedOf', figures.count(used), figures.count(limit)),
-        here ? bars(here.hours, words()) : unknown,
-        here ? codes(here.refusals, words()) : unknown,
-        figures.instant(here?.lastUsedAt, at),
-      ]),
-    )
-  }
-
-  const ask = async () => {
-    if (token.get() === null) return
-    asked += 1
-    const mine = asked
-    try {
-      const found = await read(`/usage/keys?q=${encodeURIComponent(input.value.trim())}`)
-      if (mine !== asked) return
-      report = found
-      fault = ''
-    } catch (error) {
-      if (mine !== asked) return
-      if (error instanceof Refused) fault = error.message
-      else onFault(error)
-    }
-    show()
-  }
-
+/** @extends {Component<{ isConnected: boolean, onFault: (error: unknown) => void }, { report?: Report, fault: string, sought: string }>} */
+export class KeyPanel extends Component {
+  state = { fault: '', sought: '' }
+  asked = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let waiting
-  input.addEventListener('input', () => {
-    clearTimeout(waiting)
-    waiting = setTimeout(() => void ask(), pauseMs)
-  })
-  setInterval(() => {
-    if (!document.hidden) void ask()
-  }, everyMs)
+  waiting
 
-  return { show, ask }
+  componentDidMount() {
+    setInterval(() => {
+      if (!document.hidden) void this.ask()
+    }, everyMs)
+  }
+
+  /** @param {{ isConnected: boolean }} before */
+  componentDidUpdate({ isConnected }) {
+    if (!isConnected && this.props.isConnected) void this.ask()
+  }
+
+  async ask() {
+    if (token.get() === null) return
+    this.asked += 1
+    const mine = this.asked
+    try {
+      const report = await read(`/usage/keys?q=${encodeURIComponent(this.state.sought)}`)
+      if (mine === this.asked) this.setState({ report, fault: '' })
+    } catch (error) {
+      if (mine !== this.asked) return
+      if (error instanceof Refused) this.setState({ fault: error.message })
+      else this.props.onFault(error)
+    }
+  }
+
+  /** @param {{ currentTarget: HTMLInputElement }} event */
+  seek = ({ currentTarget }) => {
+    this.setState({ sought: currentTarget.value.trim() })
+    clearTimeout(this.waiting)
+    this.waiting = setTimeout(() => void this.ask(), pauseMs)
+  }
+
+  render() {
+    const { report, fault, sought } = /** @type {{ report?: Report, fault: string, sought: string }} */ (
+      this.state
+    )
+    const hasToken = token.get() !== null
+    const rows = (report?.keys ?? []).map(({ keyId, subscriber, tier, used, limit, here }) => [
+      html`<code>${keyId}</code>`,
+      subscriber ?? unknown,
+      tier ?? unknown,
+      limit === null ? figures.count(used) : usedOf(figures.count(used), figures.count(limit)),
+      here ? bars(here.hours) : unknown,
+      here ? codes(here.refusals) : unknown,
+      figures.instant(here?.lastUsedAt, report?.at ?? ''),
+    ])
+    const empty = sought === '' ? 'No requests yet.' : 'No id and no subscriber has that in it.'
+    return html`<section class="panel" aria-labelledby="key-panel-title">
+      <header class="row between">
+        <h2 id="key-panel-title">Keys</h2>
+        <div><input id="key-search" type="search" autocomplete="off" spellcheck=${false} maxlength="100" size="32"
+          aria-label="Find a key or a subscriber" placeholder="Part of an id or a name" disabled=${!hasToken} onInput=${this.seek} /></div>
+      </header>
+      <p id="key-note" class="note">
+        ${
+          hasToken
+            ? 'What was used is of the fleet; hours, errors and last use are of this gateway.'
+            : 'Subscribers are shown only where the listener has a token.'
+        }
+        ${fault !== '' && html` The keys could not be read: ${ownSentence(fault)}`}
+        ${report && !report.isWhole && ' There may be more: narrow the search.'}
+      </p>
+      <p id="key-count" class="unseen" role="status">${report && `Keys shown: ${figures.count(report.keys.length)}`}</p>
+      <div id="keys" class="scroll" tabindex="0" role="group" aria-label="Keys">
+        ${table(
+          'Keys',
+          hasToken && report ? empty : '',
+          [
+            ['Key'],
+            ['Subscriber'],
+            ['Tier'],
+            ['Used today', 'number'],
+            ['24 hours'],
+            ['Errors today'],
+            ['Last used', 'number'],
+          ],
+          rows,
+        )}
+      </div>
+    </section>`
+  }
 }

@@ -1,261 +1,229 @@
 // The dashboard: shows what comes from the listener, and holds the state: theme, the newest status and the cells.
 
-import { createFigures, secondsBetween } from '../../src/common/page/figures.js'
+import { secondsBetween } from '../../src/common/page/figures.js'
 import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from '../../src/common/page/preferences.js'
-import { showAttention } from './attention.js'
-import { createCellDrawer } from './cell-drawer.js'
-import { createCellTable } from './cell-table.js'
-import { createCharts } from './charts.js'
-import { byId, setText } from './dom.js'
-import { newestOf } from './history.js'
-import { createKeyPanel } from './key-panel.js'
+import { Attention } from './attention.js'
+import { CellDrawer } from './cell-drawer.js'
+import { CellTable } from './cell-table.js'
+import { Charts } from './charts.js'
+import { KeyPanel } from './key-panel.js'
 import { Refused, TokenNeeded, token } from './listener.js'
-import { showLists } from './lists.js'
-import { createMap, showLegend } from './map.js'
-import { showBudget, showParts, showTiles } from './panels.js'
-import { createPlaceSearch } from './place-search.js'
+import { Instances, TopLists } from './lists.js'
+import { CellMap } from './map.js'
+import { Budget, Parts, Tiles } from './panels.js'
+import { PlaceSearch } from './place-search.js'
 import { follow } from './polling.js'
-import { createPurgeQuestion } from './purge-question.js'
-import { isTextName, text } from './texts.js'
+import { Component, createRef, render } from './preact.js'
+import { PurgeQuestion } from './purge-question.js'
+import { TokenDialog } from './token-dialog.js'
+import { figures, html, timeZone } from './view.js'
 
 /** @typedef {import('./contract.ts').Cell} Cell */
 /** @typedef {import('./contract.ts').Status} Status */
+/** @typedef {import('./purge-question.js').Question} Question */
 
-const timeZone = document.documentElement.dataset.timeZone || 'UTC'
-const figures = createFigures('en', timeZone)
-/** @type {Status | undefined} */
-let status
-/** @type {import('./contract.ts').Point | undefined} */
-let point
-/** @type {Map<string, Cell & { at: string }>} each with the instant of its age */
-const cells = new Map()
-/** When the connection was lost, by the gateway's time in ms. @type {number | undefined} */
-let lostAt
-/** The listener's own sentence, where it gave one. */
-let lostBecause = ''
-let isConnected = false
+/**
+ * @typedef {object} State
+ * @property {Status} [status] the newest
+ * @property {import('./contract.ts').Cells} [report]
+ * @property {boolean} isConnected
+ * @property {number | undefined} [lostAt] when the connection was lost, by the gateway's time in ms
+ * @property {string} lostBecause the listener's own sentence, where it gave one
+ * @property {string} announcement for screen readers
+ * @property {string | undefined} [opened] the cell of the drawer
+ * @property {{ id: string }} [found] the cell that the search found
+ * @property {Question | undefined} [question]
+ * @property {{ isWrong: boolean, onGiven: () => void } | undefined} [tokenAsked]
+ * @property {number} colours another number for each theme, in which charts are drawn anew
+ */
 
-const words = () => ({ text, figures, timeZone })
-// The gateway's time, which goes on between two answers.
-let heardAt = 0
-const now = () =>
-  status
-    ? new Date(Date.parse(status.at) + (performance.now() - heardAt)).toISOString()
-    : new Date().toISOString()
-/** @param {Cell} cell @returns {number} seconds */
-const ageOf = cell =>
-  (cell.ageSeconds ?? 0) + Math.max(0, secondsBetween(cells.get(cell.id)?.at ?? now(), now()))
+/** @extends {Component<{}, State>} */
+class Dashboard extends Component {
+  /** @type {State} */
+  state = { isConnected: false, lostBecause: '', announcement: '', colours: 0 }
+  bar = /** @type {import('./preact.js').RefObject<HTMLElement>} */ (createRef())
+  heardAt = 0
 
-/** @param {unknown} error */
-const onFault = error => {
-  if (error instanceof TokenNeeded) void askForToken(false)
-}
-const question = createPurgeQuestion({ words, onFault })
-const drawer = createCellDrawer({ words, ask: question.ask, onFault })
-const map = createMap(
-  byId('map'),
-  {
-    ageOf,
-    onOpen: drawer.open,
-    describe: cell =>
-      [
-        text('cellAt', figures.plain(cell.latitude), figures.plain(cell.longitude)),
-        text(cell.state),
-        ...(cell.ageSeconds === null ? [] : [text('ageOf', figures.duration(ageOf(cell)))]),
-        cell.demand > 0 ? text('demandOf', figures.measured(cell.demand)) : text('noDemand'),
-      ].join(' · '),
-  },
-  byId('map-cell'),
-)
-const table = createCellTable({ cells: () => cells.values(), ageOf, onOpen: drawer.open, words })
-const charts = createCharts(words)
-const keyPanel = createKeyPanel({ words, onFault })
-createPlaceSearch({
-  words,
-  onChoose: cell => {
-    map.choose(cell)
-    byId('map').focus()
-    drawer.open(cell)
-  },
-})
-
-const countStates = () => {
-  const counts = { fresh: 0, stale: 0, absent: 0, failed: 0 }
-  for (const { state } of cells.values()) counts[state] += 1
-  return counts
-}
-
-const showCells = () => {
-  byId('map-empty').hidden = cells.size > 0 || !isConnected
-  map.paint()
-  table.update(cells)
-  showLegend(byId('legend'), text, figures, countStates())
-}
-
-const showStatus = () => {
-  if (!status) return
-  setText(byId('version'), status.version)
-  showAttention(status, words())
-  showTiles(status, point, words())
-  showBudget(status, words())
-  showParts(status, words())
-  showLists(status, words())
-}
-
-const showConnection = () => {
-  const state = lostAt !== undefined ? 'lost' : isConnected ? 'live' : 'connecting'
-  const shown = byId('connection')
-  shown.dataset.state = state
-  setText(
-    byId('connection-text'),
-    state === 'live'
-      ? `${text('live')} ${figures.timeOfDay(Date.parse(now()), true)}`
-      : text(state === 'lost' ? 'lostShort' : 'connecting'),
-  )
-  const lost = byId('lost')
-  lost.hidden = lostAt === undefined
-  setText(
-    lost,
-    lostAt === undefined
-      ? ''
-      : [text('lost', figures.timeOfDay(lostAt, true)), lostBecause].filter(part => part !== '').join(' '),
-  )
-  document.body.classList.toggle('is-lost', lostAt !== undefined)
-}
-
-const writeTexts = () => {
-  for (const target of document.querySelectorAll(
-    '[data-text], [data-label], [data-placeholder], [data-title]',
-  )) {
-    const {
-      text: name = '',
-      label = '',
-      placeholder = '',
-      title = '',
-    } = /** @type {HTMLElement} */ (target).dataset
-    if (isTextName(name)) setText(target, text(name))
-    if (isTextName(label)) target.setAttribute('aria-label', text(label))
-    if (isTextName(title)) target.setAttribute('title', text(title))
-    if (isTextName(placeholder)) target.setAttribute('placeholder', text(placeholder))
+  componentDidMount() {
+    drawInOtherColours(this.redraw)
+    // The map stays below the bar, whose height follows the width.
+    const bar = this.bar.current
+    if (bar)
+      new ResizeObserver(() =>
+        document.documentElement.style.setProperty('--bar-height', `${bar.offsetHeight}px`),
+      ).observe(bar)
+    setInterval(() => {
+      if (!document.hidden) this.setState({})
+    }, 1_000)
+    void follow({
+      onConnected: () => {
+        this.setState(({ lostAt, announcement }) => ({
+          announcement: lostAt === undefined ? announcement : 'Connected again.',
+          lostAt: undefined,
+          isConnected: true,
+        }))
+      },
+      onLost: error =>
+        this.setState({
+          isConnected: false,
+          lostBecause: error instanceof Refused ? error.message : '',
+          lostAt: this.state.lostAt ?? Date.parse(this.now()),
+        }),
+      onTokenNeeded: isWrong =>
+        new Promise(resolve => this.setState({ tokenAsked: { isWrong, onGiven: () => resolve() } })),
+      onStatus: status => {
+        this.heardAt = performance.now()
+        this.setState({ status })
+      },
+      onCells: report => this.setState({ report }),
+    })
   }
-  byId('forget').hidden = token.get() === null
+
+  redraw = () => this.setState(({ colours }) => ({ colours: colours + 1 }))
+
+  /** The gateway's time, which goes on between two answers. */
+  now = () => {
+    const { status } = this.state
+    const at = status ? Date.parse(status.at) + (performance.now() - this.heardAt) : Date.now()
+    return new Date(at).toISOString()
+  }
+
+  /** @param {Cell} cell @returns {number} seconds */
+  ageOf = cell =>
+    (cell.ageSeconds ?? 0) + Math.max(0, secondsBetween(this.state.report?.at ?? this.now(), this.now()))
+
+  /** @param {unknown} error */
+  onFault = error => {
+    if (error instanceof TokenNeeded)
+      this.setState({ tokenAsked: { isWrong: false, onGiven: () => undefined } })
+  }
+
+  /** @param {string} id of a cell */
+  open = id => this.setState({ opened: id })
+  /** @param {Question} question */
+  ask = question => this.setState({ question })
+
+  /** @param {string} id of a cell */
+  find = id => this.setState({ found: { id }, opened: id })
+
+  purgeAll = () =>
+    this.ask({
+      scope: 'all',
+      title: 'Purge every cell?',
+      sentence: `Timelines in memory here: ${figures.count(this.state.status?.cache.entries)}. Purged, they are stale and served until they are loaded anew. Removed, requests wait for the provider, and end in an error while nothing can be loaded.`,
+      soft: 'Purge all',
+      hard: 'Remove all',
+      onDone: kind =>
+        this.setState({
+          announcement:
+            kind === 'soft'
+              ? 'All cells were purged: they are stale, and served until they are loaded anew.'
+              : 'All cells were removed.',
+        }),
+    })
+
+  /** @param {{ currentTarget: HTMLSelectElement }} event */
+  chooseTheme = ({ currentTarget: { value } }) => {
+    const theme = value === 'light' || value === 'dark' ? value : 'system'
+    keepTheme(theme)
+    applyTheme(theme)
+    this.redraw()
+  }
+
+  header() {
+    const { status, lostAt, isConnected } = this.state
+    const connection = lostAt !== undefined ? 'lost' : isConnected ? 'live' : 'connecting'
+    const words = {
+      lost: 'Connection lost',
+      live: `Live ${figures.timeOfDay(Date.parse(this.now()), true)}`,
+      connecting: 'Connecting…',
+    }
+    const tones = { lost: 'bad', live: 'good', connecting: '' }
+    const forget = () => {
+      token.forget()
+      location.reload()
+    }
+    return html`<header id="bar" class="bar between" ref=${this.bar}>
+      <div class="row">
+        <img src="src/common/page/icon.svg" alt="" width="34" height="34" />
+        <h1>Abohawa <small>Weather gateway ${status?.version}</small></h1>
+      </div>
+      <${PlaceSearch} onChoose=${this.find} />
+      <div class="row controls">
+        <p id="connection" class="badge ${tones[connection]}" data-state=${connection}>${words[connection]}</p>
+        ${token.get() !== null && html`<button type="button" class="quiet" onClick=${forget}>Forget the token</button>`}
+        <select id="theme" aria-label="Theme" value=${chosenTheme()} onChange=${this.chooseTheme}>
+          <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option>
+        </select>
+      </div>
+    </header>`
+  }
+
+  panels() {
+    const { status, report, colours, found, isConnected } = this.state
+    const cells = new Map(report?.cells.map(cell => [cell.id, cell]))
+    return html`<main>
+      <section aria-labelledby="attention-title">
+        <h2 id="attention-title" class="unseen">Needs attention</h2>
+        <ul id="attention" class="row">${status && html`<${Attention} status=${status} />`}</ul>
+        <p class="note">Time zone: ${timeZone}</p>
+      </section>
+      <div class="split">
+        <${CellMap} report=${report} found=${found} ageOf=${this.ageOf} onOpen=${this.open} onPurge=${this.purgeAll}
+          table=${html`<${CellTable} cells=${cells} ageOf=${this.ageOf} onOpen=${this.open} />`} />
+        <div class="side">
+          <section class="panel" aria-labelledby="now-title">
+            <h2 id="now-title">Right now</h2>
+            <dl id="tiles" class="tiles">${status && html`<${Tiles} status=${status} />`}</dl>
+          </section>
+          ${
+            status &&
+            html`<${Charts} key=${colours} history=${status.history} />
+              <${Budget} status=${status} />
+              <div class="cols wide parts"><${Parts} status=${status} /></div>`
+          }
+        </div>
+      </div>
+      <div class="lists">
+        <section class="panel" aria-labelledby="instances-title">
+          <header><h2 id="instances-title">Instances</h2></header>
+          <div id="instances" class="scroll" tabindex="0" role="group" aria-label="Instances">${status && html`<${Instances} status=${status} />`}</div>
+        </section>
+        <${KeyPanel} isConnected=${isConnected} onFault=${this.onFault} />
+        <div class="cols">${status && html`<${TopLists} status=${status} />`}</div>
+      </div>
+    </main>`
+  }
+
+  render() {
+    const { announcement, lostAt, lostBecause, opened, question, tokenAsked } = this.state
+    document.body.classList.toggle('is-lost', lostAt !== undefined)
+    return html`
+      <a class="skip" href="#map">Skip to the map</a>
+      ${this.header()}
+      <p id="lost" class="notice bad" role="alert" hidden=${lostAt === undefined}>
+        ${
+          lostAt !== undefined &&
+          `Connection lost at ${figures.timeOfDay(lostAt, true)}. The figures below are from then. Trying again by itself. ${lostBecause}`.trim()
+        }
+      </p>
+      <p id="announcement" class="unseen" role="status">${announcement}</p>
+      ${this.panels()}
+      ${
+        opened !== undefined &&
+        html`<${CellDrawer} key=${opened} id=${opened} ask=${this.ask} onFault=${this.onFault} onClose=${() => this.setState({ opened: undefined })} />`
+      }
+      ${
+        question &&
+        html`<${PurgeQuestion} question=${question} onFault=${this.onFault} onClose=${() => this.setState({ question: undefined })} />`
+      }
+      ${
+        tokenAsked &&
+        html`<${TokenDialog} ...${tokenAsked} onClose=${() => this.setState({ tokenAsked: undefined })} />`
+      }`
+  }
 }
 
-const showAll = () => {
-  writeTexts()
-  showConnection()
-  showStatus()
-  table.writeFilter()
-  table.write()
-  showCells()
-  charts.draw()
-  drawer.show()
-  keyPanel.show()
-}
-
-/** @param {string} sentence for screen readers */
-const announce = sentence => setText(byId('announcement'), sentence)
-
-const theme = /** @type {HTMLSelectElement} */ (byId('theme'))
 applyTheme(chosenTheme())
-theme.value = chosenTheme()
-theme.addEventListener('change', () => {
-  const value = theme.value === 'light' || theme.value === 'dark' ? theme.value : 'system'
-  keepTheme(value)
-  applyTheme(value)
-  charts.draw()
-})
-drawInOtherColours(() => charts.draw())
-
-// The map stays below the bar, whose height follows the width.
-new ResizeObserver(() => {
-  document.documentElement.style.setProperty('--bar-height', `${byId('bar').offsetHeight}px`)
-}).observe(byId('bar'))
-
-/** @param {1 | -1} step */
-const zoom = step => {
-  const { isFirst, isLast } = map.zoom(step)
-  byId('zoom-out').toggleAttribute('disabled', isFirst)
-  byId('zoom-in').toggleAttribute('disabled', isLast)
-}
-byId('zoom-in').addEventListener('click', () => zoom(1))
-byId('zoom-out').addEventListener('click', () => zoom(-1))
-
-byId('purge-all').addEventListener('click', () =>
-  question.ask({
-    scope: 'all',
-    title: 'purgeAllTitle',
-    sentence: text('purgeAllText', figures.count(status?.cache.entries)),
-    soft: 'purgeAllSoft',
-    hard: 'purgeAllHard',
-    onDone: kind => announce(text(kind === 'soft' ? 'softenedAll' : 'purgedAll')),
-  }),
-)
-
-// The token.
-
-const tokenDialog = /** @type {HTMLDialogElement} */ (byId('token'))
-/** @param {boolean} isWrong the one that was given before */
-const askForToken = async isWrong => {
-  setText(byId('token-fault'), isWrong ? text('tokenWrong') : '')
-  const value = /** @type {HTMLInputElement} */ (byId('token-value'))
-  value.value = ''
-  value.setAttribute('aria-invalid', String(isWrong))
-  if (!tokenDialog.open) tokenDialog.showModal()
-  await new Promise(resolve => byId('token-form').addEventListener('submit', resolve, { once: true }))
-  token.set(value.value.trim())
-  value.value = ''
-  tokenDialog.close()
-  byId('forget').hidden = false
-}
-// Without a token there is nothing behind the dialog.
-tokenDialog.addEventListener('cancel', event => event.preventDefault())
-byId('token-form').addEventListener('submit', event => event.preventDefault())
-byId('forget').addEventListener('click', () => {
-  token.forget()
-  location.reload()
-})
-
-// What the listener answers.
-
-byId('unloaded').remove()
-setText(byId('zone'), timeZone)
-showAll()
-setInterval(() => {
-  if (document.hidden) return
-  showConnection()
-  drawer.follow()
-}, 1_000)
-
-void follow({
-  onConnected: () => {
-    if (lostAt !== undefined) announce(text('back'))
-    lostAt = undefined
-    isConnected = true
-    showConnection()
-    void keyPanel.ask()
-  },
-  onLost: error => {
-    isConnected = false
-    lostBecause = error instanceof Refused ? error.message : ''
-    lostAt ??= Date.parse(now())
-    showConnection()
-  },
-  onTokenNeeded: askForToken,
-  onStatus: next => {
-    status = next
-    heardAt = performance.now()
-    charts.set(next.history)
-    point = newestOf(next.history)
-    showStatus()
-    showConnection()
-  },
-  onCells: report => {
-    const isAsMany = report.cells.length === cells.size
-    cells.clear()
-    for (const cell of report.cells) cells.set(cell.id, { ...cell, at: report.at })
-    map.setAll(report)
-    showCells()
-    if (!isAsMany) table.write()
-  },
-})
+document.getElementById('unloaded')?.remove()
+render(html`<${Dashboard} />`, document.body)

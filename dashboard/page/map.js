@@ -1,8 +1,9 @@
 // The map: the outline of the country and every cell on it, coloured by state and age and dotted by demand. Pointer and keys
-// choose a cell; what then happens is for others. Longer than 300 lines, because drawing, zoom and choice share one map.
+// choose a cell; what then happens is for others. Longer than 300 lines, because drawing, zoom, choice and legend share one map.
 
-import { drawn, element, setText } from './dom.js'
 import { outline, perDegree } from './outline.js'
+import { Component, createRef } from './preact.js'
+import { cellName, figures, html } from './view.js'
 
 /** @typedef {import('./contract.ts').Cell} Cell */
 /** @typedef {{ cell: Cell, x: number, y: number, box: SVGElement, dot: SVGElement | undefined, look: string }} Mark */
@@ -27,6 +28,14 @@ const lookOf = ({ state }, ageSeconds) => (state === 'fresh' ? `fresh ${ageClass
 /** @param {number} demand */
 const dotRadius = demand => Math.min(2.9, 1 + Math.log10(1 + demand) * 0.9)
 
+/** @param {string} tag @param {Record<string, string | number>} [attributes] @param {...SVGElement} children @returns {SVGElement} */
+const drawn = (tag, attributes = {}, ...children) => {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value))
+  made.append(...children)
+  return made
+}
+
 /** Patterns, so that no state is shown by its colour alone. */
 const patterns = () =>
   drawn(
@@ -41,45 +50,42 @@ const patterns = () =>
         height: 4,
         patternTransform: 'rotate(45)',
       },
-      drawn('rect', { class: 'stale-ground', width: 4, height: 4 }),
-      drawn('rect', { class: 'stale-line', width: 1.5, height: 4 }),
+      drawn('rect', { fill: 'var(--stale)', width: 4, height: 4 }),
+      drawn('rect', { fill: 'var(--stale-line)', width: 1.5, height: 4 }),
     ),
     drawn(
       'pattern',
       { id: 'pattern-failed', patternContentUnits: 'objectBoundingBox', width: 1, height: 1 },
-      drawn('rect', { class: 'failed-ground', width: 1, height: 1 }),
-      drawn('path', { class: 'failed-line', d: 'M.18.18.82.82M.82.18.18.82', 'stroke-width': 0.16 }),
+      drawn('rect', { fill: 'var(--failed)', width: 1, height: 1 }),
+      drawn('path', { stroke: 'var(--failed-line)', d: 'M.18.18.82.82M.82.18.18.82', 'stroke-width': 0.16 }),
     ),
   )
 
-/** A sign of the legend. @param {string} kind @param {SVGElement} shape */
-const sign = (kind, shape) =>
-  drawn('svg', { viewBox: '0 0 12 12', width: 16, height: 16, class: kind, 'aria-hidden': 'true' }, shape)
+/** How a state and an age look, in the colours of the house and the patterns of the map. @param {string} look */
+const dressOf = look => ({
+  class: `cell ${look}`,
+  fill:
+    look === 'stale' || look === 'failed' ? `url(#pattern-${look})` : `var(--${look.replace('fresh ', '')})`,
+  ...(look === 'absent'
+    ? { stroke: 'var(--absent-edge)', 'stroke-width': 0.5, 'fill-opacity': 0.65 }
+    : { stroke: 'none', 'stroke-width': 0, 'fill-opacity': 1 }),
+})
 
-/** Shows a state and an age by the colours of the stylesheet and the patterns of the map. @param {SVGElement} box @param {string} look */
-const dress = (box, look) => {
-  box.setAttribute('class', `cell ${look}`)
-  const isPattern = look === 'stale' || look === 'failed'
-  box.style.fill = isPattern ? `url(#pattern-${look})` : `var(--${look.replace('fresh ', '')})`
-}
+/** @typedef {{ describe: (cell: Cell) => string, ageOf: (cell: Cell) => number, onOpen: (id: string) => void, onChoose: (line: string) => void }} Parts */
 
-/** The sign of a state. @param {string} look */
-const legendSign = look => {
-  const box = drawn('rect', { x: 1, y: 1, width: 10, height: 10, rx: 1 })
-  dress(box, look)
-  return sign('sign', box)
-}
-
-/**
- * @param {HTMLElement} host takes the focus
- * @param {{ describe: (cell: Cell) => string, ageOf: (cell: Cell) => number, onOpen: (id: string) => void }} parts
- * @param {HTMLElement} line where the chosen cell is described
- */
-export const createMap = (host, { describe, ageOf, onOpen }, line) => {
-  const land = drawn('g', { class: 'land' })
-  const boxes = drawn('g', { class: 'cells' })
-  const dots = drawn('g', { class: 'dots' })
-  const cursor = drawn('rect', { class: 'cursor', rx: 1.5, visibility: 'hidden' })
+/** @param {HTMLElement} host takes the focus @param {Parts} parts */
+const createMap = (host, { describe, ageOf, onOpen, onChoose }) => {
+  const land = drawn('g', { fill: 'var(--land)', stroke: 'var(--land-edge)', 'stroke-width': 0.8 })
+  const boxes = drawn('g')
+  const dots = drawn('g', { class: 'dots', 'pointer-events': 'none', 'stroke-width': 0.7 })
+  const cursor = drawn('rect', {
+    rx: 1.5,
+    visibility: 'hidden',
+    fill: 'none',
+    stroke: 'var(--ink)',
+    'stroke-width': 2,
+    'pointer-events': 'none',
+  })
   const svg = drawn('svg', { 'aria-hidden': 'true' }, patterns(), land, boxes, dots, cursor)
   host.append(svg)
 
@@ -145,7 +151,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     const look = lookOf(cell, ageOf(cell))
     if (look !== mark.look) {
       mark.look = look
-      dress(box, look)
+      for (const [name, value] of Object.entries(dressOf(look))) box.setAttribute(name, String(value))
     }
     if (cell.demand < 0.05) {
       mark.dot?.remove()
@@ -158,7 +164,10 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     }
     const radius = (dotRadius(cell.demand) * cellDegrees * 10).toFixed(1)
     if (mark.dot.getAttribute('r') !== radius) mark.dot.setAttribute('r', radius)
-    if (mark.dot.getAttribute('class') !== cell.state) mark.dot.setAttribute('class', cell.state)
+    // On a failed cell a ring, so that the cross under it stays in sight.
+    const isRing = cell.state === 'failed'
+    mark.dot.setAttribute('fill', isRing ? 'none' : 'var(--dot)')
+    mark.dot.setAttribute('stroke', isRing ? 'var(--failed-line)' : 'var(--dot-edge)')
   }
 
   /** @param {Mark | undefined} mark */
@@ -166,13 +175,13 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     chosen = mark
     cursor.setAttribute('visibility', mark ? 'visible' : 'hidden')
     if (!mark) {
-      setText(line, '')
+      onChoose('')
       return
     }
     cursor.setAttribute('x', `${mark.x - Number(cursor.getAttribute('width')) / 2}`)
     cursor.setAttribute('y', `${mark.y - Number(cursor.getAttribute('height')) / 2}`)
     host.dataset.chosen = mark.cell.id
-    setText(line, describe(mark.cell))
+    onChoose(describe(mark.cell))
   }
 
   /** The mark that costs least; what costs infinitely much is none. @param {(mark: Mark) => number} costOf */
@@ -262,7 +271,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     /** Paints every cell again: ages change although nothing happens. */
     paint: () => {
       for (const mark of marks.values()) paint(mark)
-      if (chosen) setText(line, describe(chosen.cell))
+      if (chosen) onChoose(describe(chosen.cell))
     },
     /** @param {string} id */
     choose: id => choose(marks.get(id)),
@@ -270,6 +279,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     zoom: step => {
       zoom = Math.min(zooms.length - 1, Math.max(0, zoom + step))
       host.style.width = `${(zooms[zoom] ?? 1) * 100}%`
+      svg.style.maxHeight = zoom === 0 ? '' : 'none'
       if (chosen) cursor.scrollIntoView({ block: 'center', inline: 'center' })
       return { isFirst: zoom === 0, isLast: zoom === zooms.length - 1 }
     },
@@ -277,38 +287,105 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
 }
 
 /**
- * @param {HTMLElement} host
- * @param {import('./texts.js').Texts} text
- * @param {import('../../src/common/page/figures.js').Figures} figures
- * @param {Record<import('./contract.ts').CellState, number>} counts
+ * @typedef {object} Props
+ * @property {import('./contract.ts').Cells | undefined} report
+ * @property {{ id: string } | undefined} found by the search: it gets the focus
+ * @property {(cell: Cell) => number} ageOf
+ * @property {(id: string) => void} onOpen
+ * @property {() => void} onPurge
+ * @property {unknown} table the same cells, below the map
  */
-export const showLegend = (host, text, figures, counts) => {
-  /** @type {import('./contract.ts').CellState[]} */
-  const states = ['fresh', 'stale', 'failed', 'absent']
-  const dot = sign('sign dots', drawn('circle', { cx: 6, cy: 6, r: 3 }))
-  const ages = [...ageSteps, undefined].map((limit, i) =>
-    element(
-      'span',
-      {},
-      legendSign(`fresh age-${i}`),
-      limit === undefined ? text('ageOver') : text('ageUnder', figures.duration(limit)),
-    ),
+
+/** The panel of the map: its buttons, the chosen cell in words, and the legend. @extends {Component<Props, { line: string, isFirst: boolean, isLast: boolean }>} */
+export class CellMap extends Component {
+  state = { line: '', isFirst: true, isLast: false }
+  host = /** @type {import('./preact.js').RefObject<HTMLElement>} */ (createRef())
+  /** @type {ReturnType<typeof createMap> | undefined} */
+  map
+
+  componentDidMount() {
+    const host = this.host.current
+    if (!host) return
+    const { ageOf } = this.props
+    this.map = createMap(host, {
+      ageOf,
+      onOpen: id => this.props.onOpen(id),
+      onChoose: line => {
+        if (line !== this.state.line) this.setState({ line })
+      },
+      describe: cell =>
+        [
+          cellName(cell),
+          cell.state,
+          ...(cell.ageSeconds === null ? [] : [`${figures.duration(ageOf(cell))} old`]),
+          cell.demand > 0 ? `demand ${figures.measured(cell.demand)}` : 'no demand',
+        ].join(' · '),
+    })
+    this.draw()
+  }
+
+  /** @param {Props} before */
+  componentDidUpdate({ report, found }) {
+    if (report !== this.props.report) this.draw()
+    if (found === this.props.found || !this.props.found) return
+    this.map?.choose(this.props.found.id)
+    this.host.current?.focus()
+  }
+
+  draw() {
+    if (this.props.report) this.map?.setAll(this.props.report)
+    this.map?.paint()
+  }
+
+  /** @param {1 | -1} step */
+  zoom = step => this.setState(this.map?.zoom(step) ?? {})
+
+  render() {
+    const { report, onPurge, table } = this.props
+    const { line, isFirst, isLast } = this.state
+    return html`<section class="panel country" aria-labelledby="map-title">
+      <header class="row between">
+        <h2 id="map-title">Map of the cells</h2>
+        <div class="row">
+          <button id="zoom-out" type="button" class="quiet square" aria-label="Zoom out" disabled=${isFirst} onClick=${() => this.zoom(-1)}>−</button>
+          <button id="zoom-in" type="button" class="quiet square" aria-label="Zoom in" disabled=${isLast} onClick=${() => this.zoom(1)}>+</button>
+          <button id="purge-all" type="button" class="quiet" onClick=${onPurge}>Purge all…</button>
+        </div>
+      </header>
+      ${report?.cells.length === 0 && html`<p class="note">No cells yet: the catalogue has no place.</p>`}
+      <div class="map-frame">
+        <div id="map" class="map" ref=${this.host} tabindex="0" role="application" aria-describedby="map-help map-cell" aria-label="Map of the cells. Arrow keys move, Enter opens a cell."></div>
+      </div>
+      <p id="map-cell" aria-live="polite"><b>${line || '\u00a0'}</b></p>
+      <p id="map-help" class="unseen">Arrow keys move over the cells, Enter opens one. The table below holds the same.</p>
+      <${Legend} cells=${report?.cells ?? []} />
+      ${table}
+    </section>`
+  }
+}
+
+/** A sign of the legend. @param {string} look of a cell */
+const sign = look => html`<svg class="sample" viewBox="0 0 12 12" width="16" height="16" aria-hidden="true">
+  <rect x="1" y="1" width="10" height="10" rx="1" ...${dressOf(look)} />
+</svg>`
+
+/** @param {{ cells: readonly Cell[] }} props */
+const Legend = ({ cells }) => {
+  const states = /** @type {const} */ (['fresh', 'stale', 'failed', 'absent'])
+  const ages = [...ageSteps, undefined].map(
+    (limit, i) =>
+      html`<li>${sign(`fresh age-${i}`)}${limit === undefined ? 'older' : `under ${figures.duration(limit)}`}</li>`,
   )
-  host.replaceChildren(
-    element(
-      'ul',
-      {},
-      ...states.map(state =>
-        element(
-          'li',
-          { 'data-state': state },
-          legendSign(state === 'fresh' ? 'fresh age-0' : state),
-          element('span', {}, text(state)),
-          element('b', {}, figures.count(counts[state])),
-        ),
-      ),
-      element('li', {}, dot, text('demandDot')),
-      element('li', { class: 'ages' }, `${text('freshAge')}: `, ...ages),
-    ),
-  )
+  return html`<div id="legend" role="group" aria-label="Legend">
+    <ul class="legend">
+      ${states.map(
+        each => html`<li data-state=${each}>
+          ${sign(each === 'fresh' ? 'fresh age-0' : each)}${each} <b>${figures.count(cells.filter(({ state }) => state === each).length)}</b>
+        </li>`,
+      )}
+      <li><svg class="sample" viewBox="0 0 12 12" width="16" height="16" aria-hidden="true">
+        <circle cx="6" cy="6" r="3" fill="var(--dot)" stroke="var(--dot-edge)" /></svg>dot: demand</li>
+    </ul>
+    <ul class="legend note"><li>Age of what is fresh:</li>${ages}</ul>
+  </div>`
 }

@@ -1,212 +1,182 @@
-// The tiles, the budget and the parts of the gateway. Each function shows one of them from the status and remembers nothing.
+// The tiles, the budget and the parts of the gateway. Each shows one of them from the status and remembers nothing.
 
 import { secondsBetween, unknown } from '../../src/common/page/figures.js'
-import { byId, element, setChildren, setText } from './dom.js'
-import { badge, circuitTones, factRows, failureLabel, ownSentence, shortHash } from './labels.js'
+import { newestOf } from './history.js'
+import {
+  badge,
+  circuitTones,
+  circuitWord,
+  factRows,
+  failureLabel,
+  figures,
+  html,
+  ownSentence,
+  shortHash,
+  usedOf,
+} from './view.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
-/** @typedef {import('./texts.js').TextName} TextName */
-/** @typedef {import('./labels.js').Words} Words */
 
-/** @param {Status} status @param {import('./contract.ts').Point | undefined} point @param {Words} words */
-export const showTiles = ({ instances }, point, { text, figures }) => {
-  const shares = point?.hitShare
+/** @param {{ status: Status }} props */
+export const Tiles = ({ status: { instances, history } }) => {
+  const { requestsPerSecond, hitShare, p99, errorsPerSecond } = newestOf(history)
   const hits =
-    shares?.memory === null && shares.shared === null
+    hitShare.memory === null && hitShare.shared === null
       ? null
-      : shares && (shares.memory ?? 0) + (shares.shared ?? 0)
+      : (hitShare.memory ?? 0) + (hitShare.shared ?? 0)
   const ready = instances.filter(({ phase }) => phase === 'ready').length
-  /** @type {[TextName, string][]} */
-  const tiles = [
-    ['rate', figures.measured(point?.requestsPerSecond)],
-    ['hitShare', figures.share(hits)],
-    ['latencyP99', figures.latency(point?.p99)],
-    ['errors', figures.measured(point?.errorsPerSecond)],
-    ['instances', `${figures.count(ready)}/${figures.count(instances.length)}`],
-  ]
-  setChildren(
-    byId('tiles'),
-    tiles.map(([name, value]) => element('div', {}, element('dt', {}, text(name)), element('dd', {}, value))),
-  )
+  return factRows([
+    ['Requests per second', figures.measured(requestsPerSecond)],
+    ['Hit share', figures.share(hits)],
+    ['Latency, 99 of 100', figures.latency(p99)],
+    ['Errors per second', figures.measured(errorsPerSecond)],
+    ['Instances', `${figures.count(ready)}/${figures.count(instances.length)}`],
+  ])
 }
 
-/** @param {Status} status @param {Words} words */
-export const showBudget = ({ budget, at }, words) => {
-  const { text, figures } = words
-  setText(byId('budget-note'), text(budget.shared ? 'countedTogether' : 'countedApart'))
-  const host = byId('budget')
-  const gauges = budget.windows.map(({ name, limit, used, resetsAt, exhaustedAt }) => {
-    const share = Math.min(1, limit > 0 ? used / limit : 1)
-    const tone = share >= 1 || budget.closure ? 'bad' : exhaustedAt ? 'warn' : 'good'
-    const amount = text('usedOf', figures.count(used), figures.count(limit))
-    const forecast = budget.closure
-      ? text('closedUntil', figures.instant(budget.closure.until, at))
-      : share >= 1
-        ? text('usedUp')
-        : exhaustedAt
-          ? text('exhaustedAt', figures.instant(exhaustedAt, at))
-          : text('lasts')
-    const reset = text('resetsAt', figures.instant(resetsAt, at))
-    const title = text(name)
-    return {
-      share,
-      row: element(
-        'div',
-        { class: `gauge ${tone}` },
-        element('h3', {}, title),
-        element('b', {}, amount),
-        element(
-          'div',
-          {
-            class: 'track',
-            role: 'meter',
-            'aria-label': title,
-            'aria-valuemin': 0,
-            'aria-valuemax': limit,
-            'aria-valuenow': Math.min(used, limit),
-            'aria-valuetext': `${amount}; ${reset}; ${forecast}`,
-          },
-          element('span', { 'data-share': share.toFixed(4) }),
-        ),
-        element('span', { class: 'note' }, reset),
-        badge(forecast, tone),
-      ),
-    }
-  })
-  setChildren(
-    host,
-    gauges.length > 0 ? gauges.map(({ row }) => row) : [element('p', { class: 'empty' }, text('noLimit'))],
-  )
-  // A style attribute is not allowed by the page's policy, a property set by script is. Set on what is shown.
-  for (const bar of host.querySelectorAll('[data-share]')) {
-    const fill = /** @type {HTMLElement} */ (bar)
-    fill.style.width = `${Number(fill.dataset.share) * 100}%`
-  }
-  setChildren(
-    byId('budget-facts'),
-    factRows([
-      [text('demandPerDay'), figures.count(budget.demandPerDay)],
-      [
-        text('stretch'),
-        budget.stretch === null
-          ? unknown
-          : budget.stretch <= 1
-            ? text('noStretch')
-            : `×${figures.measured(budget.stretch)}`,
-      ],
-    ]),
-  )
+/** A limit of the provider. A meter's colour follows its tone. @param {{ window: Status['budget']['windows'][number], closure: Status['budget']['closure'], at: string }} props */
+const Gauge = ({ window: { name, limit, used, resetsAt, exhaustedAt }, closure, at }) => {
+  const isSpent = used >= limit
+  const tone = isSpent || closure ? 'bad' : exhaustedAt ? 'warn' : 'good'
+  const amount = usedOf(figures.count(used), figures.count(limit))
+  const forecast = closure
+    ? `closed until ${figures.instant(closure.until, at)}`
+    : isSpent
+      ? 'used up'
+      : exhaustedAt
+        ? `used up ${figures.instant(exhaustedAt, at)}`
+        : 'lasts until then'
+  const reset = `resets ${figures.instant(resetsAt, at)}`
+  const max = Math.max(1, limit)
+  return html`<div class="gauge">
+    <div class="row between"><h3>${name}</h3><b>${amount}</b></div>
+    <meter aria-label=${name} aria-valuetext="${amount}; ${reset}; ${forecast}"
+      min="0" max=${max} value=${limit > 0 ? Math.min(used, limit) : 1}
+      optimum="0" low=${tone === 'good' ? max : max / 1e6} high=${tone === 'bad' ? max / 1e5 : max}></meter>
+    <div class="row between"><span class="note">${reset}</span>${badge(forecast, tone)}</div>
+  </div>`
 }
 
-/** @param {Status} status @param {Words} words */
-export const showParts = (
-  { provider, upstreams, budget, store, catalogue, certificate, run, cache, config, at },
-  words,
-) => {
-  const { text, figures } = words
+/** @param {{ status: Status }} props */
+export const Budget = ({ status: { budget, at } }) => {
+  const { windows, closure, shared, demandPerDay, stretch } = budget
+  return html`<section class="panel" aria-labelledby="budget-title">
+    <header class="row between">
+      <h2 id="budget-title">Budget of the provider</h2>
+      <span class="note">${shared ? 'counted over the fleet' : 'each instance for itself'}</span>
+    </header>
+    <div id="budget" class="cols">
+      ${windows.map(window => html`<${Gauge} key=${window.name} window=${window} closure=${closure} at=${at} />`)}
+      ${windows.length === 0 && html`<p class="note">The provider has no limits here.</p>`}
+    </div>
+    <dl id="budget-facts" class="facts cols">
+      ${factRows([
+        ['Demand per day', figures.count(demandPerDay)],
+        [
+          'Stretch of freshness',
+          stretch === null ? unknown : stretch <= 1 ? 'none' : `×${figures.measured(stretch)}`,
+        ],
+      ])}
+    </dl>
+  </section>`
+}
+
+/** @param {{ status: Status }} props */
+export const Parts = ({
+  status: { provider, upstreams, budget, store, catalogue, certificate, run, cache, config, at },
+}) => {
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at)
   const failure = provider.lastFailure
   /** @param {string | null} fault */
-  const inForce = fault => badge(text(fault ? 'refused' : 'fine'), fault ? 'warn' : 'good')
-  /** A row whose label is for screen readers alone. @param {string} kind @param {string} label @param {...(Node | string)} value */
-  const wholeRow = (kind, label, ...value) => [
-    element('div', { class: kind }, element('dt', { class: 'unseen' }, label), element('dd', {}, ...value)),
-  ]
+  const inForce = fault => badge(fault ? 'newer one refused' : 'in force', fault ? 'warn' : 'good')
   /** @param {string | null} iso */
-  const sooner = iso => (iso !== null && iso <= at ? text('atOnce') : instant(iso))
-  /** @type {[title: TextName, state: HTMLElement | null, rows: HTMLElement[]][]} */
+  const sooner = iso => (iso !== null && iso <= at ? 'at once' : instant(iso))
+  /** @typedef {import('./view.js').Fact} Fact */
+  /** @type {[id: string, title: string, state: unknown, facts: readonly Fact[], more?: unknown][]} */
   const parts = [
     [
       'provider',
+      'Provider',
       budget.closure && provider.circuit === 'closed'
-        ? badge(text('closedUntil', instant(budget.closure.until)), 'bad')
-        : badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTones[provider.circuit]),
+        ? badge(`closed until ${instant(budget.closure.until)}`, 'bad')
+        : badge(`Circuit: ${circuitWord(provider.circuit)}`, circuitTones[provider.circuit]),
       [
-        ...factRows([
-          [text('lastSuccess'), instant(provider.lastSuccessAt)],
-          [text('firstErrorAt'), sooner(provider.firstErrorAt)],
-          [text('lastFailure'), failure ? instant(failure.at) : text('none')],
-        ]),
-        ...(failure
-          ? wholeRow(
-              'failure',
-              text('lastFailure'),
-              failureLabel(failure.code, words),
-              ' ',
-              ownSentence(failure.message),
-            )
-          : []),
-        ...factRows(
-          upstreams.map(
-            ({ name, inUse, circuit }) =>
-              /** @type {const} */ ([
-                text('upstreamNamed', name),
-                text(inUse ? 'inUse' : (circuit ?? 'closed')),
-              ]),
-          ),
+        ['Last success', instant(provider.lastSuccessAt)],
+        ['First error without it', sooner(provider.firstErrorAt)],
+        ['Last failure', failure ? instant(failure.at) : 'none'],
+        ...upstreams.map(
+          ({ name, inUse, circuit }) =>
+            /** @type {Fact} */ ([`Upstream ${name}`, inUse ? 'in use' : circuitWord(circuit ?? 'closed')]),
         ),
       ],
+      failure && html`<p>${failureLabel(failure.code)} ${ownSentence(failure.message)}</p>`,
     ],
     [
       'store',
-      badge(`${text(store.kind)}: ${text(store.isUp ? 'up' : 'away')}`, store.isUp ? 'good' : 'bad'),
-      factRows([
-        [text('latencyOfStore'), figures.latency(store.latencyMs === null ? null : store.latencyMs / 1000)],
-        [text('usedMemory'), figures.bytes(store.usedBytes)],
-      ]),
+      'Store',
+      badge(
+        `${store.kind === 'redis' ? 'Redis' : store.kind}: ${store.isUp ? 'up' : 'away'}`,
+        store.isUp ? 'good' : 'bad',
+      ),
+      [
+        ['Round trip', figures.latency(store.latencyMs === null ? null : store.latencyMs / 1000)],
+        ['Used', figures.bytes(store.usedBytes)],
+      ],
     ],
     [
       'run',
+      'Model run',
       null,
       run
-        ? factRows([
-            [text('initialised'), instant(run.initialisedAt)],
-            [text('available'), instant(run.availableAt)],
-            [text('nextExpected'), instant(run.nextExpectedAt)],
-          ])
-        : wholeRow('empty', text('run'), text('noRun')),
+        ? [
+            ['Of', instant(run.initialisedAt)],
+            ['Available since', instant(run.availableAt)],
+            ['Next expected', instant(run.nextExpectedAt)],
+          ]
+        : [],
+      !run && html`<p class="note">Runs are not followed, or none is known yet.</p>`,
     ],
     [
       'cache',
+      'Cache',
       null,
-      factRows([
-        [text('entries'), figures.count(cache.entries)],
-        [text('memoryUsed'), text('usedOf', figures.bytes(cache.bytes), figures.bytes(cache.maxBytes))],
-        [text('wanted'), figures.count(cache.wantedCells)],
-      ]),
+      [
+        ['Timelines in memory', figures.count(cache.entries)],
+        ['Memory', usedOf(figures.bytes(cache.bytes), figures.bytes(cache.maxBytes))],
+        ['Cells in demand', figures.count(cache.wantedCells)],
+      ],
     ],
     [
       'catalogue',
+      'Catalogue',
       inForce(catalogue.fault),
-      factRows([
-        [text('places'), figures.count(catalogue.places)],
-        [text('checksum'), element('code', {}, shortHash(catalogue.checksum)), catalogue.checksum],
-      ]),
+      [
+        ['Places', figures.count(catalogue.places)],
+        ['Checksum', html`<code>${shortHash(catalogue.checksum)}</code>`, catalogue.checksum],
+      ],
     ],
     [
       'configuration',
+      'Configuration',
       inForce(config.fault),
-      factRows([
-        [text('hash'), element('code', {}, shortHash(config.hash)), config.hash],
-        [text('appliedAt'), instant(config.appliedAt)],
+      [
+        ['Hash', html`<code>${shortHash(config.hash)}</code>`, config.hash],
+        ['Applied', instant(config.appliedAt)],
         certificate !== null && [
-          text('certificateLasts'),
+          'Certificate lasts',
           figures.duration(secondsBetween(at, certificate.expiresAt)),
           certificate.expiresAt,
         ],
-      ]),
+      ],
     ],
   ]
-  setChildren(
-    byId('parts'),
-    parts.map(([title, state, rows]) =>
-      element(
-        'section',
-        { class: 'panel part', 'aria-labelledby': `part-${title}`, 'data-part': title },
-        element('header', {}, element('h2', { id: `part-${title}` }, text(title)), state),
-        element('dl', { class: 'facts' }, ...rows),
-      ),
-    ),
+  return parts.map(
+    ([id, title, state, facts, more]) => html`
+      <section key=${id} class="panel" aria-labelledby="part-${id}" data-part=${id}>
+        <header class="row between"><h2 id="part-${id}">${title}</h2>${state}</header>
+        ${facts.length > 0 && html`<dl class="facts">${factRows(facts)}</dl>`}
+        ${more}
+      </section>`,
   )
 }

@@ -1,119 +1,111 @@
 // The search of places: a combobox whose list follows what is typed, in either language. A place that is chosen leads to its
 // cell.
 
-import { byId, element, setText } from './dom.js'
-import { placeLabel } from './labels.js'
 import { read } from './listener.js'
+import { Component } from './preact.js'
+import { figures, html, messageOf, placeLabel } from './view.js'
 
 /** @typedef {import('./contract.ts').Found} Found */
-/** @typedef {import('./labels.js').Words} Words */
 
 const pauseMs = 120
 const limit = 8
+const closed = { found: /** @type {Found[]} */ ([]), active: -1, note: '' }
 
-/** @param {{ words: () => Words, onChoose: (cell: string) => void }} parts */
-export const createPlaceSearch = ({ words, onChoose }) => {
-  const input = /** @type {HTMLInputElement} */ (byId('search'))
-  const list = byId('found')
-  const note = byId('found-note')
-  /** @type {Found[]} */
-  let found = []
-  let active = -1
-  let asked = 0
+/** @extends {Component<{ onChoose: (cell: string) => void }, typeof closed>} */
+export class PlaceSearch extends Component {
+  state = closed
+  typed = ''
+  asked = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let waiting
+  waiting
 
-  const close = () => {
-    asked += 1
-    clearTimeout(waiting)
-    list.hidden = true
-    input.setAttribute('aria-expanded', 'false')
-    input.removeAttribute('aria-activedescendant')
-    active = -1
-    setText(note, '')
-  }
-
-  /** @param {number} index */
-  const activate = index => {
-    active = index
-    Array.from(list.children).forEach((option, i) => {
-      option.setAttribute('aria-selected', String(i === index))
-      if (i === index) option.scrollIntoView({ block: 'nearest' })
-    })
-    if (index >= 0) input.setAttribute('aria-activedescendant', `found-${index}`)
-    else input.removeAttribute('aria-activedescendant')
+  close = () => {
+    this.asked += 1
+    clearTimeout(this.waiting)
+    this.setState(closed)
   }
 
   /** @param {Found | undefined} place */
-  const choose = place => {
+  choose(place) {
     if (!place) return
-    close()
-    onChoose(place.cell)
+    this.close()
+    this.props.onChoose(place.cell)
   }
 
-  const show = () => {
-    const { text, figures } = words()
-    list.replaceChildren(
-      ...found.map((place, i) => {
-        const option = element(
-          'li',
-          { role: 'option', id: `found-${i}`, 'aria-selected': 'false', 'data-cell': place.cell },
-          placeLabel(place, words()),
-          element('small', { lang: 'bn' }, place.name_bn),
-        )
-        // Before the field loses the focus, which closes the list.
-        option.addEventListener('pointerdown', event => {
-          event.preventDefault()
-          choose(place)
-        })
-        return option
-      }),
-    )
-    const isOpen = found.length > 0
-    list.hidden = !isOpen
-    input.setAttribute('aria-expanded', String(isOpen))
-    setText(note, isOpen ? text('searchFound', figures.count(found.length)) : text('searchNone'))
-    note.classList.toggle('unseen', isOpen)
-    activate(isOpen ? 0 : -1)
-  }
-
-  const search = async () => {
-    const words_ = input.value.trim()
-    if (words_ === '') {
-      close()
+  search = async () => {
+    if (this.typed === '') {
+      this.close()
       return
     }
-    asked += 1
-    const mine = asked
+    this.asked += 1
+    const mine = this.asked
     try {
-      const answer = await read(`/search?q=${encodeURIComponent(words_)}&limit=${limit}`)
-      if (mine !== asked) return
-      found = answer.places
-      show()
+      const { places } = await read(`/search?q=${encodeURIComponent(this.typed)}&limit=${limit}`)
+      if (mine !== this.asked) return
+      const isOpen = places.length > 0
+      this.setState({
+        found: places,
+        active: isOpen ? 0 : -1,
+        note: isOpen
+          ? `Places found: ${figures.count(places.length)}. Arrow keys choose, Enter opens.`
+          : 'No place is called that.',
+      })
     } catch (error) {
-      if (mine !== asked) return
-      close()
-      note.classList.remove('unseen')
-      setText(note, words().text('searchFailed', error instanceof Error ? error.message : String(error)))
+      if (mine === this.asked) this.setState({ ...closed, note: `The search failed: ${messageOf(error)}` })
     }
   }
 
-  input.addEventListener('input', () => {
-    clearTimeout(waiting)
-    waiting = setTimeout(search, pauseMs)
-  })
-  input.addEventListener('keydown', event => {
-    if (event.key === 'Escape') close()
-    else if (list.hidden) {
-      if (event.key === 'ArrowDown' || event.key === 'Enter') void search()
-    } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+  /** @param {{ currentTarget: HTMLInputElement }} event */
+  onInput = ({ currentTarget }) => {
+    this.typed = currentTarget.value.trim()
+    clearTimeout(this.waiting)
+    this.waiting = setTimeout(this.search, pauseMs)
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey = event => {
+    const { found, active } = this.state
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (event.key === 'Escape') this.close()
+    else if (found.length === 0) {
+      if (event.key === 'ArrowDown' || event.key === 'Enter') void this.search()
+    } else if (step) {
       event.preventDefault()
-      const step = event.key === 'ArrowDown' ? 1 : -1
-      activate((active + step + found.length) % found.length)
+      this.setState({ active: (active + step + found.length) % found.length })
     } else if (event.key === 'Enter') {
       event.preventDefault()
-      choose(found[active])
+      this.choose(found[active])
     }
-  })
-  input.addEventListener('blur', close)
+  }
+
+  componentDidUpdate() {
+    document.getElementById(`found-${this.state.active}`)?.scrollIntoView({ block: 'nearest' })
+  }
+
+  render() {
+    const { found, active, note } = this.state
+    const isOpen = found.length > 0
+    return html`<div class="search">
+      <input id="search" type="search" role="combobox" aria-autocomplete="list" aria-expanded=${String(isOpen)} aria-controls="found"
+        aria-activedescendant=${isOpen ? `found-${active}` : undefined} autocomplete="off" spellcheck=${false} maxlength="100"
+        aria-label="Find a place" placeholder="Place in either language"
+        onInput=${this.onInput} onKeyDown=${this.onKey} onBlur=${this.close} />
+      <ul id="found" role="listbox" aria-label="Find a place" hidden=${!isOpen}>
+        ${found.map(
+          (
+            place,
+            i,
+          ) => html`<li key=${i} id="found-${i}" class="row between" role="option" aria-selected=${String(i === active)} data-cell=${place.cell}
+            onPointerDown=${(/** @type {Event} */ event) => {
+              // Before the field loses the focus, which closes the list.
+              event.preventDefault()
+              this.choose(place)
+            }}>
+            ${placeLabel(place)} <small lang="bn">${place.name_bn}</small>
+          </li>`,
+        )}
+      </ul>
+      <p id="found-note" class=${isOpen ? 'note unseen' : 'note'} role="status">${note}</p>
+    </div>`
+  }
 }

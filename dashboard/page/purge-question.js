@@ -1,121 +1,131 @@
 // The question before something is removed, before all is purged, and before an area is: what either does, and what it costs. A purge
 // marks stale; only the button that says so removes.
 
-import { byId, element, setChildren, setText } from './dom.js'
-import { factList } from './labels.js'
 import { order } from './listener.js'
+import { Component, createRef } from './preact.js'
+import { factList, figures, html, messageOf } from './view.js'
 
-/** @typedef {import('./texts.js').TextName} TextName */
 /** @typedef {import('./contract.ts').Price} Price */
 
 /**
  * @typedef {object} Question
  * @property {string} [scope] as the listener takes it
  * @property {readonly { scope: string, label: string }[]} [areas] to choose one of in place of the scope
- * @property {TextName} title
+ * @property {string} title
  * @property {string} sentence
- * @property {TextName} soft on the button
- * @property {TextName} hard on the button
+ * @property {string} soft on the button
+ * @property {string} hard on the button
  * @property {(kind: 'soft' | 'hard') => void} onDone
  */
 
-/** @param {object} parts @param {() => import('./labels.js').Words} parts.words @param {(error: unknown) => void} parts.onFault */
-export const createPurgeQuestion = ({ words, onFault }) => {
-  const dialog = /** @type {HTMLDialogElement} */ (byId('purge-question'))
-  const [title, sentence, result] = ['title', 'text', 'result'].map(name => byId(`purge-${name}`))
-  const [cancel, soft, hard] = ['cancel', 'soft', 'hard'].map(name => byId(`purge-${name}`))
-  if (!title || !sentence || !result || !cancel || !soft || !hard) throw new Error('no dialog')
-  const choice = /** @type {HTMLSelectElement} */ (byId('purge-areas'))
-  const price = byId('purge-price')
-  /** @type {Question | undefined} */
-  let asked
-  let prices = 0
+/** @typedef {{ area: string | undefined, price?: unknown, result: string }} State */
+/** @extends {Component<{ question: Question, onFault: (error: unknown) => void, onClose: () => void }, State>} */
+export class PurgeQuestion extends Component {
+  /** @type {State} */
+  state = { area: this.props.question.areas?.[0]?.scope, result: '' }
+  dialog = /** @type {import('./preact.js').RefObject<HTMLDialogElement>} */ (createRef())
+  cancel = /** @type {import('./preact.js').RefObject<HTMLButtonElement>} */ (createRef())
+  prices = 0
 
-  const scopeOf = () => (asked?.areas ? { scope: choice.value, area: true } : { scope: asked?.scope })
-  /** @param {unknown} error */
-  const fail = error => {
-    setText(result, words().text('failedOrder', error instanceof Error ? error.message : String(error)))
-    onFault(error)
+  componentDidMount() {
+    this.dialog.current?.showModal()
+    // Enter at once does no harm.
+    this.cancel.current?.focus()
+    void this.readPrice(this.state.area)
   }
 
-  const showPrice = async () => {
-    prices += 1
-    const own = prices
-    setChildren(price, [element('p', { class: 'note' }, words().text('readingPrice'))])
+  /** @param {string | undefined} area */
+  scopeOf = area => (area === undefined ? { scope: this.props.question.scope } : { scope: area, area: true })
+
+  /** @param {unknown} error */
+  fail(error) {
+    this.setState({ result: `Not done: ${messageOf(error)}` })
+    this.props.onFault(error)
+  }
+
+  /** @param {string | undefined} area */
+  async readPrice(area) {
+    this.prices += 1
+    const own = this.prices
+    this.setState({ area, price: html`<p class="note">Working out what it costs…</p>` })
     try {
-      const found = await Promise.all(
-        [false, true].map(hard => order('/cache/purge', { ...scopeOf(), hard, dryRun: true })),
+      const [soft, hard] = await Promise.all(
+        [false, true].map(hard => order('/cache/purge', { ...this.scopeOf(area), hard, dryRun: true })),
       )
-      // Another question may have been asked meanwhile, or another area chosen.
-      if (own === prices) setChildren(price, [priceFacts(found[0], found[1], words())])
+      // Another area may have been chosen meanwhile.
+      if (own === this.prices) this.setState({ price: priceFacts(soft, hard) })
     } catch (error) {
-      if (own !== prices) return
-      setChildren(price, [])
-      fail(error)
+      if (own !== this.prices) return
+      this.setState({ price: null })
+      this.fail(error)
     }
   }
 
   /** @param {'soft' | 'hard'} kind */
-  const purge = async kind => {
-    if (!asked) return
-    const { onDone } = asked
-    setText(result, words().text('working'))
+  async purge(kind) {
+    this.setState({ result: 'Working…' })
     try {
-      await order('/cache/purge', { ...scopeOf(), hard: kind === 'hard' })
-      onDone(kind)
-      dialog.close()
+      await order('/cache/purge', { ...this.scopeOf(this.state.area), hard: kind === 'hard' })
+      this.props.question.onDone(kind)
+      this.dialog.current?.close()
     } catch (error) {
-      fail(error)
+      this.fail(error)
     }
   }
-  cancel.addEventListener('click', () => dialog.close())
-  soft.addEventListener('click', () => purge('soft'))
-  hard.addEventListener('click', () => purge('hard'))
-  choice.addEventListener('change', showPrice)
 
-  return {
-    /** @param {Question} question */
-    ask: question => {
-      const { text } = words()
-      asked = question
-      setText(title, text(question.title))
-      setText(sentence, question.sentence)
-      setText(soft, text(question.soft))
-      setText(hard, text(question.hard))
-      setText(result, '')
-      byId('purge-area').hidden = question.areas === undefined
-      choice.replaceChildren(
-        ...(question.areas ?? []).map(({ scope, label }) => element('option', { value: scope }, label)),
-      )
-      dialog.showModal()
-      cancel.focus()
-      void showPrice()
-    },
+  render() {
+    const { question, onClose } = this.props
+    const { area, price, result } = this.state
+    const choose = (/** @type {{ currentTarget: HTMLSelectElement }} */ event) =>
+      this.readPrice(event.currentTarget.value)
+    return html`<dialog id="purge-question" ref=${this.dialog} aria-labelledby="purge-title" aria-describedby="purge-text" onClose=${onClose}>
+      <h2 id="purge-title">${question.title}</h2>
+      <p id="purge-text">${question.sentence}</p>
+      ${
+        question.areas &&
+        html`<label>Area${' '}
+          <select id="purge-areas" value=${area} onChange=${choose}>
+            ${question.areas.map(({ scope, label }) => html`<option value=${scope}>${label}</option>`)}
+          </select>
+        </label>`
+      }
+      <div id="purge-price" role="status">${price}</div>
+      <p class="fault" role="status">${result}</p>
+      <footer class="row end">
+        <button id="purge-cancel" ref=${this.cancel} type="button" class="quiet" onClick=${() => this.dialog.current?.close()}>Cancel</button>
+        <button type="button" onClick=${() => this.purge('soft')}>${question.soft}</button>
+        <button type="button" class="quiet danger" onClick=${() => this.purge('hard')}>${question.hard}</button>
+      </footer>
+    </dialog>`
   }
 }
 
-/** The same figures as `abohawa cache purge --dry-run`. @param {Price} soft @param {Price} hard @param {import('./labels.js').Words} words */
-const priceFacts = (soft, hard, { text, figures }) => {
+/** The same figures as `abohawa cache purge --dry-run`. @param {Price} soft @param {Price} hard */
+const priceFacts = (soft, hard) => {
   const { count } = figures
   const { cells, cached, weight, oneKeyNow, reloadedAt, fallbacks, at } = soft
-  /** @param {Price} of @param {'leftStale' | 'leftEmpty'} left */
+  /** @param {Price} of @param {string} left */
   const roomOf = ({ fitsNow, refusedNow }, left) =>
-    refusedNow === 0 ? text('roomForAll') : text(left, count(fitsNow), count(refusedNow))
-  if (cached === 0) return factList([[text('cachedNow'), text('shareOf', count(cached), count(cells))]])
+    refusedNow === 0
+      ? 'the budget has room for all'
+      : `room for ${count(fitsNow)}, ${count(refusedNow)} left ${left}`
+  /** @type {import('./view.js').Fact} */
+  const now = ['Cached now', `${count(cached)} of ${count(cells)} cells`]
+  if (cached === 0) return factList([now])
   return factList([
-    [text('cachedNow'), text('shareOf', count(cached), count(cells))],
-    [text('costsAtMost'), text('weightIfAll', count(weight))],
-    fallbacks > 0 && [text('budget'), text('firstUpstream')],
-    [text('roomPurged'), roomOf(soft, 'leftStale')],
-    [text('roomRemoved'), roomOf(hard, 'leftEmpty')],
-    oneKeyNow < cached && [text('roomOfKey'), text('oneKey', count(oneKeyNow))],
+    now,
+    ['Costs at most', `${count(weight)} of the budget, if all are asked for`],
+    fallbacks > 0 && ['Budget of the provider', 'of the first upstream, without its fallbacks'],
+    ['Purged, now', roomOf(soft, 'stale')],
+    ['Removed, now', roomOf(hard, 'without weather')],
+    oneKeyNow < cached && ['One key, now', `${count(oneKeyNow)}, while others load too`],
     [
-      text('allLoaded'),
+      'All loaded',
       reloadedAt === null
-        ? text('neverLoaded')
+        ? 'never: a limit has no room for a cell'
         : reloadedAt <= at
-          ? text('atOnce')
-          : text('atEarliest', figures.instant(reloadedAt, at, true)),
+          ? 'at once'
+          : `by demand, at ${figures.instant(reloadedAt, at, true)} at the earliest`,
     ],
   ])
 }

@@ -57,10 +57,7 @@ const files =
     return () => representation
   }
 const style = (own: string): Make =>
-  files(
-    'text/css; charset=utf-8',
-    ...['../common/page/theme.css', '../../dashboard/consumers.css', `../../dashboard/${own}`],
-  )
+  files('text/css; charset=utf-8', ...['../common/page/house.css', `../../dashboard/${own}`])
 const page =
   (language: Language): Make =>
   async publicUrl => {

@@ -158,7 +158,7 @@ t.test('axe-core finds nothing, in either theme and size', { skip }, async t => 
       // What was looked at is not looked at again; the list of places stays.
       await page.evaluate("document.querySelector('#table').open = false")
       await page.locator('#search').press('Enter')
-      await untilSeen('the cell is read', () => page.locator('#cell .state').first().isVisible())
+      await untilSeen('the cell is read', () => page.locator('#cell .badge').first().isVisible())
       await look('with a cell')
       await page.keyboard.press('Escape')
       await page.locator('#purge-all').click()

@@ -52,13 +52,13 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
   await untilSeen('it is told', async () =>
     /^Closed until/.test((await first.innerText()).replace(/^✕\s*/, '')),
   )
-  t.equal(await first.getAttribute('class'), 'bad')
+  t.equal(await first.getAttribute('class'), 'notice bad')
   const sentence = await first.innerText()
   t.match(sentence, /Closed until 22 Nov, 06:00 \(in 18 h\)/)
   t.match(sentence, /end it with abohawa budget reopen\s+the provider answered 429: Daily/)
   t.match(await page.locator('#attention').innerText(), /Consumers get errors now/)
   t.match(await page.locator('#budget .gauge').innerText(), /closed until 22 Nov, 06:00/)
-  t.equal(await page.locator('#budget .gauge.good').count(), 0)
+  t.equal(await page.locator('#budget .badge.good').count(), 0)
   const part = await page.locator('[data-part=provider]').innerText()
   t.match(part, /closed until 22 Nov, 06:00(.|\n)*First error without it\s+at once/)
   t.strictSame(faultsOf(page, gateway), [])

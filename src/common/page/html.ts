@@ -1,5 +1,5 @@
-// Parts of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices. The styles of most
-// of them are those of reports, load/report/page/report.css.
+// Parts of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices. Their styles
+// stand in house.css.
 
 import { printable } from '../outside-text.ts'
 
@@ -59,15 +59,14 @@ export const tiles = (
     .join('')}</dl>`
 
 export type State = 'good' | 'warn' | 'bad'
-const signs: Readonly<Record<State, string>> = { good: '✓', warn: '!', bad: '✕' }
 
-/** A state in a word; it has a sign beside its colour. */
+/** A state in a word; the stylesheet puts a sign beside its colour. */
 export const badge = (state: State, text: string): Html =>
-  `<span class="badge ${state}"><i aria-hidden="true">${signs[state]}</i>${escaped(text)}</span>`
+  `<span class="badge ${state}">${escaped(text)}</span>`
 
 /** A paragraph that must not be missed. */
 export const notice = (state: State, content: Html): Html =>
-  `<div class="notice ${state}"><i aria-hidden="true">${signs[state]}</i><div>${content}</div></div>`
+  `<div class="notice ${state}"><div>${content}</div></div>`
 
 /** A part within something that unfolds: no landmark, because there are several of one name. */
 export const part = (title: string, content: Html): Html =>

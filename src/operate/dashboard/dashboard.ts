@@ -10,7 +10,6 @@ import type { FastifyInstance } from 'fastify'
 type Asset = { readonly path: string; readonly file: string; readonly type: string }
 
 const types: Readonly<Record<string, string>> = {
-  html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
@@ -20,7 +19,7 @@ const types: Readonly<Record<string, string>> = {
 const asset = (path: string, file: string): Asset => ({
   path,
   file,
-  type: types[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
+  type: types[path.slice(path.lastIndexOf('.') + 1)] ?? 'text/html; charset=utf-8',
 })
 
 // Types are for the type checker, and the page itself is at the root.
@@ -29,13 +28,15 @@ const own = readdirSync(new URL('../../../dashboard/page/', import.meta.url)).fi
 )
 
 // Of src/common/page.
-const shared = ['theme.css', 'icon.svg', 'figures.js', 'preferences.js']
+const shared = ['house.css', 'icon.svg', 'figures.js', 'preferences.js']
 
 // Their paths are those in the project, because modules import each other relative to them: so they are found under the path of a proxy too.
 export const assets: readonly Asset[] = [
   asset('/', '../../../dashboard/page/index.html'),
   ...own.map(name => asset(`/dashboard/page/${name}`, `../../../dashboard/page/${name}`)),
   ...shared.map(name => asset(`/src/common/page/${name}`, `../../common/page/${name}`)),
+  asset('/dashboard/page/preact.js', 'preact'),
+  asset('/dashboard/page/htm.js', 'htm'),
   asset('/dashboard/page/uplot.js', 'uplot/dist/uPlot.esm.js'),
   asset('/dashboard/page/uplot.css', 'uplot/dist/uPlot.min.css'),
 ]

@@ -6,10 +6,12 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '../../..')
 const namedIn = (file: string): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/^ +(--[\w-]+):/gm)].map(([, name = '']) => name)
+  [...readFileSync(join(root, file), 'utf8').matchAll(/^ +(--[\w-]+): (?:light-dark|color-mix|#)/gm)].map(
+    ([, name = '']) => name,
+  )
 
 t.test('each colour has one definition, in the theme', async t => {
-  const theme = namedIn('src/common/page/theme.css')
+  const theme = namedIn('src/common/page/house.css')
   t.ok(theme.length > 30, `${theme.length} names`)
   // On paper the ground has a second one.
   t.strictSame(

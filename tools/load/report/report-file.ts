@@ -134,7 +134,7 @@ export const reportFile = (
 ): string => {
   const icon = fileText('../../../src/common/page/icon.svg').trim()
   const style =
-    ['../../../src/common/page/theme.css', 'page/report.css'].map(fileText).join('\n') +
+    ['../../../src/common/page/house.css', 'page/report.css'].map(fileText).join('\n') +
     packageText('uPlot.min.css')
   const [library, behaviour] = [packageText('uPlot.iife.min.js'), script()]
   const themes = ['System', 'Light', 'Dark'].map(

@@ -44,7 +44,7 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
   const warnings = runs.map(run => warningsOf(run, figures))
   const whole = runs.map((run, place) => {
     const parts = sectionsOf(run, place, figures).map(([, title, content]) => part(title, content))
-    return `<details class="whole"><summary>The whole run: ${escaped(run.title)}</summary>${warnings[place]}${parts.join('\n')}</details>`
+    return `<details class="panel whole"><summary>The whole run: ${escaped(run.title)}</summary>${warnings[place]}${parts.join('\n')}</details>`
   })
   return reportFile(
     {

@@ -101,7 +101,7 @@ t.test('several settings: a row each, the paretoOptimal marked, each run whole',
   const text = textOf(html)
   t.match(text, /30m .* 1h \(default\) .* 3h ★/)
   t.equal(bodyOf(html).match(/<tr class="marked"><th scope="row">3\. 3h ★/g)?.length, 1)
-  t.equal(bodyOf(html).match(/<details class="whole">/g)?.length, 3)
+  t.equal(bodyOf(html).match(/<details class="panel whole">/g)?.length, 3)
   t.notMatch(text, 'not of the same traffic')
   const others = [run, drawnRehearsal({}, { traffic: { ...run.traffic, sha256: '0'.repeat(64) } })]
   t.match(textOf(reportPage(others)), 'not of the same traffic')

@@ -1,0 +1,3 @@
+// htm as the browser imports it: the listener sends the package's own file by this name.
+
+export { default } from 'htm'

@@ -1,0 +1,3 @@
+// Preact as the browser imports it: the listener sends the package's own file by this name.
+
+export * from 'preact'

@@ -1,0 +1,37 @@
+// The dialog that asks for the token of the listener. Without a token there is nothing behind it, so that Escape does not close it.
+
+import { token } from './listener.js'
+import { Component, createRef } from './preact.js'
+import { html } from './view.js'
+
+/** @extends {Component<{ isWrong: boolean, onGiven: () => void, onClose: () => void }>} `isWrong`: the one that was given before */
+export class TokenDialog extends Component {
+  dialog = /** @type {import('./preact.js').RefObject<HTMLDialogElement>} */ (createRef())
+
+  componentDidMount() {
+    this.dialog.current?.showModal()
+  }
+
+  /** @param {Event & { currentTarget: HTMLFormElement }} event */
+  send = event => {
+    event.preventDefault()
+    token.set(String(new FormData(event.currentTarget).get('token')).trim())
+    this.dialog.current?.close()
+    this.props.onGiven()
+  }
+
+  render() {
+    const { isWrong, onClose } = this.props
+    return html`<dialog id="token" ref=${this.dialog} aria-labelledby="token-title" aria-describedby="token-text"
+      onCancel=${(/** @type {Event} */ event) => event.preventDefault()} onClose=${onClose}>
+      <form id="token-form" class="stack" onSubmit=${this.send}>
+        <h2 id="token-title">Token</h2>
+        <p id="token-text">This listener asks for its token (ops.token). It is kept for this tab only, until the tab is closed.</p>
+        <label for="token-value">Token</label>
+        <input id="token-value" name="token" type="password" autocomplete="off" required maxlength="256" aria-describedby="token-fault" aria-invalid=${String(isWrong)} />
+        <p id="token-fault" class="fault" role="alert">${isWrong && 'The listener refused this token.'}</p>
+        <button type="submit">Open the dashboard</button>
+      </form>
+    </dialog>`
+  }
+}
