@@ -4,7 +4,6 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { buildApi } from './api/api.ts'
-import { openUpstream } from './cache/upstream.ts'
 import { type LiveCatalogueOptions, openCatalogue } from './catalogue/live-catalogue.ts'
 import { catalogueFile } from './catalogue/snapshot-reader.ts'
 import { createCalendar } from './common/calendar.ts'
@@ -16,20 +15,15 @@ import { openListener } from './gateway/listeners.ts'
 import { type ConfigSource, createLiveSettings } from './gateway/live-settings.ts'
 import { openOperators } from './gateway/operators.ts'
 import { type Opened, openStatusPage, openTelemetry } from './gateway/telemetry.ts'
+import { openWeather } from './gateway/weather.ts'
 import { createAuthenticate } from './keys/authentication.ts'
 import { createKeyActivities } from './keys/key-activity.ts'
 import { createKeyDirectory } from './keys/key-directory.ts'
-import { createLoadsByKey } from './keys/loads-by-key.ts'
 import { openMetering } from './keys/metering.ts'
 import { tiersOf } from './keys/test-keys.ts'
 import { createUsageDetail } from './keys/usage-detail.ts'
-import { createSelfReport, reportText } from './operate/instance-report.ts'
-import { createForecast } from './provider/forecast.ts'
 import { openStore } from './stores/open-store.ts'
 import { createAccessLog } from './telemetry/access-log.ts'
-import { watchBudget } from './telemetry/budget-watch.ts'
-import { createFleetSettings } from './telemetry/fleet-settings.ts'
-import { createHistory } from './telemetry/history.ts'
 import type { OpenLog } from './telemetry/log.ts'
 import { watchStoreFile } from './telemetry/store-file-watch.ts'
 import type { Tracing } from './telemetry/tracing.ts'
@@ -81,7 +75,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
       },
     },
   )
-  const { metrics, outages, observers } = telemetry
+  const { observers } = telemetry
   const liveSettings = createLiveSettings(config, given, observers.reload)
   const { reload } = liveSettings
   const plainStore = opened(await (given.open ?? openStore)(config, clock, observers.store))
@@ -105,45 +99,17 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
       { store, clock, observer: observers.meter },
     ),
   )
-  const forecast = createForecast()
-  const recordSpending = () => forecast.record(account.budget.state().windows, clock.now())
-  const history = opened(createHistory(metrics.totals, clock, recordSpending))
-  const self = createSelfReport({
+  const weather = openWeather(config, {
+    ...{ store, catalogue, metering, usageDetail, reload, telemetry, tracing, clock, log, opened },
     phase: () => operators.readiness.phase,
-    circuit: () => account.breaker.state().state,
-    ...{ reload, outages, history, clock },
   })
-  const fleetSettings = createFleetSettings(clock, log)
-  const loads = createLoadsByKey({
-    now: clock.now,
-    weightPerCell: () => account.protocol.weightPerCell,
-    limitOfDay: () => account.budget.state().windows.find(({ name }) => name === 'day')?.limit,
-    countLoad: usageDetail.countLoad,
-  })
-  const upstream = openUpstream(config, {
-    ...{ store, catalogue, clock, tracing, instances: metering.instances, settings: reload.hash },
-    report: () => reportText(self),
-    observer: {
-      ...observers.upstream,
-      loaded: loads.record,
-      onHeartbeat: fleet => {
-        metrics.heartbeat(fleet)
-        metering.onHeartbeat(fleet.instances)
-        fleetSettings.onHeartbeat(fleet.variants)
-      },
-    },
-  })
-  opening.defer(upstream.close)
-  const { timelines, account, accounts } = upstream
+  const { upstream } = weather
+  const { timelines, accounts } = upstream
   releaseShare = async () => {
     if (!accounts.isSettled() || !(await metering.meter.isReported())) return
     // It counts as alive for a while then, as one that was killed.
     await store.leave(timelines.instance).catch(() => {})
   }
-  for (const { name, account } of accounts.all)
-    opened(
-      watchBudget(account.budget.state, clock.now, name === undefined ? log : log.child({ upstream: name })),
-    )
 
   const authenticate = createAuthenticate(keys, tiersOf(config.quota), clock, config.quota.rates)
   const apiObserver = {
@@ -171,8 +137,9 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
     },
   )
   const operators = openOperators(config, {
-    ...{ api, store, storeFile, metering, loads, activities, catalogue, reload, fleetSettings, upstream },
-    ...{ self, history, forecast, telemetry, calendar, clock, log, logLinesDropped: given.dropped },
+    ...weather,
+    ...{ api, store, storeFile, metering, activities, catalogue, reload, telemetry, calendar, clock, log },
+    logLinesDropped: given.dropped,
     ...{ opening, opened },
   })
   const watch = liveSettings.watch({

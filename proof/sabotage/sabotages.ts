@@ -17,8 +17,8 @@ a fallback is never asked [18] src/provider/failover.ts
   - failed.push({ name: upstream.name, error })
   + if (failed.push({ name: upstream.name, error }) > 0) break
 entries are said to be those of the first upstream [18] src/cache/upstream.ts
-  - return entryOf(key, timeline, metadata, hourlyHours, name)
-  + return entryOf(key, timeline, metadata, hourlyHours, accounts.all[0]?.name)
+  - return entryOf(key, timeline, metadata, weather.hourlyHours, name)
+  + return entryOf(key, timeline, metadata, weather.hourlyHours, accounts.all[0]?.name)
 a hard purge is lost [15] src/cache/purges.ts
   - purges.add(purge)
   + if (purge.kind === 'soft') purges.add(purge)
@@ -80,7 +80,7 @@ the points of a batch are mixed up [3 13] src/provider/open-meteo/request.ts
 a minute of the budget has half a minute [12] src/provider/spending-windows.ts
   - minute: minuteMs, hour
   + minute: minuteMs / 2, hour
-what was spent is given back [12] src/provider/budget.ts
+what was spent is given back [12] src/provider/charge.ts
   - by: costIn(window) - weight }
   + by: -weight }
 changes of keys are not taken over [10 11] src/keys/key-directory.ts

@@ -67,3 +67,23 @@ const cellsIn = ({ south, west, north, east }: Box, cellDegrees: number): number
   const cellsOver = (from: number, to: number): number => Math.ceil((to - from) / cellDegrees) + 2
   return cellsOver(south, north) * cellsOver(west, east)
 }
+
+// Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
+const warmAtOnce = 256
+
+/** Copies cells in demand over the fleet from the shared tier into memory, within this time. */
+export const warmCells = async (
+  warm: (cell: Cell) => Promise<boolean>,
+  fleetDemand: Pick<FleetDemand, 'cells' | 'startedWith'>,
+  warmForMs: number,
+): Promise<{ warmed: number; wanted: number }> => {
+  const deadline = performance.now() + warmForMs
+  const cells = await fleetDemand.cells().catch(() => [])
+  let warmed = 0
+  for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
+    const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(warm))
+    warmed += found.filter(Boolean).length
+  }
+  fleetDemand.startedWith(cells)
+  return { warmed, wanted: cells.length }
+}

@@ -5,8 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { createCalendar, hourMs } from '../common/calendar.ts'
 import type { Config } from '../config/schema.ts'
-import type { AccountObserver, AccountParts, AccountStubs } from '../provider/account.ts'
-import { type Accounts, type OpenUpstream, openAccounts } from '../provider/accounts.ts'
+import {
+  type AccountObserver,
+  type AccountParts,
+  type AccountStubs,
+  type Accounts,
+  type OpenUpstream,
+  openAccounts,
+} from '../provider/accounts.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
 import type { Next } from '../provider/next-upstream.ts'
 import type { Store } from '../stores/store.ts'
@@ -17,7 +23,7 @@ import type { CacheObserver, CacheParts } from './cache-parts.ts'
 import { createDemand } from './demand.ts'
 import { createTimelineCodec, entryOf, keyFor, namespaceOf } from './entry-codec.ts'
 import { createFailures, createUncached } from './failures.ts'
-import { createFleetDemand, type FleetDemand } from './fleet-demand.ts'
+import { createFleetDemand, type FleetDemand, warmCells } from './fleet-demand.ts'
 import { createFleetSingleFlight } from './fleet-single-flight.ts'
 import { freshnessOf } from './freshness.ts'
 import type { Fleet } from './heartbeat.ts'
@@ -63,24 +69,13 @@ export type Upstream = ReturnType<typeof openUpstream>
 export type Timelines = Upstream['timelines']
 export type CellExplanation = Awaited<ReturnType<Timelines['explain']>>
 
-// Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
-const warmAtOnce = 256
-
 export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const { store, catalogue, clock, observer } = parts
   const { cache: options } = config
   const { bounds } = catalogue.current
   const grid = createGrid(options.cellDegrees, bounds)
   const demand = createDemand<Cell>()
-  const failures = createFailures(
-    {
-      ...options,
-      longestAfter: error => (hasCode(error, 'provider_refused') ? config.provider.refusedForMs : undefined),
-      // Also for loads of other instances, whose errors have the same code.
-      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && accounts.isLifted(failedAt),
-    },
-    clock,
-  )
+  const failures = failuresOf(config, at => accounts.isLifted(at), clock)
   const accounts: Accounts = openAccounts(config, {
     ...{ store, clock, instances: parts.instances },
     tracing: parts.tracing,
@@ -93,33 +88,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const freshness = createUpstreamFreshness(config, accounts, () => fleetDemand.fleet().wanted, clock)
   const { policy, stretch } = freshness
   const purges = createPurges()
-  const codec = {
-    hourlyHours: config.weather.hourlyHours,
-    calendar: createCalendar(config.quota.timeZone),
-    clock,
-  }
-  const cacheParts: CacheParts<Cell, Timeline> = {
-    ...{ policy, purges, failures, demand, clock, observer },
-    keyOf: namespaces.keyOf,
-    load: loaderOf(config, accounts, namespaces.of, purges, observer),
-    expedite: accounts.expedite,
-    throttled: accounts.throttled,
-    consumerOf: error => (error instanceof ShareUsedUpError ? error.consumer : undefined),
-    memory: createMemoryTier<Timeline>(options.memoryBytes),
-    shared: openSharedTier(
-      namespaces.all,
-      { name: store.kind, store, longestUseMs: () => policy.longestUseMs },
-      upstream => parts.stubs?.codec ?? createTimelineCodec({ ...codec, upstream }),
-      (id, entry) => freshnessOf(entry, policy, clock.now(), purges.of(id, entry)),
-      observer,
-    ),
-    fleet: createFleetSingleFlight(
-      { store, leaseForMs: options.leaseForMs, account: accounts.id, clock },
-      error => observer.onSharedTierFailure('lease', error),
-    ),
-    uncached: createUncached(),
-    waitForMs: options.waitForMs,
-  }
+  const state = { policy, purges, failures, demand, uncached: createUncached() }
+  const cacheParts = cachePartsOf(config, parts, { accounts, namespaces, ...state })
   const cache = new ReadThrough(cacheParts)
   const fleetDemand: FleetDemand = createFleetDemand({
     ...parts,
@@ -167,13 +137,11 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       ...createInspection(cacheParts, cache, fleetDemand),
       read: cache.read,
       peek: cache.peek,
-      /** Whether a tier holds fresh weather of a cell. */
       isFresh: cache.isFresh,
       /** Loads a cell unless its weather is fresh; returns whether it loaded. @throws BackoffError */
       ensure: cache.ensure,
       /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
       reload: cache.reload,
-      /** Reads the purge log now; never rejects. */
       readPurges,
       stretch: stretch.current,
       demandPerDay: freshness.demandPerDay,
@@ -183,21 +151,18 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       fleet: fleetDemand.fleet,
       /** The name of this instance in the store. */
       instance: heartbeat.instance,
-      /** Sends a heartbeat now. */
       sendHeartbeat: heartbeat.send,
     },
     /** The account at the first upstream. */
     account: accounts.first,
-    /** All upstreams, in their order. */
     accounts,
     /** Reads runs, budget, purges and cached timelines before the first request; bounded in time. */
     start: async () => {
       await pollWithin(accounts, options.warmForMs)
       await readPurges()
       await heartbeat.send()
-      return warm(cache, fleetDemand, options.warmForMs)
+      return warmCells(cache.warm, fleetDemand, options.warmForMs)
     },
-    /** The budget from now on. */
     applyBudget: accounts.applyBudgets,
     /** Freshness and staleness from now on, for what is cached too. */
     applyFreshness: (next: Config): void => {
@@ -248,6 +213,60 @@ const namespacesOf = ({ all: [first, ...others] }: Accounts) => {
   }
 }
 
+const failuresOf = (
+  { cache, provider }: Config,
+  isLifted: (failedAt: number) => boolean,
+  clock: UpstreamParts['clock'],
+) =>
+  createFailures(
+    {
+      ...cache,
+      longestAfter: error => (hasCode(error, 'provider_refused') ? provider.refusedForMs : undefined),
+      // Also for loads of other instances, whose errors have the same code.
+      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && isLifted(failedAt),
+    },
+    clock,
+  )
+
+type UpstreamState = Pick<
+  CacheParts<Cell, Timeline>,
+  'policy' | 'purges' | 'failures' | 'demand' | 'uncached'
+> & { readonly accounts: Accounts; readonly namespaces: ReturnType<typeof namespacesOf> }
+
+const cachePartsOf = (
+  config: Config,
+  { store, clock, observer, stubs }: UpstreamParts,
+  { accounts, namespaces, ...state }: UpstreamState,
+): CacheParts<Cell, Timeline> => {
+  const { policy, purges } = state
+  const { memoryBytes, leaseForMs, waitForMs } = config.cache
+  const codec = {
+    hourlyHours: config.weather.hourlyHours,
+    calendar: createCalendar(config.quota.timeZone),
+    clock,
+  }
+  return {
+    ...state,
+    ...{ waitForMs, clock, observer },
+    keyOf: namespaces.keyOf,
+    load: loaderOf(config, accounts, namespaces.of, purges, observer),
+    expedite: accounts.expedite,
+    throttled: accounts.throttled,
+    consumerOf: error => (error instanceof ShareUsedUpError ? error.consumer : undefined),
+    memory: createMemoryTier<Timeline>(memoryBytes),
+    shared: openSharedTier(
+      namespaces.all,
+      { name: store.kind, store, longestUseMs: () => policy.longestUseMs },
+      upstream => stubs?.codec ?? createTimelineCodec({ ...codec, upstream }),
+      (id, entry) => freshnessOf(entry, policy, clock.now(), purges.of(id, entry)),
+      observer,
+    ),
+    fleet: createFleetSingleFlight({ store, leaseForMs, account: accounts.id, clock }, error =>
+      observer.onSharedTierFailure('lease', error),
+    ),
+  }
+}
+
 /** Loads the entry of a cell from the first upstream that can. */
 const loaderOf =
   (
@@ -277,21 +296,4 @@ const pollWithin = async (accounts: Accounts, ms: number): Promise<void> => {
     pause(ms, undefined, { signal: timeout.signal }),
   ])
   timeout.abort()
-}
-
-/** Copies cells in demand over the fleet from the shared tier into memory, within this time. */
-const warm = async (
-  cache: ReadThrough<Cell, Timeline>,
-  fleetDemand: FleetDemand,
-  warmForMs: number,
-): Promise<{ warmed: number; wanted: number }> => {
-  const deadline = performance.now() + warmForMs
-  const cells = await fleetDemand.cells().catch(() => [])
-  let warmed = 0
-  for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
-    const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(cache.warm))
-    warmed += found.filter(Boolean).length
-  }
-  fleetDemand.startedWith(cells)
-  return { warmed, wanted: cells.length }
 }

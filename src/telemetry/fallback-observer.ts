@@ -2,7 +2,7 @@
 // are those of all upstreams (gateway.ts), and so are outages.
 
 import { isoOf } from '../common/calendar.ts'
-import type { AccountObserver } from '../provider/account.ts'
+import type { AccountObserver } from '../provider/accounts.ts'
 import type { BreakerState } from '../provider/breaker.ts'
 import type { Log } from './log.ts'
 import type { createOddValues } from './odd-values.ts'
