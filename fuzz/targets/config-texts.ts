@@ -48,7 +48,7 @@ const kinds: Readonly<Record<string, Text>> = {
   'repeated keys': fc
     .tuple(good, good, upTo(1, 200))
     .map(([first, then, times]) => (first + then).repeat(times)),
-  merges: fc.tuple(upTo(1, 4), upTo(1, 60), share).map(([width, depth, place]) => {
+  merges: fc.tuple(upTo(1, 4), upTo(1, 6), share).map(([width, depth, place]) => {
     const of = (i: number): string => `[${Array(width).fill(`*a${i}`).join(', ')}]`
     const maps = counted(depth, i => `x-${i + 1}: &a${i + 1} {<<: ${of(i)}, t${i}: ${i + 1}}`)
     return `x-0: &a0 {free: 1}\n${maps}\nquota: {tiers: {<<: *a${indexAt(depth + 2, place)}}}`
