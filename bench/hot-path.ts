@@ -111,7 +111,7 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
 
   const takeAll = (): Promise<unknown> =>
     Promise.all(
-      units.map(() => new Promise<void>(resolve => quota.take(client, clock.now(), 1, () => resolve()))),
+      units.map(() => new Promise<void>(resolve => quota.consume(client, clock.now(), 1, () => resolve()))),
     )
   const countOne = (): void => {
     observer.responded(access.endpoint, access.status, access.ms / 1000)

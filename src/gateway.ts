@@ -120,7 +120,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
   }
   const api = buildApi(
     {
-      ...{ authenticate, quota: metering.quota, rates: metering.rates, usage: store },
+      ...{ authenticate, quota: metering.meter, usage: store },
       ...{ grid: upstream.grid, timelines, inMemory: timelines.peek, calendar, catalogue, clock },
       hourlyHours: config.weather.hourlyHours,
       trace: tracing?.request,

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/common/clock.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { createAuthenticate } from '../../src/keys/authentication.ts'
 import { createKeyDirectory } from '../../src/keys/key-directory.ts'
-import { createMeter } from '../../src/keys/meter.ts'
+import { Meter } from '../../src/keys/meter.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -35,7 +35,7 @@ export const setUp = async () => {
   const authenticate = createAuthenticate(directory, tiers, clock)
   const authentication = await authenticate(key)
   if (!('client' in authentication)) throw new Error('the key is refused')
-  const meter = createMeter({
+  const meter = new Meter({
     store,
     whenStoreIsDown: 'refuse',
     instances: () => 1,
@@ -44,14 +44,7 @@ export const setUp = async () => {
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
-  const quota = {
-    now: clock.now,
-    resetAfter: calendar.nextMidnight,
-    take: meter.take,
-    giveBack: meter.giveBack,
-    isExact: () => true,
-  }
-  const noRates = { take: (_: unknown, waiter: () => void) => waiter() }
+  const quota = meter
   const metrics = createMetrics({ clock, store: 'embedded' })
 
   const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
@@ -65,7 +58,6 @@ export const setUp = async () => {
     {
       authenticate,
       quota,
-      rates: noRates,
       usage: store,
       ...weather,
       inMemory: () => undefined,

@@ -39,13 +39,13 @@ a limit is a request higher [2 6 7 11] src/keys/authentication.ts
   +         isTest:
 the budget grants whatever is wanted [12] src/stores/redis/spending.ts
   - grant = math.min(grant, math.max(0, floor(room / unit) * unit))
-the quota ends at midnight UTC [9] src/keys/metering.ts
-  - resetAfter: meter.resetAfter
-  + resetAfter: (instant: number) => (Math.floor(instant / 86_400_000) + 1) * 86_400_000
+the quota ends at midnight UTC [9] src/keys/meter.ts
+  - return this.#windowAt(instant).endsAt
+  + return (Math.floor(instant / 86_400_000) + 1) * 86_400_000
 the weather of the cell to the north [3] src/api/answer.ts
   - grid.cellOf(latitude, longitude)
   + grid.cellOf(latitude + 0.25, longitude)
-each gateway takes all that is left as its allowance [6] src/keys/outage.ts
+each gateway takes all that is left as its allowance [6] src/keys/local-allowance.ts
   - Math.floor((limit - lastKnown - 2 * stepOf(limit)) / instances)
   + limit - lastKnown + instances * 0
 a batch is counted twice [7 8] src/stores/redis/usage-scripts.ts
@@ -54,14 +54,14 @@ a batch is counted twice [7 8] src/stores/redis/usage-scripts.ts
 what Redis lost is not counted again [6 8] src/stores/redis/usage-scripts.ts
   - local used = before + admitted - mine
   + local used = before + (value and admitted - mine or 0)
-units admitted in an outage are reported as nothing [6 8] src/keys/outage.ts
+units admitted in an outage are reported as nothing [6 8] src/keys/local-allowance.ts
   - count.admitted += units
-  -       waiter(undefined, { allowed: true, remaining: left - units })
-  +       waiter(undefined, { allowed: true, remaining: left - units })
+  -       callback(undefined, { allowed: true, remaining: left - units })
+  +       callback(undefined, { allowed: true, remaining: left - units })
   + 
-remaining is that of before the request [7 8] src/keys/meter.ts
-  - waiter(undefined, { allowed: true, remaining: left })
-  + waiter(undefined, { allowed: true, remaining: left + unitsEach })
+remaining is that of before the request [7 8] src/keys/partition.ts
+  - callback(undefined, { allowed: true, remaining: left })
+  + callback(undefined, { allowed: true, remaining: left + unitsEach })
 every tag is taken for the present one [5] src/api/representation.ts
   - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
   + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
@@ -86,21 +86,21 @@ what was spent is given back [12] src/provider/charge.ts
 changes of keys are not taken over [10 11] src/keys/key-directory.ts
   - expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
   + expire(() => false)
-midnight comes by the clock of each gateway [9] src/keys/metering.ts
-  - offsetMs = agrees ? 0 : Math.round(storeTime - (sentAt + received.wall) / 2)
+midnight comes by the clock of each gateway [9] src/common/clock.ts
+  - offsetMs = agrees ? 0 : Math.round(otherTime - (sentAt + received.wall) / 2)
   + offsetMs = agrees ? 0 : 0
 places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
   - if (from !== catalogue.current) {
   + if (!from) {
 a renewed certificate is not served [16] src/api/server.ts
   - ;(server as TlsServer).setSecureContext(next)
-an empty bucket grants all the same [17] src/keys/rates.ts
-  - waiter(i < granted ? undefined : refusal)
-  + waiter()
-with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/outage.ts
-  - onLoss()
-  -       // Requests may wait for it.
-  + if (whenStoreIsDown === 'share') onLoss()
+an empty bucket grants all the same [17] src/keys/partition.ts
+  - inTime-- <= 0
+  + inTime-- > 1e9
+with \`refuse\` nobody looks whether Redis lost counts [6 7 8] src/keys/reconciliation.ts
+  - this.#onLoss()
+  -     // Requests may wait for it.
+  + if (whenStoreIsDown === 'share') this.#onLoss()
 a forecast has a day less than asked [2] src/api/answer.ts
   - text.daily(timeline, readAt, days)
   + text.daily(timeline, readAt, days - 1)

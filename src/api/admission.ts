@@ -5,10 +5,10 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, Client, KeyRefusal } from '../keys/authentication.ts'
+import type { QuotaDecision } from '../keys/count.ts'
 import type { Quota } from '../keys/meter.ts'
-import type { QuotaDecision } from '../keys/outage.ts'
-import type { RatePolicy, Rates } from '../keys/rates.ts'
-import type { BoundKey, RestrictionRefusal } from '../keys/restrictions.ts'
+import type { RatePolicy, RateRefusal } from '../keys/rates.ts'
+import type { KeyRestrictions, RestrictionRefusal } from '../keys/restrictions.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
@@ -26,7 +26,6 @@ import { testErrorOf } from './test-errors.ts'
 export type AdmissionParts = {
   readonly authenticate: Authenticate
   readonly quota: Quota
-  readonly rates: Pick<Rates, 'take'>
   readonly observer: AdmissionObserver
 }
 
@@ -118,21 +117,10 @@ const createTransportCheck = ({ isHttpsRequired, isPlain, transportProblem }: Tr
 }
 
 /** Charges a key: its limits by the second and minute, what it is bound to, then the units of the request. */
-const createCharge = ({ quota, rates, observer }: AdmissionParts, addressOf: AddressOf) => {
-  // Apart from what all requests pass: a function with a closure in it costs each call memory.
-  const takeToken = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void =>
-    rates.take(client, refusal =>
-      goOn(() => {
-        if (refusal) {
-          if (!client.isTest) observer.rateLimited(refusal.policy)
-          refuse(state, client, 'rate_limited', rateProblem(refusal, quota.now()), next)
-        } else if (client.bound) holdAgainst(client.bound, request, state, client, next)
-        else takeUnits(request, state, client, next)
-      }),
-    )
+const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf) => {
   /** A key that is open in a page must not lose its day to whoever else uses it, so a refusal takes no unit. */
-  const holdAgainst = (
-    bound: BoundKey,
+  const checkRestrictions = (
+    restrictedBy: KeyRestrictions,
     request: IncomingMessage,
     state: RequestState,
     client: Client,
@@ -140,46 +128,46 @@ const createCharge = ({ quota, rates, observer }: AdmissionParts, addressOf: Add
   ): void => {
     const { endpoint } = state
     const { origin } = request.headers
-    const refusal = bound.refusal({ origin, endpoint }, () => addressOf(request))
+    const refusal = restrictedBy.refusal({ origin, endpoint }, () => addressOf(request))
     if (refusal === undefined) {
-      takeUnits(request, state, client, next)
+      consumeUnits(request, state, client, next)
       return
     }
-    if (state.cost !== undefined) state.cost = 0
-    const given = { origin, endpoint, address: addressOf(request) }
-    refuse(state, client, refusal, restrictionProblem(refusal, bound.restrictions, given), next)
-  }
-  /** Takes no unit. Nothing remains where the store is away and nothing is known of the day. */
-  const refuse = (
-    state: RequestState,
-    client: Client,
-    reason: Decision,
-    problem: Problem,
-    next: Next,
-  ): void => {
-    observe(client, reason)
-    quota.take(client, state.arrivedAt, 0, (_, decision) =>
-      goOn(() => {
+    // Nothing remains where the store is away and nothing is known of the day.
+    quota.consume(client, state.arrivedAt, 0, (_, { tooSoon, remaining } = unknown) =>
+      resume(() => {
         state.isDecided = true
-        state.reason = reason
-        state.remaining = decision?.remaining ?? 0
-        next(problem)
+        state.remaining = remaining
+        if (tooSoon) {
+          next(tooFast(state, client, tooSoon))
+          return
+        }
+        if (state.cost !== undefined) state.cost = 0
+        state.reason = refusal
+        observe(client, refusal)
+        const given = { origin, endpoint, address: addressOf(request) }
+        next(restrictionProblem(refusal, restrictedBy.restrictions, given))
       }),
     )
+  }
+  const tooFast = (state: RequestState, client: Client, refusal: RateRefusal): Problem => {
+    state.reason = 'rate_limited'
+    observe(client, 'rate_limited')
+    if (!client.isTest) observer.rateLimited(refusal.policy)
+    return rateProblem(refusal, quota.now())
   }
   /** Requests of test keys have a metric of their own. */
   const observe = ({ isTest }: Client, decision: Decision): void => {
     if (!isTest) observer.admission(decision)
   }
-  const takeUnits = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
+  const consumeUnits = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
     // What is known to be as the consumer has it, and costs nothing then, is not refused for want of units.
     const isFree = state.unchanged?.() !== undefined
     if (isFree && state.cost !== undefined) state.cost = 0
     const units = isFree ? 0 : unitsOf(state)
-    quota.take(client, state.arrivedAt, units, (error, decision) => {
+    quota.consume(client, state.arrivedAt, units, (error, decision) => {
       try {
-        if (decision) observe(client, decision.allowed ? 'allowed' : 'exhausted')
-        const problem = decision ? decided(request, state, client, decision, quota.now()) : error
+        const problem = decision ? problemOf(request, state, client, decision) : error
         const wanted = !problem && client.isTest && request.headers['x-test-error']
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
         else next(problem)
@@ -189,32 +177,34 @@ const createCharge = ({ quota, rates, observer }: AdmissionParts, addressOf: Add
     })
   }
 
+  /** The problem of a request that comes too soon, of an exhausted quota, or of a method other than GET and HEAD. */
+  const problemOf = (
+    request: IncomingMessage,
+    state: RequestState,
+    client: Client,
+    { allowed, remaining, tooSoon }: QuotaDecision,
+  ): Problem | undefined => {
+    const { method } = request
+    state.isDecided = true
+    state.remaining = remaining
+    if (tooSoon) return tooFast(state, client, tooSoon)
+    observe(client, allowed ? 'allowed' : 'exhausted')
+    if (!allowed) {
+      const problem = quotaProblem(client.limit, state.resetsAt, quota.now(), state.cost, remaining)
+      // The day is not used up: who reads the log must not think so.
+      if (problem.code === insufficient) state.reason = insufficient
+      return problem
+    }
+    return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
+  }
+
   return (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
-    if (client.rates !== undefined) takeToken(request, state, client, next)
-    else if (client.bound !== undefined) holdAgainst(client.bound, request, state, client, next)
-    else takeUnits(request, state, client, next)
+    if (client.restrictedBy === undefined) consumeUnits(request, state, client, next)
+    else checkRestrictions(client.restrictedBy, request, state, client, next)
   }
 }
 
-/** What is decided, and the problem of an exhausted quota, or of a method other than GET and HEAD. */
-const decided = (
-  request: IncomingMessage,
-  state: RequestState,
-  client: Client,
-  { allowed, remaining }: QuotaDecision,
-  now: number,
-): Problem | undefined => {
-  const { method } = request
-  state.isDecided = true
-  state.remaining = remaining
-  if (!allowed) {
-    const problem = quotaProblem(client.limit, state.resetsAt, now, state.cost, remaining)
-    // The day is not used up: who reads the log must not think so.
-    if (problem.code === insufficient) state.reason = insufficient
-    return problem
-  }
-  return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
-}
+const unknown: QuotaDecision = { allowed: false, remaining: 0 }
 
 /** The units that a request takes. A key that asks about itself only reads its count. */
 export const unitsOf = ({ endpoint, cost = 1 }: Pick<RequestState, 'endpoint' | 'cost'>): number =>
@@ -227,7 +217,7 @@ const throwLater = (fault: unknown): void =>
   queueMicrotask(() => {
     throw fault
   })
-const goOn = (step: () => void): void => {
+const resume = (step: () => void): void => {
   try {
     step()
   } catch (fault) {

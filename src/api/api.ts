@@ -258,7 +258,7 @@ const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] 
         const { client, arrivedAt } = state
         // Open pages have no key.
         if (!client) return
-        const units = quota.giveBack(client, arrivedAt, unitsOf(state) * (1 - notModifiedCost))
+        const units = quota.refund(client, arrivedAt, unitsOf(state) * (1 - notModifiedCost))
         state.remaining += units
         if (state.cost !== undefined) state.cost -= units
       }

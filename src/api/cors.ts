@@ -7,7 +7,7 @@ import type { Client } from '../keys/authentication.ts'
 
 export type Cors = {
   /** The header lines of a response to a request from this origin, each with its CRLF. */
-  lines(origin: string | undefined, client: Pick<Client, 'bound'> | null): string
+  lines(origin: string | undefined, client: Pick<Client, 'restrictedBy'> | null): string
   /** Whether the pages of this origin may read responses. */
   allows(origin: string | undefined): boolean
 }
@@ -85,7 +85,9 @@ const openToAll = (): Cors => {
   const linesOfBound = varied + lines
   return {
     lines: (_origin, client) =>
-      client?.bound === undefined || client.bound.restrictions.origins === null ? lines : linesOfBound,
+      client?.restrictedBy === undefined || client.restrictedBy.restrictions.origins === null
+        ? lines
+        : linesOfBound,
     allows: () => true,
   }
 }

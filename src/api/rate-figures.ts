@@ -32,10 +32,10 @@ type RateFigures = {
   readonly moreInMs: number
 }
 
-export const rateFigures = ({ buckets, held }: KeyRate, at: number): RateFigures[] =>
+export const rateFigures = ({ buckets }: KeyRate, at: number): RateFigures[] =>
   buckets.map(bucket => {
     const { policy, limit, capacity, perMs } = bucket
-    const tokens = Math.min(capacity, refilled(bucket, bucket.tokens, at - bucket.at) + held)
+    const tokens = refilled(bucket, bucket.tokens, at - bucket.at)
     const left = Math.max(0, Math.floor(tokens))
     // Rounded as the wait of a refusal is: a part of a ms is no second.
     return { policy, limit, left, moreInMs: Math.round(((left === 0 ? 1 : capacity) - tokens) / perMs) }

@@ -1,4 +1,5 @@
-// The clock, and timers on it. The only file that reads the machine's clock; everything else gets a Clock.
+// The clock, timers on it, and a clock that follows the one of another machine. The only file that reads the machine's clock; everything
+// else gets a Clock.
 
 /** The tolerated clock skew between gateways that share a store. */
 export const clockToleranceMs = 300_000
@@ -62,4 +63,60 @@ export const after = ({ timers }: Clock, ms: number, work: () => unknown): (() =
   if (timers) return timers.after(ms, work)
   const timer = setTimeout(work, ms)
   return () => clearTimeout(timer)
+}
+
+/** The clock of another machine, by its last measurement. */
+export type FollowingClock = Clock & {
+  /** Measures the other clock again; keeps the previous measurement when it can't be read. */
+  measure(): Promise<void>
+  /** False until the first measurement, and after this machine's clock was set or the machine was suspended. */
+  isMeasured(): boolean
+  /** The other clock minus this machine's, in ms. */
+  offsetMs(): number
+}
+
+// With a slower reply, the instant at which the other clock was read is too uncertain.
+const slowestReplyMs = 250
+// Corrections of a clock that runs too fast or too slow are smaller.
+const smallestStepMs = 1_000
+
+/**
+ * Until the first measurement it is this machine's clock. Then `elapsed` carries it on, so that setting this machine's clock moves
+ * nothing.
+ * @param read reads the other clock, ms since the epoch
+ */
+export const createFollowingClock = (
+  read: () => Promise<number>,
+  clock: Clock,
+  elapsed: () => number = clock.elapsed ?? clock.now,
+): FollowingClock => {
+  let source = clock.now
+  /** This machine's clock minus the source, and the other clock minus this machine's, both at the last measurement. */
+  let sourceMs = 0
+  let offsetMs = 0
+  let isMeasured = false
+  const stepMs = (): number => {
+    const ms = clock.now() - source() - sourceMs
+    return Math.abs(ms) > smallestStepMs ? ms : 0
+  }
+  return {
+    ...(clock.timers && { timers: clock.timers }),
+    now: () => Math.round(source() + sourceMs + offsetMs),
+    offsetMs: () => Math.round(offsetMs - stepMs()),
+    isMeasured: () => isMeasured && stepMs() === 0,
+    measure: async () => {
+      const sent = { wall: clock.now(), elapsed: elapsed() }
+      const otherTime = await read().catch(() => undefined)
+      const received = { wall: clock.now(), elapsed: elapsed() }
+      const tookMs = Math.max(received.wall - sent.wall, received.elapsed - sent.elapsed)
+      if (otherTime === undefined || tookMs > slowestReplyMs) return
+      source = elapsed
+      sourceMs = received.wall - received.elapsed
+      const sentAt = sent.elapsed + sourceMs
+      // Between the two instants: the clocks may well agree.
+      const agrees = otherTime >= sentAt - 1 && otherTime <= received.wall + 1
+      offsetMs = agrees ? 0 : Math.round(otherTime - (sentAt + received.wall) / 2)
+      isMeasured = true
+    },
+  }
 }

@@ -6,11 +6,11 @@ import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { FoundKey, KeyRecord, RateLimits } from '../stores/store.ts'
+import type { Count } from './count.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
-import type { Count } from './outage.ts'
 import type { KeyRate, RatesByTier } from './rates.ts'
-import { type BoundKey, boundBy } from './restrictions.ts'
+import { type KeyRestrictions, restrictedBy } from './restrictions.ts'
 import { testTier } from './test-keys.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
@@ -26,7 +26,7 @@ export type Client = {
   /** Whether that is soon, so that each response says it. */
   readonly endsSoon: boolean
   /** Undefined for a key that may be used for everything, anywhere. */
-  readonly bound: BoundKey | undefined
+  readonly restrictedBy: KeyRestrictions | undefined
   /** Whether it gets fixed weather, which costs the provider nothing. */
   readonly isTest: boolean
   /** Its limits by the second and minute, the key's own or those of its tier; undefined for none, as nearly all have. */
@@ -145,7 +145,7 @@ export const createAuthenticate = (
         record: found.key,
         endsAt,
         endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
-        bound: restrictions === null ? undefined : boundBy(restrictions),
+        restrictedBy: restrictions === null ? undefined : restrictedBy(restrictions),
         // Here from the start: what is added later lies elsewhere in memory, a step further for each request.
         count: undefined,
         rate: undefined,

@@ -4,7 +4,7 @@
 
 import { type Calendar, hourMs, type LocalDay } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
-import { createKeyTable } from './key-table.ts'
+import { createKeyIndex } from './key-index.ts'
 
 export type KeyActivity = {
   /** Requests by hour; the last is the hour that runs. */
@@ -34,7 +34,7 @@ const surplus = maxKeys / 4
 export type KeyActivities = ReturnType<typeof createKeyActivities>
 
 export const createKeyActivities = (calendar: Calendar, clock: Clock) => {
-  const keys = createKeyTable<Entry>()
+  const keys = createKeyIndex<Entry>()
 
   const hourNow = (): number => Math.floor(clock.now() / hourMs)
   /** Clears the hours that have passed since its last one; all of them after a clock that was set back. */

@@ -1,19 +1,16 @@
-// Connects the parts of quotas: the meter; the limits by the second and minute; the store's clock, so that instances whose clocks
-// differ agree about midnight; and the number of instances that share the quotas and the provider's budget. Probes the store and
-// measures its clock on timers.
+// Connects the parts of quotas: the meter; the store's clock, so that instances whose clocks differ agree about midnight; and the number
+// of instances that share the quotas and the provider's budget. Probes the store and measures its clock on timers.
 
 import { createCalendar } from '../common/calendar.ts'
-import type { Clock } from '../common/clock.ts'
+import { type Clock, createFollowingClock, type FollowingClock } from '../common/clock.ts'
 import type { Store } from '../stores/store.ts'
-import { createMeter, type Meter, type MeterObserver, type MeterParts, type Quota } from './meter.ts'
-import { createRates, type Rates } from './rates.ts'
+import { Meter, type MeterObserver, type MeterParts } from './meter.ts'
 import { localDays } from './window.ts'
 
 export type Metering = {
-  readonly quota: Quota
-  readonly rates: Rates
+  /** The quota of clients. */
   readonly meter: Meter
-  readonly storeClock: StoreClock
+  readonly storeClock: FollowingClock
   /** A heartbeat of this instance counted this many. */
   onHeartbeat(instances: number): void
   /** The largest possible number of instances; undefined while it is unknown. */
@@ -37,11 +34,13 @@ export const openMetering = (
   { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
 ): Metering => {
   const windows = localDays(createCalendar(timeZone), keepUsageForMs)
-  const storeClock = createStoreClock(store, clock)
+  // An embedded store's clock is this machine's, also when that is set.
+  const carriedOn = store.kind === 'redis' ? clock.elapsed : clock.now
+  const storeClock = createFollowingClock(() => store.time(), clock, carriedOn)
   const size = createFleetSize(clock)
   // One file is shared by these processes, which are known from the start, and by other gateways of this machine, if any.
   const instances = store.kind === 'embedded' ? () => Math.max(processes, size.atMost() ?? 1) : size.atMost
-  const meter = createMeter({
+  const meter = new Meter({
     store,
     whenStoreIsDown,
     isReadWhenAway: store.kind === 'embedded',
@@ -51,24 +50,9 @@ export const openMetering = (
     clock: storeClock,
     observer,
   })
-  const rates = createRates({
-    store,
-    isAlone: () => store.kind === 'embedded' && instances() === 1,
-    isStoreAway: keyId => meter.stateOf(keyId) === 'away',
-    instances,
-    clock: storeClock,
-  })
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: {
-      now: storeClock.now,
-      resetAfter: meter.resetAfter,
-      take: meter.take,
-      giveBack: meter.giveBack,
-      isExact: keyId => meter.stateOf(keyId) === 'counting',
-    },
-    rates,
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,
@@ -86,60 +70,7 @@ export const openMetering = (
     },
     close: async () => {
       for (const timer of timers) clearInterval(timer)
-      rates.close()
       await meter.close()
-    },
-  }
-}
-
-/** The store's clock, by its last measurement. */
-type StoreClock = Clock & {
-  /** Measures the store's clock again; keeps the previous measurement when the store does not answer. */
-  measure(): Promise<void>
-  /** False until the first measurement, and after this machine's clock was set or the machine was suspended. */
-  isMeasured(): boolean
-  /** The store's clock minus this machine's, in ms. */
-  offsetMs(): number
-}
-
-// With a slower reply, the instant at which the store read its clock is too uncertain.
-const slowestReplyMs = 250
-// Corrections of a clock that runs too fast or too slow are smaller.
-const smallestStepMs = 1_000
-
-/**
- * Until the first measurement it is this machine's clock. Then `elapsed` carries it on, so that setting this machine's clock moves
- * no request to another day. An embedded store's clock is this machine's.
- */
-export const createStoreClock = (store: Pick<Store, 'kind' | 'time'>, clock: Clock): StoreClock => {
-  const elapsed = (store.kind === 'redis' && clock.elapsed) || clock.now
-  let source = clock.now
-  /** This machine's clock minus the source, and the store's clock minus this machine's, both at the last measurement. */
-  let sourceMs = 0
-  let offsetMs = 0
-  let isMeasured = false
-  const stepMs = (): number => {
-    const ms = clock.now() - source() - sourceMs
-    return Math.abs(ms) > smallestStepMs ? ms : 0
-  }
-  return {
-    ...(clock.timers && { timers: clock.timers }),
-    now: () => Math.round(source() + sourceMs + offsetMs),
-    offsetMs: () => Math.round(offsetMs - stepMs()),
-    isMeasured: () => isMeasured && stepMs() === 0,
-    measure: async () => {
-      const sent = { wall: clock.now(), elapsed: elapsed() }
-      const storeTime = await store.time().catch(() => undefined)
-      const received = { wall: clock.now(), elapsed: elapsed() }
-      const tookMs = Math.max(received.wall - sent.wall, received.elapsed - sent.elapsed)
-      if (storeTime === undefined || tookMs > slowestReplyMs) return
-      source = elapsed
-      sourceMs = received.wall - received.elapsed
-      const sentAt = sent.elapsed + sourceMs
-      // Between the two instants: the clocks may well agree.
-      const agrees = storeTime >= sentAt - 1 && storeTime <= received.wall + 1
-      offsetMs = agrees ? 0 : Math.round(storeTime - (sentAt + received.wall) / 2)
-      isMeasured = true
     },
   }
 }

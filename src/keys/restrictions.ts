@@ -16,14 +16,14 @@ export type RestrictionRefusal = (typeof restrictionRefusals)[number]
 /** What is known of a request before its address is resolved. */
 type Given = { readonly origin: string | undefined; readonly endpoint: ResponseName }
 
-export type BoundKey = {
+export type KeyRestrictions = {
   readonly restrictions: Restrictions
   /** Why a request is refused; undefined where it is not. @param addressOf the client's address, asked for where it matters */
   refusal(request: Given, addressOf: () => string | undefined): RestrictionRefusal | undefined
 }
 
 /** Restrictions as functions. What can't be read, as a store may hold it, allows nothing. */
-export const boundBy = (restrictions: Restrictions): BoundKey => {
+export const restrictedBy = (restrictions: Restrictions): KeyRestrictions => {
   const { origins, addresses, endpoints } = restrictions
   const plain = origins?.filter(origin => !isStarred(origin)) ?? []
   const matchesStar = createStarMatch(origins?.filter(isStarred) ?? [])

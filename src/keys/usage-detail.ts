@@ -6,7 +6,7 @@ import { type Calendar, utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
-import { numberOf } from './key-table.ts'
+import { numberOf } from './key-index.ts'
 
 export type UsageDetail = {
   /**

@@ -5,7 +5,7 @@
 
 import { AbohawaError } from '../common/errors.ts'
 import type { SpendingStore } from './spending-store.ts'
-import type { TokenStore } from './token-bucket.ts'
+import type { TokenEntry, TokenGrant } from './token-bucket.ts'
 
 /** The holder of keys. Instants are ms since the epoch; `revokedAt` is null while active. */
 export type Subscriber = {
@@ -119,7 +119,7 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
-/** Requests in a row that cost the same number of units, at least one. */
+/** Requests in a row that cost the same number of units; none only where they take a token. */
 export type UsageRun = { readonly unitsEach: number; readonly requests: number }
 
 /** One instance's report and reservation for one key's count. */
@@ -129,6 +129,11 @@ export type UsageEntry = {
   readonly units: number
   /** Reserved instead of `units`, in this order: each request gets all its units, or none where fewer are left. */
   readonly runs?: readonly UsageRun[] | undefined
+  /**
+   * The token buckets of a key with limits by the second and minute, for each of the `runs`' requests a token of every bucket: those
+   * that find none get no units either. Buckets that are unknown or damaged are full. They refill by the store's clock.
+   */
+  readonly buckets?: readonly TokenEntry[] | undefined
   readonly limit: number
   /** All units of this count that the instance has admitted so far. The store corrects its own figure to this first. */
   readonly admitted: number
@@ -153,7 +158,13 @@ export type UsageBatch = {
 }
 
 /** `granted` units of this batch; the day's count was `before` and is `used` now. */
-export type UsageGrant = { readonly granted: number; readonly used: number; readonly before: number }
+export type UsageGrant = {
+  readonly granted: number
+  readonly used: number
+  readonly before: number
+  /** Of an entry with buckets. */
+  readonly tokens?: TokenGrant | undefined
+}
 
 export type UsageMessage = { readonly keyId: string; readonly day: string; readonly used: number }
 
@@ -310,7 +321,6 @@ export interface Store
   extends KeyStore,
     UsageStore,
     UsageDetailStore,
-    TokenStore,
     ByteStore,
     LeaseStore,
     FleetStore,

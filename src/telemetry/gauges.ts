@@ -184,7 +184,7 @@ export const watchGauges = (
     'state',
     'abohawa_quota_counting',
     '1 for the present state of quota counting.',
-    states(['counting', 'away', 'reconciling'], metering.meter.state),
+    states(['counting', 'away', 'reconciling'], () => metering.meter.state()),
   )
   gaugeBy('store', 'abohawa_store_up', '1 while the store answers, pinged at each scrape.', () => [
     [store.kind, Number(store.fault === null)],

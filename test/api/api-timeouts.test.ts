@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import type { Waiter } from '../../src/keys/outage.ts'
+import type { DecisionCallback } from '../../src/keys/count.ts'
 import { goodKey, startApp, type TestApp } from '../support/api-app.ts'
 import { until } from '../support/until.ts'
 
@@ -41,8 +41,8 @@ const openStuck = async (t: Teardown, api: TestApp): Promise<void> => {
 }
 
 const many = {
-  take: (_client: object, _at: number, _units: number, waiter: Waiter) =>
-    waiter(undefined, { allowed: true, remaining: 1 }),
+  consume: (_client: object, _at: number, _units: number, callback: DecisionCallback) =>
+    callback(undefined, { allowed: true, remaining: 1 }),
 }
 const startTimed = (t: Teardown, parts = {}) =>
   startApp(t, parts, { requestTimeoutMs: 500, maxConnectionsPerAddress: 2 })

@@ -87,9 +87,10 @@ t.test('a failure after the admission is 500, with its cause in the log alone', 
 const uncounted: Quota = {
   now: () => 0,
   resetAfter: () => 1,
-  giveBack: () => 0,
+  refund: () => 0,
   isExact: () => true,
-  take: (_client, _at, _units, waiter) => waiter(new AbohawaError('store_unavailable', 'Redis failed')),
+  consume: (_client, _at, _units, callback) =>
+    callback(new AbohawaError('store_unavailable', 'Redis failed')),
 }
 
 t.test('a request that could not be counted has no figures of the draft, as of a used-up day', async t => {
@@ -104,8 +105,14 @@ t.test('a refusal by the second is said while the store is away', async t => {
   const client = { ...goodClient, rates: { perSecond: 1, burst: null, perMinute: null } }
   const app = await startApp(t, {
     authenticate: () => ({ client }),
-    quota: uncounted,
-    rates: { take: (_client, waiter) => waiter({ policy: 'second', limit: 1, waitMs: 1_000 }) },
+    quota: {
+      ...uncounted,
+      consume: (_client, _at, _units, callback) =>
+        callback(undefined, {
+          ...{ allowed: false, remaining: 0 },
+          tooSoon: { policy: 'second', limit: 1, waitMs: 1_000 },
+        }),
+    },
   })
   t.match(await app.inject(weather), { status: 429, headers: { 'x-ratelimit-remaining': '0' } })
   t.strictSame(app.decisions, ['rate_limited'])

@@ -2,7 +2,7 @@
 // no origin is configured. A real browser is in test/journeys/web-pages.test.ts.
 
 import t from 'tap'
-import { boundBy } from '../../src/keys/restrictions.ts'
+import { restrictedBy } from '../../src/keys/restrictions.ts'
 import { goodClient, goodKey, startApp } from '../support/api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
@@ -60,7 +60,7 @@ t.test('any origin is a star, the same for all', async t => {
 
 t.test('where any origin may read, a cache keeps apart what a key of some origins was answered', async t => {
   for (const origins of [[page], null]) {
-    const bound = boundBy({ origins, addresses: null, endpoints: null })
+    const bound = restrictedBy({ origins, addresses: null, endpoints: null })
     const app = await startApp(
       t,
       { authenticate: () => ({ client: { ...goodClient, bound } }) },

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { pathOf, routableUrl } from '../../src/api/request.ts'
-import type { Waiter } from '../../src/keys/outage.ts'
+import type { DecisionCallback } from '../../src/keys/count.ts'
 import { startApp } from '../support/api-app.ts'
 
 const found: [string, string][] = [
@@ -19,10 +19,10 @@ const unlimited = {
   quota: {
     now: () => Date.parse('2026-11-21T06:05:00Z'),
     resetAfter: () => Date.parse('2026-11-21T18:00:00Z'),
-    giveBack: () => 0,
+    refund: () => 0,
     isExact: () => true,
-    take: (_client: object, _at: number, _units: number, waiter: Waiter) =>
-      waiter(undefined, { allowed: true, remaining: 1 }),
+    consume: (_client: object, _at: number, _units: number, callback: DecisionCallback) =>
+      callback(undefined, { allowed: true, remaining: 1 }),
   },
 }
 

@@ -2,7 +2,7 @@
 // from counting.
 
 import t from 'tap'
-import { reconcileForMs } from '../../src/keys/outage.ts'
+import { reconcileForMs } from '../../src/keys/reconciliation.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'

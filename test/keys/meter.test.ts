@@ -4,8 +4,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createPartition, type KnownUsage, type LostUnits } from '../../src/keys/meter.ts'
-import { allowanceOf, type Count, type QuotaDecision, reconcileForMs } from '../../src/keys/outage.ts'
+import type { Count, QuotaDecision } from '../../src/keys/count.ts'
+import { allowanceOf } from '../../src/keys/local-allowance.ts'
+import type { KnownUsage, LostUnits } from '../../src/keys/meter.ts'
+import { Partition } from '../../src/keys/partition.ts'
+import { reconcileForMs } from '../../src/keys/reconciliation.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -57,7 +60,7 @@ const setUp = (
     const answer = consume(meter, client, arrivedAt, units)
       .then(
         decision => {
-          const returned = isReturned && decision.allowed ? meter.giveBack(client, arrivedAt, units) : 0
+          const returned = isReturned && decision.allowed ? meter.refund(client, arrivedAt, units) : 0
           add(decisions, name, { ...decision, units: units - returned })
         },
         error => {
@@ -325,17 +328,17 @@ t.test('units that are given back are there for others, once the next batch has 
   const client = { keyId: 'small', limit: 5 }
   const now = scene.clock.now()
   await scene.ask(0, 'small', 5)
-  t.equal(one?.giveBack(client, now, 1), 1)
+  t.equal(one?.refund(client, now, 1), 1)
   await turn()
   await scene.finish()
   t.equal(await scene.usedOn('small 2026-11-21'), 4, 'at once, without another request')
   await scene.ask(1, 'small', 1)
   t.match(scene.decisions.get('small 2026-11-21')?.at(-1), { allowed: true, remaining: 0 })
-  t.equal(other?.giveBack(client, now, 3), 1, 'no more than this instance took')
+  t.equal(other?.refund(client, now, 3), 1, 'no more than this instance took')
   t.equal(scene.near.length, 3, '80 and 100 per cent on one, and 100 on the other')
   await scene.ask(1, 'small', 1)
   t.equal(scene.near.length, 3, 'a mark is reached once, however often a unit goes back')
-  t.equal(other?.giveBack(client, now, 1), 1)
+  t.equal(other?.refund(client, now, 1), 1)
   await turn()
   await turn()
   await scene.finish()
@@ -348,7 +351,7 @@ t.test('fractions add up to whole units, by key', async t => {
   await scene.ask(0, 'large', 40)
   await scene.ask(0, 'middle', 2)
   const back = (keyId: string, units: number) =>
-    scene.meters[0]?.giveBack({ keyId, limit: 900 }, scene.clock.now(), units)
+    scene.meters[0]?.refund({ keyId, limit: 900 }, scene.clock.now(), units)
   t.strictSame(
     Array.from({ length: 10 }, () => back('large', 0.1)),
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
@@ -367,7 +370,7 @@ t.test('units are given back in an outage too, and reconciled', async t => {
   await scene.store.down('lost')
   await scene.ask(0, 'large', 3)
   const client = { keyId: 'large', limit: 900 }
-  t.equal(scene.meters[0]?.giveBack(client, scene.clock.now(), 5), 5)
+  t.equal(scene.meters[0]?.refund(client, scene.clock.now(), 5), 5)
   await scene.ask(0, 'large', 1)
   scene.store.up()
   await scene.pass(500)
@@ -873,7 +876,7 @@ t.test('a loss visits no count in its turn, however many wait to be read since t
     }),
   )
   const clock = manualClock('2026-11-21T12:00:00Z')
-  const partition = createPartition({
+  const partition = new Partition({
     instance: 'one',
     store: {
       commit: async ({ entries }) => entries.map(() => ({ granted: 0, before: 0, used: 0 })),

@@ -3,13 +3,15 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { createFleetSize, createStoreClock } from '../../src/keys/metering.ts'
-import { allowanceOf, stepOf } from '../../src/keys/outage.ts'
-import { type Store, StoreError } from '../../src/stores/store.ts'
+import { createFollowingClock } from '../../src/common/clock.ts'
+import { stepOf } from '../../src/keys/count.ts'
+import { allowanceOf } from '../../src/keys/local-allowance.ts'
+import { createFleetSize } from '../../src/keys/metering.ts'
+import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 /** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */
-const clockOfStore = (aheadMs: number, wayMs: number, kind: Store['kind'] = 'redis') => {
+const clockOfStore = (aheadMs: number, wayMs: number, isOfThisMachine = false) => {
   const elapsed = manualClock(0)
   const clock = { ...manualClock(), elapsed: elapsed.now }
   const state = { aheadMs, wayMs, away: false }
@@ -24,7 +26,7 @@ const clockOfStore = (aheadMs: number, wayMs: number, kind: Store['kind'] = 'red
     clock.advance(ms)
     elapsed.advance(ms)
   }
-  const storeClock = createStoreClock({ kind, time }, clock)
+  const storeClock = createFollowingClock(time, clock, isOfThisMachine ? clock.now : clock.elapsed)
   /** Measures it when the store has changed. @returns the offset afterwards */
   const measure = async (change: Partial<typeof state> = {}) => {
     Object.assign(state, change)
@@ -96,7 +98,7 @@ t.test('after a suspension of the machine the store decides', async t => {
 })
 
 t.test('the clock of an embedded store is the one of this machine, also when that is set', async t => {
-  const { clock, storeClock, measure } = clockOfStore(0, 0, 'embedded')
+  const { clock, storeClock, measure } = clockOfStore(0, 0, true)
   await measure()
   clock.advance(86_400_000)
   t.equal(storeClock.now(), clock.now())

@@ -4,23 +4,17 @@ import type { Redis } from 'ioredis'
 import type { Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { type Clock, systemClock } from '../../src/common/clock.ts'
-import {
-  createMeter,
-  createPartition,
-  type Meter,
-  type MeterObserver,
-  type MeterParts,
-  type PartitionParts,
-} from '../../src/keys/meter.ts'
-import type { Count, QuotaDecision, Waiter } from '../../src/keys/outage.ts'
+import type { Count, DecisionCallback, QuotaDecision } from '../../src/keys/count.ts'
+import { Meter, type MeterObserver, type MeterParts } from '../../src/keys/meter.ts'
+import { Partition, type PartitionParts } from '../../src/keys/partition.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
-/** The decision that a waiter is called with, as a promise. */
-const promised = (take: (waiter: Waiter) => void): Promise<QuotaDecision> =>
+/** The decision that a callback is called with, as a promise. */
+const promised = (take: (callback: DecisionCallback) => void): Promise<QuotaDecision> =>
   new Promise((resolve, reject) => {
     take((error, decision) => (decision ? resolve(decision) : reject(error)))
   })
@@ -32,7 +26,7 @@ type Given = Partial<Omit<MeterParts, 'observer'>> & { observer?: Partial<MeterO
 
 /** A meter of one instance with local allowances, whose counts are kept for a day, unless something else is given. */
 export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given = {}): Meter =>
-  createMeter({
+  new Meter({
     store,
     clock,
     whenStoreIsDown: 'share',
@@ -51,11 +45,11 @@ export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given =
 
 /** Takes units, one unless told otherwise. @throws StoreError as `take` does */
 export const consume = (
-  meter: Pick<Meter, 'take'>,
-  client: { readonly keyId: string; readonly limit: number; readonly isTest?: boolean },
+  meter: Pick<Meter, 'consume'>,
+  client: Parameters<Meter['consume']>[0],
   arrivedAt: number,
   units = 1,
-): Promise<QuotaDecision> => promised(waiter => meter.take(client, arrivedAt, units, waiter))
+): Promise<QuotaDecision> => promised(callback => meter.consume(client, arrivedAt, units, callback))
 
 /** An embedded store in memory that ends with its test. */
 export const storeInMemory = (t: Pick<Test, 'teardown'>, clock: Clock) => {
@@ -116,7 +110,7 @@ export const oneCount = (
     window: { name: day, startsAt: 0, endsAt: forEver, keepUntil: forEver },
     ...{ limit: 1_000, step: 16, admitted: 0, confirmed: 0, lastKnown: undefined, knownSince: 0 },
   }
-  const partition = createPartition(
+  const partition = new Partition(
     {
       instance: 'one',
       // In a cluster, another server than that of the counts may answer `time` and bring messages.
@@ -130,5 +124,8 @@ export const oneCount = (
     },
     now,
   )
-  return { partition, admit: (units = 1) => promised(waiter => partition.take(count, 1_000, units, waiter)) }
+  return {
+    partition,
+    admit: (units = 1) => promised(callback => partition.consume(count, 1_000, units, callback)),
+  }
 }

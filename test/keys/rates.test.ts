@@ -1,52 +1,59 @@
-// The limits by the second and minute: exact on one gateway by a moved clock, in chunks over a store that several share, local
-// parts while the store is away, and what a changed limit keeps. With sockets: journeys/rates.test.ts.
+// The limits by the second and minute as the meter holds keys to them: exact over gateways on one store by a moved clock, with the units of
+// the day in the same batch; local parts while the store is away; what a changed limit keeps, and how long a bucket is remembered.
+// With sockets: journeys/rates.test.ts.
 
 import t, { type Test } from 'tap'
 import { rateFigures } from '../../src/api/rate-figures.ts'
-import { createRates, type RateRefusal, type RatesParts } from '../../src/keys/rates.ts'
-import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { type RateLimits, StoreError } from '../../src/stores/store.ts'
-import type { TokenRequest } from '../../src/stores/token-bucket.ts'
+import type { QuotaDecision } from '../../src/keys/count.ts'
+import { admitLocally, createRates, type KeyRate } from '../../src/keys/rates.ts'
+import { type RateLimits, StoreError, type UsageBatch } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { consume, meterOn, storeInMemory } from './meters.ts'
 
 const limits = (given: Partial<RateLimits>): RateLimits => ({
   ...{ perSecond: null, burst: null, perMinute: null },
   ...given,
 })
-type Store = RatesParts['store']
-const partitionOf = (keyId: string) => (keyId === 'key_of_another' ? 1 : 0)
-const nowhere: Store = { partitionOf, takeTokens: () => Promise.reject(new Error('nobody asks the store')) }
 
-/** One gateway, whose clock and performance.now() are moved by hand. */
-const gateway = (t: Test, given: Partial<RatesParts> = {}, clock = manualClock()) => {
-  const rates = createRates(
-    {
-      ...{ store: nowhere, isAlone: () => true, isStoreAway: () => false, instances: () => 1 },
-      ...{ clock, ...given },
+/** Gateways on one store, whose clock is moved by hand; their batches are listed. */
+const fleet = (t: Test, size = 1) => {
+  const clock = manualClock()
+  const store = storeInMemory(t, clock)
+  const batches: UsageBatch[] = []
+  const state = { isBroken: false }
+  const counted = {
+    ...store,
+    commit: (batch: UsageBatch) => {
+      batches.push(batch)
+      return state.isBroken ? Promise.reject(new StoreError('away')) : store.commit(batch)
     },
-    clock.now,
-  )
-  t.teardown(rates.close)
-  const clientOf = (own: RateLimits, keyId = 'key_1') =>
-    ({ keyId, rates: own }) as Parameters<typeof rates.take>[0]
-  /** The refusals of so many requests that come together; undefined for each that is admitted. */
-  const send = (client: Parameters<typeof rates.take>[0], times = 1) =>
-    Promise.all(
-      Array.from(
-        { length: times },
-        () => new Promise<RateRefusal | undefined>(resolve => rates.take(client, resolve)),
-      ),
-    )
-  const admitted = async (client: Parameters<typeof rates.take>[0], times: number) =>
-    (await send(client, times)).filter(refusal => refusal === undefined).length
-  return { clock, clientOf, send, admitted }
+    time: () => (state.isBroken ? Promise.reject(new StoreError('away')) : store.time()),
+    usedOn: (keyId: string, days: readonly string[]) =>
+      state.isBroken ? Promise.reject(new StoreError('away')) : store.usedOn(keyId, days),
+  }
+  const meters = Array.from({ length: size }, () => meterOn(counted, clock, { instances: () => size }))
+  const clientOf = (rates: RateLimits, keyId = 'key_1', limit = 1_000_000) =>
+    ({ keyId, rates, limit }) as { keyId: string; rates: RateLimits; limit: number; rate?: KeyRate }
+  type Client = ReturnType<typeof clientOf>
+  const ask = (client: Client, units = 1, which = 0): Promise<QuotaDecision> =>
+    consume(meters[which] as (typeof meters)[0], client, clock.now(), units)
+  /** How many of so many requests that come together are admitted. */
+  const admitted = async (client: Client, times: number, which = 0): Promise<number> =>
+    (await Promise.all(Array.from({ length: times }, () => ask(client, 1, which)))).filter(
+      ({ allowed }) => allowed,
+    ).length
+  const used = async (keyId = 'key_1') => (await store.usedOn(keyId, ['2026-11-21']))[0]
+  return { clock, store, batches, state, meters, clientOf, ask, admitted, used }
 }
 
-t.test('alone, a burst is admitted exactly, and then as many as refill', async t => {
-  const { clock, clientOf, admitted, send } = gateway(t)
+t.test('a burst is admitted exactly, and then as many as refill', async t => {
+  const { clock, clientOf, admitted, ask, used } = fleet(t)
   const client = clientOf(limits({ perSecond: 10, burst: 20 }))
   t.equal(await admitted(client, 50), 20)
-  t.strictSame(await send(client), [{ policy: 'second', limit: 10, waitMs: 100 }])
+  t.strictSame(await ask(client), {
+    ...{ allowed: false, remaining: 999_980 },
+    tooSoon: { policy: 'second', limit: 10, waitMs: 100 },
+  })
   clock.advance(99)
   t.equal(await admitted(client, 5), 0)
   clock.advance(1)
@@ -55,253 +62,146 @@ t.test('alone, a burst is admitted exactly, and then as many as refill', async t
   t.equal(await admitted(client, 50), 10)
   clock.advance(3_600_000)
   t.equal(await admitted(client, 50), 20, 'never more than the burst')
-})
-
-t.test('without a burst, as many as perSecond come at once', async t => {
-  const { clientOf, admitted } = gateway(t)
-  t.equal(await admitted(clientOf(limits({ perSecond: 7 })), 30), 7)
+  t.equal(await used(), 51, 'a refused request takes no unit')
+  t.equal(await admitted(clientOf(limits({ perSecond: 7 }), 'key_2'), 30), 7, 'without a burst as many')
+  const long = clientOf(limits({ perSecond: 1, burst: 1_000 }), 'key_3')
+  t.equal(await admitted(long, 100), 60, 'bounded by a minute')
 })
 
 t.test('over any time a key gets its rate, however it sends', async t => {
-  const { clock, clientOf, admitted } = gateway(t)
+  const { clock, clientOf, admitted } = fleet(t)
   const client = clientOf(limits({ perSecond: 10, burst: 1 }))
   let sum = 0
-  for (let i = 0; i < 1_000; i++) {
+  for (let i = 0; i < 500; i++) {
     sum += await admitted(client, 3)
     clock.advance(10)
   }
-  t.equal(sum, 100)
+  t.equal(sum, 50)
 })
 
-t.test('the limit by the minute refuses too, and says how long', async t => {
-  const { clock, clientOf, admitted, send } = gateway(t)
+t.test('the limit by the minute refuses too, and takes nothing of the other', async t => {
+  const { clock, clientOf, admitted, ask } = fleet(t)
   const client = clientOf(limits({ perSecond: 10, perMinute: 12 }))
   t.equal(await admitted(client, 10), 10)
   clock.advance(1_000)
   t.equal(await admitted(client, 10), 2)
-  t.match(await send(client), [{ policy: 'minute', limit: 12, waitMs: 4_000 }])
+  t.match((await ask(client)).tooSoon, { policy: 'minute', limit: 12, waitMs: 4_000 })
+  t.match(client.rate && rateFigures(client.rate, clock.now()), [{ left: 8 }, { left: 0 }])
   clock.advance(4_000)
   t.equal(await admitted(client, 10), 1)
 })
 
-t.test('a refused request takes nothing of either limit', async t => {
-  const { clock, clientOf, admitted } = gateway(t)
-  const client = clientOf(limits({ perSecond: 2, perMinute: 100 }))
-  t.equal(await admitted(client, 1_000), 2)
-  t.match(client.rate && rateFigures(client.rate, clock.now()), [
-    { policy: 'second', limit: 2, left: 0, moreInMs: 500 },
-    { policy: 'minute', limit: 100, left: 98 },
+t.test('requests that cost nothing, or more than is left of the day, take a token', async t => {
+  const { clientOf, ask, used, batches } = fleet(t)
+  const client = clientOf(limits({ perSecond: 4 }), 'key_1', 5)
+  const asked = [0, 3, 9, 1, 1].map(units => ask(client, units))
+  t.match(await Promise.all(asked), [
+    { allowed: true, remaining: 5 },
+    { allowed: true, remaining: 2 },
+    { allowed: false, remaining: 2, tooSoon: undefined },
+    { allowed: true, remaining: 1 },
+    { allowed: false, remaining: 1, tooSoon: { policy: 'second' } },
   ])
+  t.equal(await used(), 4)
+  t.equal(batches.length, 1, 'tokens and units in one batch')
 })
 
 t.test('a clock that is set back refills nothing, and what comes then does', async t => {
-  const { clock, clientOf, admitted } = gateway(t)
+  const { clock, clientOf, admitted } = fleet(t)
   const client = clientOf(limits({ perSecond: 5 }))
   t.equal(await admitted(client, 9), 5)
   clock.advance(-3_600_000)
   t.equal(await admitted(client, 9), 0)
-  clock.advance(400)
+  clock.advance(3_600_400)
   t.equal(await admitted(client, 9), 2)
 })
 
-t.test('keys have buckets of their own, and clients of one key share them', async t => {
-  const { clientOf, admitted } = gateway(t)
+t.test('keys have buckets of their own, and the values of one key share them', async t => {
+  const { clientOf, admitted } = fleet(t)
   const own = limits({ perSecond: 3 })
   t.equal(await admitted(clientOf(own), 2), 2)
-  t.equal(await admitted(clientOf(own), 2), 1)
+  t.equal(await admitted(clientOf({ ...own }), 2), 1)
   t.equal(await admitted(clientOf(own, 'key_2'), 9), 3)
 })
 
 t.test('a changed limit keeps what was used, and cuts what is too much', async t => {
-  const { clock, clientOf, admitted } = gateway(t)
+  const { clock, clientOf, admitted } = fleet(t)
   t.equal(await admitted(clientOf(limits({ perSecond: 10 })), 4), 4)
   t.equal(await admitted(clientOf(limits({ perSecond: 3 })), 9), 3)
   t.equal(await admitted(clientOf(limits({ perSecond: 100 })), 9), 0, 'no fresh burst')
   clock.advance(100)
   t.equal(await admitted(clientOf(limits({ perSecond: 100 })), 90), 10)
-  t.equal(await admitted(clientOf(limits({ perSecond: 100, perMinute: 5 })), 9), 0)
 })
 
-t.test('a burst is bounded by what a minute refills', async t => {
-  const { clientOf, admitted } = gateway(t)
-  t.equal(await admitted(clientOf(limits({ perSecond: 1, burst: 1_000 })), 100), 60)
-})
-
-type Gateway = ReturnType<typeof gateway>
-
-/** Gateways on one embedded store, which they know to share; its steps are counted. */
-const fleet = (t: Test, size: number) => {
-  const clock = manualClock()
-  const store = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => store.close())
-  const requests: TokenRequest[] = []
-  const state = { isAway: false, isBroken: false }
-  const counted: Store = {
-    partitionOf,
-    takeTokens: request => {
-      requests.push(request)
-      return state.isBroken ? Promise.reject(new StoreError('away')) : store.takeTokens(request)
-    },
-  }
-  const parts = {
-    store: counted,
-    isAlone: () => false,
-    isStoreAway: () => state.isAway,
-    instances: () => size,
-  }
-  return { clock, requests, state, gateways: Array.from({ length: size }, () => gateway(t, parts, clock)) }
-}
-
-t.test('gateways share a bucket: all of it for one alone, and never more for both', async t => {
-  const { clock, gateways, requests } = fleet(t, 2)
-  const [one, two] = gateways as [Gateway, Gateway]
-  const own = limits({ perSecond: 100 })
-  const [first, second] = [one.clientOf(own), two.clientOf(own)]
-  t.equal(await one.admitted(first, 150), 100)
-  t.equal(requests.length, 1, 'one step for all who come together')
-  t.equal(await one.admitted(first, 10_000), 0)
-  t.equal(requests.length, 1, 'an empty bucket is known')
-  clock.advance(500)
-  const both = await Promise.all([one.admitted(first, 80), two.admitted(second, 80)])
-  t.equal(both[0] + both[1], 50)
-})
-
-t.test('a key that sends one request after the other needs a step for many of them', async t => {
-  const { clock, gateways, requests } = fleet(t, 2)
-  const [one] = gateways as [Gateway]
-  const client = one.clientOf(limits({ perSecond: 2_000 }))
-  let admitted = 0
-  for (let i = 0; i < 1_000; i++) {
-    admitted += await one.admitted(client, 1)
-    clock.advance(1)
-  }
-  t.equal(admitted, 1_000)
-  t.ok(requests.length < 50, `${requests.length} steps`)
-})
-
-t.test('a greedy key gets nearly all of its rate on one gateway, and costs few steps', async t => {
-  const { clock, gateways, requests } = fleet(t, 4)
-  const [one] = gateways as [Gateway]
-  const client = one.clientOf(limits({ perSecond: 1_000, burst: 100 }))
-  let admitted = 0
-  for (let i = 0; i < 2_000; i++) {
-    admitted += await one.admitted(client, 5)
-    clock.advance(1)
-  }
-  t.ok(admitted >= 0.95 * 2_100 && admitted <= 2_100, `${admitted}`)
-  t.ok(requests.length < 450, `${requests.length} steps`)
-})
-
-t.test('tokens that go back to the store with a step are used by nobody while it runs', async t => {
-  const clock = manualClock()
-  const buckets = openEmbeddedStore(':memory:', clock)
-  t.teardown(() => buckets.close())
-  let steps: (() => void)[] = []
-  const store: Store = {
-    partitionOf,
-    takeTokens: async request => {
-      const grant = await buckets.takeTokens(request)
-      await new Promise<void>(resolve => {
-        steps.push(resolve)
-      })
-      return grant
-    },
-  }
-  const { clientOf, admitted } = gateway(t, { store, isAlone: () => false, instances: () => 2 }, clock)
-  const client = clientOf(limits({ perSecond: 100 }))
-  const asked: Promise<number>[] = []
-  for (let round = 0; round < 60; round++) {
-    asked.push(admitted(client, 4))
-    // A step of the store ends with every second one, while requests go on coming.
-    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
-    if (round % 2 === 0) continue
-    for (const end of steps) end()
-    steps = []
-  }
-  for (let turn = 0; turn < 20; turn++) {
-    for (const end of steps) end()
-    await new Promise(setImmediate)
-  }
-  const sum = (await Promise.all(asked)).reduce((all, each) => all + each, 0)
-  t.equal(sum, 100, 'as many as the bucket holds, where nothing refills')
-})
-
-t.test('a key with two values, each with equal limits of its own, has one empty bucket', async t => {
-  const { gateways, requests } = fleet(t, 2)
-  const [one] = gateways as [Gateway]
-  const clients = [one.clientOf(limits({ perSecond: 10 })), one.clientOf(limits({ perSecond: 10 }))] as const
-  t.equal(await one.admitted(clients[0], 11), 10)
-  for (const client of [...clients, ...clients]) t.match(await one.send(client), [{ waitMs: 100 }])
-  t.equal(requests.length, 1, 'which is known')
-})
-
-t.test('in any second the gateways admit at most a tenth of the rate more than the bucket', async t => {
-  const { clock, gateways } = fleet(t, 3)
+t.test('gateways share a bucket: all of it for one alone, and exactly as much for all', async t => {
+  const { clock, clientOf, admitted } = fleet(t, 3)
   const own = limits({ perSecond: 50, burst: 20 })
-  const clients = gateways.map(each => each.clientOf(own))
-  const at: number[] = []
-  // Bursts that move between the gateways, and pauses in which chunks are left over.
-  for (let i = 0; i < 4_000; i++) {
+  const clients = [0, 1, 2].map(() => clientOf(own)) as [0, 0, 0] & ReturnType<typeof clientOf>[]
+  t.equal(await admitted(clients[0] as never, 90), 20)
+  let sum = 0
+  for (let i = 0; i < 300; i++) {
+    clock.advance(20)
     const which = Math.floor(i / 37) % 3
-    const times = i % 90 < 30 ? 2 : i % 90 === 45 ? 30 : 0
-    const admitted = await gateways[which]?.admitted(clients[which] as (typeof clients)[0], times)
-    at.push(...Array<number>(admitted ?? 0).fill(clock.now()))
-    clock.advance(i % 7)
+    sum += await admitted(clients[which] as never, i % 2 === 0 ? 3 : 0, which)
   }
-  const worst = Math.max(...at.map((from, i) => at.slice(i).filter(each => each - from < 1_000).length))
-  t.ok(worst <= 20 + 1.1 * 50, `${worst} in a second`)
-  const seconds = ((at.at(-1) ?? 0) - (at[0] ?? 0)) / 1_000
-  t.ok(at.length <= 20 + 50 * (seconds + 0.1), `${at.length} in ${seconds} s`)
+  t.ok(sum <= 300 && sum >= 295, `${sum} in six seconds`)
 })
 
 t.test('while the store is away each admits its part, and what it admitted counts afterwards', async t => {
-  const { clock, gateways, state } = fleet(t, 2)
-  const [one, two] = gateways as [Gateway, Gateway]
+  const { clock, clientOf, admitted, state, meters } = fleet(t, 2)
   const own = limits({ perSecond: 10 })
-  const [first, second] = [one.clientOf(own), two.clientOf(own)]
+  const [first, second] = [clientOf(own), clientOf(own)]
+  const both = async (times: number) => (await admitted(first, times, 0)) + (await admitted(second, times, 1))
+  // Known to both, for their allowances.
+  t.equal(await both(1), 2)
+  clock.advance(1_000)
   state.isBroken = true
-  t.strictSame([await one.admitted(first, 30), await two.admitted(second, 30)], [5, 5])
+  t.equal(await both(30), 10)
   let sum = 0
   for (let i = 0; i < 100; i++) {
     clock.advance(100)
-    sum += (await one.admitted(first, 3)) + (await two.admitted(second, 3))
+    sum += await both(3)
   }
   t.ok(sum >= 96 && sum <= 100, `${sum} in ten seconds`)
   state.isBroken = false
-  state.isAway = true
-  t.equal(await one.admitted(first, 30), 0, 'the meter knows that it is away')
-  state.isAway = false
-  clock.advance(1_000)
-  const back = (await one.admitted(first, 30)) + (await two.admitted(second, 30))
-  t.ok(back <= 10, `${back}: the store's bucket was full, and is charged with what was admitted meanwhile`)
+  for (let i = 0; i < 3; i++) {
+    await Promise.all(meters.map(meter => meter.probe()))
+    clock.advance(1_000)
+  }
+  await Promise.all(meters.map(meter => meter.probe()))
+  const back = await both(30)
+  t.ok(back <= 20, `${back}: no more than what a bucket and a second give`)
+})
+
+/** A bucket of 100 requests an hour, which no configuration has yet. */
+const hourly = () => ({
+  ...{ policy: 'minute' as const, limit: 100, capacity: 100, perMs: 100 / 3_600_000 },
+  ...{ tokens: 100, at: 0 },
+})
+
+t.test('a bucket is remembered until it is full again, an hour long if need be', async t => {
+  const clock = manualClock(0)
+  const rates = createRates(clock.now)
+  const own = limits({ perMinute: 100 })
+  const client = { keyId: 'key_1', rates: own }
+  const rate = rates.of(client, own)
+  rate.buckets = [hourly()]
+  for (let i = 0; i < 100; i++) t.equal(admitLocally(rate, clock.now(), 1), undefined)
+  clock.advance(600_000)
+  rates.forgetFull()
+  t.equal(rates.of(client, own), rate, 'ten quiet minutes refill a sixth')
+  for (let i = 0; i < 16; i++) t.equal(admitLocally(rate, clock.now(), 1), undefined)
+  t.match(admitLocally(rate, clock.now(), 1), { waitMs: 12_000 })
+  clock.advance(3_600_000)
+  rates.forgetFull()
+  t.not(rates.of(client, own), rate, 'a full one is as a new one')
 })
 
 t.test('where a limit has less than one for each, an instance alone still admits one at a time', async t => {
-  const { clock, gateways, state } = fleet(t, 4)
-  const [one] = gateways as [Gateway]
-  state.isAway = true
-  const client = one.clientOf(limits({ perSecond: 2, burst: 1 }))
-  t.equal(await one.admitted(client, 5), 1)
-  clock.advance(1_999)
-  t.equal(await one.admitted(client, 5), 0)
-  clock.advance(1)
-  t.equal(await one.admitted(client, 5), 1, 'its part of 2 a second for 4 is one in two')
-})
-
-t.test('a partition of the store that fails is away for its own keys only', async t => {
-  const asked: string[] = []
-  const store: Store = {
-    partitionOf,
-    takeTokens: async ({ keyId, wanted }) => {
-      asked.push(keyId)
-      if (keyId === 'key_1') throw new StoreError('away')
-      return { granted: wanted, left: [5] }
-    },
-  }
-  const { clientOf, admitted } = gateway(t, { store, isAlone: () => false, instances: () => 2 })
-  const own = limits({ perSecond: 10 })
-  await admitted(clientOf(own), 1)
-  await admitted(clientOf(own, 'key_of_another'), 1)
-  await admitted(clientOf(own), 1)
-  t.strictSame(asked, ['key_1', 'key_of_another'])
+  const rates = createRates(() => 0)
+  const own = limits({ perSecond: 2, burst: 1 })
+  const rate = rates.of({ keyId: 'key_1' }, own)
+  t.equal(admitLocally(rate, 0, 4), undefined)
+  t.ok(admitLocally(rate, 1_999, 4))
+  t.equal(admitLocally(rate, 2_000, 4), undefined, 'its part of 2 a second for 4 is one in two')
 })

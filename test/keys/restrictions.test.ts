@@ -1,12 +1,12 @@
 // What a key that is bound allows: origins with and without a star, addresses in every spelling, endpoints, and all at once.
 
 import t from 'tap'
-import { boundBy } from '../../src/keys/restrictions.ts'
+import { restrictedBy } from '../../src/keys/restrictions.ts'
 import type { Restrictions } from '../../src/stores/store.ts'
 
 type Asked = { origin?: string; address?: string; endpoint?: 'weather' | 'forecast' | 'key' | 'other' }
 const refusalOf = (given: Partial<Restrictions>, { origin, address, endpoint = 'weather' }: Asked) =>
-  boundBy({ origins: null, addresses: null, endpoints: null, ...given }).refusal(
+  restrictedBy({ origins: null, addresses: null, endpoints: null, ...given }).refusal(
     { origin, endpoint },
     () => address,
   )
@@ -63,7 +63,7 @@ for (const [refusal, given, asked] of refused)
   })
 
 t.test('the address is resolved for a key that is bound to addresses alone', async t => {
-  const bound = boundBy({ origins, addresses: null, endpoints })
+  const bound = restrictedBy({ origins, addresses: null, endpoints })
   const never = () => {
     throw new Error('the address was resolved')
   }

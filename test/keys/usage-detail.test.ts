@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
-import { numberOf } from '../../src/keys/key-table.ts'
+import { numberOf } from '../../src/keys/key-index.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'

@@ -17,7 +17,7 @@ import { usualCatalogue } from './usual-catalogue.ts'
 export const goodKey = 'svc_live_good'
 export const goodClient: Client = {
   ...{ keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10, record: sampleKey('key_1') },
-  ...{ endsAt: null, endsSoon: false, bound: undefined, isTest: false },
+  ...{ endsAt: null, endsSoon: false, restrictedBy: undefined, isTest: false },
 }
 
 export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
@@ -74,15 +74,14 @@ export const startApp = async (
       quota: {
         now: clock.now,
         resetAfter: calendar.nextMidnight,
-        giveBack: () => 0,
+        refund: () => 0,
         isExact: () => true,
-        take: (_client, _at, units, waiter) => {
+        consume: (_client, _at, units, callback) => {
           const allowed = left >= units
           if (allowed) left -= units
-          waiter(undefined, { allowed, remaining: left })
+          callback(undefined, { allowed, remaining: left })
         },
       },
-      rates: { take: (_client, waiter) => waiter() },
       usage: { usedOn: async (_keyId, days) => days.map(() => 0) },
       grid: createGrid(0.1),
       timelines: {

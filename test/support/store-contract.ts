@@ -14,7 +14,7 @@ import {
   type Subscriber,
   type UsageGrant,
 } from '../../src/stores/store.ts'
-import type { TokenRequest } from '../../src/stores/token-bucket.ts'
+import type { TokenEntry } from '../../src/stores/token-bucket.ts'
 import { createRandom } from '../../tools/load/traffic/generate/random.ts'
 import { heartbeatOf } from './heartbeat.ts'
 import { sampleKey } from './key-records.ts'
@@ -292,58 +292,70 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   const second = { name: 'second', capacity: 10, perMs: 1e-6, spent: 0 }
   const minute = { name: 'minute', capacity: 6, perMs: 1e-6, spent: 0 }
-  const tokens = (given: Partial<TokenRequest>): TokenRequest => ({
-    ...{ keyId: 'key_1', buckets: [second], wanted: 1, ahead: 0, share: 0 },
-    ...given,
-  })
-  const takes = async (store: Store, given: Partial<TokenRequest>) => {
-    const { granted, left } = await store.takeTokens(tokens(given))
-    return [granted, ...left.map(Math.round)]
+  /** A batch of so many requests of a key with buckets; returns the requests that got a token, what is left, and the units. */
+  const rated = (store: Store, name = 'one') => {
+    const commit = instanceOn(store, name)
+    return async (requests: number, buckets: readonly TokenEntry[] = [second], keyId = 'key_1') => {
+      const runs = requests > 0 ? [{ unitsEach: 1, requests }] : []
+      const [grant] = await commit({ keyId, limit: 1_000, units: 0, runs, buckets })
+      return [grant?.tokens?.taken, grant?.granted, ...(grant?.tokens?.left ?? []).map(Math.round)]
+    }
   }
 
-  test('tokens are granted as far as every bucket has them, and by key', async (t, store) => {
-    t.strictSame(await takes(store, { wanted: 4 }), [4, 6])
-    t.strictSame(await takes(store, { wanted: 4, buckets: [second, minute] }), [4, 2, 2])
-    t.strictSame(await takes(store, { wanted: 4, buckets: [second, minute] }), [2, 0, 0])
-    t.strictSame(await takes(store, { wanted: 1 }), [0, 0])
-    t.strictSame(await takes(store, { keyId: 'key_2', wanted: 99 }), [10, 0])
+  test('requests need a token of every bucket, by key, and without one they take no unit', async (t, store) => {
+    const take = rated(store)
+    t.strictSame(await take(4), [4, 4, 6])
+    t.strictSame(await take(4, [second, minute]), [4, 4, 2, 2])
+    t.strictSame(await take(4, [second, minute]), [2, 2, 0, 0])
+    t.strictSame(await take(1), [0, 0, 0])
+    t.strictSame(await take(99, [second], 'key_2'), [10, 10, 0])
+    t.strictSame(await store.usedOn('key_1', ['2126-11-21']), [10])
   })
 
-  test('tokens for requests to come are a share of what is left', async (t, store) => {
-    t.strictSame(await takes(store, { wanted: 2, ahead: 9, share: 0.5 }), [6, 4])
-    t.strictSame(await takes(store, { wanted: 1, ahead: 1, share: 0.5 }), [2, 2])
-    t.strictSame(
-      await takes(store, { wanted: 3, ahead: 1, share: 0.5 }),
-      [2, 0],
-      'none where it does not suffice',
+  test('tokens go to requests in their order, also to those that take no unit or find none', async (t, store) => {
+    const commit = instanceOn(store, 'one')
+    const [first = '', second = '', third = ''] = keysOfOnePartition(store, 3)
+    const bucket = { name: 'second', capacity: 6, perMs: 1e-6, spent: 0 }
+    const runs = [
+      { unitsEach: 2, requests: 2 },
+      { unitsEach: 0, requests: 1 },
+      { unitsEach: 5, requests: 2 },
+      { unitsEach: 1, requests: 3 },
+    ]
+    const grants = await commit(
+      { keyId: first, units: 3, limit: 10 },
+      { keyId: second, limit: 8, runs, buckets: [bucket] },
+      { keyId: third, limit: 8, runs, buckets: [{ ...bucket, capacity: 4 }] },
     )
+    t.match(grants, [
+      grant(3, 3, 0),
+      // Neither of five units fits behind four; one of one.
+      { ...grant(5, 5, 0), tokens: { taken: 6, left: [0] } },
+      { ...grant(4, 4, 0), tokens: { taken: 4, left: [0] } },
+    ])
   })
 
-  test('what was spent without the store is missing, and what is given back is there', async (t, store) => {
-    t.strictSame(await takes(store, { buckets: [{ ...second, spent: 7 }] }), [1, 2])
-    t.strictSame(await takes(store, { wanted: 0, buckets: [{ ...second, spent: -5 }] }), [0, 7])
-    t.strictSame(await takes(store, { wanted: 0, buckets: [{ ...second, spent: -50 }] }), [0, 10])
-    t.strictSame(await takes(store, { buckets: [{ ...second, spent: 50 }] }), [0, 0])
-    t.strictSame(await takes(store, { wanted: 0, buckets: [{ ...second, spent: -2, capacity: 1 }] }), [0, 1])
+  test('what was spent without the store is missing', async (t, store) => {
+    const take = rated(store)
+    t.strictSame(await take(1, [{ ...second, spent: 7 }]), [1, 1, 2])
+    t.strictSame(await take(0, [second]), [0, 0, 2])
+    t.strictSame(await take(0, [{ ...second, capacity: 1 }]), [0, 0, 1])
+    t.strictSame(await take(1, [{ ...second, spent: 50 }]), [0, 0, 0])
   })
 
   test('a bucket refills by the clock of the store', async (t, store) => {
+    const take = rated(store)
     const startedAt = await store.time()
-    t.strictSame(await takes(store, { wanted: 10 }), [10, 0])
+    t.strictSame(await take(10), [10, 10, 0])
     const quick = { ...second, perMs: 0.1 }
-    await until(
-      'a token is there',
-      async () => (await store.takeTokens(tokens({ buckets: [quick] }))).granted === 1,
-    )
+    await until('a token is there', async () => (await take(1, [quick]))[0] === 1)
     t.ok((await store.time()) - startedAt >= 9, 'not before its time')
   })
 
   test('many who take at once get together what there is', async (t, store) => {
-    const all = await Promise.all(Array.from({ length: 30 }, () => store.takeTokens(tokens({}))))
-    t.equal(
-      all.reduce((sum, { granted }) => sum + granted, 0),
-      10,
-    )
+    const names = Array.from({ length: 30 }, (_, i) => `instance${i}`)
+    const all = await Promise.all(names.map(name => rated(store, name)(1)))
+    t.equal(all.filter(([taken]) => taken === 1).length, 10)
   })
 
   test('what instances take together is exactly the limit', async (t, store) => {

@@ -27,7 +27,6 @@ import type { RedisOptions } from './place.ts'
 import { noConnection, redisReason } from './server.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
-import { redisTokens } from './tokens.ts'
 import { redisUsage } from './usage.ts'
 import { redisUsageDetail } from './usage-detail.ts'
 
@@ -121,7 +120,6 @@ export const openRedisStore = async (
     ...redisKeys(parts),
     ...usage,
     ...redisUsageDetail(parts),
-    ...redisTokens(parts),
     ...redisBytes(parts),
     ...redisFleet(parts),
     ...redisSpending(parts),

@@ -5,6 +5,9 @@
 //   counts of a day      `50 -:0:3 one:7:30 two:4:17`   the sum, then for each instance its last batch and its units;
 //                                                       under `-` the units that no instance has
 //   sums of a month      `20:7 21:50`                   for each day its sum
+//
+// A key with limits by the second and minute has a hash of its own: `at`, an instant of Redis' clock, and what each of its token
+// buckets held then, such as `second`: `3.25`. It expires when all of them are full again, so a bucket lives as long as it takes to fill.
 
 import { namesLua, recordsLua } from './records.ts'
 
@@ -94,14 +97,68 @@ function readCount(value, sums, mark, confirmed)
 end
 `
 
+// Beyond the instant at which the buckets are full.
+const keepTokensMs = 1_000
+
 /**
- * Commits one batch. KEYS: the counts of its day and the sums of its month. ARGV: instance, sequence, channel, the day, the
- * expiries of both hashes, the number of entries, and the entries packed one after the other: each is a `packedEntry` with
- * units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. Behind all entries come their
- * runs in the same order, each a `packedRun`: the units of a request, and how many requests. A refused entry creates no count.
- * Returns `granted used before` of all entries in one string, which is cheaper than a list of numbers. Where something was damaged
- * it returns a second string too: the numbers of the entries whose count was, and `day` or `month` for the whole hash. An
- * overtaken batch counts nothing.
+ * Reads the buckets of the keys that have any, as they are after what was spent without Redis. `free` is how many tokens every bucket of
+ * a key has. What refills is that of token-bucket.ts. What can't be read is as if it were not there.
+ */
+const readTokensLua = `
+  local function number(value) return value and #value < 30 and find(value, '^[%d.]+$') and tonumber(value) end
+  local time = call('TIME')
+  now = time[1] * 1000 + time[2] / 1000
+  local from = 9
+  for k = 3, #KEYS do
+    local rate = { key = KEYS[k], names = {}, left = {}, room = {}, perMs = {}, spent = {}, free = math.huge, taken = 0 }
+    for b = 1, tonumber(ARGV[from + 1]) do
+      local n = from + 4 * b
+      rate.names[b], rate.room[b], rate.perMs[b], rate.spent[b] = ARGV[n - 2], tonumber(ARGV[n - 1]), tonumber(ARGV[n]), tonumber(ARGV[n + 1])
+    end
+    local found = pcall('HMGET', rate.key, 'at', unpack(rate.names))
+    if found.err then
+      if not find(found.err, 'WRONGTYPE', 1, true) then return found end
+      call('DEL', rate.key)
+      found = {}
+    end
+    local elapsed = math.max(0, now - (number(found[1]) or now))
+    for b, capacity in ipairs(rate.room) do
+      local held = floor(((number(found[b + 1]) or capacity) + elapsed * rate.perMs[b]) * 1e9 + 0.5) / 1e9
+      rate.left[b] = math.max(0, math.min(capacity, math.min(capacity, held) - rate.spent[b]))
+      rate.free = math.min(rate.free, floor(rate.left[b]))
+    end
+    rates[tonumber(ARGV[from])] = rate
+    ratesInOrder[#ratesInOrder + 1] = rate
+    from = from + 2 + 4 * #rate.names
+  end
+`
+
+const putTokensLua = `
+  for k, rate in ipairs(ratesInOrder) do
+    local fields, fullIn, lefts = { 'at', text('%.3f', now) }, 0, {}
+    for b, name in ipairs(rate.names) do
+      local left = rate.left[b] - rate.taken
+      lefts[b] = text('%.9f', left)
+      fields[2 * b + 1], fields[2 * b + 2] = name, lefts[b]
+      fullIn = math.max(fullIn, (rate.room[b] - left) / rate.perMs[b])
+    end
+    call('HSET', rate.key, unpack(fields))
+    call('PEXPIRE', rate.key, text('%d', math.ceil(fullIn) + ${keepTokensMs}))
+    tokens[k] = text('%d ', rate.taken) .. table.concat(lefts, ' ')
+  end
+`
+
+/**
+ * Commits one batch. KEYS: the counts of its day, the sums of its month, and the token buckets of the keys that have any. ARGV: instance,
+ * sequence, channel, the day, the expiries of both hashes, the number of entries, and the entries packed one after the other: each is
+ * a `packedEntry` with units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. Behind all
+ * entries come their runs in the same order, each a `packedRun`: the units of a request, and how many requests. A refused entry
+ * creates no count. Then for each hash of buckets the number of its entry, how many buckets, and of each its name, capacity, tokens per ms
+ * and what was spent of it.
+ *
+ * Returns `granted used before` of all entries in one string, which is cheaper than a list of numbers. Where something was damaged, or
+ * tokens were asked for, a second string has the numbers of the entries whose count was damaged, and `day` or `month` for the whole
+ * hash; a third has of each key with buckets the tokens that were taken and what each bucket has left. An overtaken batch counts nothing.
  */
 export const commitScript = `${namesLua}
 local match, sub, byte = string.match, string.sub, string.byte
@@ -111,6 +168,10 @@ local ownPattern = ' ' .. string.gsub(instance, '%W', '%%%0') .. ':(%d+):(%d+)'
 local ownMark = ' ' .. instance .. ':' .. ARGV[2] .. ':'
 local reply, damaged, overtakenBy, ids, numbers = {}, {}, 0, {}, {}
 local readCount, keepSums
+local rates, ratesInOrder, tokens, now = {}, {}, {}, nil
+if #KEYS > 2 then
+  ${readTokensLua}
+end
 for i = 1, size do
   local n = 5 * i
   numbers[n - 4], numbers[n - 3], numbers[n - 2], numbers[n - 1], numbers[n], ids[i], at = struct.unpack('${packedEntry}', packed, at)
@@ -160,12 +221,16 @@ for i = 1, size do
   if used < 0 then used = 0 end
   local granted = limit - used
   if units < 0 then
-    local left = granted
+    local left, rate = granted, rates[i]
     granted = 0
     for _ = 1, -units do
       local unitsEach, requests
       unitsEach, requests, at = struct.unpack('${packedRun}', packed, at)
-      local fitting = floor((left - granted) / unitsEach)
+      if rate then
+        requests = math.min(requests, rate.free - rate.taken)
+        rate.taken = rate.taken + requests
+      end
+      local fitting = unitsEach > 0 and floor((left - granted) / unitsEach) or 0
       if fitting > requests then fitting = requests end
       if fitting > 0 then granted = granted + fitting * unitsEach end
     end
@@ -217,12 +282,13 @@ if overtakenBy == 0 then
   if recordSize > 0 and (call('HSET', record, unpack(toRecord)) > 0 or #damaged > 0) then
     ${keepUntilLua('record', 'recordUntil')}
   end
+  ${putTokensLua}
   -- A user without channels may not; what is counted stands.
   for i = 1, #messages do pcall('PUBLISH', ARGV[3], messages[i]) end
 end
 if overtakenBy > 0 then return redis.error_reply(text('OVERTAKEN by batch %d', overtakenBy)) end
-if #damaged == 0 then return table.concat(reply, ' ') end
-return { table.concat(reply, ' '), table.concat(damaged, ' ') }`
+if #damaged == 0 and #tokens == 0 then return table.concat(reply, ' ') end
+return { table.concat(reply, ' '), table.concat(damaged, ' '), table.concat(tokens, ' ') }`
 
 /**
  * KEYS: the counts of a day and the sums of its month. ARGV: the id of the key, the sum, the expiries of both hashes, and the

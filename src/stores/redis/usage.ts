@@ -31,12 +31,13 @@ export const redisUsage = (
   { redis, names, observer }: RedisParts,
   { subscribe, arrive }: Pick<RedisSubscriptions, 'subscribe' | 'arrive'>,
 ): UsageStore => {
-  type Reply = string | [granted: string, damaged: string]
-  const commit = scriptOn<Reply>(redis, 'abohawaCommit', 2, commitScript)
+  type Reply = string | [granted: string, damaged: string, tokens: string]
+  const commit = scriptOn<Reply>(redis, 'abohawaCommit', undefined, commitScript)
   const raise = scriptOn<number>(redis, 'abohawaRaise', 2, raiseScript)
   const channel = names.usageChannel
   const partitions = usagePartitionsOn(redis)
   const liveOf = (keyId: string, day: string) => names.dayUsage(partitions.of(keyId), day)
+  const tokensOf = (keyId: string) => names.tokens(partitions.of(keyId), keyId)
   const recordOf = (keyId: string, month: string) => names.monthUsage(partitions.of(keyId), month)
 
   const refuse = (name: string, fault: string): void =>
@@ -54,9 +55,12 @@ export const redisUsage = (
     commit: async ({ instance, sequence, day, endsAt, keepUntil, entries }) => {
       const [first] = entries
       if (!first) return []
+      const rated = entries.some(({ buckets }) => buckets) ? ratedOf(entries, tokensOf) : noneRated
       const reply = await commit(
+        2 + rated.keys.length,
         liveOf(first.keyId, day),
         recordOf(first.keyId, day.slice(0, 7)),
+        ...rated.keys,
         instance,
         sequence,
         channel,
@@ -65,12 +69,13 @@ export const redisUsage = (
         keepUntil + keepMonthForMs,
         entries.length,
         packed(entries),
+        ...rated.values,
       ).catch((error: unknown) => {
         throw overtakingIn(error) ?? error
       })
       if (typeof reply === 'string') return grantsIn(reply, entries.length)
-      const [grants, damaged] = reply
-      for (const item of damaged.split(' ')) {
+      const [grants, damaged, tokens] = reply
+      for (const item of damaged === '' ? [] : damaged.split(' ')) {
         const keyId = entries[Number(item) - 1]?.keyId
         if (keyId !== undefined) refuse(keyId, `its count of ${day} can't be read`)
         else
@@ -79,7 +84,7 @@ export const redisUsage = (
             'it was of another type of Redis, and was reset',
           )
       }
-      return grantsIn(grants, entries.length)
+      return withTokens(grantsIn(grants, entries.length), entries, tokens)
     },
     usedOn: async (keyId, days) => {
       const months = [...new Set(days.map(day => day.slice(0, 7)))]
@@ -177,6 +182,40 @@ const packed = (entries: readonly UsageEntry[]): Buffer => {
       write(requests)
     }
   return bytes.subarray(0, at)
+}
+
+const noneRated = { keys: [] as string[], values: [] as (string | number)[] }
+/** The entries with token buckets, as the script has them. */
+const ratedOf = (entries: readonly UsageEntry[], nameOf: (keyId: string) => string): typeof noneRated => {
+  const keys: string[] = []
+  const values: (string | number)[] = []
+  entries.forEach(({ keyId, buckets }, i) => {
+    if (!buckets) return
+    keys.push(nameOf(keyId))
+    values.push(i + 1, buckets.length)
+    for (const { name, capacity, perMs, spent } of buckets) values.push(name, capacity, perMs, spent)
+  })
+  return { keys, values }
+}
+
+/** The grants with what the script says of the buckets. @throws StoreError */
+const withTokens = (
+  grants: readonly UsageGrant[],
+  entries: readonly UsageEntry[],
+  text: string,
+): UsageGrant[] => {
+  const numbers = text === '' ? [] : text.split(' ').map(Number)
+  let at = 0
+  const all = grants.map((grant, i) => {
+    const buckets = entries[i]?.buckets
+    if (!buckets) return grant
+    const [taken = Number.NaN, ...left] = numbers.slice(at, at + 1 + buckets.length)
+    at += 1 + buckets.length
+    return { ...grant, tokens: { taken, left } }
+  })
+  if (at !== numbers.length || !numbers.every(Number.isFinite))
+    throw new StoreError(`Redis answered ${numbers.length} numbers for buckets, and not ${at}`)
+  return all
 }
 
 /** `20:7 21:50` by day; undefined for anything else. */

@@ -14,7 +14,6 @@ import { embeddedFleet } from './fleet.ts'
 import { embeddedKeys, formatOf } from './keys.ts'
 import { embeddedSpending } from './spending.ts'
 import { prepareStoreFile } from './store-file.ts'
-import { embeddedTokens } from './tokens.ts'
 import { embeddedUsage } from './usage.ts'
 import { embeddedUsageDetail } from './usage-detail.ts'
 
@@ -58,7 +57,6 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ...embeddedKeys(parts),
     ...embeddedUsage(parts),
     ...embeddedUsageDetail(parts),
-    ...embeddedTokens(parts),
     ...embeddedBytes(parts),
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),

@@ -1,8 +1,8 @@
-// The token buckets of keys in the embedded store, for several processes on one file: a row per bucket, changed under the write lock.
-// A gateway that is alone keeps its buckets in memory and writes nothing here.
+// The token buckets of keys in the embedded store: a row per bucket, read and changed in the transaction of the batch that counts. A
+// bucket that is full needs no row.
 
-import { refilled, type TokenStore, tokensGranted } from '../token-bucket.ts'
-import { type EmbeddedParts, inTransaction } from './attempt.ts'
+import { refilled, type TokenEntry } from '../token-bucket.ts'
+import type { EmbeddedParts } from './attempt.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS tokens (
@@ -10,10 +10,9 @@ const schema = `
     PRIMARY KEY (key_id, name)
   ) STRICT, WITHOUT ROWID;
 `
-// A bucket that is full needs no row.
 const sweepEvery = 1_000
 
-export const embeddedTokens = ({ db, clock, attempt }: EmbeddedParts): TokenStore => {
+export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'>) => {
   db.exec(schema)
   const statements = {
     find: db.prepare('SELECT held, at FROM tokens WHERE key_id = ? AND name = ?'),
@@ -23,28 +22,24 @@ export const embeddedTokens = ({ db, clock, attempt }: EmbeddedParts): TokenStor
     ),
     sweep: db.prepare('DELETE FROM tokens WHERE full_at <= ?'),
   }
-  let takes = 0
+  let writes = 0
   return {
-    takeTokens: request =>
-      attempt(() =>
-        inTransaction(db, () => {
-          const { keyId, buckets } = request
-          const now = clock.now()
-          takes += 1
-          if (takes % sweepEvery === 0) statements.sweep.run(now)
-          const held = buckets.map(bucket => {
-            const row = statements.find.get(keyId, bucket.name)
-            const before = row ? refilled(bucket, Number(row.held), now - Number(row.at)) : bucket.capacity
-            return Math.max(0, Math.min(bucket.capacity, before - bucket.spent))
-          })
-          const granted = tokensGranted(request, Math.min(...held))
-          const left = held.map(tokens => tokens - granted)
-          buckets.forEach(({ name, capacity, perMs }, i) => {
-            const tokens = left[i] ?? 0
-            statements.put.run(keyId, name, tokens, now, now + (capacity - tokens) / perMs)
-          })
-          return { granted, left }
-        }),
-      ),
+    /** What each bucket of a key holds now, less what was spent without the store. */
+    heldBy: (keyId: string, buckets: readonly TokenEntry[]): number[] =>
+      buckets.map(bucket => {
+        const row = statements.find.get(keyId, bucket.name)
+        const elapsedMs = clock.now() - Number(row?.at)
+        const held = row ? refilled(bucket, Number(row.held), elapsedMs) : bucket.capacity
+        return Math.max(0, Math.min(bucket.capacity, held - bucket.spent))
+      }),
+    put: (keyId: string, buckets: readonly TokenEntry[], left: readonly number[]): void => {
+      const now = clock.now()
+      writes += 1
+      if (writes % sweepEvery === 0) statements.sweep.run(now)
+      buckets.forEach(({ name, capacity, perMs }, i) => {
+        const tokens = left[i] ?? 0
+        statements.put.run(keyId, name, tokens, now, now + (capacity - tokens) / perMs)
+      })
+    },
   }
 }

@@ -5,7 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { maxCounted, shown } from '../records.ts'
 import { OvertakenError, type UsageBatch, type UsageGrant, type UsageRun, type UsageStore } from '../store.ts'
 import { storeFormat } from '../store-format.ts'
+import type { TokenEntry, TokenGrant } from '../token-bucket.ts'
 import { type EmbeddedParts, rollBack, wholeSql } from './attempt.ts'
+import { embeddedTokens } from './tokens.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
@@ -54,6 +56,7 @@ export const embeddedUsage = ({
     sweepRest: db.prepare(`DELETE FROM usage WHERE (key_id, day) > (?, ?) AND keep_until <= ?`),
   }
   statements.find.setReturnArrays(true)
+  const tokens = embeddedTokens({ db, clock })
   // By instance, day and key.
   const admittedBy = new Map<string, Map<string, Map<string, number>>>()
   const sequences = new Map<string, number>()
@@ -85,12 +88,25 @@ export const embeddedUsage = ({
       fault: `its count of ${day} can't be read`,
     })
 
+  /** A token of each bucket for every request, as far as there are any. */
+  const takeTokens = (
+    keyId: string,
+    buckets: readonly TokenEntry[],
+    runs: readonly UsageRun[] = [],
+  ): TokenGrant => {
+    const held = tokens.heldBy(keyId, buckets)
+    const wanted = runs.reduce((sum, { requests }) => sum + requests, 0)
+    const taken = Math.min(wanted, Math.floor(Math.min(...held)))
+    const left = held.map(each => each - taken)
+    if (taken > 0 || buckets.some(({ spent }) => spent > 0)) tokens.put(keyId, buckets, left)
+    return { taken, left }
+  }
   /** Counts in one transaction. @param damaged gets the keys whose count could not be read */
   const count = ({ instance, day, keepUntil, entries }: UsageBatch, damaged: string[]): UsageGrant[] => {
     const admittedHere = admittedOf(instance, day)
     statements.begin.run()
     try {
-      const grants = entries.map(({ keyId, units, runs, limit, admitted, confirmed }) => {
+      const grants = entries.map(({ keyId, units, runs, buckets, limit, admitted, confirmed }) => {
         const found = readInFile(keyId, day)
         const before = found ?? admittedByAll(keyId, day)
         if (found === undefined) damaged.push(keyId)
@@ -98,10 +114,11 @@ export const embeddedUsage = ({
         const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
         const corrected = Math.max(0, before + admitted - mine)
         const left = Math.max(0, limit - corrected)
-        const granted = runs ? grantedOf(runs, left) : Math.min(left, units)
+        const rate = buckets && takeTokens(keyId, buckets, runs)
+        const granted = runs ? grantedOf(runs, left, rate?.taken) : Math.min(left, units)
         const used = corrected + granted
         if (used !== found) statements.put.run(keyId, day, used, keepUntil)
-        return { granted, used, before }
+        return rate ? { granted, used, before, tokens: rate } : { granted, used, before }
       })
       statements.commit.run()
       isUnwritten = false
@@ -181,10 +198,17 @@ export const embeddedUsage = ({
   }
 }
 
-/** The units that runs of requests get of those that are left. The Lua of redis/usage-scripts.ts says the same. */
-const grantedOf = (runs: readonly UsageRun[], left: number): number => {
+/**
+ * The units that runs of requests get of those that are left, the first `most` requests alone. The Lua of redis/usage-scripts.ts says
+ * the same.
+ */
+const grantedOf = (runs: readonly UsageRun[], left: number, most = Number.POSITIVE_INFINITY): number => {
   let granted = 0
-  for (const { unitsEach, requests } of runs)
-    granted += unitsEach * Math.min(requests, Math.floor((left - granted) / unitsEach))
+  let more = most
+  for (const { unitsEach, requests } of runs) {
+    const inTime = Math.min(requests, more)
+    more -= inTime
+    if (unitsEach > 0) granted += unitsEach * Math.min(inTime, Math.floor((left - granted) / unitsEach))
+  }
   return granted
 }

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { randomBase62 } from '../../src/keys/key-form.ts'
-import { createKeyTable, shardCount, shardOf } from '../../src/keys/key-table.ts'
+import { createKeyIndex, shardCount, shardOf } from '../../src/keys/key-index.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { consume, meterOn, storeInMemory } from './meters.ts'
@@ -15,7 +15,7 @@ type Entry = { keyId: string; next: Entry | undefined }
 const entryOf = (keyId: string): Entry => ({ keyId, next: undefined })
 
 t.test('an entry is found until it is deleted, and all are listed', async t => {
-  const table = createKeyTable<Entry>()
+  const table = createKeyIndex<Entry>()
   const all = ['', 'a', 'আ', 'key_1', 'key_2'].map(entryOf)
   for (const entry of all) table.add(entry)
   t.equal(table.size(), 5)
@@ -35,7 +35,7 @@ t.test('two ids with one number are two keys, whichever is deleted first', async
     [one, other],
     [other, one],
   ] as const) {
-    const table = createKeyTable<Entry>()
+    const table = createKeyIndex<Entry>()
     table.add(one)
     t.equal(table.find(other.keyId), undefined)
     table.add(other)

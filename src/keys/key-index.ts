@@ -16,9 +16,9 @@ export const shardOf = (keyId: string): number => {
 /** `next`: of a million ids some two hundred share their number with another. */
 type Listed<Entry> = { readonly keyId: string; next: Entry | undefined }
 
-export type KeyTable<Entry extends Listed<Entry>> = ReturnType<typeof createKeyTable<Entry>>
+export type KeyIndex<Entry extends Listed<Entry>> = ReturnType<typeof createKeyIndex<Entry>>
 
-export const createKeyTable = <Entry extends Listed<Entry>>() => {
+export const createKeyIndex = <Entry extends Listed<Entry>>() => {
   const shards = Array.from({ length: shardCount }, () => new Map<number, Entry>())
   const shardFor = (keyId: string): Map<number, Entry> => shards[shardOf(keyId)] as Map<number, Entry>
   let size = 0
