@@ -41,7 +41,7 @@ export type FreshnessOptions = {
   readonly freshForAtMostMs: number
   /** How long before it turns stale an entry in demand is refreshed. */
   readonly refreshAheadForMs: number
-  /** How long after it turned stale an entry may still be served. */
+  /** How long after it turned stale an entry may still be served: stale-while-revalidate, and stale-if-error (RFC 5861). */
   readonly staleForMs: number
 }
 

@@ -68,20 +68,6 @@ t.test('a first read is a miss, the next a hit of memory, of another process one
   t.strictSame(loads, ['a'])
 })
 
-t.test('many first readers cost one load and get one value; keys do not wait for each other', async t => {
-  const { cache, loads, holdLoads } = setUp(t)
-  const release = holdLoads()
-  const readers = Array.from({ length: 50 }, () => cache.read(a))
-  const other = cache.read(b)
-  await settled()
-  t.strictSame(loads, ['a', 'b'])
-  release()
-  const results = await Promise.all(readers)
-  t.strictSame(new Set(results.map(({ value }) => value)), new Set(['a 1']))
-  t.equal(results.filter(({ collapsed }) => collapsed).length, 49)
-  t.match(await other, { value: 'b 2', collapsed: false })
-})
-
 t.test('a failed load fails all waiters, and backs off before the next read tries again', async t => {
   const { cache, loads, loader, clock, parts, purge } = setUp(t)
   loader.failure = new Error('down')
@@ -325,24 +311,6 @@ t.test('a reload loads although a read is about to find a fresh entry, and repor
   t.match(failed, [{ message: 'down' }])
   t.match(await other.read(a), { value: 'a 2', outcome: 'hit' }, 'what there is stays')
   t.equal(loads.length, 3)
-})
-
-t.test('two instances that miss together load once; the other gets the result, or the failure', async t => {
-  const { cache, elsewhere, loads, loader, holdLoads } = setUp(t)
-  const other = elsewhere()
-  const release = holdLoads()
-  const readings = [cache.read(a), other.read(a)]
-  await settled()
-  t.equal(loads.length, 1)
-  release()
-  t.match(await Promise.all(readings), [
-    { value: 'a 1', collapsed: false },
-    { value: 'a 1', collapsed: true },
-  ])
-  loader.failure = new Error('down')
-  const results = await Promise.allSettled([cache.read(b), other.read(b)])
-  t.match(results, Array(2).fill({ reason: { message: 'down' } }))
-  t.equal(loads.length, 2, 'one load failed for both')
 })
 
 t.test('a read that waits for a less urgent load expedites it', async t => {

@@ -67,15 +67,6 @@ const setUp = (names = ['a', 'b', 'c']) => {
 const failing = (code: ProviderErrorCode, retryAt?: number) => () =>
   new ProviderError(code, `it is ${code}`, retryAt === undefined ? {} : { retryAt })
 
-t.test('the first is asked alone while it answers, and each next one only after the one before', async t => {
-  const { errors, load } = setUp()
-  t.strictSame(await load(), { outcome: 'a', asked: 'a' })
-  errors.set('a', failing('provider_timeout'))
-  t.strictSame(await load(), { outcome: 'b', asked: 'ab' })
-  errors.set('b', failing('provider_garbled'))
-  t.strictSame(await load('refresh_ahead'), { outcome: 'c', asked: 'abc' })
-})
-
 t.test('a fault of this program is not tried elsewhere', async t => {
   const { errors, load } = setUp()
   errors.set('a', () => new TypeError('a bug'))

@@ -12,32 +12,6 @@ const calendar = createCalendar('Asia/Dhaka')
 const timeline = sampleTimeline()
 const at = (iso: string) => Date.parse(iso)
 
-t.test('current is the current quarter-hour, from its first to its last millisecond', async t => {
-  for (const [instant, time, temperature_2m] of [
-    ['2026-11-21T06:00:00Z', '2026-11-21T12:00', 100],
-    ['2026-11-21T06:14:59.999Z', '2026-11-21T12:00', 100],
-    ['2026-11-21T06:15:00Z', '2026-11-21T12:15', 100.01],
-    ['2026-11-21T18:00:00Z', '2026-11-22T00:00', 100.48],
-  ] as const)
-    t.match(currentAt(timeline, at(instant), calendar), { time, interval: 900, temperature_2m })
-})
-
-t.test('hours begin with the current local hour and cross midnight', async t => {
-  const hours = hoursFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 3)
-  t.strictSame(hours?.time, ['2026-11-21T23:00', '2026-11-22T00:00', '2026-11-22T01:00'])
-  t.strictSame(hours?.temperature_2m, [200.23, 200.24, 200.25])
-  t.strictSame(hours?.is_day, [210.23, 210.24, 210.25])
-})
-
-t.test('days begin with the local day of the request, also in a timeline of the day before', async t => {
-  const days = daysFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 2)
-  t.strictSame(days?.time, ['2026-11-21', '2026-11-22'])
-  const later = daysFrom(timeline, at('2026-11-21T18:00:00Z'), calendar, 7)
-  t.equal(later?.time[0], '2026-11-22')
-  t.equal(later?.time.length, 7)
-  t.equal(later?.weather_code[0], 300.01)
-})
-
 t.test('a slice outside of the timeline is undefined, never a shorter or another one', async t => {
   t.equal(currentAt(timeline, at('2026-11-21T05:59:59Z'), calendar), undefined)
   t.ok(currentAt(timeline, at('2026-11-21T20:59:59Z'), calendar))
