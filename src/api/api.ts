@@ -105,16 +105,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     isDraining: false,
     notModified: givingBack(quota, options.notModifiedCost),
   }
-  const isBehindProxy = options.trustedProxies.length > 0
   const isTrusted = createIsTrusted(options.trustedProxies)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
-  const transport = createTransport(isBehindProxy ? isTrusted : undefined)
-  const addressOf = ({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined =>
-    clientAddress.behind(
-      clientAddress.ofPeer(socket.remoteAddress),
-      headers['x-forwarded-for'] as string | undefined,
-    )
-  const admission = createAdmission(parts, transport, addressOf)
+  const transport = createTransport(options.trustedProxies.length > 0 ? isTrusted : undefined)
+  const admission = createAdmission(parts, transport, clientAddress.ofRequest)
   const docUrl = createDocUrl(options.publicUrl)
   const server = openServer({ quota, observer, isTrusted, clientAddress, live, docUrl }, options)
   const { app, connections } = server

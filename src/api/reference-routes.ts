@@ -45,10 +45,8 @@ export const routeReference = (
     readonly status: StatusParts | undefined
   },
 ): void => {
-  const networkOfClient = ({ raw: { socket, headers } }: { raw: IncomingMessage }): string => {
-    const peer = clientAddress.ofPeer(socket.remoteAddress)
-    return networkOf(clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined) ?? '')
-  }
+  const networkOfClient = ({ raw }: { raw: IncomingMessage }): string =>
+    networkOf(clientAddress.ofRequest(raw) ?? '')
   app.register(async open => {
     await open.register(rateLimit, {
       timeWindow: minuteMs,

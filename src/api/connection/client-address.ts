@@ -1,6 +1,7 @@
 // Addresses of clients: whether one is a trusted proxy's, whose x-forwarded-* headers hold, who is behind it, and how much of an
 // address is counted or logged. Text that is no address is never logged.
 
+import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { createAddressMatch } from '../../common/address-range.ts'
@@ -51,13 +52,16 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm) => 
     }
     return client
   }
+  const ofPeer = (given: string | undefined): Peer => {
+    const address = given === undefined ? undefined : plainAddress(given)
+    return { address, isProxy: isTrusted(address), logged: masked(address) }
+  }
   return {
     /** @param given the address as Node has it; undefined when the connection is gone */
-    ofPeer: (given: string | undefined): Peer => {
-      const address = given === undefined ? undefined : plainAddress(given)
-      return { address, isProxy: isTrusted(address), logged: masked(address) }
-    },
-    behind,
+    ofPeer,
+    /** The client's own address; undefined when the connection is gone. */
+    ofRequest: ({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined =>
+      behind(ofPeer(socket.remoteAddress), headers['x-forwarded-for'] as string | undefined),
     /** What is logged of that client; undefined for nothing. */
     loggedOf: (peer: Peer, forwardedFor: string | undefined): string | undefined =>
       peer.isProxy ? masked(behind(peer, forwardedFor)) : peer.logged,
