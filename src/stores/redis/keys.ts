@@ -50,10 +50,8 @@ const isFormer = ([field]: Pair): boolean => field.startsWith(formerMark)
 // Their records are asked for together, and a thousand would hold the event loop for long.
 const idsPerCommand = 200
 
-export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
-  const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
-  const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
-  const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
+/** Reads records of keys and subscribers, each checked by itself. */
+const recordReaders = ({ redis, names, observer }: RedisParts) => {
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): undefined =>
     void observer.recordRefused({ record, name: shown(name), fault })
   /** What is read of a record; undefined for one of another type, which counts as not there. */
@@ -101,6 +99,17 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
   /** The id that a pointer holds. */
   const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> =>
     (await ofOwnType(record, name, redis.getrange(name, 0, -1))) || undefined
+  const fieldAt = async (record: 'key' | 'subscriber', id: string, field: string): Promise<string> =>
+    (await ofOwnType(record, id, redis.hget(names[record](id), field))) ?? ''
+  return { readKey, readSubscriber, pointedAt, fieldAt }
+}
+
+export const redisKeys = (parts: RedisParts): KeyStore => {
+  const { redis, names } = parts
+  const runReplace = scriptOn<number>(redis, 'abohawaReplaceHash', 1, replaceScript)
+  const runClaim = scriptOn<string>(redis, 'abohawaClaim', 1, claimScript)
+  const write = scriptOn<null>(redis, 'abohawaWrite', 1, writeScript)
+  const { readKey, readSubscriber, pointedAt, fieldAt } = recordReaders(parts)
   /** The key that an external id points at, if the record agrees. */
   const keyAt = async (id: string | undefined, externalId: string): Promise<KeyRecord | undefined> => {
     const key = id === undefined ? undefined : await readKey(id)
@@ -142,8 +151,6 @@ export const redisKeys = ({ redis, names, observer }: RedisParts): KeyStore => {
       if (ids.length < idsPerCommand) return all
     }
   }
-  const fieldAt = async (record: 'key' | 'subscriber', id: string, field: string): Promise<string> =>
-    (await ofOwnType(record, id, redis.hget(names[record](id), field))) ?? ''
   const heldKeys: KeyStore['heldKeys'] = async (from = 0) => {
     const ids = await redis.zrange(names.keys, String(from), String(from + idsPerCommand - 1))
     const holders = await Promise.all(ids.map(id => fieldAt('key', id, 'subscriberId')))

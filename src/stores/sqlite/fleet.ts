@@ -1,6 +1,7 @@
 // The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
 // the gateway, and the processes of this machine that share the file, with what each reports of itself.
 
+import type { DatabaseSync } from 'node:sqlite'
 import { clockToleranceMs } from '../../common/clock.ts'
 import {
   longestChangeRecord,
@@ -26,53 +27,56 @@ const schema = `
 // Instances are kept as names are; no topic of demand has this name.
 const instancesTopic = 'instances'
 
+/** The SQL of the fleet. */
+const statementsOn = (db: DatabaseSync) => ({
+  upsert: db.prepare(
+    `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
+  ),
+  forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
+  forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
+  // Most of them are this gateway's own, from before the clock of the machine was set back.
+  setBack: db.prepare(
+    `UPDATE wanted SET asked_at = ?2 WHERE topic = ?1 AND asked_at > ?2 + ${clockToleranceMs}`,
+  ),
+  forgetSurplus: db.prepare(
+    `DELETE FROM wanted WHERE topic = ?1 AND name IN (
+       SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${maxWanted})`,
+  ),
+  count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
+  wanted: db.prepare(
+    `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxWantedRead}`,
+  ),
+  report: db.prepare(
+    `INSERT INTO reports VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET report = excluded.report`,
+  ),
+  forgetReports: db.prepare(
+    `DELETE FROM reports WHERE instance NOT IN (SELECT name FROM wanted WHERE topic = '${instancesTopic}')`,
+  ),
+  instances: db.prepare(
+    `SELECT name, asked_at, report FROM wanted LEFT JOIN reports ON instance = name
+     WHERE topic = '${instancesTopic}' AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxInstances}`,
+  ),
+  append: db.prepare(
+    `INSERT INTO notices (number, topic, text, keep_until) VALUES (
+       (SELECT ?1 + 1 WHERE ?1 > (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'notices')),
+       ?2, ?3, ?4)`,
+  ),
+  // As many are kept as in Redis.
+  shorten: db.prepare(
+    `DELETE FROM notices WHERE topic = ?1 AND number <=
+       (SELECT number FROM notices WHERE topic = ?1 ORDER BY number DESC LIMIT 1 OFFSET ${maxChangeRecords})`,
+  ),
+  after: db.prepare(
+    `SELECT number, text FROM notices WHERE topic = ? AND number > ?
+     ORDER BY number DESC LIMIT ${maxChangeRecords}`,
+  ),
+  has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
+  sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
+})
+
 export const embeddedFleet = ({ db, clock, attempt, patiently }: EmbeddedParts): FleetStore => {
   db.exec(schema)
-  const statements = {
-    upsert: db.prepare(
-      `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
-    ),
-    forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
-    forgetName: db.prepare(`DELETE FROM wanted WHERE topic = ? AND name = ?`),
-    // Most of them are this gateway's own, from before the clock of the machine was set back.
-    setBack: db.prepare(
-      `UPDATE wanted SET asked_at = ?2 WHERE topic = ?1 AND asked_at > ?2 + ${clockToleranceMs}`,
-    ),
-    forgetSurplus: db.prepare(
-      `DELETE FROM wanted WHERE topic = ?1 AND name IN (
-         SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${maxWanted})`,
-    ),
-    count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
-    wanted: db.prepare(
-      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxWantedRead}`,
-    ),
-    report: db.prepare(
-      `INSERT INTO reports VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET report = excluded.report`,
-    ),
-    forgetReports: db.prepare(
-      `DELETE FROM reports WHERE instance NOT IN (SELECT name FROM wanted WHERE topic = '${instancesTopic}')`,
-    ),
-    instances: db.prepare(
-      `SELECT name, asked_at, report FROM wanted LEFT JOIN reports ON instance = name
-       WHERE topic = '${instancesTopic}' AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxInstances}`,
-    ),
-    append: db.prepare(
-      `INSERT INTO notices (number, topic, text, keep_until) VALUES (
-         (SELECT ?1 + 1 WHERE ?1 > (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'notices')),
-         ?2, ?3, ?4)`,
-    ),
-    // As many are kept as in Redis.
-    shorten: db.prepare(
-      `DELETE FROM notices WHERE topic = ?1 AND number <=
-         (SELECT number FROM notices WHERE topic = ?1 ORDER BY number DESC LIMIT 1 OFFSET ${maxChangeRecords})`,
-    ),
-    after: db.prepare(
-      `SELECT number, text FROM notices WHERE topic = ? AND number > ?
-       ORDER BY number DESC LIMIT ${maxChangeRecords}`,
-    ),
-    has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
-    sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
-  }
+  const statements = statementsOn(db)
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
     heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>

@@ -53,6 +53,54 @@ const keyColumns = [
 const subscriberColumns = textOf({ ...created, name: 'name' })
 const rowsAtOnce = 200
 
+/** The SQL of keys and subscribers. */
+const statementsOn = (db: DatabaseSync) => ({
+  addKey: db.prepare(
+    `INSERT INTO keys
+       (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id,
+        restrictions, rates)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  ),
+  removeFormers: db.prepare(
+    `DELETE FROM former_hashes WHERE key_id = ?1 OR key_id = (SELECT id FROM keys WHERE external_id = ?2)`,
+  ),
+  removeKey: db.prepare(`DELETE FROM keys WHERE id = ?1 OR external_id = ?2`),
+  addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
+  findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
+  findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
+  countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
+  formersOf: db.prepare(
+    `SELECT ${textOf({ hash: 'hash', validUntil: 'valid_until' })} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
+  ),
+  findByHash: db.prepare(
+    `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
+  ),
+  listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
+  changeKey: db.prepare(
+    `UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ?, expires_at = ?, restrictions = ?, rates = ?
+     WHERE id = ?`,
+  ),
+  shortenFormers: db.prepare(`UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`),
+  formerHash: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
+  replaceHash: db.prepare(`UPDATE keys SET hash = ? WHERE id = ?`),
+  addSubscriber: db.prepare(`INSERT INTO subscribers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`),
+  mendSubscriber: db.prepare(`UPDATE subscribers SET created_at = ?, revoked_at = ? WHERE name = ?`),
+  findSubscriber: db.prepare(
+    `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
+  ),
+  subscriberId: db.prepare(`SELECT id FROM subscribers WHERE name = ?`),
+  heldKeys: db.prepare(
+    `SELECT keys.rowid AS place, ${textOf({ id: 'keys.id', subscriberId: 'subscriber_id', subscriber: 'name' })}
+     FROM keys LEFT JOIN subscribers ON subscribers.id = subscriber_id
+     WHERE keys.rowid > ? ORDER BY keys.rowid LIMIT ${rowsAtOnce}`,
+  ),
+  subscribers: db.prepare(
+    `SELECT rowid AS place, ${subscriberColumns} FROM subscribers
+     WHERE rowid > ? ORDER BY rowid LIMIT ${rowsAtOnce}`,
+  ),
+  setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
+})
+
 export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
   // Checks again inside the transaction, because another process may be opening the file too.
   if (formatOf(db) === 0 || missingIn(db).length > 0)
@@ -60,54 +108,7 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       if (formatOf(db) === 0) db.exec(schema)
       for (const column of missingIn(db)) db.exec(`ALTER TABLE keys ADD COLUMN ${column} TEXT`)
     })
-  const statements = {
-    addKey: db.prepare(
-      `INSERT INTO keys
-         (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id,
-          restrictions, rates)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ),
-    removeFormers: db.prepare(
-      `DELETE FROM former_hashes WHERE key_id = ?1 OR key_id = (SELECT id FROM keys WHERE external_id = ?2)`,
-    ),
-    removeKey: db.prepare(`DELETE FROM keys WHERE id = ?1 OR external_id = ?2`),
-    addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
-    findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
-    findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
-    countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
-    formersOf: db.prepare(
-      `SELECT ${textOf({ hash: 'hash', validUntil: 'valid_until' })} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
-    ),
-    findByHash: db.prepare(
-      `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
-    ),
-    listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
-    changeKey: db.prepare(
-      `UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ?, expires_at = ?, restrictions = ?, rates = ?
-       WHERE id = ?`,
-    ),
-    shortenFormers: db.prepare(
-      `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
-    ),
-    formerHash: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
-    replaceHash: db.prepare(`UPDATE keys SET hash = ? WHERE id = ?`),
-    addSubscriber: db.prepare(`INSERT INTO subscribers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`),
-    mendSubscriber: db.prepare(`UPDATE subscribers SET created_at = ?, revoked_at = ? WHERE name = ?`),
-    findSubscriber: db.prepare(
-      `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
-    ),
-    subscriberId: db.prepare(`SELECT id FROM subscribers WHERE name = ?`),
-    heldKeys: db.prepare(
-      `SELECT keys.rowid AS place, ${textOf({ id: 'keys.id', subscriberId: 'subscriber_id', subscriber: 'name' })}
-       FROM keys LEFT JOIN subscribers ON subscribers.id = subscriber_id
-       WHERE keys.rowid > ? ORDER BY keys.rowid LIMIT ${rowsAtOnce}`,
-    ),
-    subscribers: db.prepare(
-      `SELECT rowid AS place, ${subscriberColumns} FROM subscribers
-       WHERE rowid > ? ORDER BY rowid LIMIT ${rowsAtOnce}`,
-    ),
-    setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
-  }
+  const statements = statementsOn(db)
   const keyIn = (row: Row): KeyRecord | undefined => {
     const formers = statements.formersOf.all(textIn(row.id)).map(textsIn)
     const { ownLimit: limit, ...fields } = textsIn(row)

@@ -2,6 +2,7 @@
 // consumer, and the closure with the last reopening. Every step is one write transaction, so that a command in another process
 // can't interleave. The caller decides what to spend and why.
 
+import type { DatabaseSync } from 'node:sqlite'
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { roomOf } from '../fair-share.ts'
@@ -24,32 +25,35 @@ const schema = `
   ) STRICT, WITHOUT ROWID;
 `
 
+/** The SQL of what was spent. */
+const statementsOn = (db: DatabaseSync) => ({
+  // A few dozen rows at most, so that every step may scan them all.
+  sweep: db.prepare(`DELETE FROM spent WHERE keep_until <= ?`),
+  sweepBy: db.prepare(`DELETE FROM spent_by_consumer WHERE keep_until <= ?`),
+  spent: db.prepare(`SELECT charged, refunded FROM spent WHERE provider = ? AND name = ?`),
+  put: db.prepare(
+    `INSERT INTO spent VALUES (:provider, :name, :charged, :refunded, :keep)
+     ON CONFLICT (provider, name) DO UPDATE SET charged = :charged, refunded = :refunded, keep_until = :keep`,
+  ),
+  usedBy: db.prepare(`SELECT used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`),
+  putBy: db.prepare(
+    `INSERT INTO spent_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
+     ON CONFLICT (provider, name, consumer) DO UPDATE SET used = :used, keep_until = :keep`,
+  ),
+  hasOther: db.prepare(
+    `SELECT 1 FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
+  ),
+  closure: db.prepare(`SELECT until, at, reason, reopened FROM closure WHERE provider = ?`),
+  putClosure: db.prepare(
+    `INSERT INTO closure VALUES (:provider, :until, :at, :reason, :reopened) ON CONFLICT (provider)
+     DO UPDATE SET until = :until, at = :at, reason = :reason, reopened = :reopened`,
+  ),
+})
+
 /** The spending of a store on this database. */
 export const embeddedSpending = ({ db, attempt, patiently }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
-  const statements = {
-    // A few dozen rows at most, so that every step may scan them all.
-    sweep: db.prepare(`DELETE FROM spent WHERE keep_until <= ?`),
-    sweepBy: db.prepare(`DELETE FROM spent_by_consumer WHERE keep_until <= ?`),
-    spent: db.prepare(`SELECT charged, refunded FROM spent WHERE provider = ? AND name = ?`),
-    put: db.prepare(
-      `INSERT INTO spent VALUES (:provider, :name, :charged, :refunded, :keep)
-       ON CONFLICT (provider, name) DO UPDATE SET charged = :charged, refunded = :refunded, keep_until = :keep`,
-    ),
-    usedBy: db.prepare(`SELECT used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`),
-    putBy: db.prepare(
-      `INSERT INTO spent_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
-       ON CONFLICT (provider, name, consumer) DO UPDATE SET used = :used, keep_until = :keep`,
-    ),
-    hasOther: db.prepare(
-      `SELECT 1 FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
-    ),
-    closure: db.prepare(`SELECT until, at, reason, reopened FROM closure WHERE provider = ?`),
-    putClosure: db.prepare(
-      `INSERT INTO closure VALUES (:provider, :until, :at, :reason, :reopened) ON CONFLICT (provider)
-       DO UPDATE SET until = :until, at = :at, reason = :reason, reopened = :reopened`,
-    ),
-  }
+  const statements = statementsOn(db)
   /** The closure that is in force, and the last reopening, unless nobody can have closed or reopened then. */
   const closureAt = (provider: string, now: number): { closure: Closure | null; reopenedAt: number } => {
     const row = statements.closure.get(provider)

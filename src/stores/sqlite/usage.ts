@@ -1,6 +1,7 @@
 // Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
 // the connection ends the only process that could report them again. All processes on the file change it under the write lock.
 
+import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { maxCounted, shown } from '../records.ts'
 import { OvertakenError, type UsageBatch, type UsageGrant, type UsageRun, type UsageStore } from '../store.ts'
@@ -22,6 +23,32 @@ const daysRemembered = 3
 const rowsPerTurn = 2_000
 const pauseBetweenPartsMs = 10
 
+/** The SQL of counts. */
+const statementsOn = (db: DatabaseSync) => ({
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
+  put: db.prepare(
+    `INSERT INTO usage VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_id, day) DO UPDATE SET used = ?3`,
+  ),
+  raise: db.prepare(
+    `INSERT INTO usage VALUES (?, ?, ?, ?)
+     ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
+       WHEN used BETWEEN 0 AND ${maxCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
+  ),
+  findAll: db.prepare(
+    `SELECT day, ${wholeSql('used')} AS used FROM usage WHERE key_id = ? AND day BETWEEN ? AND ?`,
+  ),
+  // No index on the end: each count would cost one more write. The table is walked in parts, in the order of its key.
+  lastOfPart: db.prepare(
+    `SELECT key_id, day FROM usage WHERE (key_id, day) > (?, ?) ORDER BY key_id, day LIMIT 1 OFFSET ${rowsPerTurn - 1}`,
+  ),
+  sweepPart: db.prepare(
+    `DELETE FROM usage WHERE (key_id, day) > (?, ?) AND (key_id, day) <= (?, ?) AND keep_until <= ?`,
+  ),
+  sweepRest: db.prepare(`DELETE FROM usage WHERE (key_id, day) > (?, ?) AND keep_until <= ?`),
+})
+
 export const embeddedUsage = ({
   db,
   clock,
@@ -31,30 +58,7 @@ export const embeddedUsage = ({
   observer,
 }: EmbeddedParts): UsageStore => {
   db.exec(schema)
-  const statements = {
-    begin: db.prepare('BEGIN IMMEDIATE'),
-    commit: db.prepare('COMMIT'),
-    find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
-    put: db.prepare(
-      `INSERT INTO usage VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_id, day) DO UPDATE SET used = ?3`,
-    ),
-    raise: db.prepare(
-      `INSERT INTO usage VALUES (?, ?, ?, ?)
-       ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
-         WHEN used BETWEEN 0 AND ${maxCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
-    ),
-    findAll: db.prepare(
-      `SELECT day, ${wholeSql('used')} AS used FROM usage WHERE key_id = ? AND day BETWEEN ? AND ?`,
-    ),
-    // No index on the end: each count would cost one more write. The table is walked in parts, in the order of its key.
-    lastOfPart: db.prepare(
-      `SELECT key_id, day FROM usage WHERE (key_id, day) > (?, ?) ORDER BY key_id, day LIMIT 1 OFFSET ${rowsPerTurn - 1}`,
-    ),
-    sweepPart: db.prepare(
-      `DELETE FROM usage WHERE (key_id, day) > (?, ?) AND (key_id, day) <= (?, ?) AND keep_until <= ?`,
-    ),
-    sweepRest: db.prepare(`DELETE FROM usage WHERE (key_id, day) > (?, ?) AND keep_until <= ?`),
-  }
+  const statements = statementsOn(db)
   statements.find.setReturnArrays(true)
   const tokens = embeddedTokens({ db, clock })
   // By instance, day and key.
