@@ -88,5 +88,5 @@ t.test('an operator starts a gateway, looks into it and changes it', async t => 
 t.test('a load-tester looks at traffic, computes a setting, and sends traffic', async t => {
   const { env, replaced } = await ports()
   const printed = await follow(t, 'load-tester.md', env, replaced)
-  t.match(printed, /2,000 due|2000 due/)
+  t.match(printed, /^ *all +/m)
 })
