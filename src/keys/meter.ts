@@ -1,6 +1,7 @@
 // Meters the quotas of all keys: finds the count of a key in the window in which its request arrived (window.ts), and its token buckets
 // where it has limits by the second and minute, and has the partition of the key count it. Forgets old counts, and reports on close
-// what the store does not have. An exhausted quota is a decision (`allowed: false`), not an error.
+// what the store does not have. An exhausted quota is a decision (`allowed: false`), not an error. Longer than 300 lines, because counts are
+// found, listed and forgotten in one table.
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'

@@ -60,12 +60,11 @@ t.test('any origin is a star, the same for all', async t => {
 
 t.test('where any origin may read, a cache keeps apart what a key of some origins was answered', async t => {
   for (const origins of [[page], null]) {
-    const bound = restrictedBy({ origins, addresses: null, endpoints: null })
-    const app = await startApp(
-      t,
-      { authenticate: () => ({ client: { ...goodClient, bound } }) },
-      withOrigins('*'),
-    )
+    const client = {
+      ...goodClient,
+      restrictedBy: restrictedBy({ origins, addresses: null, endpoints: null }),
+    }
+    const app = await startApp(t, { authenticate: () => ({ client }) }, withOrigins('*'))
     const { headers, status } = await app.inject(weather, asked(page))
     t.equal(status, 200)
     t.equal(headers['access-control-allow-origin'], '*')
