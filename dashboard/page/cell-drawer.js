@@ -224,7 +224,7 @@ const placesOf = ({ places, placeCount }, showsAll, onMore) => {
       : html`<p class="note">and ${figures.count(left)} more</p>`
   return section(
     'Places in this cell',
-    html`<ul class="places cols">${shown.map(place => html`<li>${placeLabel(place)}</li>`)}</ul>`,
+    html`<ul class="places legend">${shown.map(place => html`<li>${placeLabel(place)}</li>`)}</ul>`,
     left > 0 && more,
   )
 }
