@@ -31,11 +31,11 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
   })
 
 const checksOf = async (
-  { clock, env, config }: Terminal,
+  { clock, config }: Terminal,
   given: Pick<DoctorOptions, 'spend' | 'url' | 'processes'>,
 ): Promise<readonly Check[]> => {
   try {
-    return await examine(config(), { clock, env, ...given })
+    return await examine(config(), { clock, ...given })
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     const fault = { name: 'config', status: 'fail', fix: 'Correct that setting.' } as const

@@ -23,12 +23,11 @@ import {
   portFindings,
 } from './machine.ts'
 import { budgetFinding, keyFinding, reachProvider } from './provider.ts'
-import { outgoingFindings, proxyFinding, urlFinding } from './proxies.ts'
+import { proxyFinding, urlFinding } from './proxies.ts'
 import { redisChecks } from './redis.ts'
 
 export type DoctorOptions = {
   readonly clock: Clock
-  readonly env: NodeJS.ProcessEnv
   readonly spend: boolean
   /** Where consumers reach the gateway, such as `https://weather.example`. */
   readonly url: string | undefined
@@ -38,7 +37,7 @@ export type DoctorOptions = {
 
 /** All checks, in the order in which they are read. Never rejects. */
 export const examine = async (config: Config, options: DoctorOptions): Promise<readonly Check[]> => {
-  const { clock, spend, url, processes, env } = options
+  const { clock, spend, url, processes } = options
   const host = url === undefined ? undefined : URL.parse(url)?.hostname
   const [files, ports, outside, catalogue, embedded, redis, provider] = await Promise.all([
     attempted('Run it where sh is on the PATH.', async () => [
@@ -71,7 +70,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
       ? [checkOf('restarts', [migrationFinding(migrationSetting())])]
       : []),
     checkOf('certificate', await certificateFindings(config.server, host, clock.now())),
-    checkOf('proxies', [proxyFinding(config), outside, ...outgoingFindings(env)]),
+    checkOf('proxies', [proxyFinding(config), outside]),
     checkOf('log', [logFinding(config.log)]),
     checkOf('catalogue', [catalogue]),
     ...stores,

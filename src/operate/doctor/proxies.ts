@@ -1,5 +1,4 @@
-// Proxies on both sides. In front: those that the configuration trusts, and whether they pass on that a request came over HTTPS.
-// Behind: one that the environment names for outgoing requests, which the gateway does not use.
+// The proxies in front: those that the configuration trusts, and whether they pass on that a request came over HTTPS.
 
 import { isIP } from 'node:net'
 import { Agent, request } from 'undici'
@@ -27,28 +26,6 @@ export const proxyFinding = ({ server }: Pick<Config, 'server'>): Finding => {
     ? ok(`plain HTTP on ${host}, no proxy is trusted`)
     : ok('HTTPS straight from the gateway, no proxy is trusted')
 }
-
-const proxyVariable = /^(https?|all)_proxy$/i
-
-/** Whether the environment names a proxy for what the gateway sends, which it does not use. */
-export const outgoingFindings = (env: NodeJS.ProcessEnv): readonly Finding[] => {
-  const [name] = Object.keys(env).filter(each => proxyVariable.test(each) && env[each] !== '')
-  return name === undefined
-    ? []
-    : [ok(`${name} is set and not used: the gateway connects to the provider without a proxy`)]
-}
-
-// Node's own sentences recommend an option of its command line.
-const unknownAuthority = new Set([
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-])
-
-const isOfUnknownAuthority = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && unknownAuthority.has(String(error.code))
 
 const answerWithinMs = 3_000
 
@@ -85,14 +62,9 @@ export const urlFinding = async (url: string): Promise<Finding> => {
       )
     return ok(isHttps ? 'HTTPS arrives as HTTPS' : 'plain HTTP is refused')
   } catch (error) {
-    if (isOfUnknownAuthority(error))
-      return fail(
-        `the certificate at ${address} is of an authority that Node.js does not know`,
-        'Where the authority is your own, name its certificate: NODE_EXTRA_CA_CERTS=ca.pem before the command.',
-      )
     return fail(
       `no answer at ${address}: ${messageOf(error)}`,
-      'Check the name, the certificate and the log of the proxy.',
+      'Check the name, the certificate and the log of the proxy. Where the authority is your own, name its certificate: NODE_EXTRA_CA_CERTS=ca.pem before the command.',
     )
   }
 }

@@ -18,7 +18,7 @@ import {
 } from '../../../src/operate/doctor/files.ts'
 import { clockFinding, migrationFinding, openFilesFinding } from '../../../src/operate/doctor/machine.ts'
 import { budgetFinding } from '../../../src/operate/doctor/provider.ts'
-import { outgoingFindings, proxyFinding } from '../../../src/operate/doctor/proxies.ts'
+import { proxyFinding } from '../../../src/operate/doctor/proxies.ts'
 import {
   memoryFinding,
   persistenceFinding,
@@ -38,12 +38,7 @@ const noEviction = { maxmemory_policy: 'noeviction' }
 const memory = (fields: Parameters<typeof info>[0]) => memoryFinding(info(fields))
 const proxies = (...trusted: string[]) =>
   proxyFinding(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: `[${trusted}]` }))
-const [outgoing = proxies()] = outgoingFindings({
-  PATH: '/bin',
-  https_proxy: 'http://user:SECRET@proxy:3128',
-})
 const judged: Judged[] = [
-  ['a proxy for what is sent', outgoing, 'ok', /^https_proxy is set and not used: [^@]+$/],
   ['a kernel that hands connections on', migrationFinding('1'), 'ok', /go to another/],
   ['one that resets them', migrationFinding('0'), 'warn', /resets connections/],
   ['one that knows no such setting', migrationFinding(''), 'warn', /resets connections/],
