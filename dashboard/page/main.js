@@ -145,7 +145,7 @@ class Dashboard extends Component {
     }
     return html`<header id="bar" class="bar between" ref=${this.bar}>
       <div class="row">
-        <img src="src/common/page/icon.svg" alt="" width="34" height="34" />
+        <img src="dashboard/icon.svg" alt="" width="34" height="34" />
         <h1>Abohawa <small>Weather gateway ${status?.version}</small></h1>
       </div>
       <${PlaceSearch} onChoose=${this.find} />

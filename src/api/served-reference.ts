@@ -57,7 +57,7 @@ const files =
     return () => representation
   }
 const style = (own: string): Make =>
-  files('text/css; charset=utf-8', ...['../common/page/house.css', `../../dashboard/${own}`])
+  files('text/css; charset=utf-8', '../../dashboard/house.css', `../../dashboard/${own}`)
 const page =
   (language: Language): Make =>
   async publicUrl => {
@@ -99,7 +99,7 @@ const makers: Readonly<Record<string, Make>> = {
   '/docs/reference.css': style('reference/reference.css'),
   '/status.css': style('status/status.css'),
   '/docs/reference.js': files('text/javascript; charset=utf-8', '../../dashboard/reference/reference.js'),
-  '/docs/icon.svg': files('image/svg+xml', '../common/page/icon.svg'),
+  '/docs/icon.svg': files('image/svg+xml', '../../dashboard/icon.svg'),
 }
 
 type PageRequest = {

@@ -27,13 +27,15 @@ const own = readdirSync(new URL('../../../dashboard/page/', import.meta.url)).fi
   /\.(?:js|css)$/.test(name),
 )
 
+const ofAllPages = ['house.css', 'icon.svg']
 // Of src/common/page.
-const shared = ['house.css', 'icon.svg', 'figures.js', 'preferences.js']
+const shared = ['figures.js', 'preferences.js']
 
 // Their paths are those in the project, because modules import each other relative to them: so they are found under the path of a proxy too.
 export const assets: readonly Asset[] = [
   asset('/', '../../../dashboard/page/index.html'),
   ...own.map(name => asset(`/dashboard/page/${name}`, `../../../dashboard/page/${name}`)),
+  ...ofAllPages.map(name => asset(`/dashboard/${name}`, `../../../dashboard/${name}`)),
   ...shared.map(name => asset(`/src/common/page/${name}`, `../../common/page/${name}`)),
   asset('/dashboard/page/preact.js', 'preact'),
   asset('/dashboard/page/htm.js', 'htm'),

@@ -132,9 +132,9 @@ export const reportFile = (
   data: PageData,
   timeZone: string,
 ): string => {
-  const icon = fileText('../../../src/common/page/icon.svg').trim()
+  const icon = fileText('../../../dashboard/icon.svg').trim()
   const style =
-    ['../../../src/common/page/house.css', 'page/report.css'].map(fileText).join('\n') +
+    ['../../../dashboard/house.css', 'page/report.css'].map(fileText).join('\n') +
     packageText('uPlot.min.css')
   const [library, behaviour] = [packageText('uPlot.iife.min.js'), script()]
   const themes = ['System', 'Light', 'Dark'].map(
