@@ -6,14 +6,14 @@ import type { Calendar } from '../common/calendar.ts'
 import { isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
-import { holdsKey } from '../common/key-redaction.ts'
-import { isPrintable, quoted } from '../common/outside-text.ts'
+import { quoted } from '../common/outside-text.ts'
 import type { KeyRecord, RateLimits, Restrictions, Store, Subscriber } from '../stores/store.ts'
-import { limitOfTier, type Tiers } from './authentication.ts'
+import type { Tiers } from './authentication.ts'
 import { subscribersOf } from './held-keys.ts'
 import { announceChange } from './key-directory.ts'
 import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
+import { externalIdOf, limitIn, longestName, subscriberNameOf, tierLimitOf } from './key-request.ts'
 import { type GivenTerms, termsIn } from './key-terms.ts'
 import { listedKey } from './listed-key.ts'
 import { foldName, nameForm } from './name-forms.ts'
@@ -66,14 +66,70 @@ export type KeySetting = GivenTerms & {
 /** The fault of the request at this index, from 0. */
 export type RequestFault = { readonly index: number; readonly message: string }
 
-/** The most characters of a subscriber's name and of an external id. */
-export const longestName = 100
-export const maxLimit = 999_999_999_999
 /** The number of keys that are checked at a time, and that are created at a time. */
 const keysChecked = 500
 const keysCreated = 50
 
-export const createKeyCreation = ({ store, tiers, calendar, clock }: AdministrationParts) => {
+export const createKeyCreation = (parts: AdministrationParts) => {
+  const { store, clock } = parts
+  const plans = createPlans(parts)
+  const { orderOf, plan, planOnce } = plans
+
+  return {
+    /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
+    createKey: async (
+      subscriber: string,
+      tier: string,
+      more: Pick<KeyRequest, 'limit' | 'expires'> = {},
+    ): Promise<IssuedKey> => {
+      // Without an external id there is always a new one.
+      const { add } = await plan(orderOf({ subscriber, tier, ...more }))
+      const { existed: _, ...issued } = await add()
+      await announceChange(store, issued.id, clock.now())
+      return issued as IssuedKey
+    },
+    /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
+    faultsOf: (requests: readonly KeyRequest[]): Promise<RequestFault[]> => faultsOf(parts, plans, requests),
+    /**
+     * Creates keys without faults by `faultsOf`, a few at a time; yields those that are in the store. An external id that has a
+     * key keeps it, so that an interrupted run can be repeated as a whole.
+     * @param show receives each few before they are stored; when it rejects, they are not stored
+     * @throws InputError, StoreError
+     */
+    async *createKeys(
+      requests: readonly KeyRequest[],
+      show: (planned: readonly CreatedKey[]) => Promise<void> = async () => {},
+    ): AsyncGenerator<CreatedKey[]> {
+      for (let from = 0; from < requests.length; from += keysCreated) {
+        const part = requests.slice(from, from + keysCreated)
+        const plans = await Promise.all(part.map(async request => planOnce(request)))
+        await show(plans.map(({ planned }) => planned))
+        const outcomes = await Promise.allSettled(plans.map(({ add }) => add()))
+        const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+        const [first] = created.filter(({ existed }) => !existed)
+        // With any change, gateways forget which keys were unknown.
+        const announced = first ? await settled(announceChange(store, first.id, clock.now())) : undefined
+        yield created
+        const failed = outcomes.find(each => each.status === 'rejected') ?? announced
+        if (failed?.status === 'rejected') throw failed.reason
+      }
+    },
+    /** The known subscriber whose name is nearly this new one, as after a typing error. */
+    nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
+      const name = subscriberNameOf(subscriberName)
+      const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
+      if (names.includes(name)) return undefined
+      const folded = names.map(foldName)
+      const nearest = closestMatch(foldName(name), folded, {
+        maxDistance: Math.min(3, Math.floor(name.length / 4)),
+      })
+      return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
+    },
+  }
+}
+
+/** How a request becomes a key that can be added. */
+const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   /** A validated request. @throws InputError */
   const orderOf = ({ subscriber, tier, externalId, limit, expires, ...terms }: KeyRequest) => {
     const tierLimit = tierLimitOf(tiers, tier)
@@ -162,136 +218,52 @@ export const createKeyCreation = ({ store, tiers, calendar, clock }: Administrat
     const planned = await existing((await store.addKey(there)) ?? there, subscriberNameOf(request.subscriber))
     return { planned, add: async () => planned }
   }
-
-  return {
-    /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
-    createKey: async (
-      subscriber: string,
-      tier: string,
-      more: Pick<KeyRequest, 'limit' | 'expires'> = {},
-    ): Promise<IssuedKey> => {
-      // Without an external id there is always a new one.
-      const { add } = await plan(orderOf({ subscriber, tier, ...more }))
-      const { existed: _, ...issued } = await add()
-      await announceChange(store, issued.id, clock.now())
-      return issued as IssuedKey
-    },
-    /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
-    faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
-      const faults: RequestFault[] = []
-      const seen = new Set<string>()
-      const subscriberNamed = subscribersOf(store)
-      const check = async (request: KeyRequest): Promise<void> => {
-        const externalId = request.externalId === undefined ? null : externalIdOf(request.externalId)
-        const there = externalId === null ? undefined : await store.findByExternalId(externalId)
-        const name = subscriberNameOf(request.subscriber)
-        const subscriber = await subscriberNamed(name)
-        // A name is known also where a failover lost the subscriber.
-        if (there && there.subscriberId !== (subscriber?.id ?? (await store.findSubscriberId(name))))
-          throw new InputError(
-            `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
-          )
-        if (there) termsIn(request, there)
-        if (there) return
-        orderOf(request)
-        refuseRevoked(subscriber)
-      }
-      for (const [index, { externalId }] of requests.entries()) {
-        if (externalId === undefined) continue
-        const bare = nameForm(externalId)
-        if (seen.has(bare))
-          faults.push({
-            index,
-            message: `the external id is ${quoted(externalId, longestName)}, as in a request before; allowed: each once`,
-          })
-        seen.add(bare)
-      }
-      for (let from = 0; from < requests.length; from += keysChecked)
-        await Promise.all(
-          requests.slice(from, from + keysChecked).map(async (request, i) => {
-            await check(request).catch((error: unknown) => {
-              if (!(error instanceof InputError)) throw error
-              faults.push({ index: from + i, message: error.message })
-            })
-          }),
-        )
-      return faults.sort((one, other) => one.index - other.index)
-    },
-    /**
-     * Creates keys without faults by `faultsOf`, a few at a time; yields those that are in the store. An external id that has a
-     * key keeps it, so that an interrupted run can be repeated as a whole.
-     * @param show receives each few before they are stored; when it rejects, they are not stored
-     * @throws InputError, StoreError
-     */
-    async *createKeys(
-      requests: readonly KeyRequest[],
-      show: (planned: readonly CreatedKey[]) => Promise<void> = async () => {},
-    ): AsyncGenerator<CreatedKey[]> {
-      for (let from = 0; from < requests.length; from += keysCreated) {
-        const part = requests.slice(from, from + keysCreated)
-        const plans = await Promise.all(part.map(async request => planOnce(request)))
-        await show(plans.map(({ planned }) => planned))
-        const outcomes = await Promise.allSettled(plans.map(({ add }) => add()))
-        const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
-        const [first] = created.filter(({ existed }) => !existed)
-        // With any change, gateways forget which keys were unknown.
-        const announced = first ? await settled(announceChange(store, first.id, clock.now())) : undefined
-        yield created
-        const failed = outcomes.find(each => each.status === 'rejected') ?? announced
-        if (failed?.status === 'rejected') throw failed.reason
-      }
-    },
-    /** The known subscriber whose name is nearly this new one, as after a typing error. */
-    nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
-      const name = subscriberNameOf(subscriberName)
-      const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
-      if (names.includes(name)) return undefined
-      const folded = names.map(foldName)
-      const nearest = closestMatch(foldName(name), folded, {
-        maxDistance: Math.min(3, Math.floor(name.length / 4)),
-      })
-      return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
-    },
-  }
+  return { orderOf, refuseRevoked, plan, planOnce }
 }
 
-/** @throws InputError for a tier that is not configured */
-export const tierLimitOf = (tiers: Tiers, tier: string): number => {
-  const limit = limitOfTier(tiers, tier)
-  if (limit === undefined)
-    throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
-  return limit
+const faultsOf = async (
+  { store }: AdministrationParts,
+  { orderOf, refuseRevoked }: ReturnType<typeof createPlans>,
+  requests: readonly KeyRequest[],
+): Promise<RequestFault[]> => {
+  const faults: RequestFault[] = []
+  const seen = new Set<string>()
+  const subscriberNamed = subscribersOf(store)
+  const check = async (request: KeyRequest): Promise<void> => {
+    const externalId = request.externalId === undefined ? null : externalIdOf(request.externalId)
+    const there = externalId === null ? undefined : await store.findByExternalId(externalId)
+    const name = subscriberNameOf(request.subscriber)
+    const subscriber = await subscriberNamed(name)
+    // A name is known also where a failover lost the subscriber.
+    if (there && there.subscriberId !== (subscriber?.id ?? (await store.findSubscriberId(name))))
+      throw new InputError(
+        `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
+      )
+    if (there) termsIn(request, there)
+    if (there) return
+    orderOf(request)
+    refuseRevoked(subscriber)
+  }
+  for (const [index, { externalId }] of requests.entries()) {
+    if (externalId === undefined) continue
+    const bare = nameForm(externalId)
+    if (seen.has(bare))
+      faults.push({
+        index,
+        message: `the external id is ${quoted(externalId, longestName)}, as in a request before; allowed: each once`,
+      })
+    seen.add(bare)
+  }
+  for (let from = 0; from < requests.length; from += keysChecked)
+    await Promise.all(
+      requests.slice(from, from + keysChecked).map(async (request, i) => {
+        await check(request).catch((error: unknown) => {
+          if (!(error instanceof InputError)) throw error
+          faults.push({ index: from + i, message: error.message })
+        })
+      }),
+    )
+  return faults.sort((one, other) => one.index - other.index)
 }
 
 const settled = async (step: Promise<void>) => (await Promise.allSettled([step]))[0]
-
-const isShown = (text: string): boolean => text !== '' && [...text].length <= longestName && isPrintable(text)
-
-const subscriberNameOf = (given: string): string => {
-  const name = nameForm(given)
-  if (!isShown(name))
-    throw new InputError(
-      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
-    )
-  if (/^sub_/.test(name))
-    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
-  if (holdsKey(name))
-    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
-  return name
-}
-
-const externalIdOf = (given: string): string => {
-  const externalId = nameForm(given)
-  if (!isShown(externalId) || holdsKey(externalId))
-    throw new InputError(
-      `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
-    )
-  return externalId
-}
-
-/** A limit of requests a day as text. @throws InputError */
-export const limitIn = (given: string): number => {
-  if (!/^[1-9]\d{0,11}$/.test(given))
-    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${maxLimit}`)
-  return Number(given)
-}

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { InputError } from '../common/errors.ts'
 import { isPrintable, jsonText } from '../common/outside-text.ts'
 import { lastInstant, longestId, maxCounted, ratesForm, restrictionsForm } from '../stores/records.ts'
-import { maxLimit } from './key-creation.ts'
+import { maxLimit } from './key-request.ts'
 
 // Lists show these texts, and log lines have ids.
 export const longestText = 200

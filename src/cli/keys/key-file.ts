@@ -4,7 +4,8 @@ import { parseCsv } from '../../catalogue/csv.ts'
 import { counted } from '../../command-line/terminal.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { readTextFile } from '../../common/regular-file.ts'
-import { type KeyRequest, limitIn } from '../../keys/administration.ts'
+import type { KeyRequest } from '../../keys/administration.ts'
+import { limitIn } from '../../keys/key-request.ts'
 import { givenTermsIn } from '../../keys/key-terms.ts'
 
 /** Where a request came from, for messages about it. */

@@ -1,0 +1,52 @@
+// What a request for a key may say: names, external ids, tiers, limits. Restrictions, rates and expiries have files of their own.
+
+import { InputError } from '../common/errors.ts'
+import { holdsKey } from '../common/key-redaction.ts'
+import { isPrintable, quoted } from '../common/outside-text.ts'
+import { limitOfTier, type Tiers } from './authentication.ts'
+import { nameForm } from './name-forms.ts'
+
+/** The most characters of a subscriber's name and of an external id. */
+export const longestName = 100
+export const maxLimit = 999_999_999_999
+
+/** @throws InputError for a tier that is not configured */
+export const tierLimitOf = (tiers: Tiers, tier: string): number => {
+  const limit = limitOfTier(tiers, tier)
+  if (limit === undefined)
+    throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
+  return limit
+}
+
+const isShown = (text: string): boolean => text !== '' && [...text].length <= longestName && isPrintable(text)
+
+/** @throws InputError */
+export const subscriberNameOf = (given: string): string => {
+  const name = nameForm(given)
+  if (!isShown(name))
+    throw new InputError(
+      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
+    )
+  if (/^sub_/.test(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
+  if (holdsKey(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
+  return name
+}
+
+/** @throws InputError */
+export const externalIdOf = (given: string): string => {
+  const externalId = nameForm(given)
+  if (!isShown(externalId) || holdsKey(externalId))
+    throw new InputError(
+      `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
+    )
+  return externalId
+}
+
+/** A limit of requests a day as text. @throws InputError */
+export const limitIn = (given: string): number => {
+  if (!/^[1-9]\d{0,11}$/.test(given))
+    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${maxLimit}`)
+  return Number(given)
+}
