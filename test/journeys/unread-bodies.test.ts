@@ -110,13 +110,11 @@ t.test('what never becomes a request has its whole refusal, however long it goes
   const { plain, tls } = gateways
   const urls = [plain?.apiUrl, tls?.apiUrl, plain?.opsUrl, plain?.healthUrl].map(url => url ?? '')
   const cases = urls.flatMap(url =>
-    [
-      'no HTTP\r\n',
-      'GET / HTTP/1.1\r\nhost: localhost\r\nx: ',
-      'GET /',
-      'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n',
-    ].map(head => ({ url, head })),
+    ['no HTTP\r\n', 'GET / HTTP/1.1\r\nhost: localhost\r\nx: ', 'GET /'].map(head => ({ url, head })),
   )
+  const head = 'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n'
+  // For operators such a connection is closed without a word.
+  cases.push(...urls.slice(0, 2).map(url => ({ url, head })))
   await Promise.all(
     cases.map(async ({ url, head }) => {
       const { status, sent, ...was } = await sendWithoutEnd(url, head, piece)

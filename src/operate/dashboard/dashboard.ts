@@ -32,7 +32,7 @@ const ofAllPages = ['house.css', 'icon.svg']
 const shared = ['figures.js', 'preferences.js']
 
 // Their paths are those in the project, because modules import each other relative to them: so they are found under the path of a proxy too.
-export const assets: readonly Asset[] = [
+const assets: readonly Asset[] = [
   asset('/', '../../../dashboard/page/index.html'),
   ...own.map(name => asset(`/dashboard/page/${name}`, `../../../dashboard/page/${name}`)),
   ...ofAllPages.map(name => asset(`/dashboard/${name}`, `../../../dashboard/${name}`)),
@@ -72,7 +72,7 @@ export const registerDashboard = (app: FastifyInstance, { timeZone }: DashboardO
   }
   for (const asset of assets) {
     let kept: Promise<Kept> | undefined
-    app.get(asset.path, async (request, reply) => {
+    app.get(asset.path, { config: { public: true } }, async (request, reply) => {
       // A file that can't be read may be there the next time.
       kept ??= load(asset).catch(error => {
         kept = undefined

@@ -1,13 +1,27 @@
 // The one place that decides whether a request to the ops or the health listener is admitted: the name it was sent to, the
-// page it was sent from, the token, which is compared in a time that does not depend on it and kept as a hash alone, and then the route
-// and its method. It distinguishes a tool of the operator from a web page that the operator's browser has open.
+// page it was sent from, and the token, which is compared in a time that does not depend on it and kept as a hash alone. It
+// distinguishes a tool of the operator from a web page that the operator's browser has open.
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'
+import type { FastifyContextConfig } from 'fastify'
 import { quoted } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
-import type { Route, Routes } from './routes.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * Answered without the token. For what any client of the listener may have: health, metrics, and the fixed files of a
+     * page; never for the data that such a page shows.
+     */
+    readonly public?: true
+    /** Spends the provider's quota, with a request that a browser may send for a page, an image, a link or a form. */
+    readonly spends?: true
+    /** Reads or changes keys and subscribers: refused unless a token is configured. */
+    readonly administers?: true
+  }
+}
 
 export type AdmissionOptions = {
   /** Of the settings, for sentences. */
@@ -19,37 +33,21 @@ export type AdmissionOptions = {
   readonly token: string | null
 }
 
-/** The route of a request that is admitted. @throws Refusal */
-export type Admit = (request: IncomingMessage) => Route
+/** Why a request for such a route is refused; an unknown path says nothing of itself. */
+export type Admit = (request: IncomingMessage, access: FastifyContextConfig) => Refusal | undefined
 
-/** @param paths there are, as text */
-export const createAdmit = (
-  { section, host, allowedHosts, token }: AdmissionOptions,
-  { fixed, matching }: Routes,
-  paths: string,
-): Admit => {
+export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOptions): Admit => {
   const names = new Set(['localhost', host, ...allowedHosts].map(canonical))
   const tokenFault = token === null ? undefined : createTokenFault(token)
-  const accessFault = (request: IncomingMessage, route: Route | undefined): Refusal | undefined => {
+  return (request, access) => {
     // Every value, as often as it was sent.
     const { host: hosts = [], authorization = [] } = request.headersDistinct
     const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
     if (fault) return fault
-    if (route?.administers && !tokenFault) return tokenUnset()
+    if (access.administers && !tokenFault) return tokenUnset()
     // An unknown path needs the token too: it may be there one day.
-    if (tokenFault) return route?.public ? undefined : tokenFault(authorization)
-    return route?.spends ? browserFault(request) : undefined
-  }
-  return request => {
-    const { url = '', method = '' } = request
-    const [path = ''] = url.split('?', 1)
-    const route = fixed.get(path) ?? matching.find(([pattern]) => pattern.test(path))?.[1]
-    const fault = accessFault(request, route)
-    if (fault) throw fault
-    if (!route) throw new Refusal(404, 'path', `there is nothing here; try ${paths}`)
-    if (route.methods.includes(method)) return route
-    const allow = route.methods.join(', ')
-    throw new Refusal(405, 'method', `the method is ${method}; allowed: ${allow}`, { allow })
+    if (tokenFault) return access.public ? undefined : tokenFault(authorization)
+    return access.spends ? browserFault(request) : undefined
   }
 }
 

@@ -37,7 +37,7 @@ export const registerCache = (app: FastifyInstance, cache: CacheAdmin & CacheWar
     )
   }
   app.get<OfCell>('/cache/cell', async ({ query: { of } }) => cache.explain(targetIn('/cache/cell', of)))
-  app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
+  app.post<OfCell>('/cache/refresh', { config: { spends: true } }, async ({ query: { of } }) =>
     cache.refresh(targetIn('/cache/refresh', of)),
   )
   post(app, '/cache/purge', purging, async ({ dryRun, ...order }) =>

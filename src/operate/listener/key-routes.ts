@@ -75,7 +75,16 @@ const most = 1_000
 const maxDays = 400
 const longestQuery = 100
 
-export const registerKeys = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): void => {
+export const registerKeys = (app: FastifyInstance, keys: OpsKeys): void => {
+  app.register(async own => {
+    own.addHook('onRoute', route => {
+      route.config = { ...route.config, administers: true }
+    })
+    addRoutes(own, keys)
+  })
+}
+
+const addRoutes = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): void => {
   const administration = (): Administration => createAdministration(parts())
 
   app.get<Query>('/keys', async ({ query }) => {

@@ -1,16 +1,30 @@
-// The ops listener, for those who run the gateway: the probes, and all that operator-routes.ts answers, on a port of its own that
-// consumers never see. The health listener: the probes alone, on a port that the network may reach while the other stays inside, and
-// without a token. Which requests are admitted stands in admission.ts, which paths there are in routes.ts, the bounds in server.ts.
+// The ops listener, for those who run the gateway: the probes, and how the fleet is, what is cached, purges, keys and what the
+// provider says, on a port of its own that consumers never see. The health listener: the probes alone, on a port that the network may
+// reach while the other stays inside, and without a token.
 
-import type { FastifyInstance } from 'fastify'
-import { type AdmissionOptions, type Admit, createAdmit } from './admission.ts'
-import type { OperatorParts } from './operator-routes.ts'
-import type { Probes } from './probes.ts'
+import type { Passthrough } from '../../provider/passthrough.ts'
+import type { CacheAdmin } from '../cache-admin.ts'
+import type { CacheWarm } from '../cache-warm.ts'
+import { type DashboardOptions, registerDashboard } from '../dashboard/dashboard.ts'
+import { type AdmissionOptions, createAdmit } from './admission.ts'
+import { createApplication, type Listener } from './application.ts'
+import { registerCache } from './cache-routes.ts'
+import { type OpsKeys, registerKeys } from './key-routes.ts'
+import { registerPassthrough } from './passthrough.ts'
+import { type Probes, registerProbes } from './probes.ts'
 import type { RefusalObserver } from './refusal.ts'
-import { healthRoutes, opsRoutes } from './routes.ts'
-import { type BoundedServer, createBoundedServer, type Handle, type ServerBounds } from './server.ts'
+import type { ServerBounds } from './server.ts'
+import { type OpsStatus, registerStatus } from './status-routes.ts'
 
-export type OpsParts = OperatorParts & { readonly probes: Probes }
+export type OpsParts = {
+  readonly probes: Probes
+  readonly passthrough: Passthrough
+  readonly cache: CacheAdmin & CacheWarm
+  readonly keys: OpsKeys
+  readonly status: OpsStatus
+  readonly dashboard: DashboardOptions
+  readonly observer: RefusalObserver
+}
 
 type Bounds = Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>
 
@@ -22,49 +36,34 @@ export type OpsOptions = Omit<AdmissionOptions, 'section'> &
 
 const answerWithinMs = 30_000
 
-export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
+export const buildOps = (parts: OpsParts, options: OpsOptions): Listener => {
   const { passthrough, observer } = parts
   const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${passthrough.protocol.paths[0]}?…`
-  let rest: Promise<FastifyInstance> | undefined
-  const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
-  const admit = createAdmit({ ...options, section: 'ops' }, opsRoutes, paths)
-  const handle = answering(admit, probes, async (...pair) => {
-    rest ??= openRest()
-    ;(await rest).routing(...pair)
-  })
   const ownMs = options.answerWithinMs ?? answerWithinMs
-  const listener = createBoundedServer(handle, observer, {
-    ...options,
-    answerWithinMs: ownMs + passthrough.totalTimeoutMs(),
-  })
-  return {
-    ...listener,
-    close: async () => {
-      await listener.close()
-      await (await rest)?.close()
+  return createApplication(
+    { admit: createAdmit({ ...options, section: 'ops' }), paths, observer },
+    { ...options, answerWithinMs: ownMs + passthrough.totalTimeoutMs() },
+    app => {
+      registerProbes(app, parts.probes)
+      registerCache(app, parts.cache)
+      registerKeys(app, parts.keys)
+      registerStatus(app, parts.status)
+      registerDashboard(app, parts.dashboard)
+      registerPassthrough(app, passthrough)
     },
-  }
+  )
 }
 
 export const buildHealth = (
-  { probes, observer }: { readonly probes: Probes; readonly observer: RefusalObserver },
+  { probes, observer }: Pick<OpsParts, 'probes' | 'observer'>,
   { host, allowedHosts, ...bounds }: Pick<AdmissionOptions, 'host' | 'allowedHosts'> & Bounds,
-): BoundedServer => {
-  const admission = { section: 'health', host, allowedHosts, token: null } as const
-  const admit = createAdmit(admission, healthRoutes, '/livez, /readyz or /metrics')
-  const handle = answering(admit, probes, async () => {})
-  return createBoundedServer(handle, observer, { ...bounds, answerWithinMs })
-}
-
-/** Refuses, answers a probe, or passes on. */
-const answering =
-  (
-    admit: Admit,
-    probes: Probes,
-    passOn: (...pair: Parameters<FastifyInstance['routing']>) => Promise<void>,
-  ): Handle =>
-  async (request, response) => {
-    const { probe } = admit(request)
-    if (probe) return probes.answer(probe, response)
-    await passOn(request, response)
-  }
+): Listener =>
+  createApplication(
+    {
+      admit: createAdmit({ section: 'health', host, allowedHosts, token: null }),
+      paths: '/livez, /readyz or /metrics',
+      observer,
+    },
+    { ...bounds, answerWithinMs },
+    app => registerProbes(app, probes),
+  )

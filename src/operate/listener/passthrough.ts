@@ -1,9 +1,7 @@
-// /provider/*: what the provider itself says right now, to hold beside what is cached. Checks and weighs a request, and lets
-// @fastify/reply-from carry it, with the headers that matter to a comparison. The way to the provider, in turn and within the
-// budget, is provider/passthrough.ts.
+// /provider/*: what the provider itself says right now, to hold beside what is cached. Checks and weighs a request, and streams the
+// response, with the headers that matter to a comparison. The way to the provider, in turn and within the budget, is
+// provider/passthrough.ts.
 
-import { AsyncLocalStorage } from 'node:async_hooks'
-import replyFrom, { type FastifyReplyFromHooks, type FastifyReplyFromOptions } from '@fastify/reply-from'
 import type { FastifyInstance } from 'fastify'
 import { isoOf } from '../../common/calendar.ts'
 import { messageOf } from '../../common/errors.ts'
@@ -32,46 +30,8 @@ export const registerPassthrough = (
   { protocol, send, totalTimeoutMs }: Passthrough,
 ): void => {
   let underWay = 0
-  // What the dispatcher has to know of a request beside its path and headers.
-  const passing = new AsyncLocalStorage<{ readonly weight: number; readonly signal: AbortSignal }>()
 
-  const dispatch: Dispatch = ({ method, path, headers }, done) => {
-    const { weight = 0, signal = AbortSignal.abort() } = passing.getStore() ?? {}
-    const request = {
-      method: method === 'HEAD' ? ('HEAD' as const) : ('GET' as const),
-      path,
-      headers: picked(headers, requestHeaders),
-      weight,
-    }
-    // A request that waits for its turn is refused in time as well.
-    Promise.race([send(request, signal), abortionOf(signal)]).then(
-      ({ status, headers, body }) => done(null, { statusCode: status, headers, body }),
-      error => done(error),
-    )
-  }
-  app.register(replyFrom, {
-    // The pool is the gateway's own; what undici offers beside `request` is not used.
-    undici: { request: dispatch } as unknown as NonNullable<FastifyReplyFromOptions['undici']>,
-    disableCache: true,
-    disableRequestLogging: true,
-  })
-  const hooks = (query: string, weight: number): FastifyReplyFromHooks => ({
-    queryString: () => query,
-    rewriteRequestHeaders: (_, headers) => ({ accept: '*/*', ...picked(headers, requestHeaders) }),
-    rewriteHeaders: headers => ({
-      ...picked(headers, responseHeaders),
-      'content-type': typeOf(String(headers['content-type'] ?? '')),
-    }),
-    retryDelay: () => null,
-    onError: (reply, { error: { cause } }) => {
-      if (cause instanceof OutOfBudgetError) reply.send(outOfBudget(weight, cause))
-      else if (cause instanceof ProviderError && cause.code === 'provider_circuit_open')
-        reply.send(circuitOpen(cause))
-      else reply.code(502).send({ error: `the provider did not answer: ${messageOf(cause)}` })
-    },
-  })
-
-  app.get('/provider/*', (request, reply) => {
+  app.get('/provider/*', { config: { spends: true } }, async (request, reply) => {
     if (underWay >= atOnce)
       throw new Refusal(
         503,
@@ -90,16 +50,27 @@ export const registerPassthrough = (
       clearTimeout(timer)
       ending.abort()
     })
-    // The provider's address is the dispatcher's; a URL needs one.
-    const url = `http://provider${path}`
-    return passing.run({ weight, signal: ending.signal }, () => reply.from(url, hooks(query, weight)))
+    const asked = {
+      method: request.method === 'HEAD' ? ('HEAD' as const) : ('GET' as const),
+      path: query === '' ? path : `${path}?${query}`,
+      headers: picked(request.headers, requestHeaders),
+      weight,
+    }
+    try {
+      // A request that waits for its turn is refused in time as well.
+      const { status, headers, body } = await Promise.race([
+        send(asked, ending.signal),
+        abortionOf(ending.signal),
+      ])
+      const type = typeOf(String(headers['content-type'] ?? ''))
+      return reply.code(status).headers(picked(headers, responseHeaders)).type(type).send(body)
+    } catch (error) {
+      if (error instanceof OutOfBudgetError) throw outOfBudget(weight, error)
+      if (error instanceof ProviderError && error.code === 'provider_circuit_open') throw circuitOpen(error)
+      return reply.code(502).send({ error: `the provider did not answer: ${messageOf(error)}` })
+    }
   })
 }
-
-type Dispatch = (
-  options: { readonly method: string; readonly path: string; readonly headers: Headers },
-  done: (error: unknown, response?: object) => void,
-) => void
 
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>
 

@@ -1,8 +1,8 @@
 // The probes: whether the process is alive, whether it should be sent traffic, and its metrics. The ops listener and the health
 // listener serve the same bytes and decide on admission.
 
-import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../../common/errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { jsonType } from './refusal.ts'
@@ -55,13 +55,8 @@ const bounded = async (check: () => Promise<string>): Promise<string> => {
 
 type Probe = { readonly status: number; readonly type: string; readonly body: Buffer }
 
-export const probePaths = ['/livez', '/readyz', '/metrics'] as const
-
-export type ProbePath = (typeof probePaths)[number]
-
-export type Probes = {
-  answer(path: ProbePath, response: ServerResponse): Promise<void>
-}
+/** By their paths. */
+export type Probes = Readonly<Record<string, () => Promise<Probe>>>
 
 export const createProbes = ({
   metrics,
@@ -75,7 +70,7 @@ export const createProbes = ({
     type: jsonType,
     body: Buffer.from(JSON.stringify(body)),
   })
-  const probes: Record<ProbePath, () => Promise<Probe>> = {
+  const probes: Probes = {
     '/livez': async () => json(200, { status: 'live' }),
     '/readyz': async () => {
       const report = await readiness.report()
@@ -87,14 +82,24 @@ export const createProbes = ({
       body: Buffer.from(await metrics.exposition()),
     }),
   }
-  // However many requests come at once, on either listener, it is worked out once, and all get the same bytes.
-  const working = new Map<ProbePath, Promise<Probe>>()
-  const probed = (path: ProbePath): Promise<Probe> =>
-    working.getOrInsertComputed(path, () => probes[path]().finally(() => working.delete(path)))
-  return {
-    answer: async (path, response) => {
-      const { status, type, body } = await probed(path)
-      response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
-    },
+  return Object.fromEntries(Object.entries(probes).map(([path, probe]) => [path, shared(probe)]))
+}
+
+/** However many requests come at once, on either listener, it is worked out once, and all get the same bytes. */
+const shared = (probe: () => Promise<Probe>): (() => Promise<Probe>) => {
+  let working: Promise<Probe> | undefined
+  return () => {
+    working ??= probe().finally(() => {
+      working = undefined
+    })
+    return working
   }
+}
+
+export const registerProbes = (app: FastifyInstance, probes: Probes): void => {
+  for (const [path, probe] of Object.entries(probes))
+    app.get(path, { config: { public: true } }, async (_request, reply) => {
+      const { status, type, body } = await probe()
+      return reply.code(status).type(type).send(body)
+    })
 }

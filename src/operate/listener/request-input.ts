@@ -6,7 +6,9 @@ import type * as z from 'zod'
 import { InputError } from '../../common/errors.ts'
 import { quoted, safeText } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
-import { longestBodyBytes } from './server.ts'
+
+/** The most that a body may have: some hundred bytes are enough for each. */
+export const longestBodyBytes = 4_096
 
 /** Takes bodies of JSON alone, which have to say that they are. */
 export const takeJsonOnly = (app: FastifyInstance): void => {

@@ -1,12 +1,12 @@
-// The HTTP server under the ops listener and the health listener: bounds connections, heads, bodies that nobody reads, and the
-// time of requests and answers, so that nobody exhausts the process through it; answers what never became a request.
+// The HTTP server under the ops listener and the health listener: bounds its connections and what waits on them, and refuses what
+// Node's parser makes no request of. Which requests are admitted, and what they are answered, is for the application above it.
 
-import { once } from 'node:events'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { ListenOptions, Socket } from 'node:net'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { endAtLast } from '../../common/last-request.ts'
 import { endBehind, endWith, isOfParser } from '../../common/unread-body.ts'
-import { addressOf, answerError, jsonType, Refusal, type RefusalObserver } from './refusal.ts'
+import { jsonType, Refusal, type RefusalObserver } from './refusal.ts'
+import { longestBodyBytes } from './request-input.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -16,21 +16,16 @@ export type ServerBounds = {
   readonly maxConnections: number
   /** Within which a request must have arrived. */
   readonly requestTimeoutMs: number
-  /** Within which an answer must be made and read; a reader that takes longer is dropped. */
+  /** How long nothing may move on a connection whose request is not answered. */
   readonly answerWithinMs: number
 }
 
 export type BoundedServer = {
   readonly server: Server
-  listen(at: Pick<ListenOptions, 'host' | 'port'>): Promise<unknown>
-  close(): Promise<void>
+  /** Takes the errors of Node's parser and of its watch over times. */
+  refuse(error: NodeJS.ErrnoException, socket: Socket): void
 }
 
-/** Answers a request, or throws: a Refusal is sent as it is, any other error as a 500. */
-export type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
-
-/** The most that a body may have: some hundred bytes are enough for each. */
-export const longestBodyBytes = 4_096
 const maxHeaderBytes = 16 * 1024
 // How long a connection may be idle between two requests; Node closes it a second later.
 const idleForMs = 5_000
@@ -83,15 +78,14 @@ const countWaiting = () => {
   const waiting = new WeakMap<Socket, number>()
   return (socket: Socket, response: ServerResponse): boolean => {
     const count = (waiting.get(socket) ?? 0) + 1
-    if (count > maxWaiting) return true
     waiting.set(socket, count)
     response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
-    return false
+    return count > maxWaiting
   }
 }
 
 export const createBoundedServer = (
-  handle: Handle,
+  handle: RequestListener,
   observer: RefusalObserver,
   { maxConnections, requestTimeoutMs, answerWithinMs }: ServerBounds,
 ): BoundedServer => {
@@ -102,31 +96,11 @@ export const createBoundedServer = (
     const last = latest.get(socket)
     return last?.req.complete === true && !last.writableFinished
   }
-  const opened = closeOldest(maxConnections, isBusy, () => observer.refused('connections'))
   const isTooMany = countWaiting()
-  const take = (request: IncomingMessage, response: ServerResponse, waits = false): void => {
-    const late = setTimeout(() => {
-      observer.refused('timeout')
-      request.socket.destroy()
-    }, answerWithinMs).unref()
-    response.once('close', () => clearTimeout(late))
-    for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    // An offer to upgrade is ignored, and Node's parser loses what follows it.
-    if (request.headers.upgrade !== undefined) endBehind(request, response)
-    const refusal = bodyFault(request)
-    if (refusal) {
-      answerError(refusal, response, observer)
-      return
-    }
-    // A body that is too long is not asked for.
-    if (waits && Number(request.headers['content-length'] ?? 0) <= longestBodyBytes) response.writeContinue()
-    handle(request, response).catch(error => answerError(error, response, observer))
-  }
-  const listen = (request: IncomingMessage, response: ServerResponse, waits = false): void => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request
-    const before = latest.get(socket)
     // Behind the last answer of a connection nothing is a request any more.
-    if (before?.shouldKeepAlive === false || ended.has(socket)) {
+    if (latest.get(socket)?.shouldKeepAlive === false || ended.has(socket)) {
       endAtLast(socket)
       return
     }
@@ -137,11 +111,10 @@ export const createBoundedServer = (
       return
     }
     latest.set(socket, response)
-    // While earlier requests have no answer, Node would write `100 Continue` between the head and the body of this one's.
-    // It may be refused meanwhile, by what came of its body.
-    if (waits && before && !response.socket)
-      before.once('finish', () => response.headersSent || take(request, response, true))
-    else take(request, response, waits)
+    for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
+    // An offer to upgrade is ignored, and Node's parser loses what follows it.
+    if (request.headers.upgrade !== undefined) endBehind(request, response)
+    handle(request, response)
   }
 
   const server = createServer(
@@ -154,76 +127,47 @@ export const createBoundedServer = (
       keepAliveTimeout: idleForMs,
       connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
     },
-    (request, response) => listen(request, response),
+    take,
   )
   server.maxConnections = maxConnections + maxBeyond
-  server.on('connection', opened)
+  server.on(
+    'connection',
+    closeOldest(maxConnections, isBusy, () => observer.refused('connections')),
+  )
   server.on('drop', () => observer.refused('connections'))
-  server.on('checkContinue', (request, response) => listen(request, response, true))
-  // An expectation we do not know is no reason for the empty 417 that Node would send.
-  server.on('checkExpectation', (request, response) => listen(request, response))
-
-  /** Refuses what is no request, behind the answers to all whole requests before it, and takes nothing further. */
-  const refuse = (socket: Socket, refusal: Refusal, from?: string): void => {
-    ended.add(socket)
-    const last = latest.get(socket)
-    // What is at fault is the body of a request that waits for its answer.
-    if (last && !last.req.complete && !last.headersSent) {
-      answerError(refusal, last, observer)
-      return
-    }
-    observer.refused(refusal.reason, from)
-    // A request that has its answer, or will have it, has no second one.
-    const isOwed = last !== undefined && !last.writableFinished
-    if (isOwed) last.once('finish', () => endWith(socket, ''))
-    else endWith(socket, last && !last.req.complete ? '' : bytesOf(refusal))
-  }
-  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
-    const socket = stream as Socket
-    const last = latest.get(socket)
-    // What a client sends on behind the last answer is read past for a while.
-    const isEnding = ended.has(socket) || (last?.headersSent && !last.shouldKeepAlive)
-    if (!isOfParser(error.code) || !(isEnding || socket.writable)) socket.destroy()
-    else if (!isEnding) refuse(socket, unparsable(error.code, requestTimeoutMs))
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    // A body that is too long is not asked for.
+    if (Number(request.headers['content-length'] ?? 0) <= longestBodyBytes) response.writeContinue()
+    take(request, response)
   })
-  // Node would close without a word.
-  server.on('connect', (request, stream) => {
-    const socket = stream as Socket
-    // It hands the socket over bare: without a listener, a reset would end the process.
-    socket.on('error', () => socket.destroy())
-    const allow = 'GET, HEAD'
-    const sentence = `the method is CONNECT; allowed: ${allow}`
-    refuse(socket, new Refusal(405, 'method', sentence, { allow }), addressOf(request))
-    socket.resume()
+  // Also of a connection that is idle between two requests.
+  server.setTimeout(answerWithinMs, socket => {
+    if (isBusy(socket)) observer.refused('timeout')
+    socket.destroy()
   })
 
   return {
     server,
-    listen: at => once(server.listen(at), 'listening'),
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
+    refuse: (error, socket) => {
+      const last = latest.get(socket)
+      // What a client sends on behind the last answer is read past for a while.
+      const isEnding = ended.has(socket) || (last?.headersSent && !last.shouldKeepAlive)
+      if (!isOfParser(error.code) || !(isEnding || socket.writable)) socket.destroy()
+      if (isEnding) return
+      ended.add(socket)
+      const refusal = unparsable(error.code, requestTimeoutMs)
+      observer.refused(refusal.reason)
+      if (!last || last.writableFinished) endWith(socket, bytesOf(refusal))
+      // Behind the answers to all whole requests before it.
+      else if (last.req.complete || last.headersSent) last.once('finish', () => endWith(socket, ''))
+      // What is at fault is the body of a request that waits for its answer.
+      else {
+        endBehind(last.req, last)
+        const [headers, body] = partsOf(refusal)
+        last.writeHead(refusal.status, headers).end(body)
+      }
     },
   }
-}
-
-const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'])
-
-/**
- * A body with one of these methods means nothing, and software in between disagrees about where it ends, so that its bytes may be read
- * as a request. Chunks are a body even when there are none; a length of 0 is none.
- */
-const bodyFault = ({ method = '', headers }: IncomingMessage): Refusal | undefined => {
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
-  return hasBody && bodiless.has(method)
-    ? new Refusal(
-        400,
-        'body',
-        `the ${method} request has a body; allowed: none with GET, HEAD, DELETE, OPTIONS, TRACE and CONNECT`,
-      )
-    : undefined
 }
 
 /** The refusal of bytes that are no request: no HTTP, too large, or too slow. */
@@ -239,15 +183,15 @@ const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal
   return new Refusal(400, 'unparsable', 'the request is not valid HTTP')
 }
 
+const partsOf = ({ message }: Refusal) => {
+  const body = JSON.stringify({ error: message })
+  const length = Buffer.byteLength(body)
+  return [{ 'content-type': jsonType, 'content-length': length, connection: 'close' }, body] as const
+}
+
 /** A refusal as it is written straight to a socket, where there is no response to write to. */
 const bytesOf = (refusal: Refusal): string => {
-  const body = JSON.stringify({ error: refusal.message })
-  const headers = Object.entries({
-    ...protection,
-    ...refusal.headers,
-    'content-type': jsonType,
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${refusal.status} Refused`, ...headers, '', body].join('\r\n')
+  const [headers, body] = partsOf(refusal)
+  const lines = Object.entries({ ...protection, ...headers }).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${refusal.status} Refused`, ...lines, '', body].join('\r\n')
 }

@@ -1,0 +1,121 @@
+// The Fastify application of a listener for operators: each request is admitted before anything else, and whatever fails is answered
+// with one sentence as JSON. The routes are given; the bounds of connections are in server.ts.
+
+import { once } from 'node:events'
+import type { IncomingMessage, Server } from 'node:http'
+import type { ListenOptions, Socket } from 'node:net'
+import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify'
+import { messageOf } from '../../common/errors.ts'
+import { quoted } from '../../common/outside-text.ts'
+import { endBehind, isLast } from '../../common/unread-body.ts'
+import type { Admit } from './admission.ts'
+import { addressOf, Refusal, type RefusalObserver, statusOf } from './refusal.ts'
+import { longestBodyBytes, takeJsonOnly } from './request-input.ts'
+import { type BoundedServer, createBoundedServer, type ServerBounds } from './server.ts'
+
+export type Listener = {
+  readonly server: Server
+  listen(at: Pick<ListenOptions, 'host' | 'port'>): Promise<unknown>
+  close(): Promise<void>
+}
+
+// No route has a schema, and Fastify's compilers for them would be loaded at the start.
+const noSchema = (): never => {
+  throw new Error('no route of operators has a schema')
+}
+const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
+
+/** @param paths there are, as text, @param register adds the routes */
+export const createApplication = (
+  { admit, paths, observer }: { readonly admit: Admit; readonly paths: string; observer: RefusalObserver },
+  bounds: ServerBounds,
+  register: (app: FastifyInstance) => void,
+): Listener => {
+  let bounded: BoundedServer | undefined
+  // Nothing here may wait: what follows in the same read must find the connection at its end.
+  const refuse = (error: unknown, raw: IncomingMessage, reply: FastifyReply): void => {
+    if (error instanceof Refusal) {
+      observer.refused(error.reason, addressOf(raw))
+      reply.headers(error.headers)
+    }
+    if (isLast(raw) && !raw.complete) {
+      observer.refused('unread_body')
+      endBehind(raw, reply.raw)
+      raw.resume()
+      reply.header('connection', 'close')
+    }
+    reply.code(statusOf(error)).send({ error: messageOf(error) })
+  }
+  const app = fastify({
+    serverFactory: handle => {
+      bounded = createBoundedServer(handle, observer, bounds)
+      return bounded.server
+    },
+    clientErrorHandler: (error, socket) => bounded?.refuse(error, socket as Socket),
+    bodyLimit: longestBodyBytes,
+    schemaController: { compilersFactory: noSchemas },
+    // The router's own: a path that it can't decode.
+    frameworkErrors: (_error, { raw }, reply) =>
+      refuse(
+        new Refusal(400, 'path', `the path ${quoted(raw.url ?? '')} is not percent-encoded UTF-8`),
+        raw,
+        reply,
+      ),
+  }) as unknown as FastifyInstance
+  const routes: RouteOptions[] = []
+  const nothing = (): Refusal => new Refusal(404, 'path', `there is nothing here; try ${paths}`)
+
+  app.setErrorHandler((error, { raw }, reply) => refuse(error, raw, reply))
+  app.addHook('onRequest', ({ raw, routeOptions: { config } }, _reply, done) => {
+    // The router would take a whole URL, and one with a fragment, for its path.
+    const isPath = /^\/[^#]*$/.test(raw.url ?? '')
+    done(bodyFault(raw) ?? admit(raw, config) ?? (isPath ? undefined : nothing()))
+  })
+  app.setNotFoundHandler(({ raw, method, url }, reply) => {
+    const allow = methodsOf(url.split('?', 1)[0] ?? '', routes).join(', ')
+    const sentence = `the method is ${method}; allowed: ${allow}`
+    refuse(allow === '' ? nothing() : new Refusal(405, 'method', sentence, { allow }), raw, reply)
+  })
+  takeJsonOnly(app)
+  app.addHook('onRoute', route => void routes.push(route))
+  register(app)
+
+  const { server } = app
+  return {
+    server,
+    listen: async at => {
+      await app.ready()
+      await once(server.listen(at), 'listening')
+    },
+    close: async () => {
+      const closed = server.listening && once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+      await app.close()
+    },
+  }
+}
+
+/** The methods of a path by the routes that there are; the router itself looks for one method at a time. */
+const methodsOf = (path: string, routes: readonly RouteOptions[]): string[] =>
+  routes
+    .filter(({ url }) => new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`).test(path))
+    .flatMap(({ method }) => method)
+
+const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'])
+
+/**
+ * A body with one of these methods means nothing, and software in between disagrees about where it ends, so that its bytes may be read
+ * as a request. Chunks are a body even when there are none; a length of 0 is none.
+ */
+const bodyFault = ({ method = '', headers }: IncomingMessage): Refusal | undefined => {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
+  return hasBody && bodiless.has(method)
+    ? new Refusal(
+        400,
+        'body',
+        `the ${method} request has a body; allowed: none with GET, HEAD, DELETE, OPTIONS, TRACE and CONNECT`,
+      )
+    : undefined
+}
