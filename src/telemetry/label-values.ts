@@ -1,6 +1,6 @@
 // The values that the labels of metrics can have, so that every series is there from the first scrape on: rate() and
 // absent() are right only then. Most are lists of the parts. Statuses are those that the API answers with; what
-// each means to consumers is in api/reference/.
+// each means to consumers is in tools/reference/.
 
 import { endpointNames, type ResponseName } from '../common/endpoints.ts'
 import { keyRefusals } from '../keys/authentication.ts'

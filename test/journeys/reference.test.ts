@@ -129,31 +129,24 @@ t.test('the programs of the reference print what a real gateway answers', async 
     getLocation: /^\d{8}\n$/,
     getKey: /^99\d{3}\n$/,
   }
-  for (const { operationId, 'x-codeSamples': samples } of operations)
-    for (const sample of samples)
-      await t.test(`${operationId} in ${sample.label}`, async t => {
-        const ended = await run(sample, env)
-        if (!ended) {
-          t.comment(`${sample.label} is not installed`)
-          return
-        }
-        t.strictSame([ended.code, ended.err], [0, ''])
-        if (sample.lang === 'shell' || sample.lang === 'go') t.type(JSON.parse(ended.out), 'object')
-        else t.match(ended.out, expected[operationId])
-      })
-
   const trial = gateway.keys.trial ?? ''
   await gateway.get('/locations?type=division', { key: trial })
-  for (const sample of operations[0]?.['x-codeSamples'] ?? [])
-    await t.test(`in ${sample.label} a used-up day ends at once with the error`, async t => {
-      const ended = await run(sample, { ...env, ABOHAWA_KEY: trial })
+  for (const [at, { operationId, 'x-codeSamples': samples }] of operations.entries())
+    for (const sample of samples) {
+      const title = `${operationId} in ${sample.label}`
+      const ended = await run(sample, env)
       if (!ended) {
         t.comment(`${sample.label} is not installed`)
-        return
+        continue
       }
-      t.not(ended.code, 0)
-      t.match(ended.out + ended.err, /quota_exhausted/)
-    })
+      t.strictSame([ended.code, ended.err], [0, ''], title)
+      if (sample.lang === 'shell' || sample.lang === 'go') t.type(JSON.parse(ended.out), 'object', title)
+      else t.match(ended.out, expected[operationId], title)
+      if (at > 0) continue
+      const refused = await run(sample, { ...env, ABOHAWA_KEY: trial })
+      t.not(refused?.code, 0, 'a used-up day ends the program at once')
+      t.match(`${refused?.out}${refused?.err}`, /quota_exhausted/)
+    }
 })
 
 t.test('every program on docs/api.md runs, and the walk ends in a cached answer', async t => {
