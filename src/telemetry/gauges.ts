@@ -50,27 +50,29 @@ export type Gauges = {
 const unknown = Number.NaN
 const secondsOf = (ms: number | undefined): number => (ms === undefined ? unknown : ms / 1000)
 
-/** Returns what is to be awaited before each scrape. */
-export const watchGauges = (
-  { gauge, gaugeBy }: Pick<Counters, 'gauge' | 'gaugeBy'>,
-  parts: Gauges,
-  clock: Clock,
-): (() => Promise<void>) => {
-  const { api, loads, catalogue, reload, metering } = parts
-  const { timelines, account } = parts.upstream
-  const { provider, budget, breaker, runs } = account
-  let store: StoreFacts = { kind: 'embedded', latencyMs: null, fault: 'not read yet', size: undefined }
-  const redisSize = () => (store.kind === 'redis' ? store.size : undefined)
-  const eviction = () => redisSize()?.eviction
-  const states =
-    <State extends string>(names: readonly State[], read: () => State) =>
-    () =>
-      names.map(state => [state, Number(read() === state)] as const)
+type Watch = Pick<Counters, 'gauge' | 'gaugeBy'>
 
+const states =
+  <State extends string>(names: readonly State[], read: () => State) =>
+  () =>
+    names.map(state => [state, Number(read() === state)] as const)
+
+/** Returns what is to be awaited before each scrape. */
+export const watchGauges = (watch: Watch, parts: Gauges, clock: Clock): (() => Promise<void>) => {
+  watchService(watch, parts)
+  watchCache(watch, parts, clock)
+  watchProvider(watch, parts)
+  return watchStore(watch, parts)
+}
+
+const watchService = (
+  { gauge, gaugeBy }: Watch,
+  { api, catalogue, reload, logLinesDropped }: Gauges,
+): void => {
   gauge(
     'abohawa_log_lines_dropped_total',
     'Lines of the log that could not be written, or that waited too long for their reader.',
-    parts.logLinesDropped,
+    logLinesDropped,
     'counter',
   )
   gauge('abohawa_connections', 'Open connections to the API.', () => api.connections().open)
@@ -84,6 +86,36 @@ export const watchGauges = (
     'When the first certificate of the chain that the API serves expires; NaN where it serves plain HTTP.',
     () => secondsOf(api.certificateExpiresAt()),
   )
+  gauge(
+    'abohawa_config_refused',
+    '1 while the newest configuration is not in effect because of a fault.',
+    () => Number(reload.fault() !== undefined),
+  )
+  gauge(
+    'abohawa_config_restart_needed',
+    'Settings that differ from those in effect until the next start.',
+    () => reload.restartNeeded().length,
+  )
+  gauge('abohawa_catalogue_places', 'Published places.', () => catalogue.current.size)
+  gauge(
+    'abohawa_catalogue_generation',
+    'Catalogues that were in force since the start: 1, and one more for each swap.',
+    catalogue.generation,
+  )
+  gaugeBy(
+    'checksum',
+    'abohawa_catalogue_info',
+    'Always 1; the checksum of the catalogue in force, cut to 12 characters, is a label.',
+    () => [[catalogue.current.checksum.slice(0, 12), 1]],
+  )
+  gauge(
+    'abohawa_catalogue_faulty',
+    '1 while the file of the catalogue has a fault, and an older one is in force.',
+    () => Number(catalogue.fault() !== undefined),
+  )
+}
+
+const watchCache = ({ gauge, gaugeBy }: Watch, { upstream: { timelines } }: Gauges, clock: Clock): void => {
   gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', () => timelines.cached().entries)
   gauge(
     'abohawa_cache_memory_bytes',
@@ -117,33 +149,10 @@ export const watchGauges = (
     'How many times longer than configured weather stays fresh, so that the budget of the day suffices.',
     timelines.stretch,
   )
-  gauge(
-    'abohawa_config_refused',
-    '1 while the newest configuration is not in effect because of a fault.',
-    () => Number(reload.fault() !== undefined),
-  )
-  gauge(
-    'abohawa_config_restart_needed',
-    'Settings that differ from those in effect until the next start.',
-    () => reload.restartNeeded().length,
-  )
-  gauge('abohawa_catalogue_places', 'Published places.', () => catalogue.current.size)
-  gauge(
-    'abohawa_catalogue_generation',
-    'Catalogues that were in force since the start: 1, and one more for each swap.',
-    catalogue.generation,
-  )
-  gaugeBy(
-    'checksum',
-    'abohawa_catalogue_info',
-    'Always 1; the checksum of the catalogue in force, cut to 12 characters, is a label.',
-    () => [[catalogue.current.checksum.slice(0, 12), 1]],
-  )
-  gauge(
-    'abohawa_catalogue_faulty',
-    '1 while the file of the catalogue has a fault, and an older one is in force.',
-    () => Number(catalogue.fault() !== undefined),
-  )
+}
+
+const watchProvider = ({ gauge, gaugeBy }: Watch, { upstream, loads }: Gauges): void => {
+  const { provider, budget, breaker, runs } = upstream.account
   gauge(
     'abohawa_provider_waiting_cells',
     'Cells that wait for a request to the provider with room.',
@@ -180,6 +189,18 @@ export const watchGauges = (
     '1 for the state the circuit to the provider is in.',
     states(['closed', 'open', 'half-open'], () => breaker.state().state),
   )
+  gauge(
+    'abohawa_provider_run_available_timestamp_seconds',
+    'When the newest model run that was read became available; 0 where none was read.',
+    () => (runs?.newestRead()?.availableAt ?? 0) / 1000,
+  )
+}
+
+/** Also of the quotas, which the store counts. Returns what reads the store. */
+const watchStore = ({ gauge, gaugeBy }: Watch, { metering, storeFacts }: Gauges): (() => Promise<void>) => {
+  let store: StoreFacts = { kind: 'embedded', latencyMs: null, fault: 'not read yet', size: undefined }
+  const redisSize = () => (store.kind === 'redis' ? store.size : undefined)
+  const eviction = () => redisSize()?.eviction
   gaugeBy(
     'state',
     'abohawa_quota_counting',
@@ -219,13 +240,7 @@ export const watchGauges = (
     'Records of any kind that Redis evicted since it started, on a cluster all masters; NaN where that is not known.',
     () => eviction()?.evicted ?? unknown,
   )
-  gauge(
-    'abohawa_provider_run_available_timestamp_seconds',
-    'When the newest model run that was read became available; 0 where none was read.',
-    () => (runs?.newestRead()?.availableAt ?? 0) / 1000,
-  )
-
   return async () => {
-    store = await parts.storeFacts()
+    store = await storeFacts()
   }
 }

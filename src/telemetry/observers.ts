@@ -25,13 +25,34 @@ const linesOfKeysPerMinute = 60
 const maxLinesAtStop = 1_000
 const tierPath = 'quota.tiers.'
 
+type Context = {
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly outages: Outages
+  /** A warning once a minute for each subject. */
+  warnOncePerMinute(subject: string, fields: object, sentence: string): void
+}
+
 /** The functions that each part of a gateway calls when something happens in it. */
 export const createObservers = (metrics: Metrics, log: Log, outages: Outages, clock: Clock) => {
-  const seldom = createThrottle(clock)
-  const often = createThrottle(clock, linesOfKeysPerMinute)
-  const warnSeldom = (subject: string, fields: object, sentence: string): void =>
-    seldom(subject, left => log.warn({ ...fields, ...left }, sentence))
-  const oddValues = createOddValues(metrics.upstreams, log)
+  const oncePerMinute = createThrottle(clock)
+  const context: Context = {
+    ...{ metrics, log, outages },
+    warnOncePerMinute: (subject, fields, sentence) =>
+      oncePerMinute(subject, left => log.warn({ ...fields, ...left }, sentence)),
+  }
+  return {
+    ...storeObserver(context),
+    meter: meterObserver(context),
+    catalogue: catalogueObserver(context),
+    reload: reloadObserver(context),
+    api: apiObserver(context, createThrottle(clock, linesOfKeysPerMinute)),
+    ops: opsObserver(context),
+    upstream: upstreamObserver(context),
+  }
+}
+
+const storeObserver = ({ metrics, log, outages, warnOncePerMinute }: Context) => {
   let messagesFault: string | null = null
 
   const store: StoreObserver & RecordObserver = {
@@ -53,99 +74,107 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       ),
     recordRefused: refused => {
       metrics.recordRefused(refused.record)
-      warnSeldom(`record ${refused.record}`, refused, 'record of the store refused')
+      warnOncePerMinute(`record ${refused.record}`, refused, 'record of the store refused')
     },
   }
+  return { store, messagesFault: () => messagesFault }
+}
 
-  const meter: MeterObserver = {
-    storeAway: reason => outages.storeAway('quota', reason),
-    storeBack: reconciled => outages.storeBack('quota', { reconciled }),
-    unitsLost: lost => {
-      for (const each of lost.slice(0, maxLinesAtStop))
-        log.error(each, 'units of a key were admitted and not counted before the stop')
-      const units = lost.reduce((sum, each) => sum + each.units, 0)
-      log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')
-    },
-    nearLimit: ({ percent, ...event }) => {
-      metrics.nearLimit(String(percent))
+const meterObserver = ({ metrics, log, outages }: Context): MeterObserver => ({
+  storeAway: reason => outages.storeAway('quota', reason),
+  storeBack: reconciled => outages.storeBack('quota', { reconciled }),
+  unitsLost: lost => {
+    for (const each of lost.slice(0, maxLinesAtStop))
+      log.error(each, 'units of a key were admitted and not counted before the stop')
+    const units = lost.reduce((sum, each) => sum + each.units, 0)
+    log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')
+  },
+  nearLimit: ({ percent, ...event }) => {
+    metrics.nearLimit(String(percent))
+    log.warn(
+      { ...event, percent },
+      percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
+    )
+  },
+})
+
+const catalogueObserver = ({
+  metrics,
+  log,
+}: Context): Pick<LiveCatalogueOptions, 'onChange' | 'onFault'> => ({
+  onChange: change => {
+    metrics.catalogueLoaded('taken')
+    log.info(change, 'catalogue swapped')
+  },
+  onFault: fault => {
+    metrics.catalogueLoaded('refused')
+    log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
+  },
+})
+
+const reloadObserver = ({ metrics, log }: Context): ReloadObserver => ({
+  onApplied: changed => {
+    const changes = changed.map(
+      ({ path, before = 'none', after = 'none' }) => `${path}: ${before} → ${after}`,
+    )
+    log.info(
+      { changes },
+      changes.length > 0 ? 'configuration applied' : 'configuration applied, none is refused any more',
+    )
+  },
+  onRestartNeeded: paths => {
+    if (paths.length === 0) return log.info('no setting needs a restart any more')
+    log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
+    // The one change for which a restart makes it worse.
+    const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
+    if (tiers.length > 0)
       log.warn(
-        { ...event, percent },
-        percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
+        { tiers, next: 'put them back, or move their keys first: abohawa keys set ID --tier NAME' },
+        `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
       )
-    },
-  }
+  },
+  onRefused: reason =>
+    log.error(
+      { reason, next: 'abohawa config check says what is wrong' },
+      'configuration refused, the former one stays in effect',
+    ),
+  onOutcome: metrics.configReloaded,
+})
 
-  const catalogue: Pick<LiveCatalogueOptions, 'onChange' | 'onFault'> = {
-    onChange: change => {
-      metrics.catalogueLoaded('taken')
-      log.info(change, 'catalogue swapped')
-    },
-    onFault: fault => {
-      metrics.catalogueLoaded('refused')
-      log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
-    },
-  }
+const apiObserver = (
+  { metrics, log, outages, warnOncePerMinute }: Context,
+  throttle: ReturnType<typeof createThrottle>,
+) => ({
+  admission: metrics.admission,
+  rateLimited: metrics.rateLimited,
+  connectionClosed: (reason: string, client?: string): void => {
+    metrics.connectionClosed(reason)
+    if (reason !== 'address') return
+    const sentence = 'an address has too many connections without a good key, and gets no more'
+    warnOncePerMinute('connections of an address', { client }, sentence)
+  },
+  responded: metrics.requestAnswered,
+  respondedToTest: (status: number): void => metrics.requestOfTestAnswered(String(status)),
+  writerFellBack: (reason: string): void =>
+    log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
+  failed: (error: unknown, requestId: string): void => {
+    if (outages.answered500(error)) return
+    const fields =
+      error instanceof AbohawaError ? { code: error.code, reason: error.message } : { err: unforeseen(error) }
+    throttle(`failed ${codeOf(error)}`, left => log.error({ requestId, ...fields, ...left }, 'failed'))
+  },
+})
 
-  const reload: ReloadObserver = {
-    onApplied: changed => {
-      const changes = changed.map(
-        ({ path, before = 'none', after = 'none' }) => `${path}: ${before} → ${after}`,
-      )
-      log.info(
-        { changes },
-        changes.length > 0 ? 'configuration applied' : 'configuration applied, none is refused any more',
-      )
-    },
-    onRestartNeeded: paths => {
-      if (paths.length === 0) return log.info('no setting needs a restart any more')
-      log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
-      // The one change for which a restart makes it worse.
-      const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
-      if (tiers.length > 0)
-        log.warn(
-          { tiers, next: 'put them back, or move their keys first: abohawa keys set ID --tier NAME' },
-          `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
-        )
-    },
-    onRefused: reason =>
-      log.error(
-        { reason, next: 'abohawa config check says what is wrong' },
-        'configuration refused, the former one stays in effect',
-      ),
-    onOutcome: metrics.configReloaded,
-  }
+const opsObserver = ({ metrics, warnOncePerMinute }: Context) => ({
+  refused: (reason: string, from?: string): void => {
+    metrics.opsRefused(reason)
+    if (reason === 'token_wrong')
+      warnOncePerMinute('ops token', { from }, 'a request to the ops listener had a wrong token')
+  },
+})
 
-  const api = {
-    admission: metrics.admission,
-    rateLimited: metrics.rateLimited,
-    connectionClosed: (reason: string, client?: string): void => {
-      metrics.connectionClosed(reason)
-      if (reason !== 'address') return
-      const sentence = 'an address has too many connections without a good key, and gets no more'
-      warnSeldom('connections of an address', { client }, sentence)
-    },
-    responded: metrics.requestAnswered,
-    respondedToTest: (status: number): void => metrics.requestOfTestAnswered(String(status)),
-    writerFellBack: (reason: string): void =>
-      log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
-    failed: (error: unknown, requestId: string): void => {
-      if (outages.answered500(error)) return
-      const fields =
-        error instanceof AbohawaError
-          ? { code: error.code, reason: error.message }
-          : { err: unforeseen(error) }
-      often(`failed ${codeOf(error)}`, left => log.error({ requestId, ...fields, ...left }, 'failed'))
-    },
-  }
-
-  const ops = {
-    refused: (reason: string, from?: string): void => {
-      metrics.opsRefused(reason)
-      if (reason === 'token_wrong')
-        warnSeldom('ops token', { from }, 'a request to the ops listener had a wrong token')
-    },
-  }
-
+const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context) => {
+  const oddValues = createOddValues(metrics.upstreams, log)
   const [firstName] = metrics.upstreams.names
   const circuit = createCircuitLines(log, firstName)
   const upstream: Omit<UpstreamObserver, 'loaded'> = {
@@ -160,7 +189,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
       if (isOfOutage) return
       const code = codeOf(error)
       const fields = { code, reason: messageOf(error), cell, purpose }
-      warnSeldom(`refresh ${code}`, fields, 'refresh failed; the older timeline stays in use')
+      warnOncePerMinute(`refresh ${code}`, fields, 'refresh failed; the older timeline stays in use')
     },
     onShortfall: outages.shortfall,
     onSharedTierFailure: (step, error) => {
@@ -172,7 +201,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     onEntryRefused: (reason, key) => {
       metrics.entryRefused(reason)
       const sentence = 'entry of the shared cache tier refused; it counts as a miss'
-      warnSeldom(`entry ${reason}`, { reason, key }, sentence)
+      warnOncePerMinute(`entry ${reason}`, { reason, key }, sentence)
     },
     onHeartbeat: metrics.heartbeat,
     onPurge: (kind, scope) => {
@@ -223,8 +252,7 @@ export const createObservers = (metrics: Metrics, log: Log, outages: Outages, cl
     },
     ofFallback: createFallbackObserver(metrics.upstreams, log, outages, oddValues),
   }
-
-  return { store, messagesFault: () => messagesFault, meter, catalogue, reload, api, ops, upstream }
+  return upstream
 }
 
 // Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.
