@@ -201,7 +201,7 @@ t.test('config print --changed says what differs from the defaults, and where th
 t.test('config print --why explains a setting or a section', async t => {
   const why = (path: string, env = {}) => runCommand(['config', 'print', '--why', path], env)
   const explained = await why('cache.freshFor', { ABOHAWA_CACHE__FRESH_FOR: '3h' })
-  t.match(explained.stdout, /^cache\.freshFor\n {2}Duration for which weather counts as fresh/)
+  t.match(explained.stdout, /^cache\.freshFor\n {2}Time for which weather is fresh by age/)
   for (const line of [
     /^ {2}allowed +a duration from 100ms to 48h/m,
     /^ {2}default +1h$/m,
