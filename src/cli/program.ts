@@ -1,7 +1,6 @@
 // The commands and their exit codes: 0 done, 1 failed, 2 usage error. Every error is one plain sentence on standard error;
 // only an unexpected error shows a stack.
 
-import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { isOfClosedOutput } from '../command-line/standard-output.ts'
 import type { AddTopCommand, Surroundings } from '../command-line/terminal.ts'
@@ -61,12 +60,17 @@ const adderOf = async (name: Name): Promise<AddTopCommand> => {
   const adder = adders[name]
   if (adder) return adder()
   const file = new URL(`../../tools/${tools[name]}`, import.meta.url)
-  if (!existsSync(file))
+  try {
+    const { addCommand } = (await import(file.href)) as { readonly addCommand: AddTopCommand }
+    return addCommand
+  } catch (cause) {
+    // The file itself, or a package that only development installs.
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) throw cause
     throw new InputError(
-      `this installation has no tools, and \`${name}\` is one; run it where the whole project is, or in the image of the target \`tools\``,
+      `\`${name}\` is a tool, and this installation has no tools; run it in a checkout after \`npm ci\`, or in the image of the target \`tools\``,
+      { cause },
     )
-  const { addCommand } = (await import(file.href)) as { readonly addCommand: AddTopCommand }
-  return addCommand
+  }
 }
 
 /** Runs one command line. Resolves to the exit code and never rejects. */
