@@ -78,8 +78,8 @@ const requestHeaders: readonly Json[] = [
     name: 'if-none-match',
     in: 'header',
     ...described(
-      'The `etag` of a body that you have; where it still holds, the answer is 304 without a body.',
-      'আপনার কাছে থাকা বডির `etag`; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
+      'The `etag` of your cached body. If nothing changed, the response is 304 without a body.',
+      'আপনার ক্যাশ করা বডির `etag`। কিছু না বদলালে উত্তর বডি ছাড়া 304।',
     ),
     required: false,
     schema: { type: 'string' },
@@ -88,8 +88,8 @@ const requestHeaders: readonly Json[] = [
     name: 'x-request-id',
     in: 'header',
     ...described(
-      'Your own id of the request, which the answer and the log of the operator repeat.',
-      'অনুরোধের জন্য আপনার নিজের আইডি, যা উত্তর ও পরিচালকের লগে থাকে।',
+      "Your id of the request. The response and the operator's log repeat it.",
+      'অনুরোধের জন্য আপনার id। উত্তর ও পরিচালকের লগে এটি থাকে।',
     ),
     required: false,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
@@ -98,8 +98,8 @@ const requestHeaders: readonly Json[] = [
     name: 'x-test-error',
     in: 'header',
     ...described(
-      'With a test key alone: the `code` of the error that the answer is to be. Other keys ignore it.',
-      'কেবল পরীক্ষার কী-র সঙ্গে: যে ত্রুটি উত্তর হবে তার `code`। অন্য কী-তে উপেক্ষিত।',
+      'Only with a test key: code of the error to return. Ignored with other keys.',
+      'কেবল পরীক্ষার কী-র সঙ্গে: যে ত্রুটি ফেরত চান তার কোড। অন্য কী-তে উপেক্ষিত।',
     ),
     required: false,
     schema: { type: 'string' },
@@ -115,21 +115,21 @@ const headerRefs = (names: readonly HeaderName[], of?: AnswerName): Json =>
   )
 
 const errorMeanings: Readonly<Record<ProblemStatus, Text>> = {
-  400: ['A parameter, the URL or the request itself is malformed.', 'প্যারামিটার, URL বা অনুরোধ নিজেই ত্রুটিপূর্ণ।'],
-  401: ['There is no valid key. Does not count.', 'বৈধ কী নেই। গণনা হয় না।'],
+  400: ['A parameter, the URL or the request is invalid.', 'প্যারামিটার, URL বা অনুরোধ অবৈধ।'],
+  401: ['The key is missing or invalid. Does not count.', 'কী নেই বা অবৈধ। গণনা হয় না।'],
   403: [
-    "The key is bound to other origins, addresses or endpoints. Or it is the preflight of a web page whose origin the operator does not list: a browser's OPTIONS before the request itself. Does not count.",
-    'কী-টি অন্য উৎস, ঠিকানা বা এন্ডপয়েন্টে সীমিত, বা যে ওয়েব পাতার উৎস পরিচালকের তালিকায় নেই তার প্রাক-অনুরোধ: মূল অনুরোধের আগে ব্রাউজারের OPTIONS; গণনা হয় না।',
+    'The key is restricted to other origins, addresses or endpoints. Or the preflight (OPTIONS) came from a web page whose origin is not allowed. Does not count.',
+    'কী-টি অন্য উৎস, ঠিকানা বা এন্ডপয়েন্টে সীমিত। বা অননুমোদিত উৎসের ওয়েব পাতার প্রাক-অনুরোধ (OPTIONS)। গণনা হয় না।',
   ],
-  404: ['There is no such path, or no such published place.', 'এমন পথ বা প্রকাশিত স্থান নেই।'],
-  405: ['Another method than GET and HEAD.', 'GET ও HEAD ছাড়া অন্য পদ্ধতি।'],
+  404: ['The path or the place was not found.', 'পথ বা স্থান পাওয়া যায়নি।'],
+  405: ['The method is not GET or HEAD.', 'পদ্ধতি GET বা HEAD নয়।'],
   429: [
-    "The day's quota is used up or does not suffice, or the key sends faster than its limit by the second or minute. Does not count.",
-    'দিনের কোটা শেষ বা যথেষ্ট নয়, বা কী-টি তার সেকেন্ড বা মিনিটের সীমার চেয়ে দ্রুত পাঠাচ্ছে। গণনা হয় না।',
+    'The daily quota is used up or too small, or the key exceeds its limit per second or minute. Does not count.',
+    'দিনের কোটা শেষ বা যথেষ্ট নয়, বা কী-টি সেকেন্ড বা মিনিটের সীমা ছাড়িয়েছে। গণনা হয় না।',
   ],
   500: [
-    'No weather can be given, or the key could not be checked. Wait for retry-after.',
-    'আবহাওয়া দেওয়া যাচ্ছে না, বা কী যাচাই করা যায়নি। retry-after পর্যন্ত অপেক্ষা করুন।',
+    'The weather is unavailable, or the key could not be checked. Wait for `retry-after`.',
+    'আবহাওয়া পাওয়া যাচ্ছে না, বা কী যাচাই করা যায়নি। `retry-after` পর্যন্ত অপেক্ষা করুন।',
   ],
 }
 
@@ -165,8 +165,8 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
 
 const notModified = (given: readonly HeaderName[], name: AnswerName): Json => ({
   ...described(
-    'The body is the one that if-none-match names. Counts like a 200 unless the operator charges less.',
-    'বডি if-none-match-এর বডিই। পরিচালক কম না ধরলে 200-এর মতোই গণনা হয়।',
+    'Your cached body is still valid. Counts like a 200 unless the operator charges less.',
+    'আপনার ক্যাশ করা বডি এখনও ঠিক আছে। পরিচালক কম না ধরলে 200-এর মতোই গণনা হয়।',
   ),
   headers: headerRefs(
     given.filter(header => header !== 'content-encoding'),
@@ -185,7 +185,7 @@ const operationOf = (operation: Operation, examples: Examples): Json => {
     parameters: parametersOf(operation),
     responses: {
       200: {
-        ...described('The body that the endpoint has.', 'এন্ডপয়েন্টের বডি।'),
+        ...described('The response of the endpoint.', 'এন্ডপয়েন্টের উত্তর।'),
         headers: headerRefs(given, name),
         content: {
           'application/json': {
@@ -214,8 +214,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
       version,
       ...summed('Weather for the places of Bangladesh', 'বাংলাদেশের স্থানগুলোর আবহাওয়া'),
       ...described(
-        `Seven read-only endpoints. Every request needs a key in the header \`x-api-key\` and counts against the key's daily quota, which resets at local midnight; 401, 403 and 429 do not count. HEAD is GET without a body, and counts. A key may ask about itself, which does not count. Checks are made in this order: HTTPS, key, limits by the second and minute, what the key is bound to, quota, method, path and parameters, place, weather. Weather comes from ${serviceName} under ${licence.name}; name it where you show it.`,
-        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। প্রতিটি অনুরোধে \`x-api-key\` হেডারে কী লাগে এবং তা কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়; 401, 403 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। কী নিজের সম্বন্ধে জানতে পারে, যা গণনা হয় না। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কী যাতে সীমিত, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে; দেখালে তার নাম দিন।`,
+        `Seven read-only endpoints. Send your key in the header \`x-api-key\`. Each request counts against the daily quota of the key, which resets at local midnight. Responses with 401, 403 and 429 do not count. HEAD is GET without a body and counts. \`/api/v1/key\` does not count. Checks are made in this order: HTTPS, key, limits per second and minute, restrictions of the key, quota, method, path and parameters, place, weather. The weather comes from ${serviceName} under ${licence.name}. Name the source where you show it.`,
+        `সাতটি এন্ডপয়েন্ট, শুধু পড়ার জন্য। \`x-api-key\` হেডারে কী পাঠান। প্রতিটি অনুরোধ কী-র দৈনিক কোটায় গণনা হয়, যা স্থানীয় মধ্যরাতে নতুন হয়। 401, 403 ও 429 গণনা হয় না। HEAD হলো বডি ছাড়া GET, এবং গণনা হয়। \`/api/v1/key\` গণনা হয় না। যাচাইয়ের ক্রম: HTTPS, কী, সেকেন্ড ও মিনিটের সীমা, কী-র বিধিনিষেধ, কোটা, পদ্ধতি, পথ ও প্যারামিটার, স্থান, আবহাওয়া। আবহাওয়া ${serviceName} থেকে, ${licence.name} লাইসেন্সে। দেখালে উৎসের নাম দিন।`,
       ),
       license: licence,
     },
@@ -237,8 +237,8 @@ export const openApiDocument = ({ bounds, area, examples }: DocumentParts): Json
           in: 'header',
           name: 'x-api-key',
           ...described(
-            'Begins with svc_live_; the operator issues it and shows it once. A key that begins with svc_test_ is for test suites: its weather is made up and never changes, and x-test-error has it answered with any error.',
-            'svc_live_ দিয়ে শুরু; পরিচালক দেন এবং একবারই দেখান। svc_test_ দিয়ে শুরু কী পরীক্ষার জন্য: তার আবহাওয়া বানানো ও অপরিবর্তনীয়, আর x-test-error দিলে যেকোনো ত্রুটি উত্তর হয়।',
+            'Your key, which begins with `svc_live_`. The operator shows it once. A key that begins with `svc_test_` is for tests: its weather is made up and never changes, and `x-test-error` returns any error.',
+            'আপনার কী, `svc_live_` দিয়ে শুরু। পরিচালক একবারই দেখান। `svc_test_` দিয়ে শুরু কী পরীক্ষার জন্য: তার আবহাওয়া বানানো ও অপরিবর্তনীয়, আর `x-test-error` দিলে যেকোনো ত্রুটি ফেরত আসে।',
           ),
         },
       },

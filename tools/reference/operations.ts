@@ -43,10 +43,10 @@ const ofKey: Operation = {
   parameters: { path: {}, query: {} },
   id: 'getKey',
   tag: 'keys',
-  summary: ['The key itself', 'কী-টি নিজে'],
+  summary: ['Your key', 'আপনার কী'],
   description: [
-    'What the key in the header may do, what is left of its quota, and what it used on each of thirty days. Takes no unit of the quota and is not counted in its usage. A key that is bound to endpoints may ask it too; one that is bound to origins or addresses only from there.',
-    'হেডারের কী কী করতে পারে, কোটার কত বাকি, আর ত্রিশ দিনের প্রতিদিন কত ব্যবহার হয়েছে। কোটার একক নেয় না, ব্যবহারেও গণনা হয় না। এন্ডপয়েন্টে সীমিত কী-ও এটি চাইতে পারে; উৎস বা ঠিকানায় সীমিত কী শুধু সেখান থেকে।',
+    'Limits, restrictions, remaining quota and usage of the key in the header. The request is free and not counted. Keys restricted to endpoints may use it too. Keys restricted to origins or addresses may use it only there.',
+    'হেডারে দেওয়া কী-র সীমা, বিধিনিষেধ, বাকি কোটা ও ব্যবহার। অনুরোধটি কোটায় গণনা হয় না। এন্ডপয়েন্টে সীমিত কী-ও এটি চাইতে পারে। উৎস বা ঠিকানায় সীমিত কী শুধু সেখান থেকে চাইতে পারে।',
   ],
   example: { path: {}, query: {}, show: ['remaining'] },
 }
@@ -59,8 +59,8 @@ const operationsByName = (
     tag: 'weather',
     summary: ['Weather of a place', 'একটি স্থানের আবহাওয়া'],
     description: [
-      'Current conditions, hours and days. Weather is given per grid cell of 0.1° (about 11 km), so places of one cell share it.',
-      'বর্তমান অবস্থা, ঘণ্টা ও দিন। আবহাওয়া ০.১° (প্রায় ১১ কিমি) গ্রিড ঘর ধরে দেওয়া হয়, তাই একই ঘরের স্থানগুলোর আবহাওয়া এক।',
+      'Current conditions, 48 hours and 7 days. Weather is per grid cell of 0.1° (11 km), so places in one cell get the same weather.',
+      'বর্তমান অবস্থা, ৪৮ ঘণ্টা ও ৭ দিন। আবহাওয়া ০.১° (১১ কিমি) গ্রিড ঘর ধরে, তাই একই ঘরের স্থানগুলোর আবহাওয়া এক।',
     ],
     example: {
       path: { type: 'district', id: '3026' },
@@ -73,8 +73,8 @@ const operationsByName = (
     tag: 'weather',
     summary: ['Weather of a point', 'একটি বিন্দুর আবহাওয়া'],
     description: [
-      `The same blocks for a point inside ${bounds.south}–${bounds.north}° N, ${bounds.west}–${bounds.east}° E; the edges are inside.`,
-      `${bounds.south}–${bounds.north}° উত্তর, ${bounds.west}–${bounds.east}° পূর্বের ভেতরের বিন্দুর একই তথ্য; সীমারেখাও ভেতরে।`,
+      `The same for any point from ${bounds.south} to ${bounds.north}° N and ${bounds.west} to ${bounds.east}° E.`,
+      `${bounds.south} থেকে ${bounds.north}° উত্তর ও ${bounds.west} থেকে ${bounds.east}° পূর্বের যেকোনো বিন্দুর একই তথ্য।`,
     ],
     example: {
       path: { lat: '23.81', lng: '90.41' },
@@ -86,7 +86,7 @@ const operationsByName = (
     id: 'getForecast',
     tag: 'weather',
     summary: ['Daily forecast of a place', 'একটি স্থানের দৈনিক পূর্বাভাস'],
-    description: ['The days alone, from the current local day on.', 'শুধু দিনগুলো, চলতি স্থানীয় দিন থেকে।'],
+    description: ['Only the days, starting today.', 'শুধু দিনগুলো, আজ থেকে।'],
     example: {
       path: { type: 'upazila', id: '302672' },
       query: { days: '3' },
@@ -98,8 +98,8 @@ const operationsByName = (
     tag: 'weather',
     summary: ['Weather of up to 100 places', 'সর্বোচ্চ ১০০টি স্থানের আবহাওয়া'],
     description: [
-      'What the endpoints of one place or point give for each, in one array. A place that has no weather has its error in its position. The request takes one unit for each distinct place, all of them or none; `x-ratelimit-cost` names them.',
-      'প্রতিটি স্থান বা বিন্দুর নিজের এন্ডপয়েন্টের উত্তর, এক তালিকায়। যে স্থানের আবহাওয়া নেই তার জায়গায় তার ত্রুটি থাকে। প্রতিটি ভিন্ন স্থানের জন্য এক একক, সবগুলো বা একটিও না; `x-ratelimit-cost` তা জানায়।',
+      'One array with the weather of each place or point. If a place fails, its error takes its position. The request costs one unit per distinct place, all or none. `x-ratelimit-cost` shows the cost.',
+      'এক তালিকায় প্রতিটি স্থান বা বিন্দুর আবহাওয়া। কোনো স্থান ব্যর্থ হলে তার জায়গায় ত্রুটি থাকে। প্রতিটি ভিন্ন স্থানে এক একক খরচ, সবগুলো বা একটিও না। `x-ratelimit-cost` খরচ জানায়।',
     ],
     example: {
       path: {},
@@ -112,7 +112,7 @@ const operationsByName = (
     tag: 'weather',
     summary: ['Daily forecast of up to 100 places', 'সর্বোচ্চ ১০০টি স্থানের দৈনিক পূর্বাভাস'],
     description: [
-      'The days of each place or point in one array; it costs what the weather of these places does.',
+      'One array with the days of each place or point. It costs as much as their weather.',
       'প্রতিটি স্থান বা বিন্দুর দিনগুলো এক তালিকায়; খরচ একই স্থানগুলোর আবহাওয়ার সমান।',
     ],
     example: {
@@ -126,8 +126,8 @@ const operationsByName = (
     tag: 'places',
     summary: ['Places of a type', 'এক ধরনের স্থান'],
     description: [
-      'A page of the published places, the most populous first. The header `link` leads to the next and the previous page.',
-      'প্রকাশিত স্থানের একটি পাতা, বেশি জনসংখ্যা আগে। `link` হেডারে পরের ও আগের পাতা।',
+      'One page of places, most populous first. The header `link` has the next and previous page.',
+      'স্থানের এক পাতা, বেশি জনসংখ্যা আগে। `link` হেডারে পরের ও আগের পাতা।',
     ],
     example: { path: {}, query: { type: 'district', q: 'ঢাকা' }, show: ['results', 0, 'id'] },
   },
@@ -135,53 +135,53 @@ const operationsByName = (
     id: 'getLocation',
     tag: 'places',
     summary: ['One place', 'একটি স্থান'],
-    description: ['All that is known of a place, without weather.', 'আবহাওয়া ছাড়া স্থানের জানা সব তথ্য।'],
+    description: ['All details of a place except its weather.', 'আবহাওয়া ছাড়া স্থানের সব তথ্য।'],
     example: { path: { type: 'division', id: '30' }, query: {}, show: ['location', 'population'] },
   },
 })
 
 /** The meaning of each parameter, by name; by endpoint and name where it means less there. */
 export const parameterMeanings: Readonly<Record<string, Text>> = {
-  type: ['Level of administration.', 'প্রশাসনিক স্তর।'],
+  type: ['Administrative level.', 'প্রশাসনিক স্তর।'],
   id: [
-    "The place's BBS code, as the list has it; or its `slug_en`, where no other place of the type has the same.",
-    'স্থানের BBS কোড, তালিকায় যেমন; বা এর `slug_en`, যদি একই ধরনের অন্য স্থানের তা না থাকে।',
+    'The `id` from the list of places, or a `slug_en` that only one place of this type has.',
+    'স্থানের তালিকার `id`, বা এই ধরনের একটিমাত্র স্থানের `slug_en`।',
   ],
   lat: ['Latitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে অক্ষাংশ, ঘাত ছাড়া।'],
   lng: ['Longitude in plain decimal degrees, without exponent.', 'সাধারণ দশমিক ডিগ্রিতে দ্রাঘিমাংশ, ঘাত ছাড়া।'],
   lang: [
-    'Language of `location.name`, `location.parent` and `weather_text`; of the forecast with `include=text` alone.',
-    '`location.name`, `location.parent` ও `weather_text`-এর ভাষা; পূর্বাভাসে কেবল `include=text` থাকলে।',
+    'Language of `location.name`, `location.parent` and `weather_text`. The forecast uses it only with `include=text`.',
+    '`location.name`, `location.parent` ও `weather_text`-এর ভাষা। পূর্বাভাসে কেবল `include=text` থাকলে কাজ করে।',
   ],
   'weather_places.lang': [
     'Language of `location.name` and `location.parent`.',
     '`location.name` ও `location.parent`-এর ভাষা।',
   ],
   include: [
-    'Additions to the body, with commas between: `text` says what each `weather_code` means and which icon it has, `place` names the union, upazila and district near a point.',
-    'বডিতে সংযোজন, মাঝে কমা: `text` প্রতিটি `weather_code`-এর অর্থ ও আইকন জানায়, `place` বিন্দুর কাছের ইউনিয়ন, উপজেলা ও জেলার নাম দেয়।',
+    'Additions to the response, separated by commas. `text`: meaning and icon of each `weather_code`. `place`: union, upazila and district near a point.',
+    'উত্তরে সংযোজন, কমা দিয়ে আলাদা। `text`: প্রতিটি `weather_code`-এর অর্থ ও আইকন। `place`: বিন্দুর কাছের ইউনিয়ন, উপজেলা ও জেলা।',
   ],
   places: [
-    'Places `type/id` and points `coords/lat/lng`, separated by commas. The same text twice counts and answers once.',
+    'Places `type/id` and points `coords/lat/lng`, separated by commas. Repeated entries count once and are answered once.',
     'কমা দিয়ে আলাদা করা স্থান `type/id` ও বিন্দু `coords/lat/lng`। একই লেখা দুবার দিলে একবার গণনা ও একবার উত্তর।',
   ],
-  days: ['How many days, from the current one on.', 'কত দিন, চলতি দিন থেকে।'],
+  days: ['Number of days, starting today.', 'দিনের সংখ্যা, আজ থেকে।'],
   division_id: [
-    'Districts of this division alone; ignored with another type.',
+    'Only districts of this division. Ignored for other types.',
     'শুধু এই বিভাগের জেলা; অন্য ধরনে উপেক্ষিত।',
   ],
   district_id: [
-    'Upazilas of this district alone; ignored with another type.',
+    'Only upazilas of this district. Ignored for other types.',
     'শুধু এই জেলার উপজেলা; অন্য ধরনে উপেক্ষিত।',
   ],
   upazila_id: [
-    'Unions of this upazila alone; ignored with another type.',
+    'Only unions of this upazila. Ignored for other types.',
     'শুধু এই উপজেলার ইউনিয়ন; অন্য ধরনে উপেক্ষিত।',
   ],
   q: [
-    'Part of a name in either script, or of another name in use. Percent-encode it.',
-    'যেকোনো লিপিতে নামের অংশ, বা প্রচলিত অন্য নামের। শতকরা-এনকোড করুন।',
+    'Part of a name or alias, in English or Bengali. Percent-encode it.',
+    'নাম বা প্রচলিত অন্য নামের অংশ, বাংলা বা ইংরেজিতে। শতকরা-এনকোড করুন।',
   ],
-  limit: ['Places of a page.', 'এক পাতায় স্থান।'],
-  offset: ['Matches before the page.', 'পাতার আগের মিল।'],
+  limit: ['Places per page.', 'প্রতি পাতায় স্থান।'],
+  offset: ['Number of matches to skip.', 'শুরুতে যতগুলো মিল বাদ যাবে।'],
 }

@@ -14,7 +14,7 @@ const longitude = (...meaning: Text) => field(z.number().min(-180).max(180), ...
 const latitude = (...meaning: Text) => field(z.number().min(-90).max(90), ...meaning, '°')
 
 const summary = {
-  type: field(z.enum(locationTypes), 'Level of administration.', 'প্রশাসনিক স্তর।'),
+  type: field(z.enum(locationTypes), 'Administrative level.', 'প্রশাসনিক স্তর।'),
   id: field(
     z.string().regex(/^\d+$/),
     "The place's BBS code in decimal digits.",
@@ -165,24 +165,24 @@ const pointForecast = component(
 
 const error = field(
   z.string(),
-  'One sentence: what is wrong, what was received, what is allowed. It may become clearer; programs read `code`.',
-  'একটি বাক্য: কী ভুল, কী পাওয়া গেছে, কী চলে। বাক্য আরও স্পষ্ট হতে পারে; প্রোগ্রাম `code` পড়ে।',
+  'One sentence for people. It may change: programs should read `code`.',
+  'মানুষের জন্য একটি বাক্য। তা বদলাতে পারে: প্রোগ্রামে `code` পড়ুন।',
 )
 const code = field(
   z.string().regex(/^[a-z][a-z0-9_]+$/),
-  'Stable: never renamed. New ones may come.',
-  'স্থায়ী: কখনো বদলায় না। নতুন যোগ হতে পারে।',
+  'Stable, for programs. New codes may be added.',
+  'স্থায়ী, প্রোগ্রামের জন্য। নতুন কোড যোগ হতে পারে।',
 )
 
 const parameter = field(
   z.string(),
-  'The parameter at fault, of path or query, or `x-api-key` or `x-test-error`; left out where it is not one alone.',
-  'যে প্যারামিটারে ভুল, পথ বা কোয়েরির, বা `x-api-key` বা `x-test-error`; একটিই না হলে থাকে না।',
+  'The invalid parameter of path, query or headers. Left out if there is not exactly one.',
+  'পথ, কোয়েরি বা হেডারের অবৈধ প্যারামিটার। ঠিক একটি না হলে থাকে না।',
 ).optional()
 const docUrl = field(
   z.string().regex(/\/docs#error-[a-z0-9_]+$/),
-  "The code's row in the reference: a URL, or where the operator has named none (`server.publicUrl`) a path from the root of the gateway.",
-  'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক তা না জানালে (`server.publicUrl`) গেটওয়ের মূল থেকে পথ।',
+  'The row of the code in the reference: a URL, or a path if the operator has not set `server.publicUrl`.',
+  'নির্দেশিকায় কোডটির সারি: URL, বা পরিচালক `server.publicUrl` না দিলে পথ।',
 )
 const errorBody = component(
   'Error',
@@ -244,7 +244,7 @@ export const bodies = {
 
 component(
   'QuotaExhausted',
-  "The day's quota is used up, less is left than the request costs, or the key sends too fast.",
+  'The daily quota is used up or too small, or the key sends too fast.',
   'দিনের কোটা শেষ, বা অনুরোধের খরচের চেয়ে কম বাকি, বা কী-টি খুব দ্রুত পাঠাচ্ছে।',
   z.strictObject({
     error,
@@ -265,19 +265,19 @@ component(
     ),
     reset_at: field(
       instant,
-      'The next local midnight, or the instant at which the next request has room, in UTC.',
+      'When to retry, in UTC: the next local midnight, or when the next request is allowed.',
       'পরবর্তী স্থানীয় মধ্যরাত, বা যখন পরের অনুরোধ নেওয়া হবে, UTC-তে।',
       'iso8601',
     ),
     remaining: field(
       z.int().min(0),
-      'What is left of the quota, where the request is for a list of places.',
+      'For a list of places: units left of the quota.',
       'তালিকার অনুরোধে কোটার যা বাকি।',
       'requests',
     ).optional(),
     cost: field(
       z.int().min(1),
-      'What the request would have taken, where it is for a list of places.',
+      'For a list of places: units the request would have cost.',
       'তালিকার অনুরোধে যা খরচ হতো।',
       'requests',
     ).optional(),

@@ -28,7 +28,7 @@ const meanings: Readonly<Record<Variable, Text>> = {
   showers: ['Convective rain, in the quarter-hour.', 'পোয়া ঘণ্টায় পরিচলন বৃষ্টি।'],
   snowfall: ['Fresh snow, in the quarter-hour.', 'পোয়া ঘণ্টায় নতুন তুষার।'],
   weather_code: [
-    'Weather as a WMO code: 0 clear, 1–3 clouds, 45–48 fog, 51–67 drizzle and rain, 71–77 snow, 80–86 showers, 95–99 thunderstorm. Of a day, the gravest.',
+    'Weather as a WMO code: 0 clear, 1–3 clouds, 45–48 fog, 51–67 drizzle and rain, 71–77 snow, 80–86 showers, 95–99 thunderstorm. For a day: the most severe.',
     'WMO কোডে আবহাওয়া: ০ পরিষ্কার, ১–৩ মেঘ, ৪৫–৪৮ কুয়াশা, ৫১–৬৭ গুঁড়ি ও বৃষ্টি, ৭১–৭৭ তুষার, ৮০–৮৬ বর্ষণ, ৯৫–৯৯ বজ্রঝড়। দিনের ক্ষেত্রে সবচেয়ে গুরুতরটি।',
   ],
   cloud_cover: ['Share of the sky under clouds.', 'মেঘে ঢাকা আকাশের অংশ।'],
@@ -78,7 +78,7 @@ const wordsOf = (shape: (value: z.ZodType) => z.ZodType) => ({
   ).optional(),
   icon: field(
     shape(z.string().nullable()),
-    `With \`include=text\`: the name of an icon for it, one of ${icons.map(icon => `\`${icon}\``).join(', ')}. Of a whole day that of the day; with a sun or a moon null where \`is_day\` is.`,
+    `With \`include=text\`: the name of an icon for it, one of ${icons.map(icon => `\`${icon}\``).join(', ')}. For a day: its day icon. Icons with a sun or moon are null if \`is_day\` is null.`,
     `\`include=text\` থাকলে: এর আইকনের নাম, ${icons.map(icon => `\`${icon}\``).join(', ')}-এর একটি। পুরো দিনের জন্য দিনেরটি; \`is_day\` null হলে সূর্য বা চাঁদের আইকনও null।`,
   ).optional(),
 })
