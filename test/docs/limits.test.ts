@@ -13,23 +13,28 @@ const rows = readFileSync(join(root, 'docs/operating/limits.md'), 'utf8').split(
 const stated: [row: string, says: string, file: string, constants: Record<string, number>][] = [
   ['Requests without a good key on a', '| 100 |', 'api/connection/connections', { maxRefusals: 100 }],
   ['Requests for `/docs`', '300 a minute', 'api/reference-routes', { requestsPerMinute: 300 }],
-  ['Time for which nothing moves', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
-  ['Body of a request, which is not read', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
-  ['Time for a response of the ops or', '| 30 s;', 'operate/listener/listeners', { answerWithinMs: 30_000 }],
-  ['Idle time of a connection to the ops', '| 5 s |', 'operate/listener/server', { idleForMs: 5_000 }],
-  ['Body of a request to the ops', '| 4 KiB;', 'operate/listener/request-input', { longestBodyBytes: 4_096 }],
+  ['Time without progress while', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
+  ['Body of a request, or', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
+  [
+    'Time without progress of a response',
+    '| 30 s;',
+    'operate/listener/listeners',
+    { answerWithinMs: 30_000 },
+  ],
+  ['Idle time of a connection (both)', '| 5 s |', 'operate/listener/server', { idleForMs: 5_000 }],
+  ['Body of a request (ops)', '| 4 KiB;', 'operate/listener/request-input', { longestBodyBytes: 4_096 }],
   ['Keys of one `GET /keys`', '| 1,000 |', 'operate/listener/key-routes', { most: 1_000 }],
-  ['What a key is bound to', '50 origins', 'stores/records', { maxRestricted: 50 }],
-  ['What a key is bound to', '4,000 characters', 'stores/records', { longestRestrictions: 4_000 }],
+  ['Restrictions of a key', '50 origins', 'stores/records', { maxRestricted: 50 }],
+  ['Restrictions of a key', '4,000 characters', 'stores/records', { longestRestrictions: 4_000 }],
   ['Keys created by one command', '10,000 with `--count`', 'cli/keys/key-create', { maxKeys: 10_000 }],
   ['Keys created by one', '100,000 and 32 MiB with `--from`', 'cli/keys/key-file', { maxRows: 100_000 }],
-  ['Keys whose loaded cells are counted', '10,000 a UTC day', 'keys/loads-by-key', { maxKeys: 10_000 }],
-  ['Time for which a stopping gateway', '| 3 s |', 'keys/meter', { reportForMs: 3_000 }],
+  ['Keys whose loads are counted', '10,000 a UTC day', 'keys/loads-by-key', { maxKeys: 10_000 }],
+  ['Time for a stopping gateway', '| 3 s |', 'keys/meter', { reportForMs: 3_000 }],
   ['Change record', '1,000 of a kind', 'stores/records', { maxChangeRecords: 1_000 }],
-  ['A text in a line of the log', '50 entries of a list or object, ', 'telemetry/log', { maxEntries: 50 }],
-  ['A text in a line of the log', ', 5 levels', 'telemetry/log', { maxLevels: 5 }],
-  ['Lines of the log about refused', '60 a minute', 'telemetry/observers', { linesOfKeysPerMinute: 60 }],
-  ['Lines of the log that wait', '64 MiB', 'telemetry/log', { maxBytes: 64 * 1024 * 1024 }],
+  ['Text in a log line', '50 entries of a list or object, ', 'telemetry/log', { maxEntries: 50 }],
+  ['Text in a log line', ', 5 levels', 'telemetry/log', { maxLevels: 5 }],
+  ['Log lines about refused', '60 a minute', 'telemetry/observers', { linesOfKeysPerMinute: 60 }],
+  ['Log lines waiting', '64 MiB', 'telemetry/log', { maxBytes: 64 * 1024 * 1024 }],
 ]
 
 const valueIn = (file: string, constant: string): number => {
@@ -42,11 +47,11 @@ const valueIn = (file: string, constant: string): number => {
 
 t.test('a file may be as long as the page says of its kind', async t => {
   const { config, pem, result, data } = maxFileBytes
-  const kinds = '| A file in PEM; results; keys to be created; a catalogue,'
+  const kinds = '| PEM file; load test result; file of new keys;'
   const row = rows.find(row => row.startsWith(kinds)) ?? ''
   const sizes = [pem, result, valueIn('cli/keys/key-file', 'maxBytes'), data]
   t.equal(row.split(' | ')[1], sizes.map(bytes => `${bytes / 1024 ** 2} MiB`).join('; '))
-  const ofConfig = rows.find(row => row.startsWith('| A config file,')) ?? ''
+  const ofConfig = rows.find(row => row.startsWith('| Config, secret or token file')) ?? ''
   t.ok(ofConfig.includes(` | ${config / 1024} KiB; `), ofConfig)
 })
 
