@@ -42,37 +42,37 @@ export const requestMetrics = (counters: Counters) => {
     /** With its status. */
     requestOfTestAnswered: count(
       'abohawa_test_key_requests_total',
-      'Requests with test keys by status; no other metric of requests has them, nor any of weather.',
+      'Requests with test keys by status. No other request or weather metric counts them.',
       'status',
       known.testStatuses,
     ),
     admission: count(
       'abohawa_admissions_total',
-      'Decisions on keys and quotas: allowed, rate_limited (by the second or minute), exhausted (by the day), or why a key was refused.',
+      'Decisions on keys and quotas: allowed, rate_limited (second or minute), exhausted (day), or why a key was refused.',
       'decision',
       known.decisions,
     ),
     rateLimited: count(
       'abohawa_rate_limited_total',
-      'Requests that were refused by a limit of their key beside that of the day, by which one.',
+      'Requests refused by a limit of their key per second or minute.',
       'policy',
       ratePolicies,
     ),
     connectionClosed: count(
       'abohawa_connections_closed_total',
-      'Connections to the API that were closed because of a limit: connections, address, refusals or pipeline.',
+      'API connections closed by a limit: connections, address, refusals or pipeline.',
       'reason',
       known.closingReasons,
     ),
     nearLimit: count(
       'abohawa_keys_near_limit_total',
-      'Keys whose count of a day reached 80 or 100 per cent of the limit; one instance counts each.',
+      'Keys that reached 80 or 100 per cent of their daily limit; one instance counts each.',
       'percent',
       ['80', '100'],
     ),
     opsRefused: count(
       'abohawa_ops_refused_total',
-      'Requests to the ops listener that were refused, by what was wrong with them.',
+      'Refused requests to the ops listener, by reason.',
       'reason',
       known.opsRefusals,
     ),
@@ -85,29 +85,27 @@ export const cacheMetrics = (counters: Counters) => {
   return {
     cacheCollapsed: countAll(
       'abohawa_cache_collapsed_total',
-      'Reads that shared a load which another request had started, here or in another instance.',
+      "Reads that shared another request's load, in any instance.",
     ),
     refreshFailed: count(
       'abohawa_cache_refresh_failures_total',
-      'Failed loads behind a stale answer (refresh) or before an entry turns stale (refresh_ahead).',
+      'Failed loads after a stale response (refresh) or before an entry turns stale (refresh_ahead).',
       'purpose',
       ['refresh', 'refresh_ahead'],
     ),
-    purged: count(
-      'abohawa_cache_purges_total',
-      'Purges that this instance has applied since its start.',
-      'kind',
-      ['soft', 'hard'],
-    ),
+    purged: count('abohawa_cache_purges_total', 'Purges that this instance applied.', 'kind', [
+      'soft',
+      'hard',
+    ]),
     sharedTierFailed: count(
       'abohawa_cache_shared_tier_failures_total',
-      'Failed steps of the shared cache tier: read, write, or lease (of the fleet-wide single-flight).',
+      'Failed steps of the shared cache tier: read, write, or lease (fleet single-flight).',
       'step',
       ['read', 'write', 'lease'],
     ),
     entryRefused: count(
       'abohawa_cache_entries_refused_total',
-      'Entries of the shared cache tier that were refused and counted as a miss, by reason.',
+      'Invalid entries of the shared cache tier, counted as misses, by reason.',
       'reason',
       known.entryFaults,
     ),
@@ -124,27 +122,27 @@ export const providerMetrics = (
   const countPoints = countAll('abohawa_provider_points_total', 'Points requested from the provider.')
   const timeCall = timeOf(counters)(
     'abohawa_provider_request_duration_seconds',
-    'Requests to the provider by outcome: ok, or what went wrong.',
+    'Time of requests to the provider by outcome: ok, or the error.',
     callBuckets,
     ['ok', 'left', ...known.providerFailures],
   )
   let lastSuccess = 0
   gauge(
     'abohawa_provider_last_success_timestamp_seconds',
-    'When the provider last answered a request as it should; 0 for never since the start.',
+    'Last successful request to the provider.',
     () => lastSuccess,
   )
   const lastFailures = new Map<string, number>(known.providerFailures.map(cause => [cause, 0]))
   gaugeBy(
     'cause',
     'abohawa_provider_last_failure_timestamp_seconds',
-    'When a request to the provider last failed, by cause; 0 for never since the start.',
+    'Last failed request to the provider, by cause.',
     () => lastFailures,
   )
   return {
     budgetReopened: countAll(
       'abohawa_provider_budget_reopenings_total',
-      'Reopenings of the budget by an operator that this instance has followed.',
+      'Budget reopenings by an operator that this instance applied.',
     ),
     providerRequest: (outcome: string, points: number, ms: number) => {
       timeCall(outcome, '', ms / 1000)
@@ -158,13 +156,13 @@ export const providerMetrics = (
     },
     keyShareUsedUp: count(
       'abohawa_provider_key_share_used_up_total',
-      "Loads refused because their key had used up its share of the provider's limits, by what was cached: nothing (cold), or a stale entry (refresh).",
+      'Loads refused because their key used up its budget share; cold: nothing was cached.',
       'urgency',
       ['cold', 'refresh', 'refresh_ahead'],
     ),
     providerAnswerRefused: count(
       'abohawa_provider_refused_answers_total',
-      'Answers of the provider, or elements of them, that came and were refused, by what was wrong with them.',
+      'Invalid responses of the provider, or parts of them, by reason.',
       'reason',
       refusedAnswers,
     ),
@@ -175,27 +173,23 @@ export const upkeepMetrics = (counters: Counters) => {
   const { gauge } = counters
   const count = countOf(counters)
   let fleet = { instances: 0, variants: 0, wanted: 0 }
-  gauge(
-    'abohawa_instances',
-    'Gateways that share the store and were alive at the last heartbeat.',
-    () => fleet.instances,
-  )
-  gauge('abohawa_cache_wanted_cells', 'Cells in demand, over all gateways.', () => fleet.wanted)
+  gauge('abohawa_instances', 'Gateways of the fleet alive at the last heartbeat.', () => fleet.instances)
+  gauge('abohawa_cache_wanted_cells', 'Cells in demand, in the fleet.', () => fleet.wanted)
   gauge(
     'abohawa_config_variants',
-    'Different settings that the gateways of the fleet ran with at the last heartbeat; 1 when they agree.',
+    'Number of different configurations in the fleet; 1 when all agree.',
     () => fleet.variants,
   )
   const timeRedis = timeOf(counters)(
     'abohawa_redis_request_duration_seconds',
-    'Requests to Redis by outcome: ok, timeout, connection (lost or refused) or reply (an error of Redis).',
+    'Time of requests to Redis by outcome: ok, timeout, connection (lost or refused) or reply (an error).',
     redisBuckets,
     known.redisOutcomes,
   )
   return {
     configReloaded: count(
       'abohawa_config_reloads_total',
-      'Readings of the configuration while the gateway ran: applied, unchanged or refused.',
+      'Configuration reloads: applied, unchanged or refused.',
       'outcome',
       ['applied', 'unchanged', 'refused'],
     ),
@@ -209,11 +203,9 @@ export const upkeepMetrics = (counters: Counters) => {
       recordKinds,
     ),
     redisRequest: timeRedis,
-    catalogueLoaded: count(
-      'abohawa_catalogue_loads_total',
-      'Loads of the catalogue: taken, or refused for a fault.',
-      'outcome',
-      ['taken', 'refused'],
-    ),
+    catalogueLoaded: count('abohawa_catalogue_loads_total', 'Catalogue loads: taken or refused.', 'outcome', [
+      'taken',
+      'refused',
+    ]),
   }
 }

@@ -71,47 +71,43 @@ const watchService = (
 ): void => {
   gauge(
     'abohawa_log_lines_dropped_total',
-    'Lines of the log that could not be written, or that waited too long for their reader.',
+    'Log lines lost because of a failed write or a slow reader.',
     logLinesDropped,
     'counter',
   )
   gauge('abohawa_connections', 'Open connections to the API.', () => api.connections().open)
   gauge(
     'abohawa_connections_unauthenticated',
-    'Open connections to the API on which no good key came yet.',
+    'Open connections to the API without a valid key so far.',
     () => api.connections().unauthenticated,
   )
   gauge(
     'abohawa_tls_certificate_expiry_timestamp_seconds',
-    'When the first certificate of the chain that the API serves expires; NaN where it serves plain HTTP.',
+    'First expiry in the served certificate chain; NaN for plain HTTP.',
     () => secondsOf(api.certificateExpiresAt()),
   )
-  gauge(
-    'abohawa_config_refused',
-    '1 while the newest configuration is not in effect because of a fault.',
-    () => Number(reload.fault() !== undefined),
+  gauge('abohawa_config_refused', '1 while a changed configuration is refused because of a fault.', () =>
+    Number(reload.fault() !== undefined),
   )
   gauge(
     'abohawa_config_restart_needed',
-    'Settings that differ from those in effect until the next start.',
+    'Changed settings that wait for a restart.',
     () => reload.restartNeeded().length,
   )
   gauge('abohawa_catalogue_places', 'Published places.', () => catalogue.current.size)
   gauge(
     'abohawa_catalogue_generation',
-    'Catalogues that were in force since the start: 1, and one more for each swap.',
+    'Catalogues used since the start: 1 plus one for each reload.',
     catalogue.generation,
   )
   gaugeBy(
     'checksum',
     'abohawa_catalogue_info',
-    'Always 1; the checksum of the catalogue in force, cut to 12 characters, is a label.',
+    "Always 1; the label has the catalogue's checksum (12 characters).",
     () => [[catalogue.current.checksum.slice(0, 12), 1]],
   )
-  gauge(
-    'abohawa_catalogue_faulty',
-    '1 while the file of the catalogue has a fault, and an older one is in force.',
-    () => Number(catalogue.fault() !== undefined),
+  gauge('abohawa_catalogue_faulty', '1 while a faulty catalogue file is refused.', () =>
+    Number(catalogue.fault() !== undefined),
   )
 }
 
@@ -119,79 +115,67 @@ const watchCache = ({ gauge, gaugeBy }: Watch, { upstream: { timelines } }: Gaug
   gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', () => timelines.cached().entries)
   gauge(
     'abohawa_cache_memory_bytes',
-    'Bytes that the timelines in the memory tier account for.',
+    'Bytes of the timelines in the memory tier.',
     () => timelines.cached().bytes,
   )
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',
-    "Time until the first cached cell in demand can't be served any more, and requests for it end in 500, if the provider stays away; 0 where nothing in demand is cached, NaN while none is known to be in demand.",
+    'Time until the first cached cell in demand expires without the provider; see above.',
     () => {
       // A page at night is for what runs out; a point that was never cached has errors whatever the cache holds.
       const at = timelines.firstExpiryAt('cached')
       return secondsOf(at === undefined ? undefined : Math.max(0, at - clock.now()))
     },
   )
-  gaugeBy(
-    'cause',
-    'abohawa_cache_backoff_cells',
-    'Cells that are not loaded for a while after a failure, by the cause of the last one.',
-    () => {
-      const cells = new Map([...providerFailures, 'provider_circuit_open', 'other'].map(cause => [cause, 0]))
-      for (const [code, count] of timelines.backoffs()) {
-        const cause = cells.has(code) ? code : 'other'
-        cells.set(cause, (cells.get(cause) ?? 0) + count)
-      }
-      return cells
-    },
-  )
+  gaugeBy('cause', 'abohawa_cache_backoff_cells', 'Cells in backoff after a failed load, by cause.', () => {
+    const cells = new Map([...providerFailures, 'provider_circuit_open', 'other'].map(cause => [cause, 0]))
+    for (const [code, count] of timelines.backoffs()) {
+      const cause = cells.has(code) ? code : 'other'
+      cells.set(cause, (cells.get(cause) ?? 0) + count)
+    }
+    return cells
+  })
   gauge(
     'abohawa_cache_freshness_stretch',
-    'How many times longer than configured weather stays fresh, so that the budget of the day suffices.',
+    'How many times longer weather stays fresh, to save the daily budget.',
     timelines.stretch,
   )
 }
 
 const watchProvider = ({ gauge, gaugeBy }: Watch, { upstream, loads }: Gauges): void => {
   const { provider, budget, breaker, runs } = upstream.account
-  gauge(
-    'abohawa_provider_waiting_cells',
-    'Cells that wait for a request to the provider with room.',
-    provider.waiting,
-  )
-  gaugeBy(
-    'window',
-    'abohawa_provider_budget_used',
-    "Weight spent in the running window of the provider's limits, over all gateways.",
-    () => budget.state().windows.map(({ name, used }) => [name, used]),
+  gauge('abohawa_provider_waiting_cells', 'Cells that wait for a provider request.', provider.waiting)
+  gaugeBy('window', 'abohawa_provider_budget_used', 'Weight spent in the current window, by the fleet.', () =>
+    budget.state().windows.map(({ name, used }) => [name, used]),
   )
   gaugeBy(
     'window',
     'abohawa_provider_budget_limit',
-    "The provider's limits, in weight, less what is set aside for gateways without Redis.",
+    'Weight limit of a window, without the outage share.',
     () => budget.state().windows.map(({ name, limit }) => [name, limit]),
   )
-  gauge('abohawa_provider_budget_shared', '1 while the budget is counted over all gateways.', () =>
+  gauge('abohawa_provider_budget_shared', '1 while the fleet counts the budget together.', () =>
     Number(budget.state().shared),
   )
   gauge(
     'abohawa_provider_limited_until_timestamp_seconds',
-    'Until when nothing is sent, because the provider said that a limit is reached; 0 while requests are sent.',
+    'End of the closure after a 429 of the provider; 0 when open.',
     () => (budget.state().closedUntil ?? 0) / 1000,
   )
   gauge(
     'abohawa_provider_top_key_share',
-    'Share of the limit of the day, 0 to 1, that this gateway spent on cells of the key that loaded most today; NaN without a limit.',
+    'Daily budget share (0 to 1) that this gateway spent on its heaviest key; NaN without a limit.',
     () => loads.topShare() ?? unknown,
   )
   gaugeBy(
     'state',
     'abohawa_provider_circuit',
-    '1 for the state the circuit to the provider is in.',
+    '1 for the current state of the circuit to the provider.',
     states(['closed', 'open', 'half-open'], () => breaker.state().state),
   )
   gauge(
     'abohawa_provider_run_available_timestamp_seconds',
-    'When the newest model run that was read became available; 0 where none was read.',
+    'When the newest known model run became available.',
     () => (runs?.newestRead()?.availableAt ?? 0) / 1000,
   )
 }
@@ -204,40 +188,38 @@ const watchStore = ({ gauge, gaugeBy }: Watch, { metering, storeFacts }: Gauges)
   gaugeBy(
     'state',
     'abohawa_quota_counting',
-    '1 for the present state of quota counting.',
+    '1 for the current state of quota counting.',
     states(['counting', 'away', 'reconciling'], () => metering.meter.state()),
   )
-  gaugeBy('store', 'abohawa_store_up', '1 while the store answers, pinged at each scrape.', () => [
+  gaugeBy('store', 'abohawa_store_up', '1 while the store answers a ping.', () => [
     [store.kind, Number(store.fault === null)],
   ])
   gauge(
     'abohawa_quota_allowance_instances',
-    'Gateways among which what is left of a quota is divided while the store is away; NaN while it is not known.',
+    'Gateways that share each remaining quota in a store outage.',
     () => metering.instances() ?? unknown,
   )
   gauge(
     'abohawa_store_clock_offset_seconds',
-    "How far the store's clock, which decides the day of quotas, is ahead of this machine's.",
+    "How far the store's clock is ahead of this machine's.",
     () => metering.storeClock.offsetMs() / 1000,
   )
   gauge(
     'abohawa_redis_memory_used_bytes',
-    'What Redis says it uses, on a cluster the master with least room; NaN where that is not known.',
+    'Memory that Redis uses; in a cluster, of the fullest master.',
     () => redisSize()?.usedBytes ?? unknown,
   )
   gauge(
     'abohawa_redis_memory_max_bytes',
-    'The maxmemory of that Redis, 0 where it has none; NaN where that is not known.',
+    'maxmemory of that Redis; 0 for none.',
     () => redisSize()?.maxBytes ?? unknown,
   )
-  gauge(
-    'abohawa_redis_evicts_keys',
-    '1 while the maxmemory-policy of Redis lets it evict API keys; NaN where that is not known.',
-    () => Number(eviction()?.takesKeys ?? unknown),
+  gauge('abohawa_redis_evicts_keys', '1 while the maxmemory-policy lets Redis evict API keys.', () =>
+    Number(eviction()?.takesKeys ?? unknown),
   )
   gauge(
     'abohawa_redis_evicted_records',
-    'Records of any kind that Redis evicted since it started, on a cluster all masters; NaN where that is not known.',
+    'Records evicted by Redis since its start, by all masters.',
     () => eviction()?.evicted ?? unknown,
   )
   return async () => {

@@ -55,27 +55,27 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
   let beforeScrape: () => Promise<void> = async () => {}
   const timeRequest = timeBy(
     'http_server_request_duration_seconds',
-    'Requests to the API from arrival to the end of the answer.',
+    "Time from a request's arrival to the end of its response.",
     ['endpoint', 'status'],
     requestBuckets,
     known.requests,
   )
   const countRead = countBy(
     'abohawa_cache_reads_total',
-    'Reads of the weather cache by outcome and by the tier that answered.',
+    'Reads of the weather cache by outcome and tier.',
     ['outcome', 'source'],
     [...known.pairs(['hit', 'stale'], ['memory', store]), ['miss', 'provider']],
   )
   const timeAge = timeAll(
     'abohawa_cache_served_age_seconds',
-    'Age of the weather that was served: how long ago it was fetched from the provider.',
+    'Age of served weather since it was fetched from the provider.',
     ageBuckets,
   )
   const upstreams = createUpstreamMetrics(counters, names)
   gaugeBy(
     'version',
     'abohawa_build_info',
-    'Always 1; the version of the gateway, with its commit, is a label.',
+    "Always 1; the label has the gateway's version and commit.",
     () => [[version, 1]],
   )
 

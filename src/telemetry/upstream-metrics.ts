@@ -32,25 +32,25 @@ export const createUpstreamMetrics = (
     )
   const request = countBy(
     'abohawa_upstream_requests_total',
-    'Requests to each of several upstreams by outcome: ok, or what went wrong.',
+    'Requests to an upstream by outcome: ok, or the error.',
     ['upstream', 'outcome'],
     pairs(names, ['ok', 'left', ...providerFailures]),
   )
   const loaded = countBy(
     'abohawa_upstream_loads_total',
-    'Cells that were loaded from each of several upstreams.',
+    'Cells loaded from an upstream.',
     ['upstream'],
     names.map(name => [name]),
   )
   const oddValue = countBy(
     'abohawa_provider_odd_values_total',
-    'Values of any upstream that are null in answers, because the variable cannot have them.',
+    'Impossible values from an upstream, served as null.',
     ['variable'],
     Object.keys(ranges).map(variable => [variable]),
   )
   gauge(
     'abohawa_upstream_in_use',
-    'Which upstream would load what is asked for now: 0 for the first, 1 for the first fallback and so on, -1 for none.',
+    'Upstream in use: 0 for the primary, 1 for the first fallback, -1 for none.',
     () => {
       const next = watched?.accounts.next()
       if (next && !next.upstream) return -1
@@ -60,13 +60,13 @@ export const createUpstreamMetrics = (
   gaugeBy(
     'upstream',
     'abohawa_upstream_circuit_closed',
-    '1 while the circuit to each of several upstreams is closed.',
+    '1 while the circuit to an upstream is closed.',
     of(({ breaker }) => Number(breaker.state().state === 'closed')),
   )
   gaugeBy(
     'upstream',
     'abohawa_upstream_budget_used_share',
-    'Share of the fullest window of the budget of each of several upstreams that is spent; NaN without limits.',
+    "Spent share of an upstream's fullest budget window; NaN without limits.",
     of(({ budget }) => {
       const shares = budget.state().windows.map(({ used, limit }) => used / limit)
       return shares.length === 0 ? Number.NaN : Math.max(...shares)
@@ -75,7 +75,7 @@ export const createUpstreamMetrics = (
   gaugeBy(
     'upstream',
     'abohawa_upstream_limited_until_timestamp_seconds',
-    'Until when nothing is sent to each of several upstreams, because it said that a limit is reached; 0 while requests are sent.',
+    "End of an upstream's closure after its 429; 0 when open.",
     of(({ budget }) => (budget.closedUntil() ?? 0) / 1000),
   )
   return {

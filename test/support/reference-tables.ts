@@ -47,7 +47,7 @@ const rowsOf = async (words: readonly string[], text: string): Promise<string[]>
 const commandTable = async (): Promise<string> =>
   tableOf('| Command | Does | Options |', await rowsOf([], ''))
 
-const shownValues = 12
+const shownValues = 6
 // Their values differ from one build or place to the next.
 const withoutValues = new Set(['version', 'checksum'])
 
@@ -71,6 +71,7 @@ const metricTable = async (t: Teardown): Promise<string> => {
           values.set(label, (values.get(label) ?? new Set()).add(value))
       const listed = [...values]
         .filter(([label, { size }]) => size <= shownValues && !withoutValues.has(label))
+        .filter(([, of]) => ![...of].every(value => help.includes(value)))
         .map(([label, of]) => ` ${code(label)}: ${[...of].map(code).join(', ')}.`)
       return `| ${code(name)} | ${[...values.keys()].map(code).join(', ')} | ${help}${listed.join('')} |`
     },
