@@ -3,7 +3,7 @@
 // another. A missed bar is a result like any other; only a row that breaks makes the exit code 1.
 
 import { spawnSync } from 'node:child_process'
-import { cpus, totalmem } from 'node:os'
+import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/common/clock.ts'
 import { readMarkedPart, writeMarkedPart } from '../test/support/marked-part.ts'
@@ -109,7 +109,7 @@ const madeBy = (id: string, options: Options): string => {
     .filter(name => options[name] !== usual[name])
     .map(name => ` --${name} ${options[name]}`)
   const day = new Date(systemClock.now()).toISOString().slice(0, 10)
-  const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, shared with other work`
+  const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}`
   const redis = /v=(\S+)/.exec(spawnSync('redis-server', ['--version']).stdout?.toString() ?? '')?.[1]
   const software = `Node ${process.version}, Redis ${redis}, nginx ${nginxVersion}, wrk ${wrkVersion}`
   return `\`npm run bench -- --only ${id}${given.join('')}\`, ${day}: ${machine}; ${software}.`

@@ -174,7 +174,7 @@ export const compare = (
     return sign === '+ ≤' ? value - its : sign === '≥' ? its / value : value / its
   })
   const [middle, sized] = [median(each), sign === '+ ≤' ? `${unit} more` : '×']
-  const text = `${middle.toFixed(2)} ${sized} (${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
+  const text = `${middle.toFixed(2)} ${sized} (${Math.min(...each).toFixed(2)}–${Math.max(...each).toFixed(2)}; ${median(one).toFixed(1)} of ${median(other).toFixed(1)} ${unit})`
   if (sign === undefined) return found(what, text, { each })
   const isMet = sign === '≥' ? middle >= limit : middle <= limit
   return judged(what, `${sign.slice(-1)} ${limit.toFixed(2)} ${sized}`, isMet, text, { each })
@@ -190,11 +190,11 @@ export const checked = (measured: readonly Measured[]): Finding => {
   const faults = measured.flatMap(one => one.faults)
   const answers = measured.reduce((total, one) => total + one.answers, 0)
   return judged(
-    'every answer right and counted',
-    'no fault',
+    'all answers right and counted',
+    'all',
     faults.length === 0,
     faults.length === 0
-      ? `${count(answers)} answers without a fault`
+      ? count(answers)
       : `${faults.length} faults, such as ${[...new Set(faults)].slice(0, 3).join('; ')}`,
     Object.fromEntries(measured.map(({ subject, samples }) => [subject.name, samples])),
   )
@@ -202,7 +202,7 @@ export const checked = (measured: readonly Measured[]): Finding => {
 
 /** Medians of the processes; those of p99 and CPU with the smallest and the largest. */
 export const tableOf = (measured: readonly Measured[]): Table => ({
-  head: ['server', 'answers a second', 'p50 ms', 'p99 ms', 'CPU µs', 'Redis µs', 'others'],
+  head: ['server', 'answers/s', 'p50 ms', 'p99 ms', 'CPU µs', 'Redis µs'],
   lines: measured.map(({ subject, samples }) => {
     const valuesOf = (name: keyof Sample): number[] => samples.map(one => one[name])
     return [
@@ -212,7 +212,6 @@ export const tableOf = (measured: readonly Measured[]): Table => ({
       rangeOf(valuesOf('p99'), 1),
       rangeOf(valuesOf('cpuMicros'), 1),
       subject.usesRedis ? median(valuesOf('redisMicros')).toFixed(1) : '—',
-      `${(median(valuesOf('others')) * 100).toFixed(0)} %`,
     ]
   }),
 })

@@ -83,10 +83,15 @@ export const count = (value: number): string => Math.round(value).toLocaleString
 
 /** The median, then the smallest and the largest. */
 export const rangeOf = (values: readonly number[], digits: number): string =>
-  `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)})`
+  `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)})`
 
 export const tableText = ({ head, lines }: Table): string =>
-  `${[head, head.map(() => '---'), ...lines].map(cells => `| ${cells.join(' | ')} |`).join('\n')}\n`
+  [
+    `| ${head.join(' | ')} |`,
+    `|${'---|'.repeat(head.length)}`,
+    ...lines.map(cells => `| ${cells.join(' | ')} |`),
+    '',
+  ].join('\n')
 
 export const findingsText = (findings: readonly Finding[]): string =>
   tableText({

@@ -107,8 +107,8 @@ export const day: Row = {
         findingOf(byAge, 'age'),
         findingOf(byRun, 'run'),
         found(
-          'an answer cache by URL on the same requests: weight per cell',
-          `kept for 1 h ${count(hourly ?? 0)} (wrong after each quarter-hour), right at each quarter-hour ${count(quarterly ?? 0)}: ` +
+          'a cache by URL, same requests: weight per cell',
+          `kept 1 h ${count(hourly ?? 0)}, 15 min ${count(quarterly ?? 0)}: ` +
             `${times(hourly)} and ${times(quarterly)} times by age, ${times(hourly, byRun)} and ${times(quarterly, byRun)} times by run`,
         ),
       ],

@@ -75,8 +75,8 @@ export const http2: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          'HTTP/2, embedded store, of raw node:http2 by CPU': ['embedded', 'raw', 'cpu', '≥', 0.6],
-          'the same, Redis, 1 key': ['redis', 'raw', 'cpu', '≥', 0.6],
+          'answers per CPU, embedded, vs raw node:http2': ['embedded', 'raw', 'cpu', '≥', 0.6],
+          'answers per CPU, Redis, vs raw node:http2': ['redis', 'raw', 'cpu', '≥', 0.6],
         }),
         checked(measured),
       ],

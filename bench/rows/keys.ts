@@ -236,32 +236,32 @@ export const keys: Row = {
     return {
       findings: [
         judged(
-          `${count(size)} keys over 3 gateways on Redis: longest turn of an event loop in the whole day`,
+          `${count(size)} keys, 3 gateways: longest turn of an event loop`,
           `≤ ${longestTurnMs} ms`,
           longest.turn <= longestTurnMs,
           `${ms(longest.turn)} of processor time (${longest.name})`,
           parts,
         ),
         judged(
-          'the same: counts afterwards, compared with the admitted requests',
-          'exact for every key',
+          'counts afterwards, vs admitted requests',
+          'exact',
           off === 0,
-          `${count(total)} admitted; ${off === 0 ? 'exact for every key' : `${count(off)} keys off`}`,
+          `${count(total)} admitted; ${off === 0 ? 'exact' : `${count(off)} keys off`}`,
           { total, off },
         ),
         found(
-          'the same: memory per key of the gateway that met all of them',
-          `${perKey(before.heapUsed, after.heapUsed)} of heap after a collection, ${perKey(before.resident, after.resident)} resident ` +
-            `(${count(after.resident / 2 ** 20)} MiB in all); those of the caches of keys among them`,
+          'memory per key of the first gateway',
+          `${perKey(before.heapUsed, after.heapUsed)} of heap, ${perKey(before.resident, after.resident)} resident ` +
+            `(${count(after.resident / 2 ** 20)} MiB in all)`,
           { before, after },
         ),
         found(
-          'the same: the store, per key',
-          `${perKey(empty, withKeys)} of its records, ${perKey(withKeys, used)} of a day of its counts`,
+          'store per key',
+          `${perKey(empty, withKeys)} of records, ${perKey(withKeys, used)} of a day’s counts`,
           { empty, withKeys, used },
         ),
         found(
-          'the same: the gateway that met all of them is replaced',
+          'the first gateway is replaced',
           `ended in ${ms(replaced.stopMs)}, the next one ready in ${ms(replaced.startMs)}`,
           replaced,
         ),

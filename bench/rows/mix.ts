@@ -36,7 +36,7 @@ export const setUp = async (scope: Scope, more: Env = {}) => {
 export const ours = ({ folder, redisUrl, env, reference }: World, mix: Mix, prefix: string): Subject =>
   gatewaySubject({
     id: 'abohawa',
-    name: 'Abohawa, Redis, access log to a file',
+    name: 'Abohawa, Redis, log',
     folder,
     env: env({ ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: prefix }),
     keys: mixKeys,
@@ -69,9 +69,9 @@ export const mix: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          '**the mix**, log on, of raw node:http without a log, by CPU': ['abohawa', 'raw', 'cpu'],
-          '**the mix**, server and Redis, of nginx + Lua + Redis': ['abohawa', 'nginx', 'both', '≤', 0.95],
-          'the same: p99, of nginx’s': ['abohawa', 'nginx', 'p99', '≤', 1.1],
+          '**CPU of the mix**, vs raw node:http': ['abohawa', 'raw', 'cpu'],
+          '**CPU with Redis**, vs nginx + Lua': ['abohawa', 'nginx', 'both', '≤', 0.95],
+          'p99, vs nginx + Lua': ['abohawa', 'nginx', 'p99', '≤', 1.1],
         }),
         checked(measured),
       ],
@@ -120,7 +120,7 @@ export const open: Row = {
     return {
       findings: [
         judged(
-          'the mix at half of its capacity, open loop: p99, of raw at the same rate',
+          'p99 at half of the capacity, vs raw node:http',
           '≤ 2.5 ×',
           bad === 0 && median(ratios) <= 2.5,
           `${median(ratios).toFixed(2)} × (${median(valuesOf('abohawa', 'p99')).toFixed(2)} of ${median(valuesOf('raw', 'p99')).toFixed(2)} ms, ${pairs} pairs)`,
@@ -128,9 +128,9 @@ export const open: Row = {
         ),
         ...(['raw', 'abohawa'] as const).map(name =>
           found(
-            `open loop, ${name === 'raw' ? 'raw, same rate' : 'Abohawa'}`,
+            `latency, ${name === 'raw' ? 'raw node:http' : 'Abohawa'}`,
             `p50 ${median(valuesOf(name, 'p50')).toFixed(2)}, p99 ${rangeOf(valuesOf(name, 'p99'), 2)}, p99.9 ${median(valuesOf(name, 'p999')).toFixed(2)} ms ` +
-              `at ${count(rate)} a second, medians of ${pairs} runs; ${count(sum(runs[name].map(({ late }) => late)))} of ` +
+              `at ${count(rate)}/s; ${count(sum(runs[name].map(({ late }) => late)))} of ` +
               `${count(sum(runs[name].map(({ sent }) => sent)))} late, ${count(sum(runs[name].map(({ dropped }) => dropped)))} dropped`,
             runs[name],
           ),
@@ -171,10 +171,10 @@ export const spread: Row = {
     return {
       findings: [
         judged(
-          `the mix in ${processes} fresh processes: the largest CPU of an answer, of the smallest`,
+          `CPU of the slowest of ${processes} processes, vs the fastest`,
           '≤ 1.15 ×',
           wrongs === 0 && most / least <= 1.15,
-          `${(most / least).toFixed(2)} × (${most.toFixed(1)} of ${least.toFixed(1)} µs, medians of ${turns} turns; ${wrongs} wrong)`,
+          `${(most / least).toFixed(2)} × (${most.toFixed(1)} of ${least.toFixed(1)} µs; ${wrongs} wrong)`,
           { values },
         ),
       ],
@@ -214,8 +214,8 @@ export const memory: Row = {
           `resident memory over ${minutes} minutes of the mix`,
           `≤ ${boundMiB} MiB and level (≤ ${levelShare} ×)`,
           most <= boundMiB && !(level > levelShare),
-          `${count(most)} MiB at the highest, ${count(halves.at(-1) ?? 0)} MiB at the end; ${minutes > 3 ? `the last minute ${level.toFixed(2)} × the third; ` : ''}` +
-            `${count(atStart)} MiB at the start; each half minute ${halves.map(count).join(', ')}; ${count(answers)} answers, ${wrong} wrong or not within 2 s`,
+          `highest ${count(most)} MiB, at the end ${count(halves.at(-1) ?? 0)}, at the start ${count(atStart)}; ${minutes > 3 ? `last minute ${level.toFixed(2)} × the third; ` : ''}` +
+            `${count(answers)} answers, ${wrong} wrong`,
           { most, halves, atStart },
         ),
       ],

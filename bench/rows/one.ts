@@ -21,13 +21,13 @@ export const onBothStores = (
 ): Subject[] => {
   const log = isLogged ? 'log' : 'one'
   const stores = [
-    ['embedded', 'embedded store', { ABOHAWA_STORE__PATH: join(folder, `${log}.db`) }],
+    ['embedded', 'embedded', { ABOHAWA_STORE__PATH: join(folder, `${log}.db`) }],
     ['redis', 'Redis', { ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: `${log}:` }],
   ] as const
   return stores.map(([id, name, store]) =>
     gatewaySubject({
       id: isLogged ? `${id}-log` : id,
-      name: `Abohawa, ${name}, 1 key${isLogged ? ', access log to a file' : ''}`,
+      name: `Abohawa, ${name}${isLogged ? ', log' : ''}`,
       folder,
       env: env({ ...store, ...(isLogged && logged), ...more }),
       traffic: pathsInTurn(reference, [path], headers),
@@ -69,7 +69,7 @@ export const one: Row = {
       ...onBothStores(world, {}, {}, true),
       gatewaySubject({
         id: 'places',
-        name: `Abohawa, Redis, 1 key, ${places}`,
+        name: `Abohawa, Redis, ${places}`,
         folder,
         env: env({ ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_REDIS__PREFIX: 'places:' }),
         traffic: pathsInTurn(reference, everyPlace),
@@ -79,14 +79,14 @@ export const one: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          'one URL on Redis, of raw node:http by CPU': ['redis', 'raw', 'cpu'],
-          'embedded store, of bare Fastify by CPU': ['embedded', 'fastify', 'cpu', '≥', 0.85],
-          'Redis, 1 key, of bare Fastify by CPU': ['redis', 'fastify', 'cpu', '≥', 0.85],
-          'the same: p99, of raw': ['redis', 'raw', 'p99', '≤', 3],
-          'Redis, 1 key, server and Redis, of nginx + Lua + Redis': ['redis', 'nginx', 'both', '≤', 0.87],
-          [`${places}, Redis, of one URL by CPU`]: ['places', 'redis', 'cpu', '≥', 0.85],
-          'a line of the log, embedded store, by CPU': ['embedded-log', 'embedded', 'cpu', '+ ≤', 3],
-          'a line of the log, Redis, by CPU': ['redis-log', 'redis', 'cpu', '+ ≤', 3],
+          'CPU on Redis, vs raw node:http': ['redis', 'raw', 'cpu'],
+          'answers per CPU, embedded, vs bare Fastify': ['embedded', 'fastify', 'cpu', '≥', 0.85],
+          'answers per CPU, Redis, vs bare Fastify': ['redis', 'fastify', 'cpu', '≥', 0.85],
+          'p99 on Redis, vs raw node:http': ['redis', 'raw', 'p99', '≤', 3],
+          'CPU with Redis, vs nginx + Lua': ['redis', 'nginx', 'both', '≤', 0.87],
+          [`answers per CPU, ${places}, vs one URL`]: ['places', 'redis', 'cpu', '≥', 0.85],
+          'CPU of a log line, embedded': ['embedded-log', 'embedded', 'cpu', '+ ≤', 3],
+          'CPU of a log line, Redis': ['redis-log', 'redis', 'cpu', '+ ≤', 3],
         }),
         checked(measured),
       ],
@@ -111,9 +111,9 @@ export const newConnections: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          'a new connection for each request, embedded store, of raw': ['embedded', 'raw', 'cpu', '≤', 1.7],
-          'the same, Redis': ['redis', 'raw', 'cpu', '≤', 1.7],
-          'the same with the access log, of nginx + Lua + Redis': ['redis-log', 'nginx', 'cpu', '≤', 1],
+          'CPU, embedded, vs raw node:http': ['embedded', 'raw', 'cpu', '≤', 1.7],
+          'CPU, Redis, vs raw node:http': ['redis', 'raw', 'cpu', '≤', 1.7],
+          'CPU, Redis, log, vs nginx + Lua': ['redis-log', 'nginx', 'cpu', '≤', 1],
         }),
         checked(measured),
       ],

@@ -37,7 +37,7 @@ export const places: Row = {
     const subject = (id: string, name: string, paths: readonly string[]): Subject =>
       gatewaySubject({
         id,
-        name: `Abohawa, embedded store, gzip, access log to a file, ${name}`,
+        name: `Abohawa, embedded, log, ${name}`,
         folder,
         env: env({ ABOHAWA_STORE__PATH: join(folder, `${id}.db`) }),
         traffic: pathsInTurn(reference, paths, { 'accept-encoding': 'gzip' }),
@@ -50,13 +50,7 @@ export const places: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          [`${placesOfList} warm places with one request, of one place, by CPU`]: [
-            'list',
-            'one',
-            'cpu',
-            '≤',
-            12,
-          ],
+          [`CPU of a list of ${placesOfList} warm places, vs one place`]: ['list', 'one', 'cpu', '≤', 12],
         }),
         checked(measured),
       ],

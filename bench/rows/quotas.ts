@@ -27,7 +27,7 @@ const exactness = async (
       `${of(200)} × 200 and ${of(429)} × 429 in ${seconds.toFixed(1)} s (median ${ms(median(times))}, p99 ${ms(quantile(times, 0.99))}); ` +
         (faults.length === 0 ? 'every remaining count returned once' : faults.slice(0, 3).join('; ')),
     ),
-    judged('the same: Redis commands per request', '≤ 0.1', commandsEach <= 0.1, commandsEach.toFixed(4)),
+    judged('Redis commands per request', '≤ 0.1', commandsEach <= 0.1, commandsEach.toFixed(4)),
   ]
 }
 
@@ -37,7 +37,7 @@ export const exact: Row = {
   run: async (scope, _, progress) => {
     progress('one key')
     const load = 'over 4 processes, 30,000 requests'
-    const bar = '10,000 × 200 with 0…9,999 left, each once; 20,000 × 429'
+    const bar = '10,000 × 200, each count once; 20,000 × 429'
     const one = await exactness(scope, `one key of 10,000 a day ${load}`, bar, ['business'])
     progress('many keys')
     const many = await exactness(scope, `50 keys of mixed tiers ${load}`, 'the same for each key', mixedTiers)
@@ -60,7 +60,7 @@ const outageOf = async (
   const { normalP99, outageP99, recoveryMs, admitted, failed, miscounted, offAtFirst } =
     await measureRedisOutage(scope, kind, { ...outageLoad, outageMs })
   const isFailover = outageMs === 0
-  const again = 'the same: all processes count quotas normally again'
+  const again = 'all gateways count normally again'
   const counts =
     (miscounted === 0 ? 'equal' : `${miscounted} off`) +
     (offAtFirst > miscounted ? `, ${count(offAtFirst)} off at first` : '')
@@ -69,20 +69,15 @@ const outageOf = async (
       `${what}: p99 from one second on`,
       '≤ normal + 20 ms',
       outageP99 <= normalP99 + 20 && failed === 0,
-      `${ms(outageP99)}, and ${ms(normalP99)} before; ${failed} failed of a key with enough left`,
+      `${ms(outageP99)}, ${ms(normalP99)} before; ${failed} failed`,
     ),
     judged(
-      'the same: requests admitted for a key that runs out',
-      `≤ ${count(outageLoad.limit)}${isFailover ? ', plus what the lost link can lose' : ''}`,
+      'admitted for a key that runs out',
+      `≤ ${count(outageLoad.limit)}${isFailover ? ' + loss of the link' : ''}`,
       admitted <= outageLoad.limit,
       count(admitted),
     ),
-    judged(
-      'the same: counts afterwards, compared with the admitted requests',
-      'equal',
-      miscounted === 0,
-      counts,
-    ),
+    judged('counts afterwards, vs admitted requests', 'equal', miscounted === 0, counts),
     isFailover
       ? found(`${again} after the loss`, ms(recoveryMs))
       : judged(`${again} after its return`, '≤ 5 s', recoveryMs <= 5_000, ms(recoveryMs)),

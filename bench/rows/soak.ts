@@ -126,24 +126,24 @@ const findingsOf = (
   const late = (p99s.at(-1) ?? 0) / (p99s[1] ?? 1)
   return [
     judged(
-      `${name}: growth in an hour, over the second half`,
+      `${name}: growth in an hour`,
       `≤ ${level} MiB each, ≤ ${level} handles and descriptors`,
       growths.every(({ grown }) => grown <= level),
       `${growths.map(({ of, unit, grown }) => `${of} ${grown.toFixed(1)}${unit}`).join(', ')}; ${count(samples.length)} samples`,
       samples,
     ),
     judged(
-      `${name}: p99 of the last tenth, in p99s of the second`,
+      `${name}: p99 of the last tenth, vs the second`,
       '≤ 1.5 ×',
       late <= 1.5,
-      `${late.toFixed(2)} ×; each tenth ${p99s.map(p99 => p99.toFixed(1)).join(', ')} ms; event loop ${median(samples.map(({ delay }) => delay)).toFixed(1)} ms late, median of p99`,
+      `${late.toFixed(2)} ×; event loop ${median(samples.map(({ delay }) => delay)).toFixed(1)} ms late`,
       sent,
     ),
     judged(
-      `${name}: every request has its answer, every unit is counted`,
-      'units = 200 and 304; none without an answer',
+      `${name}: every request answered and counted`,
+      'units = 200 and 304',
       failed === 0 && used === good + wrong,
-      `${count(good)} answers, ${count(used)} units; ${count(wrong)} of another status, ${count(failed)} without an answer`,
+      `${count(good)} answers, ${count(used)} units; ${count(wrong)} of another status, ${count(failed)} unanswered`,
     ),
   ]
 }

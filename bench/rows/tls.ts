@@ -12,9 +12,9 @@ import { type Loaded, load, type Workload } from '../tools/wrk.ts'
 import { besides, onBothStores } from './one.ts'
 
 const kinds = {
-  kept: 'kept connections',
-  full: 'a new connection for each request, full handshake',
-  resumed: 'a new connection for each request, resumed',
+  kept: 'kept',
+  full: 'full handshake',
+  resumed: 'resumed',
 } as const
 type Kind = keyof typeof kinds
 
@@ -63,7 +63,7 @@ export const tls: Row = {
           (['embedded', 'redis'] as const).map(id =>
             compare(
               measured,
-              `${kinds[kind]}, ${id === 'redis' ? 'Redis' : 'embedded store'}, of raw node:https`,
+              `${kinds[kind]}, ${id === 'redis' ? 'Redis' : 'embedded'}, vs raw node:https`,
               kind === 'kept' ? [id, 'raw', 'cpu', '≥', 0.68] : [id, 'raw', 'cpu', '≤', 1.3],
             ),
           ),

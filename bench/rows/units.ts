@@ -134,24 +134,30 @@ export const units: Row = {
       findings: [
         ...costs.map(cost =>
           found(
-            `the mix at ${cost.atOnce} connection${cost.atOnce === 1 ? '' : 's'}, a request`,
-            `${cost.gatewayUs.toFixed(1)} µs of the gateway, ${cost.redisUs.toFixed(1)} µs and ${cost.redisCommands.toFixed(3)} commands of Redis; ` +
-              `${count(cost.perSecond)} a second`,
+            `a request at ${cost.atOnce} connection${cost.atOnce === 1 ? '' : 's'}`,
+            `${cost.gatewayUs.toFixed(1)} µs; Redis ${cost.redisUs.toFixed(1)} µs, ${cost.redisCommands.toFixed(3)} commands; ` +
+              `${count(cost.perSecond)}/s`,
             cost,
           ),
         ),
+        found('bytes of an answer with its head', `${count(gzip)} with gzip, ${count(identity)} without`),
         found(
-          'an answer, a cell, a key, an idle gateway',
-          `${count(gzip)} bytes with gzip, ${count(identity)} without, head and body; ` +
-            `${count(cellBytes / places.length)} bytes of Redis a cell, ${count(bytesPerKey)} a key with its counts; ` +
-            `${idleCommands.toFixed(1)} commands and ${idleMs.toFixed(1)} ms of a core a second; ` +
-            `${count(residentAtStart)} MiB at the start, ${count(residentAfter)} MiB with ${count(places.length)} cells`,
+          'bytes of Redis',
+          `${count(cellBytes / places.length)} a cell, ${count(bytesPerKey)} a key with its counts`,
+        ),
+        found(
+          'an idle gateway, a second',
+          `${idleCommands.toFixed(1)} commands of Redis, ${idleMs.toFixed(1)} ms of a core`,
+        ),
+        found(
+          'resident memory',
+          `${count(residentAtStart)} MiB at the start, ${count(residentAfter)} MiB with ${count(places.length)} cells`,
         ),
       ],
       table: capacityOf({ ...busy, bytes: gzip, weightOfDay, cellBytes }),
       notes: [
-        `Gateways and shards are planned to ${plannedShare * 100} % of a core, with the costs at 64 connections and answers in gzip. All ` +
-          `${count(places.length)} cells weigh ${count(weightOfDay)} a day at the provider and take ${(cellBytes / 1e6).toFixed(1)} MB of Redis, at any traffic.`,
+        `Planned to ${plannedShare * 100} % of a core at 64 connections, in gzip. All ${count(places.length)} cells weigh ${count(weightOfDay)} a day ` +
+          `and take ${(cellBytes / 1e6).toFixed(1)} MB of Redis.`,
       ],
     }
   },

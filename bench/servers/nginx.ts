@@ -147,7 +147,7 @@ export const nginxSubject = (
   { keys, traffic, isLogged = false, tls }: NginxOptions,
 ): Subject => ({
   id: 'nginx',
-  name: `nginx + Lua + Redis at the same guarantees${isLogged ? ', access log to a file' : ''}`,
+  name: `nginx + Lua${isLogged ? ', log' : ''}`,
   usesRedis: true,
   start: async scope => {
     if (!modules.every(existsSync)) throw new Error(`nginx with Lua is not installed: ${modules.join(', ')}`)

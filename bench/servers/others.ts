@@ -46,8 +46,8 @@ export const readySubject = (
   id: ready.kind,
   name:
     ready.kind === 'raw'
-      ? `raw node:${ready.isHttp2 ? 'http2' : ready.tls ? 'https' : 'http'}, one ready body`
-      : 'bare Fastify, one ready body with the same headers',
+      ? `raw node:${ready.isHttp2 ? 'http2' : ready.tls ? 'https' : 'http'}`
+      : 'bare Fastify',
   start: async scope => {
     const command = readyCommand({ bodyFile, headersFile, ...ready })
     const { pid, urls } = await startListening(scope, folder, serverCore, command, ['api'], env({}))
@@ -70,7 +70,7 @@ export const usualSubject = (
   traffic: Traffic,
 ): Subject => ({
   id: 'usual',
-  name: 'Fastify + @fastify/rate-limit on Redis + lru-cache + @fastify/etag + @fastify/compress',
+  name: 'usual composition, log',
   usesRedis: true,
   start: async scope => {
     const redis = new Redis(redisUrl)
