@@ -1,9 +1,9 @@
 // The status page in one language, and the same as JSON. Fixed HTML without a script: what it shows is as old as the request.
 
 import { isoOf, isoOrNull } from '../common/calendar.ts'
-import { type Figures, unknown } from '../common/page/figures.js'
-import { badge, facts, markup, notice, section, table } from '../common/page/html.ts'
-import type { ServiceDay, ServiceStatus } from '../telemetry/service-status.ts'
+import type { Figures } from '../common/page/figures.js'
+import { badge, facts, type Html, markup, notice, section } from '../common/page/html.ts'
+import type { OutageKind, ServiceDay, ServiceStatus } from '../telemetry/service-status.ts'
 import { sayIn } from './status-words.ts'
 
 // Never rounded up: a day with one error in a million answers was not without one.
@@ -33,56 +33,19 @@ export const statusJson = ({ at, outSince, days, ...weather }: ServiceStatus): s
 
 const wellBelow = 0.999
 const badBelow = 0.99
+const longOutageMinutes = 60
+const mostIncidents = 50
+
+const kinds = ['provider', 'store'] as const
+type Say = ReturnType<typeof sayIn>
 
 /** @param figures in whose language and time zone it is */
 export const statusPage = (status: ServiceStatus, figures: Figures): string => {
   const { language, timeZone } = figures
-  const { at, outSince, days } = status
   const say = sayIn(language)
-  const nowIso = isoOf(at)
-  const instant = (ms: number | null): string => figures.instant(isoOrNull(ms), nowIso)
-  const percent = (share: number): string => `${figures.plain(rounded(share) * 100)}%`
-  const age = (ms: number | null): string =>
-    ms === 0 ? say('underMinute') : figures.duration(secondsOrNull(ms))
-  const minutes = (count: number | null): string =>
-    count === 0 ? say('none') : figures.duration(count === null ? null : count * 60)
-  const availabilityOf = ({ availability }: ServiceDay): string => {
-    if (availability === null) return unknown
-    const state = availability < badBelow ? 'bad' : availability < wellBelow ? 'warn' : 'good'
-    return badge(state, percent(availability))
-  }
-  const outages = (['provider', 'store'] as const).flatMap(kind => {
-    const since = outSince[kind]
-    return since === null
-      ? []
-      : [
-          notice(
-            'bad',
-            `<p>${markup(say(kind === 'provider' ? 'providerOut' : 'storeOut', instant(since)))}</p>`,
-          ),
-        ]
-  })
-  const fresh =
-    status.freshShare === null
-      ? markup(say('noDemand'))
-      : badge(status.freshShare < badBelow ? 'warn' : 'good', percent(status.freshShare))
-  const weather = facts([
-    [say('freshShare'), fresh],
-    [say('medianAge'), age(status.medianAgeMs)],
-    [say('oldestAge'), age(status.oldestAgeMs)],
-    [say('run'), instant(status.runAt)],
-  ])
-  const columns = (['day', 'availability', 'providerMinutes', 'storeMinutes'] as const).map(head => ({
-    head: say(head),
-  }))
-  const rows = days.map(day => [
-    markup(figures.day(day.day)),
-    availabilityOf(day),
-    markup(minutes(day.outageMinutes.provider)),
-    markup(minutes(day.outageMinutes.store)),
-  ])
+  const nowIso = isoOf(status.at)
+  const count = figures.count(status.days.length)
   const title = say('title')
-  const daysTitle = say('days', figures.count(days.length))
   const other = language === 'en' ? 'bn' : 'en'
   return `<!doctype html>
 <html lang="${language}">
@@ -102,11 +65,99 @@ export const statusPage = (status: ServiceStatus, figures: Figures): string => {
 <p class="links"><a href="docs?lang=${language}">${markup(say('reference'))}</a> <a href="status.json" lang="en">JSON</a> <a href="?lang=${other}" hreflang="${other}" lang="${other}">${markup(say('otherLanguage'))}</a></p>
 </header>
 <main>
-${section('now', say('now'), outages.length > 0 ? outages.join('') : notice('good', `<p>${markup(say('allWell'))}</p>`))}
-${section('weather', say('weather'), weather)}
-${section('days', daysTitle, `${table(daysTitle, columns, rows)}<p class="note">${markup(say('daysNote'))}</p>`)}
+${summaryOf(status, say)}
+${section('days', say('lastDays', count), stripOf(status.days, figures, say))}
+${section('incidents', say('incidents'), incidentsOf(status, figures, say))}
+${section('weather', say('weather'), weatherOf(status, figures, say))}
 </main>
 </body>
 </html>
 `
+}
+
+const summaryOf = ({ outSince }: ServiceStatus, say: Say): Html => {
+  const out = kinds.filter(kind => outSince[kind] !== null)
+  const [only] = out
+  const word = only === undefined ? 'allWell' : out.length > 1 ? 'bothOut' : (`${only}Out` as const)
+  return notice(only === undefined ? 'good' : 'bad', `<h2>${markup(say(word))}</h2>`)
+}
+
+const percentOf = (share: number, figures: Figures): string => `${figures.plain(rounded(share) * 100)}%`
+
+const stateOf = ({ availability, outageMinutes: { provider, store } }: ServiceDay) => {
+  if (availability === null && provider === null && store === null) return 'none'
+  const minutes = Math.max(provider ?? 0, store ?? 0)
+  if ((availability ?? 1) < badBelow || minutes >= longOutageMinutes) return 'bad'
+  return (availability ?? 1) < wellBelow || minutes > 0 ? 'warn' : 'good'
+}
+
+// A day is a radio button: one stop of the Tab key, arrow keys between days, a touch on a phone, and no script.
+const stripOf = (days: readonly ServiceDay[], figures: Figures, say: Say): Html => {
+  const textOf = (day: ServiceDay): string => {
+    const { availability, outageMinutes } = day
+    const outages = kinds.flatMap(kind => {
+      const minutes = outageMinutes[kind]
+      return minutes ? [say(`${kind}For`, figures.duration(minutes * 60))] : []
+    })
+    const isQuiet = kinds.every(kind => outageMinutes[kind] === 0)
+    const parts = [
+      ...(availability === null ? [] : [say('available', percentOf(availability, figures))]),
+      ...outages,
+      ...(isQuiet ? [say('noOutage')] : []),
+    ]
+    return `${figures.day(day.day)}: ${parts.join(', ') || say('noData')}`
+  }
+  const bars = days.toReversed().map((day, i) => {
+    const isToday = i === days.length - 1 ? ' checked' : ''
+    return `<label class="${stateOf(day)}"><input type="radio" name="day" autocomplete="off"${isToday}><span>${markup(textOf(day))}</span></label>`
+  })
+  const legend = (['Good', 'Warn', 'Bad'] as const).map(state => [state.toLowerCase(), say(`legend${state}`)])
+  const samples = [...legend, ['none', say('noData')]].map(
+    ([state, text]) => `<li><i class="${state}"></i>${markup(text ?? '')}</li>`,
+  )
+  return `<div class="strip" role="radiogroup" aria-labelledby="days">
+${bars.join('\n')}
+</div>
+<p class="row between note" aria-hidden="true"><span>${markup(say('daysAgo', figures.count(days.length - 1)))}</span><span>${markup(say('today'))}</span></p>
+<ul class="legend note">${samples.join('')}</ul>
+<p class="note">${markup(say('daysNote'))}</p>`
+}
+
+const incidentsOf = ({ at, outSince, incidents, days }: ServiceStatus, figures: Figures, say: Say): Html => {
+  const instant = (ms: number): string => figures.instant(isoOf(ms), isoOf(at))
+  const item = (kind: OutageKind, when: string, affects: 'Affects' | 'Affected'): Html =>
+    `<li><h3>${markup(say(`${kind}Incident`))}</h3><p>${markup(when)}</p><p class="note">${markup(say(`${kind}${affects}`))}</p></li>`
+  const on = kinds
+    .flatMap(kind => (outSince[kind] === null ? [] : [{ kind, from: outSince[kind] }]))
+    .sort((one, other) => other.from - one.from)
+    .map(({ kind, from }) => item(kind, say('ongoing', instant(from)), 'Affects'))
+  const over = incidents.slice(0, mostIncidents).map(({ kind, from, to }) => {
+    const lasted = from === to ? say('underMinute') : figures.duration((to - from) / 1000)
+    // The end has its day where that is not the day of the begin.
+    const end = figures.instant(isoOf(to), isoOf(from))
+    return item(kind, say('ended', figures.dateTime(isoOf(from)), end, lasted), 'Affected')
+  })
+  if (on.length + over.length === 0) return `<p>${markup(say('noIncidents', figures.count(days.length)))}</p>`
+  const more =
+    incidents.length > mostIncidents
+      ? `<p class="note">${markup(say('moreIncidents', figures.count(mostIncidents)))}</p>`
+      : ''
+  return `<ul class="incidents">${[...on, ...over].join('\n')}</ul>${more}`
+}
+
+const weatherOf = (status: ServiceStatus, figures: Figures, say: Say): Html => {
+  const { at, freshShare, medianAgeMs, oldestAgeMs, runAt } = status
+  const age = (ms: number | null): string =>
+    ms === 0 ? say('underMinute') : figures.duration(secondsOrNull(ms))
+  const fresh =
+    freshShare === null
+      ? markup(say('noDemand'))
+      : badge(freshShare < badBelow ? 'warn' : 'good', percentOf(freshShare, figures))
+  const known = facts([
+    [say('freshShare'), fresh],
+    [say('medianAge'), medianAgeMs === null ? undefined : age(medianAgeMs)],
+    [say('oldestAge'), oldestAgeMs === null ? undefined : age(oldestAgeMs)],
+    [say('run'), runAt === null ? undefined : figures.instant(isoOf(runAt), isoOf(at))],
+  ])
+  return `${known}<p class="note">${markup(say('weatherNote'))}</p>`
 }

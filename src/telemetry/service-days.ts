@@ -30,6 +30,9 @@ export type ServiceDay = {
   readonly outageMinutes: { readonly [Kind in OutageKind]: number | null }
 }
 
+/** An outage on record with its instants, ms since the epoch. */
+export type Incident = { readonly kind: OutageKind; readonly from: number; readonly to: number }
+
 const daysShown = 30
 /** The most outages of a kind. Of more, those that are near are one, and the oldest are forgotten. */
 export const maxOutages = 500
@@ -159,6 +162,15 @@ const dayIn = ({ answers, outages, outagesSince }: ServiceRecord, { day, from, t
   }
 }
 
+/** The outages that reach into the days, newest first. */
+const incidentsIn = ({ outages }: ServiceRecord, days: readonly Day[]): Incident[] => {
+  const oldest = days.at(-1)?.from ?? 0
+  return (['provider', 'store'] as const)
+    .flatMap(kind => outages[kind].map(([from, to]) => ({ kind, from, to })))
+    .filter(({ to }) => to > oldest)
+    .sort((one, other) => other.from - one.from)
+}
+
 export type ServiceDays = ReturnType<typeof openServiceDays>
 
 export const openServiceDays = ({
@@ -244,12 +256,13 @@ export const openServiceDays = ({
   })
 
   return {
-    /** The last days, newest first. */
-    days: async (): Promise<ServiceDay[]> => {
+    /** The last days and their outages, each newest first. */
+    read: async (): Promise<{ days: ServiceDay[]; incidents: Incident[] }> => {
       sample()
       await exchangeIfDue(isOld())
       const whole = mergedRecord(known, added)
-      return lastDays(calendar, clock.now()).map(day => dayIn(whole, day))
+      const days = lastDays(calendar, clock.now())
+      return { days: days.map(day => dayIn(whole, day)), incidents: incidentsIn(whole, days) }
     },
     /** Writes what is left. */
     close: async (): Promise<void> => {

@@ -6,9 +6,9 @@ import type { Timelines } from '../cache/upstream.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ModelRun } from '../provider/protocol.ts'
-import type { OutageKind, ServiceDay, ServiceDays } from './service-days.ts'
+import type { Incident, OutageKind, ServiceDay, ServiceDays } from './service-days.ts'
 
-export type { ServiceDay } from './service-days.ts'
+export type { Incident, OutageKind, ServiceDay } from './service-days.ts'
 
 /** Instants in ms since the epoch, to the minute. */
 export type ServiceStatus = {
@@ -23,6 +23,8 @@ export type ServiceStatus = {
   readonly outSince: { readonly [Kind in OutageKind]: number | null }
   /** Newest first. */
   readonly days: readonly ServiceDay[]
+  /** The outages of these days that are over, newest first. */
+  readonly incidents: readonly Incident[]
 }
 
 export type FleetOutage = { readonly outage: OutageKind; readonly since: number }
@@ -45,11 +47,11 @@ export const createServiceStatus =
     readonly run: () => ModelRun | undefined
     /** Over the fleet. */
     readonly outages: () => Promise<readonly FleetOutage[]>
-    readonly days: Pick<ServiceDays, 'days'>
+    readonly days: Pick<ServiceDays, 'read'>
     readonly clock: Clock
   }) =>
   async (): Promise<ServiceStatus> => {
-    const [on, last] = await Promise.all([outages(), days.days()])
+    const [on, last] = await Promise.all([outages(), days.read()])
     const now = clock.now()
     const cells = timelines.mostRequested(mostCells).map(({ cell }) => timelines.overview(cell))
     const ages = cells
@@ -60,6 +62,9 @@ export const createServiceStatus =
       const of = on.filter(({ outage }) => outage === kind)
       return of.length === 0 ? null : toMinute(Math.min(...of.map(each => each.since)))
     }
+    const outSince = { provider: since('provider'), store: since('store') }
+    // The record of an outage that is on grows with it.
+    const isOver = ({ kind, to }: Incident): boolean => to < (outSince[kind] ?? Number.POSITIVE_INFINITY)
     return {
       at: toMinute(now),
       freshShare:
@@ -67,7 +72,10 @@ export const createServiceStatus =
       medianAgeMs: ageAt(Math.floor((ages.length - 1) / 2)),
       oldestAgeMs: ageAt(ages.length - 1),
       runAt: run()?.initialisedAt ?? null,
-      outSince: { provider: since('provider'), store: since('store') },
-      days: last,
+      outSince,
+      days: last.days,
+      incidents: last.incidents
+        .filter(isOver)
+        .map(({ kind, from, to }) => ({ kind, from: toMinute(from), to: toMinute(to) })),
     }
   }

@@ -200,8 +200,8 @@ t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRed
   await gateway.get(dhaka)
   await redis.stop()
   await until('it is shown', async () => (await statusOf(gateway, clock)).outages[0]?.of === 'quotas')
-  const page = await sendRequest(`${gateway.apiUrl}/status?lang=bn`)
-  t.match(page.text, 'থেকে কী ও কোটা স্বাভাবিকভাবে গোনা যাচ্ছে না')
+  const pageText = async (lang: string) => (await sendRequest(`${gateway.apiUrl}/status?lang=${lang}`)).text
+  t.match(await pageText('bn'), /<h2>এপিআই কী ও কোটায় সমস্যা হচ্ছে<(.|\n)*<p>১২:০০ থেকে \(চলমান\)</)
   clock.advance(7 * minute)
   stop = (await startRedis(redis.port)).stop
   const { days } = await until('it is over', async () => {
@@ -209,6 +209,10 @@ t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRed
     return status.outages.length === 0 && status
   })
   t.match(days[0].outage_minutes, { weather: 0, quotas: /^([7-9]|1\d)$/ })
+  const after = await pageText('en')
+  t.match(after, '<h2>All systems operational</h2>')
+  t.match(after, /<h3>API keys and quotas affected<\/h3><p>21 Nov 2026, 12:00 to 12:\d\d \(\d+ min\)</)
+  t.notMatch(after, 'ongoing')
 })
 
 t.test('the page needs no script, and has the other language a link away', { skip }, async t => {
@@ -217,21 +221,16 @@ t.test('the page needs no script, and has the other language a link away', { ski
   const page = await open?.({ javaScriptEnabled: false, locale: 'en-GB' }, t)
   if (!page) return
   await page.goto(`${gateway.apiUrl}/status`)
-  t.match(
-    await page.locator('main').innerText(),
-    /No outage: weather is renewed(.|\n)*Fresh, of all that is asked for\s+100%/,
-  )
+  const main = page.locator('main')
+  t.match(await main.innerText(), /^\s*All systems operational(.|\n)*Fresh cells\s+100%/)
+  t.match(await main.innerText(), 'No incidents in the last 30 days.')
   t.match(await page.locator('h1').innerText(), 'As of 21 Nov 2026, 12:00. Time zone: Asia/Dhaka')
-  const rows = page.locator('tbody tr')
-  t.equal(await rows.count(), 30)
-  t.match(await rows.first().innerText(), /^21 Nov\s+100%\s+none\s+none$/)
-  t.match(await rows.last().innerText(), /^23 Oct\s+–\s+–\s+–$/)
   await page.keyboard.press('Tab')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/status?lang=bn')
-  t.match(await page.locator('main').innerText(), /কোনো বিভ্রাট নেই(.|\n)*২১ নভে/)
+  t.match(await main.innerText(), /সব সেবা স্বাভাবিকভাবে চলছে(.|\n)*২১ নভে: ১০০% সচল, কোনো বিভ্রাট নেই/)
   const texts = await page.locator('body :not(:has(*)):not([lang=en])').allInnerTexts()
   t.strictSame(
     texts.filter(text => /[A-Za-wyz0-9]/.test(text)),
@@ -240,6 +239,30 @@ t.test('the page needs no script, and has the other language a link away', { ski
   )
   t.strictSame(page.complaints, [])
   t.ok(page.asked.every(url => url.startsWith(`${gateway.apiUrl}/`)))
+})
+
+t.test('the strip has a bar for each day, one Tab stop, and the day in words', { skip }, async t => {
+  const gateway = await start(t, manualClock())
+  await gateway.get(dhaka)
+  const page = await open?.({ javaScriptEnabled: false }, t)
+  if (!page) return
+  await page.goto(`${gateway.apiUrl}/status?lang=en`)
+  const days = page.getByRole('radiogroup', { name: 'Last 30 days' }).getByRole('radio')
+  t.equal(await days.count(), 30)
+  const today = page.getByRole('radio', { name: '21 Nov: 100% available, no outage', checked: true })
+  t.equal(await today.count(), 1)
+  t.equal(await page.locator('.strip .good').count(), 1)
+  t.equal(await page.locator('.strip .none').count(), 29, 'days without data are not good')
+  await today.focus()
+  await page.keyboard.press('ArrowLeft')
+  const before = page.getByRole('radio', { name: '20 Nov: no data', checked: true })
+  t.equal(await before.count(), 1)
+  t.equal(
+    await page.evaluate("getComputedStyle(document.querySelector('.strip :checked + span')).opacity"),
+    '1',
+  )
+  await page.keyboard.press('Tab')
+  t.not(await page.evaluate('document.activeElement.type'), 'radio')
 })
 
 t.test('axe-core finds nothing, and nothing is wider than the screen', { skip }, async t => {

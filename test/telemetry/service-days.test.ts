@@ -57,10 +57,10 @@ t.test('answers of two instances add up, and outlast both', async t => {
   const [one, other] = [instance(), instance()]
   one.answer(600, 1)
   other.answer(400)
-  await one.days()
-  await other.days()
+  await one.read()
+  await other.read()
   clock.advance(minute)
-  const [today, yesterday] = await one.days()
+  const [today, yesterday] = (await one.read()).days
   t.match(today, { day: '2026-11-21', availability: 0.999 })
   t.match(yesterday, {
     day: '2026-11-20',
@@ -72,7 +72,7 @@ t.test('answers of two instances add up, and outlast both', async t => {
   await other.close()
   clock.advance(24 * hour)
   const next = instance()
-  const days = await next.days()
+  const days = (await next.read()).days
   t.equal(days.length, 30)
   t.match(days.slice(0, 2), [
     { day: '2026-11-22', availability: null },
@@ -87,19 +87,19 @@ t.test('an outage counts once, however many see it, in the days that it touches'
   clock.set('2026-11-21T17:50:00Z')
   const since = clock.now()
   one.out({ outage: 'provider', since })
-  await one.days()
+  await one.read()
   clock.advance(5 * minute)
   other.out({ outage: 'provider', since: since + 2 * minute })
-  await one.days()
-  await other.days()
+  await one.read()
+  await other.read()
   clock.advance(25 * minute)
-  await one.days()
+  await one.read()
   one.out()
-  await other.days()
+  await other.read()
   other.out({ outage: 'store', since: clock.now() - 90_000 })
   clock.advance(minute)
-  await one.days()
-  const [today, before] = await other.days()
+  await one.read()
+  const [today, before] = (await other.read()).days
   t.match(today, { day: '2026-11-22', outageMinutes: { provider: 20, store: 3 } }, 'minutes that began count')
   t.match(before, { day: '2026-11-21', outageMinutes: { provider: 10, store: 0 } })
 })
@@ -112,21 +112,21 @@ t.test('what the store did not take is added later, once', async t => {
       isAway ? Promise.reject(new StoreError('it is away')) : store.readBytes(...given),
   })
   failing.answer(100, 50)
-  t.match(await failing.days(), [{ availability: 0.5 }], 'it is shown all the same')
+  t.match((await failing.read()).days, [{ availability: 0.5 }], 'it is shown all the same')
   await store.acquireLease(key, 'another', 60_000)
   isAway = false
   failing.answer(100)
   clock.advance(minute)
-  t.match(await failing.days(), [{ availability: 0.75 }], 'while another instance writes')
+  t.match((await failing.read()).days, [{ availability: 0.75 }], 'while another instance writes')
   t.equal(await store.readBytes(key), undefined)
   await store.releaseLease(key, 'another')
   clock.advance(minute)
-  await failing.days()
+  await failing.read()
   t.strictSame(readRecord((await store.readBytes(key)) as Buffer).answers, {
     '2026-11-21': { all: 200, errors: 50 },
   })
   clock.advance(minute)
-  t.match(await failing.days(), [{ availability: 0.75 }])
+  t.match((await failing.read()).days, [{ availability: 0.75 }])
 })
 
 t.test('thirty days are shown, and twice as many are kept', async t => {
@@ -134,15 +134,19 @@ t.test('thirty days are shown, and twice as many are kept', async t => {
   const one = instance()
   one.answer(10)
   one.out({ outage: 'provider', since: clock.now() - hour })
-  await one.days()
+  await one.read()
   one.out()
   clock.advance(29 * 24 * hour)
   one.answer(10)
-  t.match((await one.days()).at(-1), { day: '2026-11-21', availability: 1, outageMinutes: { provider: 60 } })
+  t.match((await one.read()).days.at(-1), {
+    day: '2026-11-21',
+    availability: 1,
+    outageMinutes: { provider: 60 },
+  })
   for (let i = 0; i < 61; i++) {
     clock.advance(24 * hour)
     one.answer(10)
-    await one.days()
+    await one.read()
   }
   const { answers } = readRecord((await store.readBytes(key)) as Buffer)
   t.strictSame([Object.keys(answers).length, Object.keys(answers)[0]], [60, '2026-12-22'])
@@ -154,7 +158,7 @@ for (const days of [40, -40])
     const one = instance()
     one.answer(1_000, 9)
     one.out({ outage: 'provider', since: clock.now() - hour })
-    await one.days()
+    await one.read()
     one.out()
     const right = clock.now()
     clock.set(right + days * 24 * hour)
@@ -163,7 +167,7 @@ for (const days of [40, -40])
     await odd.close()
     t.equal(Object.keys(readRecord((await store.readBytes(key)) as Buffer).answers).length, 2)
     clock.set(right + minute)
-    t.match(await one.days(), [{ availability: 0.991, outageMinutes: { provider: 60 } }])
+    t.match((await one.read()).days, [{ availability: 0.991, outageMinutes: { provider: 60 } }])
   })
 
 t.test('a damaged record is none, and is written anew', async t => {
@@ -178,7 +182,7 @@ t.test('a damaged record is none, and is written anew', async t => {
   await store.writeBytes(key, Buffer.from('\0'), clock.now() + hour)
   const one = instance()
   one.answer(4, 1)
-  t.match(await one.days(), [{ availability: 0.75 }])
+  t.match((await one.read()).days, [{ availability: 0.75 }])
   t.match(readRecord((await store.readBytes(key)) as Buffer), { answers: { '2026-11-21': { all: 4 } } })
 })
 
@@ -239,7 +243,7 @@ t.test(
       JSON.stringify({ ...merged, answers: { '2026-11-10': { all: 10, errors: 0 } } }),
     )
     await store.writeBytes(key, bytes, now + day)
-    const days = await instance().days()
+    const days = (await instance().read()).days
     const on = (name: string) => days.find(each => each.day === name)
     t.match(on('2026-11-10'), { availability: 1, outageMinutes: { provider: null, store: 0 } })
     t.match(on('2026-11-19'), { outageMinutes: { provider: 48 } })
