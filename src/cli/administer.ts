@@ -15,7 +15,7 @@ import type { RefusedRecord } from '../stores/records.ts'
 import type { Store } from '../stores/store.ts'
 
 export const addCreateStoreOption = (command: Command): Command =>
-  command.option('--create-store', 'create the store if there is none yet, before a gateway has started')
+  command.option('--create-store', 'create the store if it does not exist yet')
 
 export type Action = (administration: Administration, store: string) => Promise<void>
 

@@ -12,22 +12,22 @@ import { redactedUrls } from '../common/redacted-url.ts'
 import { version } from '../common/version.ts'
 
 const summaries = {
-  serve: 'run the gateway: the listeners for consumers, operators and probes',
-  demo: 'run a provider and a gateway, and print keys and curl commands to try',
-  provider: 'run a simulated weather provider with seeded weather, for demos, tests and load',
+  serve: 'run the gateway',
+  demo: 'run a simulated provider and a gateway, and print commands to try',
+  provider: 'run a simulated weather provider for demos, tests and load',
   keys: 'create, rotate, revoke and inspect API keys',
   subscribers: 'list and revoke subscribers',
   store: 'back up, export, import and copy keys, subscribers and usage',
   catalogue: 'build, check and publish the places that the gateway serves',
   cache: 'see what is cached for a place, purge it, and load it',
   budget: 'reopen the budget for the provider after a limit that it reported wrongly',
-  whatif: 'compute what other settings would do to traffic: hits, weight, age, memory, budget',
+  whatif: 'compute the effect of other settings on traffic: hits, weight, age, memory, budget',
   status: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
   config: 'check, print and explain the configuration',
   traffic: 'import, generate, cut and describe traffic files for replays',
-  doctor: 'check all that a gateway needs, with a fix for each fault; exit code 1 when one fails',
-  rehearse: 'send the traffic of a file to a gateway on a moved clock: a day in minutes',
-  replay: 'send the requests of traffic files to a gateway, and measure its responses',
+  doctor: 'check everything a gateway needs, with a fix for each fault',
+  rehearse: "send a file's traffic to a gateway on a fast clock: a day in minutes",
+  replay: 'send traffic files to a gateway and measure its responses',
 }
 
 type Name = keyof typeof summaries

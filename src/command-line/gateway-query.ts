@@ -16,7 +16,7 @@ import { asUsage, UsageError } from './usage-error.ts'
 export const addGatewayOption = (command: Command): Command =>
   command.option(
     '--gateway <url>',
-    'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
+    'ops URL of the gateway to query; it receives ops.token (default: from the configuration)',
   )
 
 export type AskedGateway = {

@@ -42,10 +42,10 @@ export const createAddCommand =
     command
       .option(
         '-c, --config <file>',
-        'a configuration file; may be given again, the later one wins; by default those in ABOHAWA_CONFIG_FILE, separated by colons',
+        'configuration file (repeatable; later files win; default: ABOHAWA_CONFIG_FILE, separated by colons)',
         collect,
       )
-      .option('--json', 'print JSON, for programs')
+      .option('--json', 'print JSON')
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
         const options = command.opts()

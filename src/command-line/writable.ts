@@ -20,7 +20,7 @@ export type Output = { readonly said: string; readonly path: string }
 export const outputsOf = (option: string, ...paths: readonly (string | undefined)[]): Output[] =>
   paths.flatMap(path => (path === undefined ? [] : { said: `${option} is ${quotedPath(path)}`, path }))
 
-export const forceOption = (): Option => new Option('--force', 'replace a file that exists')
+export const forceOption = (): Option => new Option('--force', 'overwrite an existing file')
 
 type OutputRules = {
   /** The files that the command reads; `-` is standard input. */

@@ -22,16 +22,10 @@ const entriesIn = (help: string, heading: string): [name: string, text: string][
   ])
 }
 
-// Those of nearly every command.
-const common = new Set(['--config', '--json', '--help', '--version'])
-
 const rowOf = (words: readonly string[], help: string, text: string): string => {
   const [, usage = ''] = /^Usage: abohawa .*?((?:[<[](?!options|command)\S+ ?)*)$/m.exec(help) ?? []
-  const options = entriesIn(help, 'Options')
-    .map(([name]) => /--[a-z-]+/.exec(name)?.[0] ?? '')
-    .filter(name => !common.has(name))
   const command = code(['abohawa', ...words, usage.trim()].join(' ').trim())
-  return `| ${command} | ${text} | ${options.map(code).join(' ')} |`.replaceAll('  ', ' ')
+  return `| ${command} | ${text} |`
 }
 
 /** A command and all below it that do something, in the order of the help. */
@@ -44,8 +38,7 @@ const rowsOf = async (words: readonly string[], text: string): Promise<string[]>
   return own
 }
 
-const commandTable = async (): Promise<string> =>
-  tableOf('| Command | Does | Options |', await rowsOf([], ''))
+const commandTable = async (): Promise<string> => tableOf('| Command | Does |', await rowsOf([], ''))
 
 const shownValues = 6
 // Their values differ from one build or place to the next.

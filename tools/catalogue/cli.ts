@@ -14,7 +14,7 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
   const catalogue = program.command('catalogue').summary(summary).description('The catalogue of places.')
 
   add<{ from: string; aliases?: string; changes?: string; facts?: string; out: string }>(catalogue, 'build', {
-    summary: 'build the snapshot that the gateway loads from tables (CSV)',
+    summary: 'build the catalogue from CSV tables',
     example:
       'catalogue build --from places.csv --aliases aliases.csv --changes changes.csv --out locations.json',
     setUp: command =>
@@ -51,7 +51,7 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
   })
 
   add(catalogue, 'check', {
-    summary: 'report every fault of a snapshot (JSON) or a table (CSV), with its row',
+    summary: 'report every fault of a catalogue (JSON) or table (CSV) with its row',
     example: 'catalogue check locations.json',
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
@@ -65,7 +65,7 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
   })
 
   add<{ undo?: boolean }>(catalogue, 'publish', {
-    summary: 'make a place visible, or with --undo hide it, as if it did not exist',
+    summary: 'publish a place, or hide it with --undo',
     example: 'catalogue publish 302602 --undo',
     setUp: command => command.argument('<id>', 'id of the place').option('--undo', 'hide it'),
     run: async (terminal, { undo = false }, id = '') => {

@@ -40,7 +40,7 @@ const maxKeys = 10_000
 
 export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
   add<Options>(keys, 'create', {
-    summary: 'create a key, or many; each is shown only once',
+    summary: 'create one or many keys; each is shown only once',
     example: `keys create --subscriber "Dhaka Tribune" --tier starter
   npm run -s abohawa -- keys create --subscriber Schools --tier free --count 30 --json
   npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv`,
@@ -48,31 +48,35 @@ export const addCreateCommand = (keys: Command, add: AddCommand): Command =>
       addCreateStoreOption(
         addTermOptions(
           command
-            .option('--subscriber <name>', 'the subscriber that gets the key; a new name adds one')
-            .option('--tier <name>', 'the daily quota: free, starter, business, enterprise, or as configured')
-            .addOption(
-              new Option('--test', 'a test key, for a test suite of the subscriber').conflicts('tier'),
+            .option('--subscriber <name>', 'subscriber of the key; a new name adds a subscriber')
+            .option(
+              '--tier <name>',
+              'tier with the daily quota: free, starter, business, enterprise, or your own',
             )
-            .option('--limit <requests>', 'requests a day of its own, in place of those of the tier')
-            .option('--expires <when>', 'a day (until its end), an instant, or a duration such as 90d'),
+            .addOption(
+              new Option('--test', "create a test key, for the subscriber's test suite").conflicts('tier'),
+            )
+            .option('--limit <requests>', 'requests per day (overrides the tier)')
+            .option('--expires <when>', 'day (until its end), timestamp, or duration such as 90d'),
         )
-          .option('--external-id <id>', 'the id that another program has for it, unique in the store')
-          .option('--count <number>', `create so many, up to ${counted(maxKeys)}`, numberIn(1, maxKeys))
+          .option('--external-id <id>', 'id of the key in another program, unique in the store')
+          .option(
+            '--count <number>',
+            `number of keys to create, up to ${counted(maxKeys)}`,
+            numberIn(1, maxKeys),
+          )
           .addOption(
             new Option(
               '--from <csv>',
-              'create those of a file with the columns subscriber, tier, external_id, and optionally limit, expires, origins, addresses, endpoints, per_second, burst, per_minute; a second run creates what is missing',
+              'create the keys in a CSV file with the columns subscriber, tier, external_id, and optionally limit, expires, origins, addresses, endpoints, per_second, burst, per_minute; run again to create missing keys',
             ).conflicts([
               ...['subscriber', 'tier', 'test', 'externalId', 'limit', 'expires', 'count'],
               ...['origins', 'addresses', 'endpoints', 'perSecond', 'burst', 'perMinute'],
             ]),
           )
-          .option(
-            '--apply',
-            'with --from: give existing keys the tier, the limits and the restrictions of their line',
-          )
+          .option('--apply', 'with --from: update tier, limits and restrictions of existing keys')
           .addOption(csvOption('print CSV'))
-          .option('--out <path>', 'write to a new file, readable by its owner alone'),
+          .option('--out <path>', 'write to a new file (mode 0600)'),
       ),
     run: async (terminal, options) => {
       const { count, from, out, csv, createStore } = options

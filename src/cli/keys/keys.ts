@@ -41,7 +41,7 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add<{ undo?: boolean }>(keys, 'revoke', {
-    summary: 'refuse a key from now on, or with --undo accept a revoked one again',
+    summary: 'revoke a key, or accept it again with --undo',
     example: 'keys revoke key_9hK2mPq4XyZa',
     setUp: command => command.argument('<id>', idHelp).option('--undo', 'accept a revoked key again'),
     run: (terminal, { undo = false }, id = '') =>
@@ -58,13 +58,13 @@ export const addKeyCommands: AddTopCommand = (program, add, summary) => {
 
 const addListCommand = (keys: Command, add: AddCommand): Command =>
   add<{ filter?: string; csv?: boolean }>(keys, 'list', {
-    summary: 'list all keys, or those that match a filter',
+    summary: 'list all or matching keys',
     example: "keys list --filter 'tier=starter status=active subscriber=~Dhaka used=0 expires<30d'",
     setUp: command =>
       command
         .option(
           '--filter <terms>',
-          'terms of a field (id, external_id, subscriber, tier, status, limit, created, expires, used today, last_used), an operator (= != =~ < <= > >=) and a value; all must hold',
+          'conditions that must all hold: a field (id, external_id, subscriber, tier, status, limit, created, expires, used today, last_used), an operator (= != =~ < <= > >=) and a value',
         )
         .addOption(csvOption('print CSV')),
     run: (terminal, { filter, csv = false }) =>
@@ -78,13 +78,13 @@ const addListCommand = (keys: Command, add: AddCommand): Command =>
 
 const addRotateCommand = (keys: Command, add: AddCommand): Command =>
   add<{ overlap: number }>(keys, 'rotate', {
-    summary: 'replace a key by a new one under the same id; the former works on for the overlap',
+    summary: 'replace a key under the same id; the old key works during the overlap',
     example: 'keys rotate key_9hK2mPq4XyZa --overlap 24h',
     setUp: command =>
       command
         .argument('<id>', 'id of the key')
         .addOption(
-          new Option('--overlap <duration>', 'how long the former key still works; 0s: it stops at once')
+          new Option('--overlap <duration>', 'how long the old key still works; 0s stops it immediately')
             .argParser(durationIn)
             .default(utcDayMs, '24h'),
         ),
@@ -106,16 +106,19 @@ const addRotateCommand = (keys: Command, add: AddCommand): Command =>
 
 const addSetCommand = (keys: Command, add: AddCommand): Command =>
   add<{ tier?: string; limit?: string; expires?: string } & TermTexts>(keys, 'set', {
-    summary: 'set tier, limits, expiry or restrictions of a key, within a second; the count of today stays',
+    summary: 'change tier, limits, expiry or restrictions of a key within a second',
     example:
       'keys set key_9hK2mPq4XyZa --tier business\n  npm run -s abohawa -- keys set key_9hK2mPq4XyZa --limit 2500 --expires 2027-01-31\n  npm run -s abohawa -- keys set key_9hK2mPq4XyZa --origins https://app.example.org --endpoints weather,forecast',
     setUp: command =>
       addTermOptions(
         command
           .argument('<id>', idHelp)
-          .option('--tier <name>', 'a tier of the configuration; a limit of its own stays')
-          .option('--limit <requests>', 'requests a day of its own, or `tier` for those of its tier again')
-          .option('--expires <when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
+          .option('--tier <name>', 'new tier; a custom limit stays')
+          .option(
+            '--limit <requests>',
+            'requests per day (overrides the tier), or `tier` to remove the limit',
+          )
+          .option('--expires <when>', 'never, day (until its end), timestamp, or duration such as 90d'),
         ', or `none`',
       ),
     run: async (terminal, options, id = '') => {
@@ -150,16 +153,16 @@ const addSetCommand = (keys: Command, add: AddCommand): Command =>
 
 const addWhyCommand = (keys: Command, add: AddCommand): Command =>
   add<WhyOptions>(keys, 'why', {
-    summary: 'tell why a key was refused at a minute: its state then, its day, outages, and lines of logs',
+    summary: 'show why a key was refused at a time: its state, usage, outages and log lines',
     example: 'keys why key_9hK2mPq4XyZa --at 14:05 --log abohawa.log',
     setUp: command =>
       addGatewayOption(
         command
           .argument('<id>', idHelp)
-          .requiredOption('--at <time>', 'a time of day such as 14:05, with a day such as 2026-11-26T14:05')
+          .requiredOption('--at <time>', 'time such as 14:05 today, or 2026-11-26T14:05')
           .option(
             '--log <file>',
-            'the log of a gateway, plain or gzip, `-` for standard input; may be given again',
+            'log of a gateway, plain or gzip; `-` for standard input (repeatable)',
             collect,
           ),
       ),
@@ -169,20 +172,18 @@ const addWhyCommand = (keys: Command, add: AddCommand): Command =>
 
 const addUsageCommand = (keys: Command, add: AddCommand): Command =>
   add<{ days: number; csv?: boolean; all?: boolean; sort?: 'used' }>(keys, 'usage', {
-    summary: 'show the usage of a key, or of all, by local day, and the responses of today by status',
+    summary: "show the daily usage of one or all keys, and today's responses by status",
     example:
       'keys usage key_9hK2mPq4XyZa --days 30\n  npm run -s abohawa -- keys usage --all --csv --days 31 > usage.csv',
     setUp: command =>
       command
         .argument('[id]', 'id of the key')
-        .option('--all', 'the usage of all keys')
+        .option('--all', 'show the usage of all keys')
         .addOption(
-          new Option('--sort <field>', 'the usage of all keys, the most used first').choices(['used']),
+          new Option('--sort <field>', 'show the usage of all keys, most used first').choices(['used']),
         )
-        .option('--days <number>', 'how many days, today included', numberIn(1, 400), 30)
-        .addOption(
-          csvOption('print CSV: day, used, limit; with --all also the key, and no days without a count'),
-        ),
+        .option('--days <number>', 'number of days, including today', numberIn(1, 400), 30)
+        .addOption(csvOption('print CSV: day, used, limit; with --all also the key, without empty days')),
     run: async (terminal, { days, csv = false, all: isOfAll = false, sort }, id = '') => {
       const all = isOfAll || sort !== undefined
       if (all === (id !== ''))

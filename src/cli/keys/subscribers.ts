@@ -27,7 +27,7 @@ export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add<{ undo?: boolean }>(subscribers, 'revoke', {
-    summary: 'refuse all keys of a subscriber from now on, or with --undo accept them again',
+    summary: 'revoke all keys of a subscriber, or accept them again with --undo',
     example: 'subscribers revoke "Dhaka Tribune"',
     setUp: command =>
       command

@@ -8,13 +8,13 @@ import { type GivenTerms, givenTermsIn, type Terms, type TermTexts } from '../..
 const options = [
   [
     '--origins <list>',
-    'for web pages of these origins alone, such as https://app.example.org,https://*.example.org',
+    'accept the key only from web pages of these origins, such as https://app.example.org,https://*.example.org',
   ],
-  ['--addresses <list>', 'for clients of these addresses and CIDR ranges alone'],
-  ['--endpoints <list>', 'for these endpoints alone, such as weather,forecast'],
-  ['--per-second <requests>', 'requests a second of its own'],
-  ['--burst <requests>', 'how many of those may come at once'],
-  ['--per-minute <requests>', 'requests a minute of its own'],
+  ['--addresses <list>', 'accept the key only from these addresses and CIDR ranges'],
+  ['--endpoints <list>', 'accept the key only for these endpoints, such as weather,forecast'],
+  ['--per-second <requests>', 'requests per second (overrides the tier)'],
+  ['--burst <requests>', 'requests at the same time (default: --per-second)'],
+  ['--per-minute <requests>', 'requests per minute (overrides the tier)'],
 ] as const
 
 /** @param note an end for the meaning of each */

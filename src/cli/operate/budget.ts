@@ -20,10 +20,9 @@ export const addBudgetCommands: AddTopCommand = (program, add, summary) => {
     .description("The budget for the provider's limits, which all gateways of an account share.")
 
   add<{ upstream?: string }>(budget, 'reopen', {
-    summary: 'end the closure after a 429 of the provider, in every running gateway within seconds',
+    summary: 'end the closure after a 429 of the provider, in the whole fleet',
     example: 'budget reopen',
-    setUp: command =>
-      void command.option('--upstream <name>', 'the one of several upstreams; the first without it'),
+    setUp: command => void command.option('--upstream <name>', 'name of the upstream (default: the primary)'),
     run: async (terminal, { upstream }) => {
       const config = upstreamNamed(terminal.config(), upstream)
       const { clock } = terminal

@@ -22,10 +22,9 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   const cache = program.command('cache').summary(summary).description('The cache of weather.')
 
   add<{ gateway?: string }>(cache, 'show', {
-    summary: 'show what is cached for a place or a point: age, freshness, model run, last error',
+    summary: 'show what is cached for a place or point',
     example: 'cache show district/3026',
-    setUp: command =>
-      void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
+    setUp: command => void addGatewayOption(command.argument('<target>', 'point lat,lng or place type/id')),
     run: async (terminal, { gateway }, of = '') => {
       asUsage(() => pointOrPlaceIn(of))
       const { config, asked } = gatewayFor(terminal, gateway)
@@ -46,35 +45,35 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add<PurgeOptions>(cache, 'purge', {
-    summary: 'purge cached weather in every gateway: mark it stale, or with --hard remove it',
+    summary: 'mark cached weather stale in every gateway, or remove it with --hard',
     example: 'cache purge district/3026 --area --dry-run',
     setUp: command =>
       command
-        .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
-        .option('--area', 'of a place: the cells of all places below it too, itself included')
-        .option('--hard', 'remove it, so that a failed reload is an error; else it is served until reloaded')
-        .option('--dry-run', 'tell what it costs, and purge nothing')
-        .option('--yes', 'do not ask, on a terminal, before a purge that costs more than the budget leaves'),
+        .argument('<target>', 'all, point lat,lng, place type/id, or box south,west,north,east')
+        .option('--area', 'include the cells of all places inside the place')
+        .option('--hard', 'remove it instead of serving it stale until it is reloaded')
+        .option('--dry-run', 'show the price and purge nothing')
+        .option('--yes', 'do not ask before a purge that exceeds the remaining budget'),
     run: (terminal, options, of = '') =>
       purgeFromHere(terminal, store => cacheAdminOf(terminal, terminal.config(), store), of, options),
   })
 
   add<{ top?: number; dryRun?: boolean; force?: boolean; gateway?: string }>(cache, 'warm', {
-    summary: 'load the cells of a target that are absent or stale, within the budget; Ctrl-C stops',
+    summary: 'load absent or stale cells within the budget; Ctrl-C stops',
     example: 'cache warm --top 100 --dry-run',
     setUp: command =>
       addGatewayOption(command)
         .argument(
           '[target]',
-          'all, a point lat,lng, a place type/id, or a box south,west,north,east; the cells in demand if not given',
+          'all, point lat,lng, place type/id, or box south,west,north,east (default: cells in demand)',
         )
         .option(
           '--top <number>',
-          'the cells of this number of most populous places, instead of a target',
+          'warm this many of the most populous places instead of a target',
           numberIn(1, 100_000),
         )
-        .option('--dry-run', 'report how much there is to load and its weight, and load nothing')
-        .option('--force', 'load the cell of a point or a place in the running gateway, fresh or not'),
+        .option('--dry-run', 'show the number of cells and the weight, and load nothing')
+        .option('--force', 'reload the cell of a point or place in the running gateway, even if fresh'),
     run: async (terminal, { top, dryRun = false, force = false, gateway }, of) => {
       if (force) {
         if (dryRun || top !== undefined)

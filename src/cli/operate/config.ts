@@ -16,12 +16,12 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   const config = program.command('config').summary(summary).description('The configuration.')
 
   add<{ files: boolean }>(config, 'check', {
-    summary: 'check the configuration, and the files it names, and report every fault',
+    summary: 'check the configuration and its files, and report every fault',
     example: 'config check config/production.yaml',
     setUp: command =>
       void command
-        .argument('[files...]', 'configuration files, like --config; the later one wins')
-        .option('--no-files', 'do not check the files it names: certificates, catalogue, store'),
+        .argument('[files...]', 'configuration files; later files win')
+        .option('--no-files', 'skip the files it names: certificates, catalogue, store'),
     run: async (terminal, options, ...files) => {
       const { given, env, json, show } = terminal
       try {
@@ -41,14 +41,14 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
   })
 
   add<{ changed?: boolean; why?: string }>(config, 'print', {
-    summary: 'print the effective configuration (defaults, files, environment) with secrets hidden',
+    summary: 'print the effective configuration with secrets hidden',
     example: 'config print --changed --config config/production.yaml',
     setUp: command =>
       void command
-        .option('--changed', 'only what differs from the defaults, with the place where it was given')
+        .option('--changed', 'print only values that differ from the defaults, with their origin')
         .option(
           '--why <setting>',
-          'explain a setting or a section: purpose, allowed values, default, value, where it was given, variable, live or not',
+          'explain a setting or a section: purpose, allowed values, default, value, origin, variable, live or not',
         ),
     run: async (terminal, { changed = false, why }) => {
       const loaded = readConfig(terminal.sources)

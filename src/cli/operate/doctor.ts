@@ -15,9 +15,9 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
     example: 'doctor --url https://weather.example.org',
     setUp: command =>
       command
-        .option('--no-spend', 'do not load the weather of one point, which shows that the key is accepted')
-        .option('--url <url>', 'where consumers reach the gateway, to check that the proxy passes HTTPS on')
-        .option('--processes <number>', 'how many serve --processes runs', processesIn, 1),
+        .option('--no-spend', 'skip loading one point from the provider')
+        .option('--url <url>', 'check the way of consumers through your proxy at this URL')
+        .option('--processes <number>', 'number of processes of serve --processes', processesIn, 1),
     run: async (terminal, { spend, url, processes }) => {
       if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
         throw new UsageError(

@@ -22,7 +22,7 @@ export const addStatusCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       void addGatewayOption(command).option(
         '-w, --watch',
-        'redraw every 2 s until Ctrl-C; with --json print a line of JSON each time',
+        'redraw every 2 s until Ctrl-C; with --json print a line each time',
       ),
     run: async (terminal, { gateway, watch = false }) => {
       const source = gatewayFor(terminal, gateway)

@@ -56,10 +56,9 @@ export const addStoreCommands: AddTopCommand = (program, add, summary) => {
 
 const addBackupCommand = (store: Command, add: AddCommand): Command =>
   add<{ force?: boolean }>(store, 'backup', {
-    summary: 'copy the file of the embedded store, also beside running gateways, and check the copy',
+    summary: 'copy the embedded store, even while gateways run, and check the copy',
     example: 'store backup /var/backups/abohawa.db',
-    setUp: command =>
-      command.argument('<file>', 'the copy, readable by its owner alone').addOption(forceOption()),
+    setUp: command => command.argument('<file>', 'the copy (mode 0600)').addOption(forceOption()),
     run: async (terminal, { force = false }, file = '') => {
       const config = terminal.config()
       if (config.redis.url !== null)
@@ -87,12 +86,10 @@ const addBackupCommand = (store: Command, add: AddCommand): Command =>
 
 const addExportCommand = (store: Command, add: AddCommand): Command =>
   add<{ file?: string; force?: boolean }>(store, 'export', {
-    summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
+    summary: 'write all key hashes, subscribers and usage as JSON lines',
     example: 'store export --file keys.ndjson',
     setUp: command =>
-      command
-        .option('--file <path>', 'the file to write, in one step; standard output if not given')
-        .addOption(forceOption()),
+      command.option('--file <path>', 'file to write (default: standard output)').addOption(forceOption()),
     run: async (terminal, { file, force = false }) => {
       const config = terminal.config()
       const [output] = outputsOf('--file', file)
@@ -118,9 +115,9 @@ const addExportCommand = (store: Command, add: AddCommand): Command =>
 
 const addImportCommand = (store: Command, add: AddCommand): Command =>
   add<{ createStore?: boolean }>(store, 'import', {
-    summary: 'import an export: all of it, or nothing when a line conflicts with an existing record',
+    summary: 'import an export, or nothing if a line conflicts',
     example: 'store import keys.ndjson',
-    setUp: command => addCreateStoreOption(command.argument('<file>', 'a file that `store export` wrote')),
+    setUp: command => addCreateStoreOption(command.argument('<file>', 'file written by `store export`')),
     run: async (terminal, { createStore = false }, file = '') => {
       const config = terminal.config()
       const openUsed: typeof openStore = (...given) => openUsedStore(...given, 'store import')
@@ -136,16 +133,16 @@ const addImportCommand = (store: Command, add: AddCommand): Command =>
 
 const addCopyCommand = (store: Command, add: AddCommand): Command =>
   add<{ to: string; toPrefix?: string; toMode?: RedisMode }>(store, 'copy', {
-    summary: 'copy keys, subscribers and usage into another store; the gateways should be stopped',
+    summary: 'copy keys, subscribers and usage into another store; stop the gateways first',
     example: 'store copy --to redis://127.0.0.1:6379',
     setUp: command =>
       command
-        .requiredOption('--to <url or path>', 'a redis:// or rediss:// URL, or the path of an SQLite file')
-        .option('--to-prefix <prefix>', 'the prefix there in Redis; that of the configuration if not given')
+        .requiredOption('--to <url or path>', 'redis:// or rediss:// URL, or path of an SQLite file')
+        .option('--to-prefix <prefix>', 'key prefix in the target Redis (default: from the configuration)')
         .addOption(
           new Option(
             '--to-mode <mode>',
-            'the mode of that Redis; that of the configuration if not given',
+            'mode of the target Redis (default: from the configuration)',
           ).choices(redisModes),
         ),
     run: async (terminal, { to, toPrefix, toMode }) => {

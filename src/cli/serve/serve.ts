@@ -27,7 +27,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       command
         .option(
           '--processes <number>',
-          'gateways that share server.port, one for each core; ops.port and health.port count up',
+          'number of gateways that share server.port; ops.port and health.port count up',
           processesIn,
           1,
         )

@@ -44,24 +44,33 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       'rehearse samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.1,0.2 --out rehearsal.html',
     setUp: command =>
       addSettingOptions(command)
-        .option('--tier <name>', 'the tier of all keys in the file; without it no quota limits them')
-        .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
+        .option('--tier <name>', 'tier of all keys in the file (default: no quota)')
+        .option('--out <path>', 'write the report as .html or .json; one file for each of several settings')
         .addOption(forceOption())
         .option(
           '--parallel <number>',
-          'how many settings are rehearsed at a time; default: half of the cores',
+          'number of settings rehearsed at the same time (default: half of the cores)',
           numberIn(1, 1_000),
         )
-        .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
-        .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
+        .option(
+          '--step <duration>',
+          'send requests within this time together, up to 5s (default: 500ms)',
+          step,
+        )
+        .option('--format <name>', 'format of the files (default: detected)', formatIn)
         .addOption(hostOption())
         .option(
           '--provider-limits <kind>',
-          'limits of the provider: free, those of the free host; none',
+          'limits of the provider: free (Open-Meteo free service) or none',
           'none',
         )
-        .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
-        .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
+        .option('--provider-runs <kind>', 'model runs: ecmwf (every 6 h) or none', 'ecmwf')
+        .option(
+          '--provider-seed <number>',
+          'seed of the weather; the same seed gives the same weather',
+          numberIn(0, 999_999_999),
+          1,
+        ),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
       const cases = await casesIn(options, terminal)

@@ -79,17 +79,17 @@ export const addSendOptions = (command: Command): Command =>
   command
     .argument('<files...>', 'traffic files; - is standard input')
     .option('--target <url>', 'http://, https:// or unix:/path')
-    .option('--keys <file>', 'keys of the target, as keys create --csv or --json printed them')
+    .option('--keys <file>', 'keys of the target, as printed by keys create --csv or --json')
     .option('--key <file>', 'a file with one key, sent with every request')
-    .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
+    .option('--reuse-keys', 'share the keys of --keys among ids without a key')
     .option('--without-keys', 'send no keys')
-    .option('--connections <number>', 'the most connections; 256, or 8 over HTTP/2', connectionsIn)
-    .addOption(optionWith('--workers <number>', 'threads that send', numberIn(1, 64), 1))
+    .option('--connections <number>', 'maximum connections (default: 256; 8 over HTTP/2)', connectionsIn)
+    .addOption(optionWith('--workers <number>', 'number of sending threads', numberIn(1, 64), 1))
     .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
     .addOption(
       optionWith(
         '--patience <duration>',
-        'a request that finds no connection for so long is dropped',
+        'drop a request that has waited this long for a connection',
         lengthIn,
         5_000,
         '5s',
@@ -98,7 +98,7 @@ export const addSendOptions = (command: Command): Command =>
     .addOption(
       optionWith(
         '--timeout <duration>',
-        'a request without a response for so long has failed',
+        'count a request without a response after this time as failed',
         lengthIn,
         10_000,
         '10s',
@@ -106,13 +106,13 @@ export const addSendOptions = (command: Command): Command =>
     )
     .option(
       '--threshold <expression>',
-      'such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490; may be given again',
+      'limit such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490 (repeatable)',
       thresholdsIn,
     )
     .addOption(hostOption())
-    .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
-    .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
-    .option('--ca <file>', 'certificates to trust, in PEM')
+    .option('--any-method', 'also send methods other than GET and HEAD, without bodies')
+    .option('--allow-remote', 'allow a target outside this machine and private networks')
+    .option('--ca <file>', 'PEM file of certificates to trust')
     .option('--insecure', 'accept any certificate of a target on this machine')
 
 // Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.

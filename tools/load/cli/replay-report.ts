@@ -22,19 +22,18 @@ const notDecided = 1
 /** @param replay the command that it belongs to */
 export const addReportCommand = (replay: Command, add: AddCommand): void => {
   add<Options>(replay, 'report', {
-    summary:
-      'report results as text and as a page; of two, what changed, and with five runs a side whether it is noise',
+    summary: 'report one result or compare two, as text or as a page',
     example: "replay report before.json after.json --fail-if 'p99>+10%' --out comparison.html",
     setUp: command =>
       command
-        .argument('<file>', 'a result in JSON, as --out of replay and rehearse writes it, or a list of them')
-        .argument('[other]', 'one to compare with it; of a list, its runs are one side')
+        .argument('<file>', 'JSON result of replay --out or rehearse --out, or a list of results')
+        .argument('[other]', 'result to compare with; the runs of a list are one side')
         .option(
           '--fail-if <limit>',
-          'a change that ends the command with exit code 99, such as p99>+10%; may be given again',
+          'exit with code 99 on this change, such as p99>+10% (repeatable)',
           collect,
         )
-        .option('--out <file>', 'write a page that loads nothing else')
+        .option('--out <file>', 'write a self-contained HTML page')
         .addOption(forceOption()),
     run: async (terminal, { out, failIf = [], force = false }, ...files) => {
       const [file = '', other] = files

@@ -44,14 +44,14 @@ type Options = GenerateOptions & { out: string; force?: boolean }
 
 export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'generate', {
-    summary: 'generate traffic from a seed: places and keys by Zipf, the hours of a day, a storm',
+    summary: 'generate traffic from a seed: Zipf places and keys, hours of a day, a storm',
     example:
       'traffic generate --rate 2000 --duration 10m --seed 7 --shape day --out ten-minutes.ndjson.gz\n  npm run -s abohawa -- traffic generate --shape storm --storm district/2022@18:00/2h --out storm.ndjson',
     setUp: command =>
       void command
-        .option('--rate <requests>', 'the mean rate: requests a second, or such as 90/m, 500/h', rateIn, 1)
+        .option('--rate <requests>', 'mean requests per second, or such as 90/m, 500/h', rateIn, 1)
         .addOption(
-          new Option('--duration <duration>', 'how long the traffic lasts, such as 10m')
+          new Option('--duration <duration>', 'length of the traffic, such as 10m')
             .argParser(spanIn)
             .default(86_400_000, '24h'),
         )

@@ -17,21 +17,20 @@ import { type RewriteOptions, rewrite } from './traffic-rewrite.ts'
 
 export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
   add<RewriteOptions & Selection & Scrubbing>(traffic, 'import', {
-    summary:
-      'make one traffic file of logs and traffic files: in order, without keys, cut and scrubbed as wanted',
+    summary: 'merge logs and traffic files into one traffic file: sorted, filtered, scrubbed',
     example:
       'traffic import abohawa.log.1.gz abohawa.log --out day.ndjson.gz\n  npm run -s abohawa -- traffic import samples/weekday.ndjson.gz --from 8h --duration 30m --out morning.ndjson',
     setUp: command =>
       void addReadOptions(command)
         .addOption(outOption())
         .addOption(forceOption())
-        .option('--strict', 'end with 1 at the first faulty line, and write no file')
-        .option('--longest-gap <duration>', 'shorten longer gaps without a request to this', durationIn)
-        .option('--from <when>', 'an instant, or a duration from the first request', momentIn)
-        .option('--to <when>', 'an instant or a duration too; requests from it on are left out', momentIn)
+        .option('--strict', 'exit with code 1 at the first faulty line and write no file')
+        .option('--longest-gap <duration>', 'shorten longer gaps between requests to this', durationIn)
+        .option('--from <when>', 'start: timestamp, or duration after the first request', momentIn)
+        .option('--to <when>', 'end (exclusive): timestamp, or duration after the first request', momentIn)
         .option(
           '--duration <duration>',
-          'how much time to take, from --from or the first request',
+          'how much time to keep, from --from or the first request',
           durationIn,
         )
         .option(
@@ -39,25 +38,25 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
           `${destinations.slice(0, -1).join(', ')} or ${destinations.at(-1)}`,
           endpointsIn,
         )
-        .option('--key <ids>', 'ids of the keys to take', listIn)
-        .option('--cell <names>', 'these cells, or places such as district/3026; may be given again', collect)
+        .option('--key <ids>', 'keep requests of these key ids', listIn)
+        .option('--cell <names>', 'keep these cells, or places such as district/3026 (repeatable)', collect)
         .option(
           '--sample <share>',
-          'this share of the cells, with all of their requests: 0.1 or 10%',
+          'keep this share of the cells with all their requests: 0.1 or 10%',
           shareIn,
         )
-        .option('--head <number>', 'this number of the first that remain', numberIn(1, 1_000_000_000))
-        .option('--scrub', 'for others: new pseudonyms of all keys, also of ids, and of what looks secret')
-        .option('--without-parameter <names>', 'leave out these query parameters, * for all', listIn)
-        .option('--without-keys', 'leave out keys')
-        .option('--without-answers', 'leave out status, outcome, tier, cell, bytes and ms')
-        .option('--start <instant>', 'move all instants so that the first is this one', instantIn)
+        .option('--head <number>', 'keep only this many requests', numberIn(1, 1_000_000_000))
+        .option('--scrub', 'replace all keys, ids and secret-looking values by new pseudonyms, for sharing')
+        .option('--without-parameter <names>', 'remove these query parameters; * for all', listIn)
+        .option('--without-keys', 'remove keys')
+        .option('--without-answers', 'remove status, outcome, tier, cell, bytes and ms')
+        .option('--start <instant>', 'move all times so that the first is this timestamp', instantIn)
         .addOption(
-          new Option('--as <what>', 'requests, or the ids of their keys as CSV for keys create --from')
+          new Option('--as <what>', 'write requests, or the ids of their keys as CSV for keys create --from')
             .choices(['requests', 'keys'])
             .default('requests'),
         )
-        .option('--tier <name>', 'of --as keys: the tier of each key', 'enterprise'),
+        .option('--tier <name>', 'with --as keys: tier of each key', 'enterprise'),
     run: async (terminal, options, ...files) => {
       checkSelection(options)
       const needsCells = options.sample !== undefined || options.cell !== undefined

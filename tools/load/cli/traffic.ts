@@ -17,18 +17,17 @@ type Options = ReadOptions & { by: Subject; top: number }
 
 const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'stats', {
-    summary:
-      'show what is in traffic files: rate over time, places, key skew, reuse distance, miss-ratio curve',
+    summary: 'show statistics of traffic files: rate, places, key skew, reuse, miss ratio',
     example: 'traffic stats samples/weekday.ndjson.gz',
     setUp: command =>
       void addReadOptions(command)
         .addOption(
-          new Option('--by <object>', 'the object of reuse and of the miss-ratio curve')
+          new Option('--by <object>', 'object of reuse and of the miss-ratio curve')
             .choices(['cell', 'place', 'path', 'key'])
             .default('cell'),
         )
-        .option('--top <number>', 'how many of the most popular are listed', numberIn(1, 10_000), 10)
-        .option('--strict', 'end with 1 at the first faulty line'),
+        .option('--top <number>', 'number of most popular objects to list', numberIn(1, 10_000), 10)
+        .option('--strict', 'exit with code 1 at the first faulty line'),
     run: async (terminal, { by, top, ...options }, ...files) => {
       const counters = createTrafficStats(by, top, await configuredCellOf(terminal))
       const reading = await readFiles(terminal, files, options)

@@ -79,7 +79,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
           'how many settings are tried at a time; one for each core if not given',
           numberIn(1, 256),
         )
-        .option('--format <name>', 'format of the files; detected from their content if not given', formatIn)
+        .option('--format <name>', 'format of the files (default: detected)', formatIn)
         .addOption(hostOption())
         .option('--out <page.html>', 'write a page with plots')
         .addOption(forceOption()),

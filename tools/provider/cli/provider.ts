@@ -19,8 +19,13 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       command
         .option('--host <address>', 'address to listen on', '127.0.0.1')
-        .option('--port <number>', 'port to listen on, 0 for a free one', numberIn(0, 65_535), 8090)
-        .option('--seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1)
+        .option('--port <number>', 'port to listen on; 0 for a free port', numberIn(0, 65_535), 8090)
+        .option(
+          '--seed <number>',
+          'seed of the weather; the same seed gives the same weather',
+          numberIn(0, 999_999_999),
+          1,
+        )
         .option('--latency <duration>', 'delay of each response, such as 80ms', durationIn, 0)
         .addOption(
           new Option('--limits <kind>', 'free: the limits of the free host; none: no limits')
