@@ -38,8 +38,7 @@ const checkSentences = (text: string): void => {
 export const configuration: Target<ConfigCase> = {
   name: 'configuration',
   share: 3,
-  checks:
-    'a config file is applied, or refused in at most 101 sentences without a stack, soon and in bounded memory; the check agrees; the gateway serves on and takes the good file again',
+  checks: 'a file is applied or refused in sentences; the check agrees; the gateway keeps serving',
   batches: batchesOf(cases, 20),
   atOnce: 1,
   setting: { configText: goodText, env: { ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms' } },

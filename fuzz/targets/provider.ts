@@ -159,8 +159,7 @@ const elementsOf = (text: string): unknown[] => {
 export const provider: Target<ProviderCase> = {
   name: 'provider',
   share: 6,
-  checks:
-    'what a right or plausible body says for that cell, or a refusal; physical ranges; others answered meanwhile; memory bounded; recovery',
+  checks: 'correct weather or a refusal, physical ranges, others served, bounded memory, recovery',
   batches: batchesOf<ProviderCase>(cases, 40, { of: bombCases, every: 2 }),
   atOnce: 1,
   setting: {

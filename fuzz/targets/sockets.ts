@@ -136,8 +136,7 @@ const floodWithoutReading = async (gateway: GatewayProcess, one: Buffer): Promis
 export const sockets: Target<Connection> = {
   name: 'sockets',
   share: 5,
-  checks:
-    'every whole request has exactly one right HTTP/1.1 answer, in order, none behind the close, JSON, quota headers, no 5xx, nothing of the request in a header',
+  checks: 'one correct HTTP/1.1 answer a request, in order, no 5xx, no request text in headers',
   batches: batchesOf(weighted([4, alone], [1, pipelined]), 300, { of: fc.constant(flood), every: 30 }),
   first: [flood],
   atOnce: 24,
