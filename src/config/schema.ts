@@ -35,7 +35,7 @@ const server = section`The API for consumers.`({
   port: setting(whole(0, 65535, ' (0 picks a free port)'), 8080)`
     TCP port of the API; 0 picks a free port and logs it.`,
   reusePort: setting(flag(), false)`
-    Share the port with other gateways on this machine (Linux, FreeBSD). Each needs its own ops port; serve --processes
+    Share the port with other gateways on this machine (Linux, FreeBSD); serve --processes
     sets this up.`,
   tls: section`Certificate for HTTPS without a proxy. Set cert and key, or neither.`({
     cert: certificateFile()`
@@ -45,7 +45,7 @@ const server = section`The API for consumers.`({
         File of 48 random bytes for TLS session tickets, shared by the fleet; replace it daily. null: a new key at each
         start.`,
     http2: setting(flag(), true)`
-        Offer HTTP/2 to TLS clients. HTTP/1.1 costs the gateway less; HTTP/2 carries many requests on one connection.`,
+        Offer HTTP/2 to TLS clients. HTTP/1.1 costs the gateway less.`,
   }),
   trustedProxies: setting(
     z.array(trustedPeer(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
@@ -60,8 +60,7 @@ const server = section`The API for consumers.`({
     URL at which consumers reach the gateway, for the API reference and doc_url of errors. null: taken from each
     request.`,
   statusPage: setting(flag(), false)`
-    Serve /status and /status.json without a key: freshness, outages and the last thirty days. History starts when it is
-    first enabled.`,
+    Serve /status and /status.json without a key. Their history starts when you first enable them.`,
   cors: section`
     Web pages whose scripts may read responses (CORS). Every visitor can read the key of such a page, so give it a small
     quota.`({
@@ -73,14 +72,12 @@ const server = section`The API for consumers.`({
       any, [] none.`,
   }),
   requestTimeout: setting(duration('100ms', '10m'), '30s')`
-    Time within which a request must arrive completely. Shorter frees stalled connections sooner but cuts off slow
-    clients.`,
+    Time within which a request must arrive completely. Shorter cuts off slow clients.`,
   keepAliveTimeout: setting(duration('1s', '24h'), '75s')`
     Idle time between two requests before a connection is closed. Must exceed the idle time of your load balancer, which
     otherwise returns 502.`,
   maxConnections: live(whole(1, 1_000_000), 10_000)`
-    Maximum open connections. New ones beyond it are closed. Each needs a file descriptor (ulimit -n) and, when idle,
-    about 11 KiB.`,
+    Maximum open connections. Each needs a file descriptor (ulimit -n) and about 11 KiB when idle.`,
   maxConnectionsPerAddress: live(whole(1, 1_000_000), 64)`
     Maximum connections of one address (IPv6: one /64) without a valid key so far. Trusted proxies are exempt. Each may
     use 100 KiB.`,
@@ -92,8 +89,7 @@ const server = section`The API for consumers.`({
 const ops = section`
   The listener for operators: health, metrics, the cache, and a pass-through to the provider.`({
   host: setting(host(), '127.0.0.1')`
-    Address or host name to listen on. Beyond loopback a token is required. Traffic is not encrypted: use a private
-    network.`,
+    Address or host name to listen on. Beyond loopback set a token and use a private network: traffic is not encrypted.`,
   port: setting(whole(0, 65535, ' (0 picks a free port)'), 9090)`
     TCP port for operators; 0 picks a free port.`,
   allowedHosts: setting(
@@ -160,12 +156,11 @@ const account = () => ({
   apiKey: setting(providerKey().nullable(), null)`
     Key of the provider. Set it with ABOHAWA_PROVIDER__API_KEY. null: the free service.`,
   timeout: setting(duration('10ms', '2m'), '10s')`
-    Time to wait for the headers of a response. Shorter detects a slow provider sooner but abandons late responses.`,
+    Time to wait for the headers of a response.`,
   maxConcurrent: setting(whole(1, 256), 1)`
     Maximum concurrent requests to the provider. Open-Meteo accepts 1 to 2 from one client.`,
   maxPointsPerRequest: setting(whole(1, 1000), 100)`
-    Maximum points in one request. More means fewer round trips but larger retries. The provider counts points, not
-    requests.`,
+    Maximum points in one request. More means fewer round trips but larger retries.`,
   budget: section`
     Weight that all gateways together may spend at the provider. Defaults: Open-Meteo's free service. Paid plans have
     larger limits or none (null).`({
@@ -176,8 +171,7 @@ const account = () => ({
         Maximum weight per UTC day; null for no limit. When it runs short, weather stays fresh longer, up to
         cache.freshForAtMost.`,
     reserve: live(decimal(0, 0.9), 0.1, withAccount)`
-        Share of each limit reserved for cells with nothing cached. More serves new places late in the day, with less
-        for places in use.`,
+        Share of each limit reserved for cells with nothing cached, so that new places work late in the day.`,
     keyShare: live(decimal(0, 1), 0.25, withAccount)`
         Share of each limit for one key's new and stale cells while other keys need weather too. 1 does not restrict
         keys.`,
@@ -232,8 +226,7 @@ const cache = section`How long weather is kept, and the size of a grid cell.`({
       .overwrite(degrees => 1 / Math.round(1 / degrees)),
     0.1,
   )`
-    Side of a grid cell in degrees. Half the side means four times the cells and the cost. Changing it reloads most
-    cells.`,
+    Side of a grid cell in degrees. Half the side costs four times as much. Changing it reloads most cells.`,
   freshness: setting(oneOf(['age', 'run']), 'run')`
     What makes weather stale: run (a newer model run exists; about 4 loads a day) or age (freshFor has passed; up to
     24).`,
@@ -246,10 +239,9 @@ const cache = section`How long weather is kept, and the size of a grid cell.`({
     Time for which stale weather may be served during a refresh or an outage. With freshFor or freshForAtMost at most
     48h.`,
   prefetchPlaces: setting(whole(0, 100_000, ' (0 keeps none)'), 0)`
-    Number of most populous places that are kept warm without demand. Each costs as much as a cell in steady demand.`,
+    Number of most populous places that are kept warm without demand.`,
   memory: setting(sized('64KiB', '64GiB'), '64MiB')`
-    Memory for weather in each process. The process needs about 330 MiB besides. Less means more reads from the shared
-    tier.`,
+    Memory for weather in each process, which needs about 330 MiB besides.`,
 })
 
 const weather = section`The size of a response.`({

@@ -98,7 +98,7 @@ const more: Readonly<Record<string, string>> = {
   'server.tls.ticketKey': 'listeners.md#resumed-sessions',
   'server.keepAliveTimeout': 'listeners.md#behind-a-balancer',
   'redis.mode': 'redis.md',
-  'provider.budget.keyShare': 'tuning.md#one-key-beside-others',
+  'provider.budget.keyShare': 'tuning.md#one-key-takes-everything',
   'provider.fallbacks': 'tuning.md#a-second-upstream',
   'cache.staleFor': 'tuning.md#outage-drill',
   'cache.freshness': 'tuning.md',
