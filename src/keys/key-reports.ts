@@ -97,9 +97,7 @@ export const createKeyReports = ({ store, tiers, calendar, clock }: Administrati
             tiers,
             clock.now(),
           )
-          const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
-            used > 0 ? [{ day: days[i] ?? '', used }] : [],
-          )
+          const counts = daysUsed(await store.usedOn(id, days), days)
           const used = counts.reduce((sum, { used }) => sum + used, 0)
           return { id, externalId, subscriber, tier, limit, used, days: counts }
         }),
@@ -144,6 +142,9 @@ export const createKeyReports = ({ store, tiers, calendar, clock }: Administrati
     },
   }
 }
+
+const daysUsed = (counts: readonly number[], days: readonly LocalDay[]) =>
+  counts.flatMap((used, i) => (used > 0 ? [{ day: days[i] ?? '', used }] : []))
 
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
 /** The number of days whose counts are read, and of those that are read first. */

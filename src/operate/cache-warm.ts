@@ -12,7 +12,7 @@ import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError, InputError, messageOf } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import { protocolIn } from '../provider/account.ts'
-import { type Cell, type Cells, createGrid, inParts } from '../weather/cell.ts'
+import { type Cell, type Cells, createGrid, type Grid, inParts } from '../weather/cell.ts'
 import { scopeOf, targetIn } from './cache-target.ts'
 import type { WarmReport } from './reports/warm-report.ts'
 
@@ -63,6 +63,19 @@ const lookEveryMs = 250
 // Reads of the shared tier at once. Each is read, and decoded, in one turn of the event loop where the store is embedded.
 const readAtOnce = 32
 
+const cellsOf = async (
+  { of, top }: WarmOrder,
+  { timelines, catalogue }: Pick<CacheWarmParts, 'timelines' | 'catalogue'>,
+  grid: Grid,
+): Promise<{ target: string; cells: Cells }> => {
+  if (of !== undefined && top !== undefined)
+    throw new InputError('a target and a number of places are both given; allowed: one of them')
+  if (top !== undefined)
+    return { target: `the ${top} most populous places`, cells: mostPopulous(catalogue, grid, top)() }
+  if (of === undefined) return { target: 'the cells in demand', cells: await timelines.wanted() }
+  return { target: of, ...scopeOf(targetIn(of), { catalogue: catalogue.current, grid }) }
+}
+
 export const createCacheWarm = (
   config: Config,
   { timelines, catalogue, clock }: CacheWarmParts,
@@ -73,17 +86,8 @@ export const createCacheWarm = (
   let running: Promise<void> | undefined
   let isStopping = false
 
-  const cellsOf = async ({ of, top }: WarmOrder): Promise<{ target: string; cells: Cells }> => {
-    if (of !== undefined && top !== undefined)
-      throw new InputError('a target and a number of places are both given; allowed: one of them')
-    if (top !== undefined)
-      return { target: `the ${top} most populous places`, cells: mostPopulous(catalogue, grid, top)() }
-    if (of === undefined) return { target: 'the cells in demand', cells: await timelines.wanted() }
-    return { target: of, ...scopeOf(targetIn(of), { catalogue: catalogue.current, grid }) }
-  }
-
   const planned = async (order: WarmOrder): Promise<{ report: WarmReport; stale: Cell[] }> => {
-    const { target, cells } = await cellsOf(order)
+    const { target, cells } = await cellsOf(order, { timelines, catalogue }, grid)
     const stale: Cell[] = []
     for (const part of inParts(cells, readAtOnce)) {
       const fresh = await Promise.all(part.map(timelines.isFresh))

@@ -119,14 +119,50 @@ const ofProcess = ['"msg":"stopped"', '"msg":"listening"']
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value.slice(0, 200) : null)
 const timeOf = (value: unknown): number => Date.parse(String(value))
 
+/** The outages that were on in a moment, of the lines that tell of them. */
+const createOutageTally = (moment: Moment) => {
+  /** By process and outage, with the time of the last line of it. */
+  const begun = new Map<string, { readonly process: unknown; readonly row: LoggedOutage; lastAt: number }>()
+  const ended: LoggedOutage[] = []
+  const read = (fields: Fields): void => {
+    const at = timeOf(fields.time)
+    const outage = textOf(fields.outage) ?? ''
+    const name = `${outage} ${fields.process}`
+    const lastedMs = typeof fields.seconds === 'number' ? fields.seconds * 1000 : 0
+    const code = textOf(fields.code)
+    const from = textOf(fields.since) ?? isoOf(at - lastedMs)
+    const row = begun.get(name)?.row ?? { outage, from, until: null, code }
+    if (fields.msg === 'outage is over') {
+      begun.delete(name)
+      addIfOn({ ...row, until: isoOf(at) }, at)
+    } else if (begun.size < maxRows) begun.set(name, { process: fields.process, row, lastAt: at })
+  }
+  const addIfOn = (row: LoggedOutage, lastAt: number): void => {
+    if (lastAt >= moment.from && timeOf(row.from) < moment.until && ended.length < maxRows) ended.push(row)
+  }
+  // Nothing tells when an outage ended that a process did not live to see. While it lived there was a line each minute.
+  const endProcess = ({ time, process, msg }: Fields): void => {
+    for (const [name, each] of begun)
+      if (each.process === process) {
+        begun.delete(name)
+        addIfOn(each.row, msg === 'stopped' ? timeOf(time) : each.lastAt + minuteMs)
+      }
+  }
+  /** Those that nothing has ended by the end of the log. */
+  const close = (): LoggedOutage[] => {
+    for (const { row, lastAt } of begun.values()) addIfOn(row, lastAt + minuteMs)
+    begun.clear()
+    return ended
+  }
+  return { read, endProcess, close }
+}
+
 /** Of the lines of one log, in their order. @param day the local day of the moment */
 export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar) => {
   const answers = new Map<string, LoggedAnswers>()
   const withoutKey: Record<string, number> = {}
   const events: { at: string; what: string }[] = []
-  /** By process and outage, with the time of the last line of it. */
-  const begun = new Map<string, { readonly process: unknown; readonly row: LoggedOutage; lastAt: number }>()
-  const ended: LoggedOutage[] = []
+  const outages = createOutageTally(moment)
   let limit: number | null = null
   const seen = { first: '', last: '', hasRequests: false, share: 1 }
   const isWithin = (at: number): boolean => at >= moment.from && at < moment.until
@@ -152,30 +188,6 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
       const more = { tier: textOf(fields.tier), url: textOf(fields.url) ?? '', count: 1 }
       answers.set(alike, { minute, status, reason, firstAt, lastAt, ...more })
     }
-  }
-  const outageOf = (fields: Fields): void => {
-    const at = timeOf(fields.time)
-    const outage = textOf(fields.outage) ?? ''
-    const name = `${outage} ${fields.process}`
-    const lastedMs = typeof fields.seconds === 'number' ? fields.seconds * 1000 : 0
-    const code = textOf(fields.code)
-    const from = textOf(fields.since) ?? isoOf(at - lastedMs)
-    const row = begun.get(name)?.row ?? { outage, from, until: null, code }
-    if (fields.msg === 'outage is over') {
-      begun.delete(name)
-      addIfOn({ ...row, until: isoOf(at) }, at)
-    } else if (begun.size < maxRows) begun.set(name, { process: fields.process, row, lastAt: at })
-  }
-  const addIfOn = (row: LoggedOutage, lastAt: number): void => {
-    if (lastAt >= moment.from && timeOf(row.from) < moment.until && ended.length < maxRows) ended.push(row)
-  }
-  // Nothing tells when an outage ended that a process did not live to see. While it lived there was a line each minute.
-  const endProcess = ({ time, process, msg }: Fields): void => {
-    for (const [name, each] of begun)
-      if (each.process === process) {
-        begun.delete(name)
-        addIfOn(each.row, msg === 'stopped' ? timeOf(time) : each.lastAt + minuteMs)
-      }
   }
   const happened = (fields: Fields): void => {
     const at = timeOf(fields.time)
@@ -204,13 +216,12 @@ export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar
       const isOfKey = fields.keyId === keyId || fields.id === keyId
       if (fields.msg === 'answered') {
         if (isOfKey || fields.keyId === undefined) answered(fields, isOfKey)
-      } else if ('outage' in fields) outageOf(fields)
-      else if (fields.msg === 'stopped' || fields.msg === 'listening') endProcess(fields)
+      } else if ('outage' in fields) outages.read(fields)
+      else if (fields.msg === 'stopped' || fields.msg === 'listening') outages.endProcess(fields)
       else if (isOfKey) happened(fields)
     },
     report: (): LogReport => {
-      for (const { row, lastAt } of begun.values()) addIfOn(row, lastAt + minuteMs)
-      begun.clear()
+      const ended = outages.close()
       return {
         firstAt: seen.first || null,
         lastAt: seen.last || null,

@@ -52,6 +52,44 @@ const atomicBytes = 4_096
 const standardOutput = 1
 const standardError = 2
 
+/** Buffers the parts of lines until they are written together. */
+const createLineBuffer = (send: (bytes: Buffer) => void) => {
+  // Lines stand here one behind the other; those up to `flushed` are the writer's.
+  let buffered = Buffer.alloc(0)
+  let flushed = 0
+  let used = 0
+  let lineBegins = 0
+  const flush = (): void => {
+    if (flushed === lineBegins) return
+    const lines = buffered.subarray(flushed, lineBegins)
+    flushed = lineBegins
+    send(lines)
+  }
+  const makeRoom = (bytes: number): void => {
+    flush()
+    const begun = buffered.subarray(lineBegins, used)
+    buffered = Buffer.allocUnsafeSlow(Math.max(gatherBytes, 2 * (begun.length + bytes)))
+    buffered.set(begun)
+    flushed = 0
+    lineBegins = 0
+    used = begun.length
+  }
+  const write = (part: string): void => {
+    if (used + part.length > buffered.length) makeRoom(part.length)
+    used = putText(buffered, used, part)
+  }
+  const copy = (part: Uint8Array): void => {
+    if (used + part.length > buffered.length) makeRoom(part.length)
+    buffered.set(part, used)
+    used += part.length
+  }
+  const end = (part: Uint8Array): void => {
+    copy(part)
+    lineBegins = used
+  }
+  return { write, copy, end, flush }
+}
+
 /**
  * @param file a path, or null for standard output
  * @param isShared whether other processes write to the same destination
@@ -91,46 +129,14 @@ export const openLog = (
   let endingFormer: Promise<void> = Promise.resolve()
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
-  // Lines are gathered here, one behind the other; those up to `handedOver` are the writer's.
-  let gathered = Buffer.alloc(0)
-  let handedOver = 0
-  let used = 0
-  let lineBegins = 0
-  const handOver = (): void => {
-    if (handedOver === lineBegins) return
-    const lines = gathered.subarray(handedOver, lineBegins)
-    handedOver = lineBegins
-    send(lines)
-  }
-  const makeRoom = (bytes: number): void => {
-    handOver()
-    const begun = gathered.subarray(lineBegins, used)
-    gathered = Buffer.allocUnsafeSlow(Math.max(gatherBytes, 2 * (begun.length + bytes)))
-    gathered.set(begun)
-    handedOver = 0
-    lineBegins = 0
-    used = begun.length
-  }
-  const write = (part: string): void => {
-    if (used + part.length > gathered.length) makeRoom(part.length)
-    used = putText(gathered, used, part)
-  }
-  const copy = (part: Uint8Array): void => {
-    if (used + part.length > gathered.length) makeRoom(part.length)
-    gathered.set(part, used)
-    used += part.length
-  }
-  const end = (part: Uint8Array): void => {
-    copy(part)
-    lineBegins = used
-  }
-  setInterval(handOver, gatherForMs).unref()
+  const buffer = createLineBuffer(send)
+  setInterval(buffer.flush, gatherForMs).unref()
 
   const log = createLog(
     level,
     {
       write: line => {
-        handOver()
+        buffer.flush()
         send(Buffer.from(line))
       },
     },
@@ -141,14 +147,14 @@ export const openLog = (
   // The last requests may be logged after everything else has ended.
   process.once('exit', () => {
     writer.writeAtOnce()
-    handOver()
+    buffer.flush()
   })
   return {
     log,
-    lines: { write, copy, end, process: number },
+    lines: { write: buffer.write, copy: buffer.copy, end: buffer.end, process: number },
     dropped: () => dropped,
     flush: async () => {
-      handOver()
+      buffer.flush()
       const { promise, resolve } = Promise.withResolvers<void>()
       const patience = setTimeout(resolve, flushForMs)
       await Promise.race([Promise.all([endingFormer, writer.idle()]), promise])
@@ -157,7 +163,7 @@ export const openLog = (
     reopen: () => {
       if (file === null) return
       // Lines gathered before belong to the old file.
-      handOver()
+      buffer.flush()
       const [formerFd, former] = [fd, writer]
       try {
         fd = openFile(file)

@@ -86,14 +86,9 @@ export type OutageParts = {
   readonly onProvider?: () => void
 }
 
-export const openOutages = (
-  log: Log,
-  clock: Clock,
-  { staleReads, room, onProvider = () => {} }: OutageParts,
-): Outages => {
-  let errors = 0
-  const noticed = (): Noticed => ({ stale: staleReads(), errors })
-  const outageOf = (outage: OutageName): Outage =>
+const outagesOf =
+  (log: Log, clock: Clock, noticed: () => Noticed, onProvider: () => void) =>
+  (outage: OutageName): Outage =>
     createOutage({
       clock,
       noticed,
@@ -106,6 +101,14 @@ export const openOutages = (
         ),
       changed: outage === 'provider' ? onProvider : () => {},
     })
+
+export const openOutages = (
+  log: Log,
+  clock: Clock,
+  { staleReads, room, onProvider = () => {} }: OutageParts,
+): Outages => {
+  let errors = 0
+  const outageOf = outagesOf(log, clock, () => ({ stale: staleReads(), errors }), onProvider)
   const provider = outageOf('provider')
   const store = outageOf('store')
   /** A load each; of a cell that is refused again and again, only the first. */
