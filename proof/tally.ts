@@ -54,7 +54,7 @@ export const headOf = (summary: Summary): string => {
       : `${faulty.length} broke a promise, ${failed.length} could not be judged, ${disturbed.length} more were disturbed by a machine that stood still`
   const of = (kind: string): string => counted(kinds[kind] ?? 0)
   const rate = Math.round((seeds / Math.max(1, seconds)) * 3_600)
-  return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}. ${of('redis')} on one Redis, ${of('sentinel')} behind Sentinel, ${of('cluster')} on a cluster, ${of('embedded')} on the embedded store; in ${of('processes')} each gateway was a process of its own.`
+  return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}. ${of('redis')} on one Redis, ${of('sentinel')} behind Sentinel, ${of('cluster')} on a cluster, ${of('embedded')} on the embedded store; in ${of('processes')} each gateway was a separate process.`
 }
 
 export const tableOf = (summary: Summary): string =>

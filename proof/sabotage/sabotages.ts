@@ -59,10 +59,10 @@ units admitted in an outage are reported as nothing [6 8] src/keys/local-allowan
   -       callback(undefined, { allowed: true, remaining: left - units })
   +       callback(undefined, { allowed: true, remaining: left - units })
   + 
-remaining is that of before the request [7 8] src/keys/partition.ts
+remaining is the count before the request [7 8] src/keys/partition.ts
   - callback(undefined, { allowed: true, remaining: left })
   + callback(undefined, { allowed: true, remaining: left + unitsEach })
-every tag is taken for the present one [5] src/api/representation.ts
+every tag matches [5] src/api/representation.ts
   - ifNoneMatch !== undefined && matches(ifNoneMatch, tag)
   + ifNoneMatch !== undefined && (matches(ifNoneMatch, tag) || true)
 stale weather is served as long as its timeline lasts [3] src/cache/freshness.ts
@@ -89,7 +89,7 @@ changes of keys are not taken over [10 11] src/keys/key-directory.ts
 midnight comes by the clock of each gateway [9] src/common/clock.ts
   - offsetMs = agrees ? 0 : Math.round(otherTime - (sentAt + received.wall) / 2)
   + offsetMs = agrees ? 0 : 0
-places keep the names of the former catalogue [16] src/api/weather-endpoints.ts
+places keep the names of the previous catalogue [16] src/api/weather-endpoints.ts
   - if (from !== catalogue.current) {
   + if (!from) {
 a renewed certificate is not served [16] src/api/server.ts
@@ -148,7 +148,7 @@ a list of places costs a place less [7 8 19] src/api/place-list.ts
 a list of places has the first one twice [2 19] src/api/joined-weather.ts
   - const items = all.map(found => itemOf(found, readAt, days))
   + const items = [...all.slice(0, 1), ...all.slice(0, -1)].map(found => itemOf(found, readAt, days))
-names are English whatever is asked for [2] src/api/response-bodies.ts
+names are always English [2] src/api/response-bodies.ts
   - (lang === 'en' ? name_en : name_bn)
   + (lang === 'en' ? name_en : name_en)
 `
