@@ -55,7 +55,7 @@ t.test('they follow the clock, count together, and answer after they stood still
 })
 
 t.test('one that is killed has counted what it answered, and what is planted is in it', async t => {
-  const { fleet, ask } = await open(t, 'embedded', 'remaining is that of before the request')
+  const { fleet, ask } = await open(t, 'embedded', 'remaining is the count before the request')
   const first = await ask(0)
   t.equal(header(first, 'remaining'), header(first, 'limit'), 'the planted fault')
   await fleet.take({ do: 'kill', gateway: 0 })
