@@ -24,51 +24,48 @@ export const Attention = ({ status }) => {
   if (closure)
     found.push([
       'bad',
-      `Closed until ${instant(closure.until)} (in ${between(at, closure.until)}): the provider reported that a limit is used up, and no gateway loads weather. If the provider is wrong, end it with `,
+      `Closed until ${instant(closure.until)} (in ${between(at, closure.until)}): the provider reported that a limit is used up. No gateway loads weather. If the provider is wrong, run `,
       html`<code>abohawa budget reopen</code> `,
       closure.reason !== null && ownSentence(closure.reason),
     ])
   for (const { outage, since, stale, errors } of outages)
     found.push([
       'bad',
-      `Outage of the ${outage} since ${instant(since)}. Requests answered from stale entries: ${figures.count(stale)}; ended in an error: ${figures.count(errors)}.`,
+      `${outage === 'provider' ? 'Provider' : 'Store'} outage since ${instant(since)}. Stale responses: ${figures.count(stale)}. Errors: ${figures.count(errors)}.`,
     ])
   if (provider.circuit === 'open')
     found.push([
       'bad',
-      `The circuit to the provider is open: no request is sent. Next probe: ${exact(provider.retryAt)}.`,
+      `The provider circuit is open and no requests are sent. Next probe: ${exact(provider.retryAt)}.`,
     ])
   if (provider.circuit === 'half-open')
-    found.push([
-      'warn',
-      `The circuit to the provider is ${circuitWord('half-open')}: one probe is under way.`,
-    ])
+    found.push(['warn', `The provider circuit is ${circuitWord('half-open')}: one probe is in progress.`])
   const used = status.upstreams.find(({ inUse }) => inUse)
   if (used && used !== status.upstreams[0])
-    found.push(['warn', `New weather is loaded from the fallback ${used.name}.`])
+    found.push(['warn', `New weather comes from the fallback ${used.name}.`])
   const { firstErrorAt } = provider
   if (firstErrorAt && (provider.circuit !== 'closed' || closure))
     found.push([
       'bad',
       firstErrorAt <= at
-        ? "Consumers get errors now: a cell in demand can't be served."
-        : `Without the provider, the first consumer gets an error at ${instant(firstErrorAt)} (in ${between(at, firstErrorAt)}).`,
+        ? "Consumers get errors now: a requested cell can't be served."
+        : `If the provider stays down, the first consumer error comes at ${instant(firstErrorAt)} (in ${between(at, firstErrorAt)}).`,
     ])
-  if (!store.isUp) found.push(['bad', `The store (${store.kind}) is away: ${store.fault ?? unknown}`])
+  if (!store.isUp) found.push(['bad', `The store (${store.kind}) is down: ${store.fault ?? unknown}`])
   for (const { name, used, limit, resetsAt, exhaustedAt } of budget.windows) {
     if (used >= limit)
       found.push([
         name === 'minute' ? 'warn' : 'bad',
-        `The budget of the ${name} is used up until ${exact(resetsAt)}.`,
+        `The ${name} budget is used up until ${exact(resetsAt)}.`,
       ])
     else if (exhaustedAt && name !== 'minute')
       found.push([
         'warn',
-        `The budget of the ${name} runs out at ${instant(exhaustedAt)}, ${between(exhaustedAt, resetsAt)} before it resets.`,
+        `The ${name} budget runs out at ${instant(exhaustedAt)}, ${between(exhaustedAt, resetsAt)} before it resets.`,
       ])
   }
   if (!budget.shared && status.instances.length > 1)
-    found.push(['warn', 'The store does not count the budget of the fleet: each instance counts for itself.'])
+    found.push(['warn', 'The store does not share the budget: each instance counts its own.'])
   if (cache.counts.failed > 0)
     found.push(['warn', `Cells that could not be loaded: ${figures.count(cache.counts.failed)}.`])
   if (certificate && certificate.renewal !== 'valid') {
@@ -77,18 +74,18 @@ export const Attention = ({ status }) => {
     found.push([
       certificateTones[renewal],
       renewal === 'expired'
-        ? `The certificate of the API expired ${end}, ${left} ago: no client can connect.`
-        : `The certificate of the API expires ${end}, in ${left}.`,
+        ? `The API certificate expired ${end}, ${left} ago: no client can connect.`
+        : `The API certificate expires ${end}, in ${left}.`,
     ])
   }
-  if (catalogue.fault) found.push(['warn', `The newer catalogue was refused: ${catalogue.fault}`])
-  if (config.fault) found.push(['warn', `The newer configuration was refused: ${config.fault}`])
+  if (catalogue.fault) found.push(['warn', `The new catalogue was rejected: ${catalogue.fault}`])
+  if (config.fault) found.push(['warn', `The new configuration was rejected: ${config.fault}`])
   if (config.needsRestart.length > 0)
-    found.push(['warn', `Settings that wait for a restart: ${config.needsRestart.join(', ')}`])
+    found.push(['warn', `Settings that need a restart: ${config.needsRestart.join(', ')}`])
   if (config.differs.length > 0)
     found.push([
       'warn',
-      'Instances with another configuration: ',
+      'Instances with a different configuration: ',
       html`<code>${config.differs.map(shortId).join(', ')}</code>`,
     ])
   if (found.length === 0) found.push(['good', 'Nothing needs attention.'])

@@ -86,7 +86,7 @@ export class CellDrawer extends Component {
   purge = () =>
     this.run(
       () => order('/cache/purge', { scope: this.props.id }).then(() => null),
-      'The cell was purged on all instances: it is stale, and served until it is loaded anew.',
+      'The cell was purged on all instances. It is served as stale until it is reloaded.',
     )
 
   /** @param {Pick<Question, 'scope' | 'areas' | 'title' | 'sentence'>} question @param {string} purged @param {string} removed */
@@ -107,9 +107,9 @@ export class CellDrawer extends Component {
         scope: this.props.id,
         title: 'Remove this cell?',
         sentence:
-          'Purged, it is stale and served until it is loaded anew. Removed, it is gone on all instances, and requests end in an error while it can’t be loaded.',
+          'Purge keeps the cell as stale until it is reloaded. Remove deletes it on all instances; requests then fail if it can’t be loaded.',
       },
-      'The cell was purged on all instances: it is stale, and served until it is loaded anew.',
+      'The cell was purged on all instances. It is served as stale until it is reloaded.',
       'The cell was removed on all instances.',
     )
 
@@ -122,9 +122,9 @@ export class CellDrawer extends Component {
         })),
         title: 'Purge an area?',
         sentence:
-          'Every cell with the place or one below it in it. Purged, they are stale and served until they are loaded anew. Removed, requests wait for the provider.',
+          'This affects every cell of the place and of the places below it. Purge keeps them as stale until they are reloaded. After Remove, requests wait for the provider.',
       },
-      'The area was purged on all instances: its cells are stale, and served until they are loaded anew.',
+      'The area was purged on all instances. Its cells are served as stale until they are reloaded.',
       'The area was removed on all instances.',
     )
 
@@ -177,7 +177,7 @@ const sectionsOf = ({ shared, gateway, at }) => {
           ['Model run', instant(entry.run)],
           entry.dueAt !== undefined && ['Due', instant(entry.dueAt)],
           entry.freshUntil !== undefined && ['Fresh until', instant(entry.freshUntil)],
-          entry.usableUntil !== undefined && ['Usable until', instant(entry.usableUntil)],
+          entry.usableUntil !== undefined && ['Expires', instant(entry.usableUntil)],
           ['Size', figures.bytes(entry.bytes)],
           entry.purged !== null && ['Purged', entry.purged === 'soft' ? 'stale' : 'removed'],
         ])
@@ -196,8 +196,8 @@ const sectionsOf = ({ shared, gateway, at }) => {
         ? [
             factList([
               [instant(failure.failedAt), failureLabel(failure.code)],
-              ['Failures in a row', figures.count(failure.attempts)],
-              ['Next attempt after', instant(failure.backoffUntil)],
+              ['Consecutive failures', figures.count(failure.attempts)],
+              ['Next attempt', instant(failure.backoffUntil)],
             ]),
             ownSentence(failure.message),
           ]
@@ -236,7 +236,7 @@ const slicesOf = ({ quarterHours, hours, days, now }, at) => {
     `${figures.count(count)} · ${figures.instant(from, at)} – ${figures.instant(to, at)}`
   return factList([
     now !== null && [
-      'Right now',
+      'Now',
       `${figures.instant(now.time, at)} · ${figures.degrees(now.temperature_2m)} · ${figures.millimetres(now.precipitation)}`,
     ],
     ['Quarter-hours', span(quarterHours)],

@@ -31,7 +31,7 @@ const charts = [
     ],
   },
   {
-    title: 'Hit share by tier',
+    title: 'Cache hit rate by tier',
     isStacked: true,
     figure: 'share',
     lines: [

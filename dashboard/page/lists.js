@@ -37,7 +37,7 @@ export const Instances = ({ status: { instances, config, at } }) =>
       ['Phase'],
       ['Circuit'],
       ['Requests/s', 'number'],
-      ['Hit share', 'number'],
+      ['Cache hit rate', 'number'],
       ['Memory', 'number'],
       ['Started', 'number'],
       ['Version'],
@@ -62,7 +62,7 @@ export const TopLists = ({ status: { top, keysNearLimit } }) => {
   const places = table(
     'Top places',
     'No requests yet.',
-    [['Place'], ['Requests of late', 'number']],
+    [['Place'], ['Recent requests', 'number']],
     top.places.map(place => [placeLabel(place), figures.count(place.requests)]),
   )
   const keys = table(
@@ -83,7 +83,7 @@ export const TopLists = ({ status: { top, keysNearLimit } }) => {
     'Keys near their limit',
     keysNearLimit
       ? 'No key is near its limit.'
-      : 'Not known: too many keys to read each, or the store does not answer.',
+      : 'Not known: there are too many keys, or the store does not respond.',
     [['Key'], ['Subscriber'], ['Used', 'number']],
     (keysNearLimit ?? []).map(({ keyId, subscriber, tier, used, limit }) => [
       html`<code title=${tier}>${keyId}</code>`,
@@ -92,7 +92,7 @@ export const TopLists = ({ status: { top, keysNearLimit } }) => {
     ]),
   )
   const hint =
-    'Cells that this gateway loaded for a key since midnight UTC, and their share of the budget of the day.'
+    'Cells loaded for each key by this gateway since midnight UTC, and their share of the daily budget.'
   return [
     ['top-places', 'Top places', places],
     ['top-keys', 'Top keys', keys, html`<small class="detail">${hint}</small>`],

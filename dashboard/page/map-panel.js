@@ -65,7 +65,7 @@ export class CellMap extends Component {
     const { line, isFirst, isLast } = this.state
     return html`<section class="panel country" aria-labelledby="map-title">
       <header class="row between">
-        <h2 id="map-title">Map of the cells</h2>
+        <h2 id="map-title">Cell map</h2>
         <div class="row">
           <button id="zoom-out" type="button" class="quiet square" aria-label="Zoom out" disabled=${isFirst} onClick=${() => this.zoom(-1)}>−</button>
           <button id="zoom-in" type="button" class="quiet square" aria-label="Zoom in" disabled=${isLast} onClick=${() => this.zoom(1)}>+</button>
@@ -74,10 +74,10 @@ export class CellMap extends Component {
       </header>
       ${report?.cells.length === 0 && html`<p class="note">No cells yet: the catalogue has no place.</p>`}
       <div class="map-frame">
-        <div id="map" class="map" ref=${this.host} tabindex="0" role="application" aria-describedby="map-help map-cell" aria-label="Map of the cells. Arrow keys move, Enter opens a cell."></div>
+        <div id="map" class="map" ref=${this.host} tabindex="0" role="application" aria-describedby="map-help map-cell" aria-label="Cell map. Arrow keys move, Enter opens a cell."></div>
       </div>
       <p id="map-cell" aria-live="polite"><b>${line || '\u00a0'}</b></p>
-      <p id="map-help" class="unseen">Arrow keys move over the cells, Enter opens one. The table below holds the same.</p>
+      <p id="map-help" class="unseen">Arrow keys move over the cells, Enter opens one. The table below has the same data.</p>
       <${Legend} cells=${report?.cells ?? []} />
       ${table}
     </section>`
@@ -106,6 +106,6 @@ const Legend = ({ cells }) => {
       <li><svg class="sample" viewBox="0 0 12 12" width="16" height="16" aria-hidden="true">
         <circle cx="6" cy="6" r="3" fill="var(--dot)" stroke="var(--dot-edge)" /></svg>dot: demand</li>
     </ul>
-    <ul class="legend note"><li>Age of what is fresh:</li>${ages}</ul>
+    <ul class="legend note"><li>Age of fresh cells:</li>${ages}</ul>
   </div>`
 }

@@ -27,8 +27,8 @@ export const Tiles = ({ status: { instances, history } }) => {
   const ready = instances.filter(({ phase }) => phase === 'ready').length
   return factRows([
     ['Requests per second', figures.measured(requestsPerSecond)],
-    ['Hit share', figures.share(hits)],
-    ['Latency, 99 of 100', figures.latency(p99)],
+    ['Cache hit rate', figures.share(hits)],
+    ['Latency p99', figures.latency(p99)],
     ['Errors per second', figures.measured(errorsPerSecond)],
     ['Instances', `${figures.count(ready)}/${figures.count(instances.length)}`],
   ])
@@ -45,7 +45,7 @@ const Gauge = ({ window: { name, limit, used, resetsAt, exhaustedAt }, closure, 
       ? 'used up'
       : exhaustedAt
         ? `used up ${figures.instant(exhaustedAt, at)}`
-        : 'lasts until then'
+        : 'lasts until reset'
   const reset = `resets ${figures.instant(resetsAt, at)}`
   const max = Math.max(1, limit)
   return html`<div class="gauge">
@@ -62,18 +62,18 @@ export const Budget = ({ status: { budget, at } }) => {
   const { windows, closure, shared, demandPerDay, stretch } = budget
   return html`<section class="panel" aria-labelledby="budget-title">
     <header class="row between">
-      <h2 id="budget-title">Budget of the provider</h2>
-      <span class="note">${shared ? 'counted over the fleet' : 'each instance for itself'}</span>
+      <h2 id="budget-title">Provider budget</h2>
+      <span class="note">${shared ? 'shared by the fleet' : 'counted by each instance'}</span>
     </header>
     <div id="budget" class="cols">
       ${windows.map(window => html`<${Gauge} key=${window.name} window=${window} closure=${closure} at=${at} />`)}
-      ${windows.length === 0 && html`<p class="note">The provider has no limits here.</p>`}
+      ${windows.length === 0 && html`<p class="note">No provider limits are configured.</p>`}
     </div>
     <dl id="budget-facts" class="facts cols">
       ${factRows([
-        ['Demand per day', figures.count(demandPerDay)],
+        ['Expected demand per day', figures.count(demandPerDay)],
         [
-          'Stretch of freshness',
+          'Freshness extended by',
           stretch === null ? unknown : stretch <= 1 ? 'none' : `×${figures.measured(stretch)}`,
         ],
       ])}
@@ -89,9 +89,9 @@ export const Parts = ({
   const instant = iso => figures.instant(iso, at)
   const failure = provider.lastFailure
   /** @param {string | null} fault */
-  const inForce = fault => badge(fault ? 'newer one refused' : 'in force', fault ? 'warn' : 'good')
+  const inForce = fault => badge(fault ? 'update rejected' : 'in use', fault ? 'warn' : 'good')
   /** @param {string | null} iso */
-  const sooner = iso => (iso !== null && iso <= at ? 'at once' : instant(iso))
+  const sooner = iso => (iso !== null && iso <= at ? 'now' : instant(iso))
   /** @typedef {import('./view.js').Fact} Fact */
   /** @type {[id: string, title: string, state: unknown, facts: readonly Fact[], more?: unknown][]} */
   const parts = [
@@ -103,7 +103,7 @@ export const Parts = ({
         : badge(`Circuit: ${circuitWord(provider.circuit)}`, circuitTones[provider.circuit]),
       [
         ['Last success', instant(provider.lastSuccessAt)],
-        ['First error without it', sooner(provider.firstErrorAt)],
+        ['First error if it stays down', sooner(provider.firstErrorAt)],
         ['Last failure', failure ? instant(failure.at) : 'none'],
         ...upstreams.map(
           ({ name, inUse, circuit }) =>
@@ -116,7 +116,7 @@ export const Parts = ({
       'store',
       'Store',
       badge(
-        `${store.kind === 'redis' ? 'Redis' : store.kind}: ${store.isUp ? 'up' : 'away'}`,
+        `${store.kind === 'redis' ? 'Redis' : store.kind}: ${store.isUp ? 'up' : 'down'}`,
         store.isUp ? 'good' : 'bad',
       ),
       [
@@ -130,12 +130,12 @@ export const Parts = ({
       null,
       run
         ? [
-            ['Of', instant(run.initialisedAt)],
+            ['Started', instant(run.initialisedAt)],
             ['Available since', instant(run.availableAt)],
             ['Next expected', instant(run.nextExpectedAt)],
           ]
         : [],
-      !run && html`<p class="note">Runs are not followed, or none is known yet.</p>`,
+      !run && html`<p class="note">Model runs are not tracked, or no run is known yet.</p>`,
     ],
     [
       'cache',
@@ -164,7 +164,7 @@ export const Parts = ({
         ['Hash', html`<code>${shortHash(config.hash)}</code>`, config.hash],
         ['Applied', instant(config.appliedAt)],
         certificate !== null && [
-          'Certificate lasts',
+          'Certificate expires in',
           figures.duration(secondsBetween(at, certificate.expiresAt)),
           certificate.expiresAt,
         ],

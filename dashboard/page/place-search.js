@@ -48,7 +48,7 @@ export class PlaceSearch extends Component {
         active: isOpen ? 0 : -1,
         note: isOpen
           ? `Places found: ${figures.count(places.length)}. Arrow keys choose, Enter opens.`
-          : 'No place is called that.',
+          : 'No places found.',
       })
     } catch (error) {
       if (mine === this.asked) this.setState({ ...closed, note: `The search failed: ${messageOf(error)}` })
@@ -88,7 +88,7 @@ export class PlaceSearch extends Component {
     return html`<div class="search">
       <input id="search" type="search" role="combobox" aria-autocomplete="list" aria-expanded=${String(isOpen)} aria-controls="found"
         aria-activedescendant=${isOpen ? `found-${active}` : undefined} autocomplete="off" spellcheck=${false} maxlength="100"
-        aria-label="Find a place" placeholder="Place in either language"
+        aria-label="Find a place" placeholder="Place name, English or Bengali"
         onInput=${this.onInput} onKeyDown=${this.onKey} onBlur=${this.close} />
       <ul id="found" role="listbox" aria-label="Find a place" hidden=${!isOpen}>
         ${found.map(

@@ -47,7 +47,7 @@ export class PurgeQuestion extends Component {
   async readPrice(area) {
     this.prices += 1
     const own = this.prices
-    this.setState({ area, price: html`<p class="note">Working out what it costs…</p>` })
+    this.setState({ area, price: html`<p class="note">Calculating the cost…</p>` })
     try {
       const [soft, hard] = await Promise.all(
         [false, true].map(hard => order('/cache/purge', { ...this.scopeOf(area), hard, dryRun: true })),
@@ -107,24 +107,24 @@ const priceFacts = (soft, hard) => {
   /** @param {Price} of @param {string} left */
   const roomOf = ({ fitsNow, refusedNow }, left) =>
     refusedNow === 0
-      ? 'the budget has room for all'
-      : `room for ${count(fitsNow)}, ${count(refusedNow)} left ${left}`
+      ? 'the budget covers all cells'
+      : `the budget covers ${count(fitsNow)}; ${count(refusedNow)} stay ${left}`
   /** @type {import('./view.js').Fact} */
   const now = ['Cached now', `${count(cached)} of ${count(cells)} cells`]
   if (cached === 0) return factList([now])
   return factList([
     now,
-    ['Costs at most', `${count(weight)} of the budget, if all are asked for`],
-    fallbacks > 0 && ['Budget of the provider', 'of the first upstream, without its fallbacks'],
-    ['Purged, now', roomOf(soft, 'stale')],
-    ['Removed, now', roomOf(hard, 'without weather')],
-    oneKeyNow < cached && ['One key, now', `${count(oneKeyNow)}, while others load too`],
+    ['Maximum cost', `${count(weight)} of the budget, if all cells are requested`],
+    fallbacks > 0 && ['Budget', 'of the primary upstream, without fallbacks'],
+    ['If purged now', roomOf(soft, 'stale')],
+    ['If removed now', roomOf(hard, 'without weather')],
+    oneKeyNow < cached && ['One key can load now', `${count(oneKeyNow)}, if other keys load too`],
     [
-      'All loaded',
+      'All cells reloaded',
       reloadedAt === null
-        ? 'never: a limit has no room for a cell'
+        ? 'never: a limit is smaller than one cell'
         : reloadedAt <= at
-          ? 'at once'
+          ? 'immediately'
           : `by demand, at ${figures.instant(reloadedAt, at, true)} at the earliest`,
     ],
   ])

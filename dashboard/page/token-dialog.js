@@ -26,10 +26,10 @@ export class TokenDialog extends Component {
       onCancel=${(/** @type {Event} */ event) => event.preventDefault()} onClose=${onClose}>
       <form id="token-form" class="stack" onSubmit=${this.send}>
         <h2 id="token-title">Token</h2>
-        <p id="token-text">This listener asks for its token (ops.token). It is kept for this tab only, until the tab is closed.</p>
+        <p id="token-text">Enter the token of this listener (ops.token). This tab keeps it until you close the tab.</p>
         <label for="token-value">Token</label>
         <input id="token-value" name="token" type="password" autocomplete="off" required maxlength="256" aria-describedby="token-fault" aria-invalid=${String(isWrong)} />
-        <p id="token-fault" class="fault" role="alert">${isWrong && 'The listener refused this token.'}</p>
+        <p id="token-fault" class="fault" role="alert">${isWrong && 'The token is wrong.'}</p>
         <button type="submit">Open the dashboard</button>
       </form>
     </dialog>`

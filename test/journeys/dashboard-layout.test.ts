@@ -94,7 +94,7 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
   const other = rows.filter({ hasText: 'differs' })
   t.equal(await other.count(), 1)
   const id = await other.locator('code').first().innerText()
-  t.match(await page.locator('#attention').innerText(), new RegExp(`another configuration: ${id}$`, 'm'))
+  t.match(await page.locator('#attention').innerText(), new RegExp(`a different configuration: ${id}$`, 'm'))
   t.notMatch(await rows.filter({ hasText: 'this one' }).innerText(), id)
 
   await openCell(page, dhaka)

@@ -55,12 +55,12 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
   t.equal(await first.getAttribute('class'), 'notice bad')
   const sentence = await first.innerText()
   t.match(sentence, /Closed until 22 Nov, 06:00 \(in 18 h\)/)
-  t.match(sentence, /end it with abohawa budget reopen\s+the provider answered 429: Daily/)
+  t.match(sentence, /run abohawa budget reopen\s+the provider answered 429: Daily/)
   t.match(await page.locator('#attention').innerText(), /Consumers get errors now/)
   t.match(await page.locator('#budget .gauge').innerText(), /closed until 22 Nov, 06:00/)
   t.equal(await page.locator('#budget .badge.good').count(), 0)
   const part = await page.locator('[data-part=provider]').innerText()
-  t.match(part, /closed until 22 Nov, 06:00(.|\n)*First error without it\s+at once/)
+  t.match(part, /closed until 22 Nov, 06:00(.|\n)*First error if it stays down\s+now/)
   t.strictSame(faultsOf(page, gateway), [])
 })
 
@@ -78,7 +78,7 @@ t.test('weather from a fallback needs attention, and a cell says that it has it'
   await provider.steer({ fault: 'reset' })
   t.equal((await gateway.get('/weather/district/3026')).status, 200)
   await untilSeen('it is told', async () =>
-    /New weather is loaded from the fallback public\./.test(await page.locator('#attention').innerText()),
+    /New weather comes from the fallback public\./.test(await page.locator('#attention').innerText()),
   )
   const part = await page.locator('[data-part=provider]').innerText()
   t.match(part, /Upstream primary\s+open\s+Upstream public\s+in use/)
@@ -141,7 +141,7 @@ t.test("a store that can't be written needs attention", { skip: skip || withoutM
   const use = () => sendRequest(`${urls.api}/api/v1/locations?type=division`, { key })
   await untilSeen('it is told', async () => {
     await use()
-    return /Outage of the store since/.test(await attention.innerText())
+    return /Store outage since/.test(await attention.innerText())
   })
   t.equal(await attention.locator('li.bad').count(), 1)
   disk.free()
@@ -169,7 +169,7 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
 
   await page.getByRole('textbox', { name: 'Token' }).fill('another-token-that-is-long-enough')
   await page.keyboard.press('Enter')
-  await untilSeen('a wrong one is refused', async () => /refused this token/.test(await dialog.innerText()))
+  await untilSeen('a wrong one is refused', async () => /The token is wrong/.test(await dialog.innerText()))
   t.equal(await page.getByRole('textbox', { name: 'Token' }).getAttribute('aria-invalid'), 'true')
   await page.getByRole('textbox', { name: 'Token' }).fill(token)
   await page.keyboard.press('Enter')

@@ -105,11 +105,11 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
   for (const part of [
     /^23\.7° N 90\.4° E/,
     /In memory\s+State\s+stale\s+Fetched\s+12:00:00/,
-    /Right now\s+13:30 · \d+\.\d °C/,
+    /Now\s+13:30 · \d+\.\d °C/,
     /Days\s+\d+ · /,
     /In the store \(embedded\)\s+State\s+stale/,
     /Last error\s+13:30:00\s+the provider answered with a server error provider_failing\s/,
-    /Failures in a row\s+1/,
+    /Consecutive failures\s+1/,
   ])
     t.match(await drawer.innerText(), part)
 
@@ -126,10 +126,10 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
   await isShown(page, dhaka, 'fresh')
   await page.getByRole('button', { name: 'Purge', exact: true }).click()
   await isShown(page, dhaka, 'stale')
-  t.match(await drawer.innerText(), /purged on all instances: it is stale, and served until/)
+  t.match(await drawer.innerText(), /purged on all instances\. It is served as stale/)
   await drawer.getByRole('button', { name: 'Remove…' }).click()
   const question = page.locator('#purge-question')
-  t.match(await question.innerText(), /Remove this cell\?\s+Purged, it is stale and served/)
+  t.match(await question.innerText(), /Remove this cell\?\s+Purge keeps the cell as stale/)
   await page.keyboard.press('Enter')
   t.notOk(await question.isVisible(), 'Enter at once does no harm')
   t.equal((await statesHeld(gateway))[dhaka], 'stale')
@@ -149,7 +149,7 @@ t.test('an outage is told first, with what consumers noticed', { skip }, async t
   await provider.steer({ fault: 'internal-error' })
   for (const place of ['2015', '3033', '6091'])
     t.equal((await gateway.get(`/weather/district/${place}`)).status, 500)
-  const shown = /Outage of the provider since 13:30\. .* stale entries: (\d+); ended in an error: (\d+)\.$/
+  const shown = /Provider outage since 13:30\. Stale responses: (\d+)\. Errors: (\d+)\.$/
   const counts = async () =>
     shown
       .exec(await page.locator('#attention li.bad').first().innerText())
@@ -175,9 +175,9 @@ t.test('a certificate that expires soon needs attention', { skip }, async t => {
   const end = new X509Certificate(readFileSync(cert)).validToDate.getTime()
   const attention = page.locator('#attention')
   t.notMatch(await attention.innerText(), 'certificate')
-  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+[\d,]+ d/)
+  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate expires in\s+[\d,]+ d/)
   for (const [leftMs, tone, sentence] of [
-    [12 * 86_400_000, 'warn', /The certificate of the API expires \d+ \w+, [\d:]+, in 12 d\./],
+    [12 * 86_400_000, 'warn', /The API certificate expires \d+ \w+, [\d:]+, in 12 d\./],
     [86_400_000, 'bad', /expires \d+ \w+, [\d:]+, in 24 h\./],
     [-3 * 3_600_000, 'bad', /expired [\d:]+, 3 h ago: no client can connect\./],
   ] as const) {
@@ -226,7 +226,7 @@ t.test('an area is purged as a whole, and its price is shown first', { skip }, a
   await openCell(page, dhaka)
   await page.getByRole('button', { name: 'Purge an area…' }).click()
   const question = page.locator('#purge-question')
-  t.match(await question.innerText(), /^Purge an area\?\s+Every cell with the place or one below it in it/)
+  t.match(await question.innerText(), /^Purge an area\?\s+This affects every cell of the place/)
   const options = (await page.locator('#purge-areas option').allInnerTexts()).map(text => text.trim())
   t.strictSame(options.slice(-2), ['Dhaka district', 'Dhaka division'], 'the widest last')
   t.match(options[0], / upazila$/)
@@ -236,12 +236,12 @@ t.test('an area is purged as a whole, and its price is shown first', { skip }, a
   await untilSeen('the price is shown', async () => /2 of 20 cells/.test(await price.innerText()))
   for (const part of [
     /Cached now\s+2 of 20 cells/,
-    /Costs at most\s+6 of the budget, if all are asked for/,
+    /Maximum cost\s+6 of the budget, if all cells are requested/,
     // Three of five cells are loaded; of the other two the reserve keeps one.
-    /Purged, now\s+room for 1, 1 left stale/,
-    /Removed, now\s+the budget has room for all/,
-    /One key, now\s+1, while others load too/,
-    /All loaded\s+by demand, at 22 Nov, 06:00:00 at the earliest/,
+    /If purged now\s+the budget covers 1; 1 stay stale/,
+    /If removed now\s+the budget covers all cells/,
+    /One key can load now\s+1, if other keys load too/,
+    /All cells reloaded\s+by demand, at 22 Nov, 06:00:00 at the earliest/,
   ])
     t.match(await price.innerText(), part)
   t.strictSame(await accessibilityFaults(page), [])
@@ -337,6 +337,6 @@ t.test('the theme is chosen and kept', { skip }, async t => {
   await page.reload()
   await isLive(page)
   t.equal(await page.evaluate('getComputedStyle(document.documentElement).colorScheme'), 'dark')
-  t.match(await page.locator('#map-title').innerText(), 'Map of the cells', 'in English for every browser')
+  t.match(await page.locator('#map-title').innerText(), 'Cell map', 'in English for every browser')
   t.strictSame(faultsOf(page, gateway), [])
 })

@@ -298,10 +298,13 @@ ${parts.map(([id, content]) => `<section id="${id}"><h2>${say(id)}</h2>${content
 const inputOf = (operationId: string, { name, in: where, required, schema, example }: Parameter): string => {
   const id = `${operationId}-${name}`
   const value = escaped(String(example ?? ''))
-  const field = schema.enum
-    ? `<select id="${id}" name="${name}" data-in="${where}">${required ? '' : '<option value=""></option>'}${schema.enum
-        .map(choice => `<option${choice === example ? ' selected' : ''}>${escaped(choice)}</option>`)
-        .join('')}</select>`
-    : `<input id="${id}" name="${name}" data-in="${where}" value="${value}"${required ? ' required' : ''} spellcheck="false">`
+  const listed = schema.items?.enum ?? []
+  const choices = schema.enum ?? (listed.length > 1 ? [...listed, listed.join(',')] : listed)
+  const field =
+    choices.length > 0
+      ? `<select id="${id}" name="${name}" data-in="${where}">${required ? '' : '<option value=""></option>'}${choices
+          .map(choice => `<option${choice === example ? ' selected' : ''}>${escaped(choice)}</option>`)
+          .join('')}</select>`
+      : `<input id="${id}" name="${name}" data-in="${where}" value="${value}"${required ? ' required' : ''} spellcheck="false">`
   return `<div><label for="${id}">${code(escaped(name))}</label>${field}</div>`
 }

@@ -24,12 +24,13 @@ export const comparePage = (comparison: Comparison, timeZone: string): string =>
   const figures = figuresIn(timeZone)
   const { a, b, warnings } = comparison
   const [one, other] = [a[0], b[0]]
-  const ofFirst = a.length + b.length > 2 ? '<p class="note">The first run of each side.</p>' : ''
+  const ofFirst =
+    a.length + b.length > 2 ? '<p class="note">The charts show the first run of each side.</p>' : ''
   const drawn = charts('all', 'percentiles', 'latency', 'hits', 'weight', 'rate', 'age')
   const content = [
     warningsHtml(warnings),
     section('verdict', 'Differences', verdictHtml(comparison, figures)),
-    section('sides', 'The sides', sidesHtml(comparison, figures)),
+    section('sides', 'Runs compared', sidesHtml(comparison, figures)),
     section('charts', 'Side by side', ofFirst + drawn),
   ].join('\n')
   return reportFile(
@@ -142,5 +143,5 @@ const sidesHtml = ({ a, b }: Comparison, figures: Figures): Html => {
     ...[a, b].map(runs => [...new Set(runs.map(of))].join('<br>')),
   ])
   const runs = ['Runs', figures.count(a.length), figures.count(b.length)]
-  return table('The sides', [{ head: 'Side' }, { head: 'A' }, { head: 'B' }], [runs, ...rows])
+  return table('Runs compared', [{ head: 'Side' }, { head: 'A' }, { head: 'B' }], [runs, ...rows])
 }

@@ -75,14 +75,14 @@ export const metrics = {
     of: run => run.provider?.weight ?? null,
     leastChange: 0.01,
   },
-  age: { name: 'age of the weather, median', unit: 'seconds', of: run => run.age?.p50 ?? null },
+  age: { name: 'weather age, median', unit: 'seconds', of: run => run.age?.p50 ?? null },
   cpu: {
-    name: 'CPU for each request',
+    name: 'CPU per request',
     unit: 'ms',
     of: ({ gateway, totals }) =>
       gateway === null || totals.answered === 0 ? null : (gateway.cpuSeconds * 1000) / totals.answered,
   },
-  memory: { name: 'memory of the gateway', unit: 'bytes', of: run => run.gateway?.memoryBytes ?? null },
+  memory: { name: 'gateway memory', unit: 'bytes', of: run => run.gateway?.memoryBytes ?? null },
 } satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof metrics

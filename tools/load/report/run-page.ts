@@ -44,11 +44,11 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
   const warnings = runs.map(run => warningsOf(run, figures))
   const whole = runs.map((run, place) => {
     const parts = sectionsOf(run, place, figures).map(([, title, content]) => part(title, content))
-    return `<details class="panel whole"><summary>The whole run: ${escaped(run.title)}</summary>${warnings[place]}${parts.join('\n')}</details>`
+    return `<details class="panel whole"><summary>Full run: ${escaped(run.title)}</summary>${warnings[place]}${parts.join('\n')}</details>`
   })
   return reportFile(
     {
-      title: `${areOfRates(runs) ? 'Rates' : 'Settings'} beside each other`,
+      title: `${areOfRates(runs) ? 'Rates' : 'Settings'} compared`,
       subtitle: `${figures.count(results.length)} runs, ${[...new Set(results.flatMap(({ traffic }) => traffic.files))].join(', ')}`,
       content: [
         warnings.find(warning => warning !== '') ?? '',
@@ -103,7 +103,7 @@ const overviewOf = (runs: readonly NamedRun[], best: ReadonlySet<number>, figure
   const isOneTraffic = new Set(runs.map(({ traffic }) => traffic.sha256)).size === 1
   const warning = notice(
     'warn',
-    '<b>The runs are not of the same traffic</b>Their hashes differ, so their figures can’t be compared.',
+    '<b>The runs replayed different traffic</b>Their hashes differ, so their figures can’t be compared.',
   )
   const hasVerdicts = runs.some(run => run.generator.saturated || run.thresholds.length > 0)
   const hasUnanswered = runs.some(({ totals }) => totals.dropped > 0 || failedIn(totals) > 0)
@@ -117,14 +117,14 @@ const overviewOf = (runs: readonly NamedRun[], best: ReadonlySet<number>, figure
     ['Age, p95', ({ age }) => figures.duration(age?.p95)],
     ['Age, oldest', ({ age }) => figures.duration(age?.max)],
     ['p99', ({ latency }) => latencyText(latency.p99, figures)],
-    ['Not answered', ({ totals }) => figures.count(failedIn(totals)), hasUnanswered],
+    ['Unanswered', ({ totals }) => figures.count(failedIn(totals)), hasUnanswered],
     ['Dropped', ({ totals }) => figures.count(totals.dropped), hasUnanswered],
     ['Verdict', verdictCell, hasVerdicts],
   ]
   const note =
     best.size === 0
       ? ''
-      : '<p class="note">No other setting beats those marked ★: none has as many hits for less weight.</p>'
+      : '<p class="note">★ marks the best settings: no other setting has as many hits for less weight.</p>'
   return [
     isOneTraffic ? '' : warning,
     settingsTable('Hits and their cost', columns, runs, best),

@@ -55,7 +55,7 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
     [
       'Errors',
       figures.share(errors / Math.max(1, totals.due)),
-      `${figures.count(errors)} never sent, without an answer or 5xx`,
+      `${figures.count(errors)} not sent, not answered or 5xx`,
     ],
     ['p50', latencyText(latency.p50, figures)],
     ['p99', latencyText(latency.p99, figures), `worst ${latencyText(latency.max, figures)}`],
@@ -81,9 +81,9 @@ const replayed = (run: ReplayResult, figures: Figures): Html => {
     ['Requests', `${count(totals.due)}${others}`],
     ['Keys', count(traffic.keys)],
     ['Recorded from', traffic.from === null ? undefined : dateTime(traffic.from, figures)],
-    ['Span of the files', duration(traffic.spanSeconds)],
-    ['Lasted', duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000)],
-    ['Lines left out', traffic.faultyLines === 0 ? undefined : count(traffic.faultyLines)],
+    ['Time span', duration(traffic.spanSeconds)],
+    ['Duration', duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000)],
+    ['Invalid lines skipped', traffic.faultyLines === 0 ? undefined : count(traffic.faultyLines)],
     ['Pace', paceText(run, figures)],
     [
       'Clock',
@@ -96,8 +96,8 @@ const replayed = (run: ReplayResult, figures: Figures): Html => {
 }
 
 const settings = ({ settings: changed }: ReplayResult): Html => {
-  if (changed === null) return '<p>The settings of the target are not known.</p>'
-  if (changed.length === 0) return '<p>Every setting is at its default.</p>'
+  if (changed === null) return '<p>The settings are not known.</p>'
+  if (changed.length === 0) return '<p>All settings have their defaults.</p>'
   return table(
     'Settings',
     [{ head: 'Setting' }, { head: 'Value' }, { head: 'Default' }],
@@ -122,7 +122,7 @@ const latency = (run: ReplayResult, place: number, figures: Figures): Html => {
   ]
   const rows = run.latencies.map(each => [code(each.endpoint), outcomeCell(each.outcome), ...cells(each)])
   const heads = ['Count', 'p50', 'p90', 'p99', 'p99.9', 'Max'].map(number)
-  return `<p class="note">From the due instant of a request to the end of its body. A request without a response is slower than every response; its own rows show when it was given up.</p>${table(
+  return `<p class="note">Latency runs from the scheduled time of a request to the end of its body. A request without a response counts as the slowest; its own rows show when it was given up.</p>${table(
     'Latency',
     [{ head: 'Endpoint' }, { head: 'Outcome' }, ...heads],
     [...rows, ['all', '', ...cells(run.latency)]],
@@ -156,7 +156,7 @@ const answers = (run: ReplayResult, figures: Figures): Html => {
   const { failed } = run.totals
   const failures =
     Object.keys(failed).length === 0
-      ? '<p>Every request that was sent was answered.</p>'
+      ? '<p>Every sent request was answered.</p>'
       : `<h3>Requests without an answer</h3>${countTable('Reason', failed, figures)}`
   // As everywhere: shares of the answers with weather.
   const outcomes = countTable('Outcome', run.outcomes, figures, outcomeCell, name => name !== 'none')
@@ -188,7 +188,7 @@ const cache = (run: ReplayResult, place: number, figures: Figures): Html => {
 }
 
 const provider = (run: ReplayResult, place: number, figures: Figures): Html => {
-  if (run.provider === null) return '<p>What the provider was sent is not known.</p>'
+  if (run.provider === null) return '<p>The requests to the provider are not known.</p>'
   const { requests, weight, windows } = run.provider
   const rows = windows.map(({ span, limit, most }) => {
     if (limit === null) return [escaped(span), 'none', figures.count(most), '–']
@@ -196,7 +196,7 @@ const provider = (run: ReplayResult, place: number, figures: Figures): Html => {
     const state = share <= 0.9 ? 'good' : share <= 1 ? 'warn' : 'bad'
     return [escaped(span), figures.count(limit), figures.count(most), badge(state, figures.share(share))]
   })
-  const heads = ['Limit', 'Maximum in a window', 'Of the limit'].map(number)
+  const heads = ['Limit', 'Peak', 'Share of limit'].map(number)
   return [
     `<p>${figures.count(requests)} requests, weight ${figures.count(weight)}.</p>`,
     table('Provider', [{ head: 'Window' }, ...heads], rows),
@@ -209,7 +209,7 @@ const gateway = ({ gateway: used, totals }: ReplayResult, figures: Figures): Htm
   const delay = (ms: number | null): string => figures.latency(ms === null ? null : ms / 1000)
   const each = figures.latency(totals.answered === 0 ? null : used.cpuSeconds / totals.answered)
   return facts([
-    ['CPU time', `${figures.measured(used.cpuSeconds)} s (${each} for each request)`],
+    ['CPU time', `${figures.measured(used.cpuSeconds)} s (${each} per request)`],
     ['Memory', figures.bytes(used.memoryBytes)],
     ['Event-loop delay', `p50 ${delay(used.loopDelayP50)}, p99 ${delay(used.loopDelayP99)}`],
   ])
@@ -223,11 +223,11 @@ const generator = (run: ReplayResult, place: number, figures: Figures): Html => 
   const state = badge(saturated ? 'bad' : 'good', saturated ? 'saturated' : 'not saturated')
   return `${facts([
     ['State', `${state}${reason === null ? '' : ` ${escaped(reason)}`}`],
-    ['CPU of its busiest core', figures.share(cpuShare)],
+    ['Busiest core', figures.share(cpuShare)],
     ['Event-loop delay, p99', figures.latency(loopDelayP99 / 1000)],
-    ['Sent after the due instant, p99', figures.latency(lateP99 / 1000)],
+    ['Send delay, p99', figures.latency(lateP99 / 1000)],
     ['Late (more than 10 ms)', counted(late, sent)],
-    ['Dropped', `${counted(dropped, due)} <small>due and never sent: no connection was free</small>`],
+    ['Dropped', `${counted(dropped, due)} <small>not sent: no connection was free</small>`],
   ])}${charts(place, 'lateness')}`
 }
 
@@ -243,7 +243,7 @@ const machine = ({ machine: own, command }: ReplayResult, figures: Figures): Htm
 /** All of them, in the order of the page. @param place of the run among those that the script draws */
 export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): readonly Section[] => [
   ['verdict', 'Verdict', thresholdsOf(run) + tilesOf(run, figures)],
-  ['replayed', 'What was replayed', replayed(run, figures)],
+  ['replayed', 'Traffic', replayed(run, figures)],
   ['settings', 'Settings', settings(run)],
   ['rate', 'Rate', charts(place, 'rate')],
   ['latency', 'Latency', latency(run, place, figures)],
@@ -252,5 +252,5 @@ export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): 
   ['provider', 'Provider', provider(run, place, figures)],
   ['gateway', 'Gateway', gateway(run, figures)],
   ['generator', 'Load generator', generator(run, place, figures)],
-  ['machine', 'Machine and version', machine(run, figures)],
+  ['machine', 'Environment', machine(run, figures)],
 ]

@@ -32,16 +32,16 @@ export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
     .slice(0, maxLines)
   const someLines =
     cases.length > maxLines
-      ? `<p class="note">The charts show ${maxLines} settings, those that no other beats first.</p>`
+      ? `<p class="note">The charts show ${maxLines} settings, best settings first.</p>`
       : ''
   const parts = [
     section('settings', 'Settings', settingsOf(result, cases, figures)),
     ...(cases.length > 1
-      ? [section('price', 'The cost of hits', charts('all', 'hitsOverWeight', 'ageOverWeight'))]
+      ? [section('price', 'Hits and their cost', charts('all', 'hitsOverWeight', 'ageOverWeight'))]
       : []),
     section('day', 'Over time', charts('all', 'hits', 'weight', 'stretch') + someLines),
-    section('spending', 'Weight at the provider', spendingOf(cases, figures)),
-    section('traffic', 'Traffic and surroundings', trafficOf(result, figures)),
+    section('spending', 'Provider weight', spendingOf(cases, figures)),
+    section('traffic', 'Traffic and setup', trafficOf(result, figures)),
   ]
   return reportFile(
     {
@@ -81,13 +81,17 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
   const isFailing = cases.some(({ failed }) => failed > 0)
   const columns: readonly SettingColumn<NamedCase>[] = [
     ['Hits', each => figures.share(each.hitShare)],
-    ['of them shared tier', each => share(each.hits.shared, each), cases.some(({ hits }) => hits.shared > 0)],
+    [
+      'Hits from shared tier',
+      each => share(each.hits.shared, each),
+      cases.some(({ hits }) => hits.shared > 0),
+    ],
     ['Stale', each => share(each.stale, each)],
     ['Misses', each => share(each.misses, each)],
     ['Failed', failedCell(figures), isFailing],
     ['Provider weight', each => figures.count(each.provider.weight)],
     [
-      'Stretch of freshness',
+      'Freshness extended by',
       ({ stretch: { most, share: time } }) =>
         most > 1 ? `${figures.measured(most)}×, ${figures.share(time)} of the time` : '–',
       cases.some(({ stretch }) => stretch.most > 1),
@@ -101,7 +105,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
   const marked = new Set(cases.flatMap(({ paretoOptimal }, i) => (isSeveral && paretoOptimal ? [i] : [])))
   const remarks = [
     ...(isFailing
-      ? [notice('bad', 'Some requests for weather failed: nothing was cached, and the budget had no room.')]
+      ? [notice('bad', 'Some weather requests failed: nothing was cached and the budget was used up.')]
       : []),
     ...remarksOn(result).map(remark => notice('warn', escaped(remark))),
   ]
@@ -125,11 +129,8 @@ const failedCell =
 
 const spendingOf = (cases: readonly NamedCase[], figures: Figures): Html =>
   table(
-    'Weight at the provider',
-    [
-      { head: 'Setting' },
-      ...['Most in a minute', 'Most in an hour', 'Most in a UTC day', 'In all'].map(number),
-    ],
+    'Provider weight',
+    [{ head: 'Setting' }, ...['Peak minute', 'Peak hour', 'Peak UTC day', 'Total'].map(number)],
     cases.map(({ provider: { most, weight }, title }) => [
       escaped(title),
       ...[most.minute, most.hour, most.day, weight].map(figures.count),
@@ -148,15 +149,15 @@ const trafficOf = (result: WhatIfResult, figures: Figures): Html => {
     ['Files', code(traffic.files.join(', '))],
     ['Requests', figures.count(traffic.requests)],
     ['Span', figures.duration(traffic.spanSeconds)],
-    ['Faulty lines, left out', figures.count(traffic.faultyLines)],
-    ...(leftOut === undefined ? [] : [['Left out', leftOut] as const]),
+    ['Invalid lines skipped', figures.count(traffic.faultyLines)],
+    ...(leftOut === undefined ? [] : [['Skipped', leftOut] as const]),
     ...(first && first.none > 0
-      ? [['Counted requests without weather, including those left out', figures.count(first.none)] as const]
+      ? [['Requests without weather, with skipped ones', figures.count(first.none)] as const]
       : []),
     ['SHA-256', code(traffic.sha256.slice(0, 16))],
-    ['Instances of the gateway', figures.count(instances)],
+    ['Gateway instances', figures.count(instances)],
     ['Start', start.join(', ')],
-    ['Latency of the provider', figures.latency(latencyMs / 1000)],
+    ['Provider latency', figures.latency(latencyMs / 1000)],
     ...base.map(({ path, value, default: usual }): readonly [string, Html] => [
       escaped(path),
       `${code(value)} ${escaped(`(default ${usual})`)}`,

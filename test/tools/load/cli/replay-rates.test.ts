@@ -67,7 +67,7 @@ t.test('several rates are a run each, and one report', async t => {
     (run: unknown) => replayResult.parse(run).pace.rate,
   )
   t.strictSame(rates, [50, 100])
-  t.match(readFileSync(out[0], 'utf8'), /Rates beside each other[\s\S]*1\. 50\S* requests\/s, evenly/)
+  t.match(readFileSync(out[0], 'utf8'), /Rates compared[\s\S]*1\. 50\S* requests\/s, evenly/)
   t.equal(inJson?.code, 99)
   t.match(JSON.parse(inJson?.stdout ?? ''), {
     results: [{ kind: 'replay' }, { thresholds: [{ passed: false }] }],

@@ -74,7 +74,7 @@ t.test('other traffic is compared with a warning on top; several runs a side by 
   const differs = /Compare with care:\n {2}The traffic differs: A has hash 5d4.*, B has fff/
   t.match(outcome(4), { code: 0, stdout: differs })
   t.match(outcome(5), { code: 0, stdout: /^A: .*five-a\.json, 5 runs\nB: .*five-b\.json, 5 runs\n/ })
-  t.match(outcome(5).stdout, /^p50 .* worse\n[\s\S]*^age of the weather, median .* noise$/m)
+  t.match(outcome(5).stdout, /^p50 .* worse\n[\s\S]*^weather age, median .* noise$/m)
 })
 
 t.test('one file is a report of its runs, as text and as a page', async t => {
@@ -82,7 +82,7 @@ t.test('one file is a report of its runs, as text and as a page', async t => {
   t.match(outcome(7), { code: 0, stdout: report })
   t.match(readFileSync(at('report.html'), 'utf8'), '<title>Replay</title>')
   t.strictSame(JSON.parse(outcome(8).stdout), { file: at('both.json'), results: 2, out: at('several.html') })
-  t.match(readFileSync(at('several.html'), 'utf8'), '<title>Settings beside each other</title>')
+  t.match(readFileSync(at('several.html'), 'utf8'), '<title>Settings compared</title>')
 })
 
 t.test('whatever else is given is one sentence', async t => {

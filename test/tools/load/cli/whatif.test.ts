@@ -148,6 +148,6 @@ t.test('the table, the remarks and the page', async t => {
   t.match(stderr, `The page is in ${page}.`)
   const html = readFileSync(page, 'utf8')
   t.match(html, '<h2 id="settings">Settings</h2>')
-  t.match(html, 'Most in a UTC day')
+  t.match(html, 'Peak UTC day')
   t.notMatch(html, /<(script|link|img)[^>]+(src|href)="https?:/)
 })

@@ -52,7 +52,7 @@ t.test('a report has all that was measured', async t => {
     ...['Dropped', 'AMD EPYC 7763', 'Time zone: Asia/Dhaka'],
   ])
     t.ok(text.includes(each), each)
-  t.ok(text.indexOf('All thresholds passed') < text.indexOf('What was replayed'), 'the verdict comes first')
+  t.ok(text.indexOf('All thresholds passed') < text.indexOf('Traffic'), 'the verdict comes first')
   const places = [...page.matchAll(/data-of="0" data-charts="([^"]+)"/g)].flatMap(([, names = '']) =>
     names.split(' '),
   )
@@ -81,10 +81,10 @@ t.test('what makes figures void comes before all else', async t => {
     'its busiest core was 99 % used',
     'stopped before its end',
     'Thresholds failed: 1 of 1.',
-    'What was replayed',
-    'The settings of the target are not known.',
+    'Traffic',
+    'The settings are not known.',
     'Of 100 bodies that were checked, 3 do not keep the contract.',
-    'What the provider was sent is not known.',
+    'The requests to the provider are not known.',
   ].map(each => text.indexOf(each))
   t.notOk(order.includes(-1))
   t.strictSame(
@@ -102,15 +102,15 @@ t.test('several settings: a row each, the paretoOptimal marked, each run whole',
   t.match(text, /30m .* 1h \(default\) .* 3h ★/)
   t.equal(bodyOf(html).match(/<tr class="marked"><th scope="row">3\. 3h ★/g)?.length, 1)
   t.equal(bodyOf(html).match(/<details class="panel whole">/g)?.length, 3)
-  t.notMatch(text, 'not of the same traffic')
+  t.notMatch(text, 'replayed different traffic')
   const others = [run, drawnRehearsal({}, { traffic: { ...run.traffic, sha256: '0'.repeat(64) } })]
-  t.match(textOf(reportPage(others)), 'not of the same traffic')
+  t.match(textOf(reportPage(others)), 'replayed different traffic')
 
-  t.notMatch(bodyOf(html), />Not answered</)
+  t.notMatch(bodyOf(html), />Unanswered</)
   const { totals } = run
   const failing = { ...run, totals: { ...totals, dropped: 1_234, failed: { timeout: 40, reset: 2 } } }
   const beside = bodyOf(reportPage([run, failing]))
-  t.match(beside, /<th[^>]*>p99<\/th><th[^>]*>Not answered<\/th><th[^>]*>Dropped<\/th>/)
+  t.match(beside, /<th[^>]*>p99<\/th><th[^>]*>Unanswered<\/th><th[^>]*>Dropped<\/th>/)
   t.match(beside, /<td[^>]*>42<\/td><td[^>]*>1,234<\/td>/)
 })
 
