@@ -106,18 +106,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     ): Promise<RotatedKey> => {
       const record = await keyById(given)
       const { id, subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
-      if (status === 'revoked')
-        throw new InputError(`key ${id} is revoked; \`abohawa keys revoke --undo ${id}\` first`)
-      if (status === 'subscriber missing')
-        throw new InputError(
-          `the record of subscriber ${record.subscriberId} is missing, so that no key of it is valid; \`abohawa store import\` of an earlier export writes it again`,
-        )
-      if (status === 'subscriber revoked')
-        throw new InputError(
-          `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers revoke --undo ${record.subscriberId}\` first`,
-        )
-      const limit = record.limit ?? tierLimitOf(tiers, tier)
-      const key = createKey(prefixOf(tier))
+      checkValid(record, status, subscriber)
+      const [limit, key] = [record.limit ?? tierLimitOf(tiers, tier), createKey(prefixOf(tier))]
       const until = clock.now() + overlapMs
       const rotated = { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
       await show(rotated)
@@ -155,6 +145,20 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     revokeSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, clock.now()),
     reinstateSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, null),
   }
+}
+
+/** @throws InputError for a key that a new secret would not make valid */
+const checkValid = (record: KeyRecord, status: ListedKey['status'], subscriber: string): void => {
+  if (status === 'revoked')
+    throw new InputError(`key ${record.id} is revoked; \`abohawa keys revoke --undo ${record.id}\` first`)
+  if (status === 'subscriber missing')
+    throw new InputError(
+      `the record of subscriber ${record.subscriberId} is missing, so that no key of it is valid; \`abohawa store import\` of an earlier export writes it again`,
+    )
+  if (status === 'subscriber revoked')
+    throw new InputError(
+      `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers revoke --undo ${record.subscriberId}\` first`,
+    )
 }
 
 /** In place of an id: `external:` and the external id. */

@@ -91,12 +91,8 @@ export const createKeyReports = ({ store, tiers, calendar, clock }: Administrati
     return (keys: readonly KeyRecord[]): Promise<UsageOfKey[]> =>
       Promise.all(
         keys.map(async key => {
-          const { id, externalId, subscriber, tier, limit } = listedKey(
-            key,
-            await named(key.subscriberId),
-            tiers,
-            clock.now(),
-          )
+          const shown = listedKey(key, await named(key.subscriberId), tiers, clock.now())
+          const { id, externalId, subscriber, tier, limit } = shown
           const counts = daysUsed(await store.usedOn(id, days), days)
           const used = counts.reduce((sum, { used }) => sum + used, 0)
           return { id, externalId, subscriber, tier, limit, used, days: counts }
