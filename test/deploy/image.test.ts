@@ -71,7 +71,10 @@ const copy = (t: Test, copied: readonly string[]): void => {
 /** With the packages of the cache of this machine, which the installation of the tests has filled. */
 const install = (command: string) => {
   const cache = process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm')
-  return run(`${command} --prefer-offline`, { ...clean, npm_config_cache: cache })
+  // A registry behind a proxy may have a certificate of its own.
+  const { NODE_EXTRA_CA_CERTS: certificates } = process.env
+  const trusted = certificates === undefined ? {} : { NODE_EXTRA_CA_CERTS: certificates }
+  return run(`${command} --prefer-offline`, { ...clean, ...trusted, npm_config_cache: cache })
 }
 
 t.test('every copied file is there, and is in the context of the build', async t => {

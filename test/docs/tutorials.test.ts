@@ -75,6 +75,9 @@ t.test('a consumer finds a place, its weather, a 304, several places and the own
   t.match(printed, /^304$/m)
   t.match(printed, /cache-control: private, max-age=\d+/)
   t.match(printed, /"remaining":\d+/)
+  // Killed, it could not end its gateway.
+  demo.child.kill('SIGINT')
+  t.equal(await demo.exited, 0)
 })
 
 t.test('an operator starts a gateway, looks into it and changes it', async t => {

@@ -117,7 +117,10 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
     ])
   }
   const nowhere = await sendBytes(ops, `GET /%zz/svc_live_abcdef ${local}${end}`)
-  t.match(nowhere, /^HTTP\/1\.1 404 .*\r\n\r\n\{"error":"there is nothing here; /s)
+  t.match(
+    nowhere,
+    /^HTTP\/1\.1 400 .*\r\n\r\n\{"error":"the path \\"\/%zz\/svc_live_…\\" is not percent-encoded/s,
+  )
   const query = 'latitude=23.8&longitude=90.4&k=svc%5flive%5fabcdef'
   const refused = await sendBytes(ops, `GET /provider/v1/forecast?${query} ${local}${end}`)
   t.match(refused, /^HTTP\/1\.1 400 /)

@@ -4,8 +4,12 @@ import { registerHooks } from 'node:module'
 
 registerHooks({
   load: (url, context, next) => {
-    if (url.endsWith('/src/cli/program.ts'))
-      for (const signal of process.env.EARLY_SIGNALS?.split(' ') ?? []) process.kill(process.pid, signal)
+    if (url.endsWith('/src/cli/program.ts')) {
+      const signals = process.env.EARLY_SIGNALS?.split(' ') ?? []
+      // The processes that it starts are not meant.
+      delete process.env.EARLY_SIGNALS
+      for (const signal of signals) process.kill(process.pid, signal)
+    }
     return next(url, context)
   },
 })

@@ -118,7 +118,8 @@ export const sendRaw = async (url: string, bytes: string) => {
   }
   const all = Buffer.concat(chunks)
   // What no parser took as HEAD is answered with a body.
-  const found = (answerIn(all, undefined) ?? answerIn(all, true))?.answer
+  const isHead = bytes.startsWith('HEAD ') && all.subarray(-4).toString() === '\r\n\r\n'
+  const found = (answerIn(all, isHead || undefined) ?? answerIn(all, true))?.answer
   const text = String(found?.body ?? '')
   return {
     status: found?.status ?? 0,
