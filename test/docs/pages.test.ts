@@ -105,6 +105,14 @@ t.test('every path of the repository that a page names exists', async t => {
   t.ok(paths > 150, `${paths} paths`)
 })
 
+t.test('every npm script that a page names exists', async t => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const named = pages.flatMap(page => [...textOf(page).matchAll(/npm run (?:-s )?([a-z][a-z:-]*)/g)])
+  const missing = named.filter(([, script = '']) => !(script in scripts)).map(([text]) => text)
+  t.ok(named.length > 20)
+  t.strictSame(missing, [])
+})
+
 t.test('each row of a table with tests names some that exist', async t => {
   let rows = 0
   let named = 0
