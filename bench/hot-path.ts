@@ -117,7 +117,7 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
     observer.responded(access.endpoint, access.status, access.ms / 1000)
     observer.used(access)
   }
-  const weatherOf = () => rendered.current(place.cell, place.part('en'), '')
+  const weatherOf = () => rendered.represent(place.cell, undefined, place.part('en'), '')
   const countRead = () => metrics.cacheRead('hit', 'memory', 2_400_000)
   const steps: Step[] = [
     [node, () => raw.sendOnAll(request), connections],

@@ -2,9 +2,9 @@
 // import of the rooms behind the API, and nothing else.
 
 export { lengthOf } from './api/connection/connection.ts'
-export { acceptedOf, brotliOptions, gzipOptions } from './api/content-coding.ts'
-export type { Compression } from './api/encoded-weather.ts'
+export { acceptedOf, brotliOptions, type Compression } from './api/content-coding.ts'
 export type { Representation } from './api/endpoint.ts'
+export { gzipOptions } from './api/joined-gzip.ts'
 export { costOfList } from './api/place-list.ts'
 export { weatherEndpointsOf } from './api/weather-endpoints.ts'
 export { entryOf } from './cache/entry-codec.ts'

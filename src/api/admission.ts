@@ -52,7 +52,7 @@ type AddressOf = (request: IncomingMessage) => string | undefined
 export const createAdmission = (parts: AdmissionParts, transport: Transport, addressOf: AddressOf) => {
   const { authenticate, observer } = parts
   const checkTransport = createTransportCheck(transport)
-  const charge = createCharge(parts, addressOf)
+  const { consumeUnits, checkRestrictions } = createCharge(parts, addressOf)
   const admit = (
     request: IncomingMessage,
     state: RequestState,
@@ -73,10 +73,12 @@ export const createAdmission = (parts: AdmissionParts, transport: Transport, add
     if (!state.connection.isAuthenticated) connections.authenticated(state.connection)
     state.client = client
     state.keyId = client.keyId
+    state.keyNumber = client.keyNumber
     state.tier = client.tier
     state.isTest = client.isTest
     if (state.readCost) state.cost = state.readCost()
-    charge(request, state, client, next)
+    if (client.restrictedBy === undefined) consumeUnits(request, state, client, next)
+    else checkRestrictions(client.restrictedBy, request, state, client, next)
   }
 
   return {
@@ -198,10 +200,7 @@ const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf)
     return method !== 'GET' && method !== 'HEAD' ? methodProblem(request) : undefined
   }
 
-  return (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
-    if (client.restrictedBy === undefined) consumeUnits(request, state, client, next)
-    else checkRestrictions(client.restrictedBy, request, state, client, next)
-  }
+  return { consumeUnits, checkRestrictions }
 }
 
 const unknown: QuotaDecision = { allowed: false, remaining: 0 }

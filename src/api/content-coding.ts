@@ -1,12 +1,22 @@
-// The content codings of bodies: what a consumer accepts, and bodies that are compressed as a whole, once. Bodies with weather
-// are joined from compressed parts by joined-gzip.ts.
+// The content codings of bodies: what a consumer accepts; bodies that are compressed as a whole, once; and bodies with weather, whose
+// gzip continues that of any place of a cell, with br for those that are often requested.
 
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { brotliCompress, constants, deflateRawSync, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Chunks } from './connection/connection.ts'
+import { type Chunks, lengthOf } from './connection/connection.ts'
 import { copyOutOfPool } from './copy-out-of-pool.ts'
+import {
+  type GzipEnd,
+  type GzipPart,
+  type GzipStart,
+  gzipEnd,
+  gzipOptions,
+  joinedGzip,
+  openPartOptions,
+  partOptions,
+} from './joined-gzip.ts'
 
 export type Coding = 'br' | 'gzip'
 
@@ -59,13 +69,6 @@ export const acceptedOf = (header: string, bytes: number): Accepted | undefined 
   return identity && bytes < worthCompressingBytes ? undefined : accepted
 }
 
-/** The level of every gzip, joined or whole. */
-export const gzipOptions = { level: constants.Z_DEFAULT_COMPRESSION }
-/**
- * For a part of a body, which is joined with others. V8 keeps the piece of memory that it is written to until it collects old
- * objects, so that piece is hardly larger than what is written.
- */
-export const partOptions = { ...gzipOptions, chunkSize: 4 * 1024 }
 /** The quality of br: 4 gives most of what 11 would give on this JSON, in a fraction of the time. */
 export const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
@@ -100,5 +103,127 @@ export const encodeWhole = (bytes: Buffer, onEncoded?: (encoded: Buffer) => void
   return ({ preferred }) => {
     kept[preferred] ??= make(preferred)
     return kept[preferred]
+  }
+}
+
+/** The part of a body before its weather: the place. */
+export type BodyStart = {
+  readonly bytes: Buffer
+  /** Cached bodies are found by it, never by a hash. */
+  readonly identity: number | string
+  /** The beginning of a gzip with these bytes. */
+  gzipStart(): GzipStart
+}
+
+/** How bytes are compressed. */
+export type Compression = {
+  /** A raw deflate stream, at once: a whole one, or one that others follow. */
+  deflate(bytes: Buffer, isLast: boolean): Buffer
+  /** A whole body. */
+  brotli(bytes: Buffer): Promise<Buffer>
+}
+
+const zlib: Compression = {
+  deflate: (bytes, isLast) => deflateRawSync(bytes, isLast ? partOptions : openPartOptions),
+  brotli: bytes => compressed(bytes, 'br'),
+}
+
+/** The encodings of a slice, with what they take in memory. */
+export type Encodings = {
+  encode(place: BodyStart, accepted: Accepted, onGrown: () => void): Encoded | Promise<Encoded>
+  /** The slice as a part of a gzip that goes on after it. */
+  part(onGrown: () => void): GzipPart
+  bytes(): number
+}
+
+/** A body that is compressed with br once it was requested often. */
+type Brotli = { requests: number; body: Encoded | Promise<Encoded> | undefined }
+
+// The rough overhead of a kept encoding beside its bytes.
+const objectBytes = 400
+// A body is a sixteenth shorter with br than with gzip, and br has to be made for each: it is worth it for one that is
+// requested about once a second. Counting them all would cost more than that saves, so one request in a few is counted.
+const oftenRequested = 1_024
+const countedOneIn = 16
+// Bodies per slice whose requests are counted. There is no end of raw points.
+const maxCounted = 64
+
+/** @param slice the part of a body that all places of a cell share */
+export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression = zlib): Encodings => {
+  let bytes = 0
+  let end: GzipEnd | undefined
+  let middle: GzipPart | undefined
+  let preferring = 0
+  // Whole bodies by the identity of their place, once somebody preferred br.
+  let counted: LRUCache<BodyStart['identity'], Brotli> | undefined
+  const createCounted = () =>
+    new LRUCache<BodyStart['identity'], Brotli>({
+      max: maxCounted,
+      dispose: ({ body }) => {
+        if (body && !(body instanceof Promise)) bytes -= lengthOf(body.chunks) + objectBytes
+      },
+    })
+
+  const deflated = (isLast: boolean, onGrown: () => void): GzipEnd => {
+    const made = gzipEnd(slice, copyOutOfPool(deflate(slice, isLast)))
+    bytes += made.bytes.length + objectBytes
+    onGrown()
+    return made
+  }
+  const gzipOf = (place: BodyStart, onGrown: () => void): Encoded => {
+    end ??= deflated(true, onGrown)
+    return { coding: 'gzip', chunks: joinedGzip(place.gzipStart(), end) }
+  }
+
+  const makeBrotli = (place: BodyStart, entry: Brotli, onGrown: () => void): Promise<Encoded> => {
+    const making = brotli(Buffer.concat([place.bytes, slice])).then(
+      body => {
+        entry.body = { coding: 'br', chunks: [body] }
+        if (counted?.peek(place.identity) === entry) {
+          bytes += body.length + objectBytes
+          onGrown()
+        }
+        return entry.body
+      },
+      error => {
+        entry.body = undefined
+        throw error
+      },
+    )
+    entry.body = making
+    return making
+  }
+
+  /** The br of a body that is often requested, or for a consumer who takes no gzip. */
+  const brotliOf = (
+    place: BodyStart,
+    isNeeded: boolean,
+    onGrown: () => void,
+  ): Encoded | Promise<Encoded> | undefined => {
+    preferring += 1
+    const isCounted = preferring % countedOneIn === 0
+    let entry = counted?.get(place.identity)
+    if (!entry) {
+      if (!isCounted && !isNeeded) return undefined
+      entry = { requests: 0, body: undefined }
+      counted ??= createCounted()
+      counted.set(place.identity, entry)
+    }
+    if (isCounted) entry.requests += countedOneIn
+    const { body, requests } = entry
+    if (isNeeded) return body ?? makeBrotli(place, entry, onGrown)
+    // A client with another coding does not wait for this one.
+    if (!body && requests >= oftenRequested) void makeBrotli(place, entry, onGrown).catch(() => {})
+    return body instanceof Promise ? undefined : body
+  }
+
+  return {
+    encode: (place, { preferred, gzip }, onGrown) =>
+      (preferred === 'br' ? brotliOf(place, !gzip, onGrown) : undefined) ?? gzipOf(place, onGrown),
+    part: onGrown => {
+      middle ??= deflated(false, onGrown)
+      return middle
+    },
+    bytes: () => bytes,
   }
 }

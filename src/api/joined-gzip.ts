@@ -5,7 +5,6 @@
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/connection.ts'
-import { partOptions } from './content-coding.ts'
 
 /** The beginning of a gzip: its header, and the first part of a body as blocks that are not the last ones. */
 export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
@@ -46,6 +45,13 @@ const storedBlock = (part: Buffer, behind: number): Buffer => {
   return bytes
 }
 
+/** The level of every gzip, joined or whole. */
+export const gzipOptions = { level: constants.Z_DEFAULT_COMPRESSION }
+/**
+ * For a part of a body, which is joined with others. V8 keeps the piece of memory that it is written to until it collects old
+ * objects, so that piece is hardly larger than what is written.
+ */
+export const partOptions = { ...gzipOptions, chunkSize: 4 * 1024 }
 // The flush ends the last block at a whole byte.
 export const openPartOptions = { ...partOptions, finishFlush: constants.Z_SYNC_FLUSH }
 

@@ -2,6 +2,7 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location-schema.ts'
+import type { BodyStart } from './content-coding.ts'
 import { type Arena, createArena } from './copy-out-of-pool.ts'
 import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
@@ -45,15 +46,10 @@ const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sen
 }
 
 /** The part of a body that says whose weather it is, and its name in an ETag. */
-export type PlacePart = {
-  readonly bytes: Buffer
+export type PlacePart = BodyStart & {
   readonly tag: string
-  /** The requested path: cached bodies are found by it, never by a hash. */
-  readonly identity: number | string
   /** Whether it is the same object for each request. */
   readonly isKept: boolean
-  /** The beginning of a gzip with these bytes. */
-  gzipStart(): GzipStart
 }
 
 /** With names in a language as /weather gives them, or without as /forecast does. */

@@ -1,11 +1,10 @@
-// Rendered weather: the JSON bytes of a timeline's slices, rendered once per slice and shared by all places of the cell. They are
-// kept as long as the timeline is in memory and count towards its size, with their encodings (encoded-weather.ts) and the header
-// lines that say how long they are right. JSON texts come from response-bodies.ts.
+// Rendered weather: the JSON bytes of a timeline's slices, rendered once per slice and shared by all places of the cell, with their
+// encodings and the header lines that say how long they are right. They are kept with the timeline and count towards its size.
 
 import { flatText } from '../common/flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Answers, CellResult, Slice } from './answer.ts'
-import { type Compression, createEncodings, type Encodings } from './encoded-weather.ts'
+import { type Compression, createEncodings, type Encodings } from './content-coding.ts'
 import type { Representation } from './endpoint.ts'
 import type { GzipPart } from './joined-gzip.ts'
 import type { Language } from './parameters.ts'
@@ -34,11 +33,9 @@ type Joined = Omit<Representation, 'fresh' | 'cache'> & {
   cache: string
 }
 
-type MaybeLater = Representation | Promise<Representation>
-
 /** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days; then the same with words in each language. */
 type Kept = (Rendered | undefined)[]
-const slotOf = (days: number, words: Language | undefined): number =>
+const slotOf = (days = 0, words: Language | undefined): number =>
   words === undefined ? days : days + (words === 'bn' ? 8 : 16)
 
 // The rough overhead of a kept slice beside its bytes, and of a body that ends with it, with its heads.
@@ -69,35 +66,48 @@ const account = (result: CellResult, kept: Kept): void => {
   result.derived.setBytes(bytes)
 }
 
-/** The slice that is right now, rendered where it is not kept. */
-const sliceOf = (result: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
-  const found = keptOf(result)[which]
-  if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
-  const { bytes, beginsAt, endsAt } = render()
-  const rendered: Rendered = {
-    beginsAt,
-    endsAt,
-    bytes,
-    tag: tagOf(bytes),
-    lastModified: lastModifiedOf(result),
-    joined: new Map(),
-    freshness: undefined,
-    encodings: undefined,
-  }
-  const kept = keptOf(result)
-  kept[which] = rendered
-  account(result, kept)
-  return rendered
-}
-
 const grown = (result: CellResult, rendered: Rendered): void => {
   const kept = keptOf(result)
   // The slice may have ended meanwhile.
   if (kept.includes(rendered)) account(result, kept)
 }
 
-/** Joins places with slices of their cell's weather; the bodies of places that are kept themselves are kept. */
-const createJoin = (compression?: Compression) => {
+export type RenderedWeather = ReturnType<typeof createRenderedWeather>
+
+/** In all of it, `days` is the length of a forecast, or undefined for the current weather; `words` the language of what its codes mean. */
+export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
+  const bytesOf = (result: CellResult, days: number | undefined, words?: Language) => {
+    if (days === undefined) {
+      const weather = answers.weather(result)
+      return { ...weather, bytes: weatherPart(weather, timezone, words) }
+    }
+    const forecast = answers.forecast(result, days)
+    return { ...forecast, bytes: forecastPart(forecast, timezone, words) }
+  }
+  const render = (result: CellResult, days: number | undefined, words?: Language): Rendered => {
+    const { beginsAt, endsAt, bytes } = bytesOf(result, days, words)
+    return {
+      beginsAt,
+      endsAt,
+      bytes,
+      tag: tagOf(bytes),
+      lastModified: lastModifiedOf(result),
+      joined: new Map(),
+      freshness: undefined,
+      encodings: undefined,
+    }
+  }
+  /** The slice that is right now, rendered where it is not kept. */
+  const sliceOf = (result: CellResult, days: number | undefined, words?: Language): Rendered => {
+    const kept = keptOf(result)
+    const slot = slotOf(days, words)
+    const found = kept[slot]
+    if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
+    const rendered = render(result, days, words)
+    kept[slot] = rendered
+    account(result, kept)
+    return rendered
+  }
   const encodingsOf = (rendered: Rendered): Encodings => {
     rendered.encodings ??= createEncodings(rendered.bytes, compression)
     return rendered.encodings
@@ -114,10 +124,12 @@ const createJoin = (compression?: Compression) => {
   })
   const represent = (
     result: CellResult,
-    rendered: Rendered,
+    days: number | undefined,
     place: PlacePart,
     headers: string,
+    words?: Language,
   ): Representation => {
+    const rendered = sliceOf(result, days, words)
     let joined = rendered.joined.get(place)
     if (!joined) {
       joined = join(result, rendered, place, headers)
@@ -133,72 +145,28 @@ const createJoin = (compression?: Compression) => {
     return joined
   }
 
-  return { encodingsOf, represent }
-}
-
-export type RenderedWeather = ReturnType<typeof createRenderedWeather>
-
-export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
-  const { encodingsOf, represent } = createJoin(compression)
-  const currentOf = (result: CellResult, words?: Language): Rendered =>
-    sliceOf(result, slotOf(0, words), () => {
-      const weather = answers.weather(result)
-      return { ...weather, bytes: weatherPart(weather, timezone, words) }
-    })
-  const forecastOf = (result: CellResult, days: number, words?: Language): Rendered =>
-    sliceOf(result, slotOf(days, words), () => {
-      const forecast = answers.forecast(result, days)
-      return { ...forecast, bytes: forecastPart(forecast, timezone, words) }
-    })
-  const representCurrent = (
-    result: CellResult,
-    place: PlacePart,
-    headers: string,
-    words?: Language,
-  ): Representation => represent(result, currentOf(result, words), place, headers)
-  const representForecast = (
-    result: CellResult,
-    days: number,
-    place: PlacePart,
-    words?: Language,
-  ): Representation =>
-    represent(result, forecastOf(result, days, words), place, words ? languageHeaders[words] : '')
-
-  // What comes in a later turn is a copy, because other responses with the same bytes may be sent before it is used.
   return {
     /**
-     * A place and the current weather of its cell, at once when memory holds it: to be used at once too. `headers` are those of the
-     * place, `consumer` is for whom it is loaded, `words` the language of what its codes mean, if it says so.
-     * @throws AbohawaError as `answers` does
+     * A place with the weather of its cell, at once when memory holds it: to be used at once too. What comes in a later turn is a
+     * copy, because other responses with the same bytes may be sent before it is used.
+     * @param headers of the place @param consumer for whom it is loaded @throws AbohawaError as `answers` does
      */
-    current: (
+    represent: (
       cell: Cell,
+      days: number | undefined,
       place: PlacePart,
       headers: string,
       consumer?: string,
       words?: Language,
-    ): MaybeLater => {
+    ): Representation | Promise<Representation> => {
       const result = answers.read(cell, consumer)
       return result instanceof Promise
-        ? result.then(late => ({ ...representCurrent(late, place, headers, words) }), failedFor(cell))
-        : representCurrent(result, place, headers, words)
+        ? result.then(late => ({ ...represent(late, days, place, headers, words) }), failedFor(cell))
+        : represent(result, days, place, headers, words)
     },
-    /** A place and the forecast of its cell for a number of days. */
-    forecast: (
-      cell: Cell,
-      days: number,
-      place: PlacePart,
-      consumer?: string,
-      words?: Language,
-    ): MaybeLater => {
-      const result = answers.read(cell, consumer)
-      return result instanceof Promise
-        ? result.then(late => ({ ...representForecast(late, days, place, words) }), failedFor(cell))
-        : representForecast(result, days, place, words)
-    },
-    /** A place with what was read of its cell: the current weather, or the forecast of some days. @throws AbohawaError */
+    /** A place with what was read of its cell, as a part of a list. @throws AbohawaError as `answers` does */
     part: (result: CellResult, place: PlacePart, days: number | undefined): WeatherPart => {
-      const slice = days === undefined ? currentOf(result) : forecastOf(result, days)
+      const slice = sliceOf(result, days)
       const { maxAge, ttl } = timesOf(result, slice)
       return { maxAge, ttl, place, slice, result }
     },

@@ -40,6 +40,8 @@ export type Answered = {
   status: number
   ms: number
   keyId: string | undefined
+  /** Stands for the id of an accepted key. */
+  keyNumber: number | undefined
   /** Whether it came with a test key. */
   isTest: boolean
   /** By the clock that decides the day of quota, ms since the epoch. */

@@ -120,6 +120,7 @@ const createOpenState = ({ connections, quota, clientAddress, live, observer, tr
       resetsAt: quota.resetAfter(arrivedAt),
       client: null,
       keyId: undefined,
+      keyNumber: undefined,
       isTest: false,
       tier: undefined,
       refusedKeyId: undefined,

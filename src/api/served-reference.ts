@@ -8,10 +8,10 @@ import Negotiator from 'negotiator'
 import { sampleOrigin } from '../common/endpoints.ts'
 import { markup } from '../common/page/html.ts'
 import type { Language } from '../common/page/words.ts'
-import { encodeWhole, gzipOptions, longestPreference } from './content-coding.ts'
+import { encodeWhole, longestPreference } from './content-coding.ts'
 import { copyOutOfPool } from './copy-out-of-pool.ts'
 import type { Representation } from './endpoint.ts'
-import { gzipEnd, joinedGzip, storedStart } from './joined-gzip.ts'
+import { gzipEnd, gzipOptions, joinedGzip, storedStart } from './joined-gzip.ts'
 import { tagOf } from './representation.ts'
 
 // Nothing from elsewhere, nothing inline, nothing sent anywhere but back here.

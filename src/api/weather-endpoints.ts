@@ -8,7 +8,7 @@ import type { WeatherEndpoint } from '../common/endpoints.ts'
 import type { Cell } from '../weather/cell.ts'
 import { forecastDays } from '../weather/weather-variables.ts'
 import { type AnswerParts, createAnswers } from './answer.ts'
-import type { Compression } from './encoded-weather.ts'
+import type { Compression } from './content-coding.ts'
 import type { Endpoint } from './endpoint.ts'
 import { createJoinedWeather, expectedError, type ListedPlace, type PlaceList } from './joined-weather.ts'
 import { type Language, parametersOf, queryOf } from './parameters.ts'
@@ -71,13 +71,20 @@ export const weatherEndpointsOf = (
       if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
       const { lang, words } = usual.get(query) ?? read(query, weather.query)
       const place = findPlace(type, id)
-      const found = rendered.current(place.cell, place.part(lang), languageHeaders[lang], keyId, words)
+      const found = rendered.represent(
+        place.cell,
+        undefined,
+        place.part(lang),
+        languageHeaders[lang],
+        keyId,
+        words,
+      )
       return place.id === id ? found : located(found, place, { lang, words })
     },
     coords: ({ params, query, keyId }) => {
       const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
       const { cell, place } = readPoint(params.lat, params.lng, hasPlace ? catalogue.current : undefined)
-      return rendered.current(cell, place, languageHeaders[lang], keyId, words)
+      return rendered.represent(cell, undefined, place, languageHeaders[lang], keyId, words)
     },
     forecast: ({ params: { type = '', id = '' }, query, keyId }) => {
       const given = queryOf(query, ofForecast)
@@ -86,7 +93,8 @@ export const weatherEndpointsOf = (
       // Without the text `lang` is ignored, as the contract has it.
       const words = hasText ? wordsIn.read(queryOf(query, { lang: wordsIn }).lang) : undefined
       const place = findPlace(type, id)
-      const found = rendered.forecast(place.cell, days, place.part('forecast'), keyId, words)
+      const headers = words ? languageHeaders[words] : ''
+      const found = rendered.represent(place.cell, days, place.part('forecast'), headers, keyId, words)
       return place.id === id ? found : located(found, place, { lang: words, words, days })
     },
     weather_places: ({ query, keyId }) => {

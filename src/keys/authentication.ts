@@ -9,6 +9,7 @@ import type { FoundKey, KeyRecord, RateLimits } from '../stores/store.ts'
 import type { Count } from './count.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
+import { numberOf } from './key-index.ts'
 import type { KeyRate, RatesByTier } from './rates.ts'
 import { type KeyRestrictions, restrictedBy } from './restrictions.ts'
 import { testTier } from './test-keys.ts'
@@ -16,6 +17,8 @@ import { testTier } from './test-keys.ts'
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
   readonly keyId: string
+  /** Stands for the id in maps (key-index.ts). */
+  readonly keyNumber: number
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
@@ -137,6 +140,7 @@ export const createAuthenticate = (
     return {
       client: {
         keyId,
+        keyNumber: numberOf(keyId),
         subscriberId,
         tier,
         limit,

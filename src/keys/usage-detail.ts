@@ -15,6 +15,8 @@ export type UsageDetail = {
    */
   count(answer: {
     keyId: string | undefined
+    /** `numberOf` the id, where it is known. */
+    keyNumber?: number | undefined
     endpoint: ResponseName
     status: number
     arrivedAt: number
@@ -50,17 +52,22 @@ export const createUsageDetail = (
   let kept = 0
   let flushing: Promise<void> | undefined
 
-  const find = (keyId: string, day: string, endpoint: CountedName, statusClass: string) => {
-    for (const each of counters.get(numberOf(keyId)) ?? none) {
+  const find = (
+    number: number,
+    keyId: string,
+    day: string,
+    endpoint: CountedName,
+    statusClass: string,
+  ): Counter | undefined => {
+    for (const each of counters.get(number) ?? none) {
       const isOfKey = each.keyId === keyId && each.day === day
       if (isOfKey && each.endpoint === endpoint && each.statusClass === statusClass) return each
     }
     return undefined
   }
-  const keep = (counter: Counter): void => {
+  const keep = (number: number, counter: Counter): void => {
     if (kept >= maxEntries) return
     kept += 1
-    const number = numberOf(counter.keyId)
     const ofNumber = counters.get(number)
     if (ofNumber) ofNumber.push(counter)
     else counters.set(number, [counter])
@@ -80,9 +87,10 @@ export const createUsageDetail = (
         // The store's observer logs the failure.
         for (const counter of taken.slice(i)) {
           const { keyId, day, endpoint, statusClass } = counter
-          const before = find(keyId, day, endpoint, statusClass)
+          const number = numberOf(keyId)
+          const before = find(number, keyId, day, endpoint, statusClass)
           if (before) before.count += counter.count
-          else keep(counter)
+          else keep(number, counter)
         }
         return
       }
@@ -96,24 +104,31 @@ export const createUsageDetail = (
   }
   const timer = setInterval(() => void flush(), flushEveryMs).unref()
 
-  const countOne = (keyId: string, endpoint: CountedName, statusClass: string, at: number): void => {
+  const countOne = (
+    number: number,
+    keyId: string,
+    endpoint: CountedName,
+    statusClass: string,
+    at: number,
+  ): void => {
     const day = calendar.dayOf(at)
-    const before = find(keyId, day, endpoint, statusClass)
+    const before = find(number, keyId, day, endpoint, statusClass)
     if (before) {
       before.count += 1
       return
     }
     const keepUntil = calendar.nextMidnight(at) + keepForMs
-    keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
+    keep(number, { keyId, day, endpoint, statusClass, count: 1, keepUntil })
     if (kept >= maxEntries) void flush()
   }
 
   return {
-    count: ({ keyId, endpoint, status, arrivedAt }) => {
-      if (keyId !== undefined)
-        countOne(keyId, endpoint, classes[Math.floor(status / 100)] ?? otherClass, arrivedAt)
+    count: ({ keyId, keyNumber, endpoint, status, arrivedAt }) => {
+      if (keyId === undefined) return
+      const statusClass = classes[Math.floor(status / 100)] ?? otherClass
+      countOne(keyNumber ?? numberOf(keyId), keyId, endpoint, statusClass, arrivedAt)
     },
-    countLoad: keyId => countOne(keyId, cellsLoaded, otherClass, clock.now()),
+    countLoad: keyId => countOne(numberOf(keyId), keyId, cellsLoaded, otherClass, clock.now()),
     flush,
     close: async () => {
       clearInterval(timer)

@@ -3,9 +3,8 @@
 import { brotliCompressSync, brotliDecompressSync, deflateRawSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Answers, type CellResult, createAnswers } from '../../src/api/answer.ts'
-import type { Encoded } from '../../src/api/content-coding.ts'
+import type { Compression, Encoded } from '../../src/api/content-coding.ts'
 import { copyOutOfPool, createArena, textOutOfPool } from '../../src/api/copy-out-of-pool.ts'
-import type { Compression } from '../../src/api/encoded-weather.ts'
 import type { Representation } from '../../src/api/endpoint.ts'
 import { type PlacePart, pointPart } from '../../src/api/places.ts'
 import { createRenderedWeather } from '../../src/api/rendered-weather.ts'
@@ -46,11 +45,11 @@ const setUp = (compression?: Compression) => {
   return {
     current: (result: CellResult, place: PlacePart, words?: 'bn' | 'en') => {
       next = result
-      return weather.current(cell, place, '', undefined, words) as Representation
+      return weather.represent(cell, undefined, place, '', undefined, words) as Representation
     },
     forecast: (result: CellResult, days: number) => {
       next = result
-      return weather.forecast(cell, days, somewhere) as Representation
+      return weather.represent(cell, days, somewhere, '') as Representation
     },
     rendered: () => rendered,
   }
@@ -139,7 +138,7 @@ t.test('answers that come later with the same bytes say each for itself how long
   const weather = createRenderedWeather({ ...real, read }, calendar.zone)
   // As a place of the catalogue, whose body is kept.
   const place = { ...pointPart(1, 90), isKept: true }
-  const both = await Promise.all([weather.current(cell, place, ''), weather.current(cell, place, '')])
+  const both = await Promise.all([0, 1].map(() => weather.represent(cell, undefined, place, '')))
   const ages = both.map(({ fresh = '' }) => Number(/max-age=(\d+)/.exec(fresh)?.[1]))
   t.strictSame(ages, [900, 840])
   t.equal(both[0]?.tag, both[1]?.tag)

@@ -16,7 +16,14 @@ import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
 export const goodClient: Client = {
-  ...{ keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10, record: sampleKey('key_1') },
+  ...{
+    keyId: 'key_1',
+    keyNumber: 1,
+    subscriberId: 'sub_1',
+    tier: 'free',
+    limit: 10,
+    record: sampleKey('key_1'),
+  },
   ...{ endsAt: null, endsSoon: false, restrictedBy: undefined, isTest: false },
 }
 
