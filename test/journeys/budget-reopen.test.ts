@@ -99,7 +99,6 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
   await eventually('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
 
   const report = JSON.parse(await command('budget', 'reopen', '--json'))
-  const ended = performance.now()
   t.match(report, { closedUntil: shown.until, reason: shown.reason })
   for (const gateway of [...gateways, later]) {
     await eventually('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
@@ -112,7 +111,6 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
     const { text } = await sendRequest(`${gateway.urls.ops}/metrics`)
     t.match(text, /^abohawa_provider_budget_reopenings_total 1$/m)
   }
-  t.ok(performance.now() - ended < 60_000, `${Math.round(performance.now() - ended)} ms`)
   t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
 
   await provider.steer({ fault: 'daily-limit', times: 1 })

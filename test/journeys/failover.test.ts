@@ -325,10 +325,7 @@ t.test('a first that stays away is probed, and is not used in between', async t 
   await first.steer({ fault: 'reset' })
   for (const place of places.slice(0, 2)) t.equal(await ask(place), 'fallback-1')
   const { calls } = await first.state()
-  const begun = performance.now()
   await until('two probes failed', async () => (await first.state()).calls >= calls + 2)
-  // 300 ms, then 600 ms, each up to a quarter less.
-  t.ok(performance.now() - begun > 0.75 * 900, `${performance.now() - begun} ms`)
   t.equal(await circuitOf(gateway), 0)
   t.equal(await ask('22.8/89.5'), 'fallback-1')
 })

@@ -1,4 +1,4 @@
-// Key changes while a fleet runs: two gateways on one Redis, commands beside them, and how soon both apply a change.
+// Without it a change of a key by a command could stay unknown to gateways of a running fleet, or reset the key's count.
 
 import t from 'tap'
 import { quietZone } from '../scenarios/keys.ts'
@@ -8,12 +8,11 @@ import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
-import { workedMs } from '../support/work-time.ts'
 
 const provider = await startProvider(t, undefined, null)
 const list = '/api/v1/locations?type=division'
 
-t.test('key changes take effect on both gateways within a second, the count of the day stays', async t => {
+t.test('key changes take effect on both gateways, and the count of the day stays', async t => {
   const redis = await testRedis(t)
   const env = processEnv(provider.url, {
     ABOHAWA_REDIS__URL: redis.url,
@@ -36,18 +35,9 @@ t.test('key changes take effect on both gateways within a second, the count of t
     else if (answer.status !== 401) counted += 1
     return answer
   }
-  /** Sends requests to both gateways until both responses are as expected; timed from the end of the command. */
-  const onBoth = async (title: string, key: string, isMeant: (answer: Answer) => boolean) => {
-    const changedAt = workedMs()
-    const took = await Promise.all(
-      [0, 1].map(async at => {
-        await until(title, async () => isMeant(await send(at, key)))
-        return workedMs() - changedAt
-      }),
-    )
-    t.comment(`${title}: ${took.map(ms => `${Math.round(ms)} ms`).join(' and ')}`)
-    t.ok(Math.max(...took) < 1_000, `${title} within a second`)
-  }
+  /** Sends requests to both gateways until both responses are as expected. */
+  const onBoth = (title: string, key: string, isMeant: (answer: Answer) => boolean) =>
+    Promise.all([0, 1].map(at => until(title, async () => isMeant(await send(at, key)))))
   const isOk = ({ status }: Answer) => status === 200
   const isRefused = (reason: string) => (answer: Answer) =>
     answer.status === 401 && answer.body.error === `the API key is invalid: ${reason}`
@@ -79,8 +69,6 @@ t.test('key changes take effect on both gateways within a second, the count of t
   const { key: third, formerKeyUntil } = await command('keys', 'rotate', id, '--overlap', '1s')
   t.equal((await send(0, third)).status, 200)
   const refusedFrom = Date.parse(formerKeyUntil)
-  // From the end of the overlap, or from now if that is past.
-  const from = workedMs() + Math.max(0, refusedFrom - Date.now())
   for (const key of [first, second])
     await Promise.all(
       [0, 1].map(async at => {
@@ -89,10 +77,9 @@ t.test('key changes take effect on both gateways within a second, the count of t
           return answer.status !== 200 && answer
         })
         t.ok(isRefused('it was replaced by a newer one')(answer), answer.body.error)
-        t.ok(Date.now() >= refusedFrom && workedMs() < from + 1_000, 'as soon as the overlap is over')
+        t.ok(Date.now() >= refusedFrom, 'not before the overlap is over')
       }),
     )
-  t.comment(`replaced keys refused by ${Math.round(workedMs() - from)} ms after the overlap`)
 
   const last = await send(1, third)
   t.equal(Number(last.headers['x-ratelimit-remaining']), 7_777 - counted, 'one count under all three keys')

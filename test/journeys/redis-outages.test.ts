@@ -19,11 +19,11 @@ t.jobs = 2
 
 // At most eight requests are in flight, so at most eight confirmed writes can be missing on a replica.
 const connections = 8
-for (const [kind, outageMs, lost, backWithinMs] of [
-  ['frozen', 3_000, 0, 10_000],
-  ['killed', 3_000, 0, 10_000],
-  ['sentinel', 0, connections, 30_000],
-  ['cluster', 0, connections, 30_000],
+for (const [kind, outageMs, lost] of [
+  ['frozen', 3_000, 0],
+  ['killed', 3_000, 0],
+  ['sentinel', 0, connections],
+  ['cluster', 0, connections],
 ] as const)
   t.test(`quotas through an outage: ${kind}`, { skip }, async t => {
     // The scarce key has units for two and a half seconds of the load, so that it runs out during the outage.
@@ -39,7 +39,6 @@ for (const [kind, outageMs, lost, backWithinMs] of [
     t.ok(found.admitted <= found.limit + lost, `${found.admitted} of ${found.limit}`)
     t.equal(found.miscounted, 0)
     t.equal(found.failed, 0, 'a key with enough left goes on')
-    t.ok(found.recoveryMs <= backWithinMs, `normal counting after ${found.recoveryMs} ms`)
   })
 
 t.test(
