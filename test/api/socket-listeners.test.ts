@@ -51,7 +51,7 @@ t.test('of the ops listener', async t => {
   const { server, listen, close } = createApplication(
     { admit: () => undefined, paths: '', observer: { refused: () => {} } },
     { maxConnections: 10, requestTimeoutMs: 10_000, answerWithinMs: 10_000 },
-    app => void app.get('/livez', async () => 'ok'),
+    async app => void app.get('/livez', async () => 'ok'),
   )
   let accepted: Socket | undefined
   server.on('connection', socket => {

@@ -12,7 +12,6 @@ import { openSocket, requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
-import { unusedOpsParts } from '../support/unused-ops-parts.ts'
 
 const host = ['host: 127.0.0.1']
 const providerUrl = 'http://127.0.0.1:9'
@@ -105,12 +104,11 @@ const counting = async (
   }
   const readiness = createReadiness({ store })
   readiness.phase = 'ready'
-  const unused = () => Promise.reject(new Error('not used here'))
   const ops = buildOps(
     {
       probes: createProbes({ metrics: { contentType: 'text/plain', exposition }, readiness }),
-      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
-      ...unusedOpsParts,
+      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1 },
+      register: async () => {},
       observer: { refused: reason => void refused.push(reason) },
     },
     {

@@ -9,7 +9,7 @@ import { setFlagsFromString } from 'node:v8'
 import t, { type Test } from 'tap'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { startGateway } from '../support/start-gateway.ts'
+import { startGateway as start } from '../support/start-gateway.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const source = `${pathToFileURL(join(root, 'src')).href}/`
@@ -56,6 +56,13 @@ t.intercept(globalThis, 'setInterval', {
   value: (...[step, ms = 0, ...given]: Parameters<typeof setInterval>) =>
     intervalOf(step, Math.min(ms * 1_000, 2 ** 31 - 1), ...given),
 })
+
+// The ops listener adds its routes at its first request, or a second later: not while calls are counted.
+const startGateway: typeof start = async (...given) => {
+  const gateway = await start(...given)
+  await fetch(`${gateway.opsUrl}/livez`)
+  return gateway
+}
 
 // One reading of the configuration calls some of its functions as often as all requests call theirs.
 const env = { ABOHAWA_TEST_CONFIG__POLL_EVERY: '1h', ABOHAWA_TEST_CATALOGUE__POLL_EVERY: '1h' }

@@ -2,7 +2,7 @@
 // with one sentence as JSON. The routes are given; the bounds of connections are in server.ts.
 
 import { once } from 'node:events'
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify'
 import { messageOf } from '../../common/errors.ts'
@@ -11,7 +11,7 @@ import { endBehind, isLast } from '../../common/unread-body.ts'
 import type { Admit } from './admission.ts'
 import { addressOf, Refusal, type RefusalObserver, statusOf } from './refusal.ts'
 import { longestBodyBytes, takeJsonOnly } from './request-input.ts'
-import { type BoundedServer, createBoundedServer, type ServerBounds } from './server.ts'
+import { createBoundedServer, type ServerBounds } from './server.ts'
 
 export type Listener = {
   readonly server: Server
@@ -25,13 +25,21 @@ const noSchema = (): never => {
 }
 const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
 
+// A start of the API comes first: the application is made at the first connection, and after this time at the latest.
+const makeAfterMs = 1_000
+
 /** @param paths there are, as text, @param register adds the routes */
 export const createApplication = (
   { admit, paths, observer }: { readonly admit: Admit; readonly paths: string; observer: RefusalObserver },
   bounds: ServerBounds,
-  register: (app: FastifyInstance) => void,
+  register: (app: FastifyInstance) => Promise<void>,
 ): Listener => {
-  let bounded: BoundedServer | undefined
+  let handle: RequestListener = () => {}
+  const { server, refuse: refuseUnparsable } = createBoundedServer(
+    (request, response) => handle(request, response),
+    observer,
+    bounds,
+  )
   // Nothing here may wait: what follows in the same read must find the connection at its end.
   const refuse = (error: unknown, raw: IncomingMessage, reply: FastifyReply): void => {
     if (error instanceof Refusal) {
@@ -46,53 +54,67 @@ export const createApplication = (
     }
     reply.code(statusOf(error)).send({ error: messageOf(error) })
   }
-  const app = fastify({
-    serverFactory: handle => {
-      bounded = createBoundedServer(handle, observer, bounds)
-      return bounded.server
-    },
-    clientErrorHandler: (error, socket) => bounded?.refuse(error, socket as Socket),
-    bodyLimit: longestBodyBytes,
-    schemaController: { compilersFactory: noSchemas },
-    // The router's own: a path that it can't decode.
-    frameworkErrors: (_error, { raw }, reply) =>
-      refuse(
-        new Refusal(400, 'path', `the path ${quoted(raw.url ?? '')} is not percent-encoded UTF-8`),
-        raw,
-        reply,
-      ),
-  }) as unknown as FastifyInstance
-  const routes: RouteOptions[] = []
   const nothing = (): Refusal => new Refusal(404, 'path', `there is nothing here; try ${paths}`)
+  const make = async () => {
+    const app = fastify({
+      serverFactory: given => {
+        handle = given
+        return server
+      },
+      clientErrorHandler: (error, socket) => refuseUnparsable(error, socket as Socket),
+      bodyLimit: longestBodyBytes,
+      schemaController: { compilersFactory: noSchemas },
+      // The router's own: a path that it can't decode.
+      frameworkErrors: (_error, { raw }, reply) =>
+        refuse(
+          new Refusal(400, 'path', `the path ${quoted(raw.url ?? '')} is not percent-encoded UTF-8`),
+          raw,
+          reply,
+        ),
+    }) as unknown as FastifyInstance
+    const routes: RouteOptions[] = []
+    app.setErrorHandler((error, { raw }, reply) => refuse(error, raw, reply))
+    app.addHook('onRequest', ({ raw, routeOptions: { config } }, _reply, done) => {
+      // The router would take a whole URL, and one with a fragment, for its path.
+      const isPath = /^\/[^#]*$/.test(raw.url ?? '')
+      done(bodyFault(raw) ?? admit(raw, config) ?? (isPath ? undefined : nothing()))
+    })
+    app.setNotFoundHandler(({ raw, method, url }, reply) => {
+      const allow = methodsOf(url.split('?', 1)[0] ?? '', routes).join(', ')
+      const sentence = `the method is ${method}; allowed: ${allow}`
+      refuse(allow === '' ? nothing() : new Refusal(405, 'method', sentence, { allow }), raw, reply)
+    })
+    takeJsonOnly(app)
+    app.addHook('onRoute', route => void routes.push(route))
+    await register(app)
+    await app.ready()
+    server.off('connection', holdUp)
+    return app
+  }
+  let made: ReturnType<typeof make> | undefined
+  const makeOnce = () => (made ??= make())
+  // Nothing is read from a connection before its requests can be answered.
+  const holdUp = async (socket: Socket): Promise<void> => {
+    socket.pause()
+    await makeOnce()
+    socket.resume()
+  }
+  server.on('connection', holdUp)
+  let timer: NodeJS.Timeout | undefined
 
-  app.setErrorHandler((error, { raw }, reply) => refuse(error, raw, reply))
-  app.addHook('onRequest', ({ raw, routeOptions: { config } }, _reply, done) => {
-    // The router would take a whole URL, and one with a fragment, for its path.
-    const isPath = /^\/[^#]*$/.test(raw.url ?? '')
-    done(bodyFault(raw) ?? admit(raw, config) ?? (isPath ? undefined : nothing()))
-  })
-  app.setNotFoundHandler(({ raw, method, url }, reply) => {
-    const allow = methodsOf(url.split('?', 1)[0] ?? '', routes).join(', ')
-    const sentence = `the method is ${method}; allowed: ${allow}`
-    refuse(allow === '' ? nothing() : new Refusal(405, 'method', sentence, { allow }), raw, reply)
-  })
-  takeJsonOnly(app)
-  app.addHook('onRoute', route => void routes.push(route))
-  register(app)
-
-  const { server } = app
   return {
     server,
     listen: async at => {
-      await app.ready()
       await once(server.listen(at), 'listening')
+      timer = setTimeout(makeOnce, makeAfterMs).unref()
     },
     close: async () => {
+      clearTimeout(timer)
       const closed = server.listening && once(server, 'close')
       server.close()
       server.closeAllConnections()
       await closed
-      await app.close()
+      await (await made)?.close()
     },
   }
 }

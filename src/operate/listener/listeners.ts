@@ -2,27 +2,19 @@
 // provider says, on a port of its own that consumers never see. The health listener: the probes alone, on a port that the network may
 // reach while the other stays inside, and without a token.
 
+import type { FastifyInstance } from 'fastify'
 import type { Passthrough } from '../../provider/passthrough.ts'
-import type { CacheAdmin } from '../cache-admin.ts'
-import type { CacheWarm } from '../cache-warm.ts'
-import { type DashboardOptions, registerDashboard } from '../dashboard/dashboard.ts'
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import { createApplication, type Listener } from './application.ts'
-import { registerCache } from './cache-routes.ts'
-import { type OpsKeys, registerKeys } from './key-routes.ts'
-import { registerPassthrough } from './passthrough.ts'
 import { type Probes, registerProbes } from './probes.ts'
 import type { RefusalObserver } from './refusal.ts'
 import type { ServerBounds } from './server.ts'
-import { type OpsStatus, registerStatus } from './status-routes.ts'
 
-export type OpsParts = {
+type OpsParts = {
   readonly probes: Probes
-  readonly passthrough: Passthrough
-  readonly cache: CacheAdmin & CacheWarm
-  readonly keys: OpsKeys
-  readonly status: OpsStatus
-  readonly dashboard: DashboardOptions
+  readonly passthrough: Pick<Passthrough, 'protocol' | 'totalTimeoutMs'>
+  /** Adds all other routes. */
+  readonly register: (app: FastifyInstance) => Promise<void>
   readonly observer: RefusalObserver
 }
 
@@ -36,20 +28,18 @@ export type OpsOptions = Omit<AdmissionOptions, 'section'> &
 
 const answerWithinMs = 30_000
 
-export const buildOps = (parts: OpsParts, options: OpsOptions): Listener => {
-  const { passthrough, observer } = parts
+export const buildOps = (
+  { probes, passthrough, register, observer }: OpsParts,
+  options: OpsOptions,
+): Listener => {
   const paths = `/ (the dashboard), /livez, /readyz, /metrics, /status, /cells, /search?q=…, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm, /keys, /keys/ID, /subscribers, /usage or /provider${passthrough.protocol.paths[0]}?…`
   const ownMs = options.answerWithinMs ?? answerWithinMs
   return createApplication(
     { admit: createAdmit({ ...options, section: 'ops' }), paths, observer },
     { ...options, answerWithinMs: ownMs + passthrough.totalTimeoutMs() },
     app => {
-      registerProbes(app, parts.probes)
-      registerCache(app, parts.cache)
-      registerKeys(app, parts.keys)
-      registerStatus(app, parts.status)
-      registerDashboard(app, parts.dashboard)
-      registerPassthrough(app, passthrough)
+      registerProbes(app, probes)
+      return register(app)
     },
   )
 }
@@ -65,5 +55,5 @@ export const buildHealth = (
       observer,
     },
     { ...bounds, answerWithinMs },
-    app => registerProbes(app, probes),
+    async app => registerProbes(app, probes),
   )

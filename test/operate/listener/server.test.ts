@@ -14,7 +14,7 @@ const start = async (t: Test) => {
   const listener = createApplication(
     { admit: () => undefined, paths: '', observer: { refused: reason => void refused.push(reason) } },
     { maxConnections: 10, requestTimeoutMs: 10_000, answerWithinMs: 10_000 },
-    app => {
+    async app => {
       app.get('/*', () => new Promise<string>(resolve => void answers.push(resolve)))
       app.post('/*', async ({ body }) => body)
     },
