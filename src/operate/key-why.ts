@@ -132,7 +132,8 @@ const createOutageTally = (moment: Moment) => {
     const code = textOf(fields.code)
     const from = textOf(fields.since) ?? isoOf(at - lastedMs)
     const row = begun.get(name)?.row ?? { outage, from, until: null, code }
-    if (fields.msg === 'outage is over') {
+    // Logs of 1.1 say `outage is over`.
+    if (/outage (?:ended|is over)$/.test(String(fields.msg))) {
       begun.delete(name)
       addIfOn({ ...row, until: isoOf(at) }, at)
     } else if (begun.size < maxRows) begun.set(name, { process: fields.process, row, lastAt: at })

@@ -18,9 +18,13 @@ type Timeouts = {
 
 /** A call, with its reader's work, took longer than it may. */
 export const tooSlow = ({ totalTimeoutMs }: Pick<Timeouts, 'totalTimeoutMs'>): ProviderError =>
-  new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {
-    refused: 'too_slow',
-  })
+  new ProviderError(
+    'provider_timeout',
+    `the provider's response was not complete within ${totalTimeoutMs} ms`,
+    {
+      refused: 'too_slow',
+    },
+  )
 
 // Error codes of the system for a connection that was not established: nothing was sent.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
@@ -61,14 +65,14 @@ export const brokenOff = (
     case 'UND_ERR_CONNECT_TIMEOUT':
       return unreachable(`no connection to the provider within ${connectTimeoutMs} ms`)
     case 'UND_ERR_HEADERS_TIMEOUT':
-      return new ProviderError('provider_timeout', `no answer from the provider within ${timeoutMs} ms`)
+      return new ProviderError('provider_timeout', `no response from the provider within ${timeoutMs} ms`)
     case 'UND_ERR_BODY_TIMEOUT':
-      return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
+      return new ProviderError('provider_timeout', `the provider sent no data for ${bodyTimeoutMs} ms`)
     case 'UND_ERR_HEADERS_OVERFLOW':
       return garbled('too_large', `the provider's headers are longer than ${maxHeaderBytes} bytes`)
   }
   const ownFault = ownFaultOf(cause as NodeJS.ErrnoException)
-  if (ownFault !== undefined) return notSent(`this machine can open no connection (${ownFault})`)
+  if (ownFault !== undefined) return notSent(`this machine can't open a connection (${ownFault})`)
   if (syscall === lookUp || unconnected.has(code))
     return unreachable(`no connection to the provider: ${code}`)
   // A truncated gzip body is an incomplete body like a truncated plain one.

@@ -142,11 +142,7 @@ export class OutOfBudgetError extends ProviderError {
   override name = 'OutOfBudgetError'
 
   constructor(retryAt: number | null) {
-    super(
-      'provider_limited',
-      "the budget for the provider's limits has no room",
-      retryAt === null ? {} : { retryAt },
-    )
+    super('provider_limited', 'the provider budget has no room', retryAt === null ? {} : { retryAt })
   }
 }
 
@@ -157,7 +153,7 @@ export class ShareUsedUpError extends ProviderError {
 
   /** @param retryAt when the share has room again, ms since the epoch */
   constructor(consumer: string, retryAt: number) {
-    super('key_share_used_up', "the share of one key in the provider's limits is used up", { retryAt })
+    super('key_share_used_up', 'the key has used up its share of the provider budget', { retryAt })
     this.consumer = consumer
   }
 }

@@ -24,10 +24,7 @@ export const watchBudget = (state: () => BudgetState, now: () => number, log: Lo
     if (warnedOf === `${resetsAt} ${limit}`) return
     warnedOf = `${resetsAt} ${limit}`
     const next = 'raise provider.budget.perDay if the plan allows more; docs/runbook.md#abohawabudgetspent'
-    log.error(
-      { used: Math.round(day.used), limit, resetsAt, next },
-      'the budget of the day is spent, and no weather is loaded before it resets',
-    )
+    log.error({ used: Math.round(day.used), limit, resetsAt, next }, 'daily budget spent')
   }
   const check = (): void => {
     const { windows, closedUntil, closedBecause } = state()
@@ -40,11 +37,11 @@ export const watchBudget = (state: () => BudgetState, now: () => number, log: Lo
         'abohawa budget reopen ends it if the provider is wrong; docs/runbook.md#abohawaproviderlimits'
       log[level](
         { closedUntil: isoOf(closedUntil), reason: closedBecause, next },
-        'budget closed: the provider reported a limit, and no weather is loaded before it ends',
+        'budget closed by a provider limit',
       )
     } else if (reported !== null && reported <= now())
       // One that ends early has its line already: an operator reopened the budget, or the account is another one.
-      log.info({ closedUntil: isoOf(reported) }, 'budget is open again')
+      log.info({ closedUntil: isoOf(reported) }, 'budget open again')
     reported = closedUntil
   }
   check()

@@ -45,8 +45,8 @@ export const watchCertificate = (
       expiresAt: isoOf(at),
       next: 'renew it and replace server.tls.cert and server.tls.key; docs/runbook.md#abohawacertificateexpires',
     }
-    if (expired) log.error(line, 'the certificate has expired')
-    else log.warn(line, 'the certificate expires soon')
+    if (expired) log.error(line, 'certificate expired')
+    else log.warn(line, 'certificate expires soon')
   }
   check()
   const timer = setInterval(check, checkEveryMs).unref()

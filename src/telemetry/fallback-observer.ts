@@ -22,8 +22,8 @@ export const createCircuitLines = (log: Log, upstream: string | undefined) => {
     breaker: (state: BreakerState): void => {
       if (isClosed === (state === 'closed')) return
       isClosed = state === 'closed'
-      if (isClosed) log.info({ upstream }, 'circuit to an upstream closed')
-      else log.warn({ upstream, ...failure }, 'circuit to an upstream opened')
+      if (isClosed) log.info({ upstream }, 'upstream circuit closed')
+      else log.warn({ upstream, ...failure }, 'upstream circuit opened')
     },
   }
 }
@@ -49,10 +49,10 @@ export const createFallbackObserver =
       newRun: ({ initialisedAt, availableAt }) =>
         log.info(
           { upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) },
-          'newer model run',
+          'new model run',
         ),
       runsUnknown: reason =>
-        log.warn({ upstream, reason }, 'model runs are not known, the usual interval is assumed'),
+        log.warn({ upstream, reason }, 'model runs unknown, assuming the usual interval'),
       // The budget of the first upstream is counted in the same store.
       storeAway: nothing,
       storeBack: nothing,

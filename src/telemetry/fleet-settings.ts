@@ -22,7 +22,7 @@ export const createFleetSettings = (clock: Clock, log: Pick<Log, 'info' | 'warn'
     onHeartbeat: variants => {
       if (variants <= 1) {
         differSince = undefined
-        if (reported > 1) log.info('the instances of the fleet run the same settings again')
+        if (reported > 1) log.info('fleet settings agree again')
         reported = 1
         return
       }
@@ -35,7 +35,7 @@ export const createFleetSettings = (clock: Clock, log: Pick<Log, 'info' | 'warn'
             variants,
             next: 'abohawa status says which instances differ; docs/runbook.md#abohawaconfigdiffers',
           },
-          'the instances of the fleet run different settings',
+          'fleet settings differ',
         )
       reported = variants
     },

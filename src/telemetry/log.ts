@@ -107,8 +107,7 @@ export const openLog = (
       maxBytes,
       ...(isShared && file === null && fstatSync(fd).isFIFO() ? { chunkBytes: atomicBytes } : {}),
       endForMs: flushForMs,
-      onFailed: reason =>
-        warnAside(`the log can't be written: ${reason}; its lines are dropped until it can`),
+      onFailed: reason => warnAside(`the log can't be written, dropping lines until it can: ${reason}`),
       onDropped: (lines, why) => {
         dropped += lines
         unreported += lines
@@ -118,7 +117,7 @@ export const openLog = (
         if (unreported === 0) return
         const lost = { dropped: unreported, reason }
         unreported = 0
-        log.warn(lost, 'lines of the log were dropped')
+        log.warn(lost, 'log lines dropped')
       },
     })
   let dropped = 0
@@ -169,7 +168,7 @@ export const openLog = (
         fd = openFile(file)
       } catch (error) {
         // The former file may be gone, and a line in it with it.
-        warnAside(`${messageOf(error)}; the log goes on in the file that was opened before`)
+        warnAside(`${messageOf(error)}; the log continues in the previous file`)
         throw error
       }
       writer = writerTo(fd)

@@ -60,21 +60,21 @@ const storeObserver = ({ metrics, log, outages, warnOncePerMinute }: Context) =>
     redisBack: () => outages.storeBack('redis'),
     redisMessages: fault => {
       messagesFault = fault
-      if (fault === null) return log.info('messages of other gateways arrive again')
+      if (fault === null) return log.info('gateway messages restored')
       log.warn(
         { reason: fault, next: 'abohawa doctor; docs/operating/redis.md#without-messages' },
-        'messages of other gateways do not arrive, their counts are read every second',
+        'gateway messages lost, polling counts instead',
       )
     },
     redisRequest: (outcome, ms) => metrics.redisRequest(outcome, '', ms / 1000),
     storeExposed: path =>
       log.warn(
-        { path },
-        'the store is open to other users of this machine; chmod 600 it, its -wal and its -shm',
+        { path, next: 'chmod 600 the file, its -wal and its -shm' },
+        'store file readable by other users',
       ),
     recordRefused: refused => {
       metrics.recordRefused(refused.record)
-      warnOncePerMinute(`record ${refused.record}`, refused, 'record of the store refused')
+      warnOncePerMinute(`record ${refused.record}`, refused, 'store record rejected')
     },
   }
   return { store, messagesFault: () => messagesFault }
@@ -84,17 +84,13 @@ const meterObserver = ({ metrics, log, outages }: Context): MeterObserver => ({
   storeAway: reason => outages.storeAway('quota', reason),
   storeBack: reconciled => outages.storeBack('quota', { reconciled }),
   unitsLost: lost => {
-    for (const each of lost.slice(0, maxLinesAtStop))
-      log.error(each, 'units of a key were admitted and not counted before the stop')
+    for (const each of lost.slice(0, maxLinesAtStop)) log.error(each, 'units of a key not counted')
     const units = lost.reduce((sum, each) => sum + each.units, 0)
-    log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')
+    log.error({ units, counts: lost.length }, 'units not counted before the stop')
   },
   nearLimit: ({ percent, ...event }) => {
     metrics.nearLimit(String(percent))
-    log.warn(
-      { ...event, percent },
-      percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
-    )
+    log.warn({ ...event, percent }, percent === 100 ? 'key quota exhausted' : 'key quota running low')
   },
 })
 
@@ -104,11 +100,11 @@ const catalogueObserver = ({
 }: Context): Pick<LiveCatalogueOptions, 'onChange' | 'onFault'> => ({
   onChange: change => {
     metrics.catalogueLoaded('taken')
-    log.info(change, 'catalogue swapped')
+    log.info(change, 'catalogue reloaded')
   },
   onFault: fault => {
     metrics.catalogueLoaded('refused')
-    log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
+    log.error({ reason: fault.message }, 'catalogue rejected, keeping the previous one')
   },
 })
 
@@ -117,26 +113,26 @@ const reloadObserver = ({ metrics, log }: Context): ReloadObserver => ({
     const changes = changed.map(
       ({ path, before = 'none', after = 'none' }) => `${path}: ${before} → ${after}`,
     )
-    log.info(
-      { changes },
-      changes.length > 0 ? 'configuration applied' : 'configuration applied, none is refused any more',
-    )
+    log.info({ changes }, changes.length > 0 ? 'configuration reloaded' : 'configuration valid again')
   },
   onRestartNeeded: paths => {
-    if (paths.length === 0) return log.info('no setting needs a restart any more')
-    log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
+    if (paths.length === 0) return log.info('restart no longer needed')
+    log.warn({ settings: paths }, 'settings need a restart')
     // The one change for which a restart makes it worse.
     const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
     if (tiers.length > 0)
       log.warn(
-        { tiers, next: 'put them back, or move their keys first: abohawa keys set ID --tier NAME' },
-        `tiers are gone from the configuration: ${tiers.join(', ')}; each keeps its limit until the next start, and keys of it then get 500`,
+        {
+          tiers,
+          next: 'put them back, or move their keys (abohawa keys set ID --tier NAME): after a restart these keys get 500',
+        },
+        'tiers removed from the configuration',
       )
   },
   onRefused: reason =>
     log.error(
       { reason, next: 'abohawa config check says what is wrong' },
-      'configuration refused, the former one stays in effect',
+      'configuration rejected, keeping the previous one',
     ),
   onOutcome: metrics.configReloaded,
 })
@@ -150,13 +146,13 @@ const apiObserver = (
   connectionClosed: (reason: string, client?: string): void => {
     metrics.connectionClosed(reason)
     if (reason !== 'address') return
-    const sentence = 'an address has too many connections without a good key, and gets no more'
+    const sentence = 'too many connections from an address'
     warnOncePerMinute('connections of an address', { client }, sentence)
   },
   responded: metrics.requestAnswered,
   respondedToTest: (status: number): void => metrics.requestOfTestAnswered(String(status)),
   writerFellBack: (reason: string): void =>
-    log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
+    log.warn({ reason }, 'unknown Node version, writing responses more slowly'),
   failed: (error: unknown, requestId: string): void => {
     if (outages.answered500(error)) return
     const fields =
@@ -168,8 +164,7 @@ const apiObserver = (
 const opsObserver = ({ metrics, warnOncePerMinute }: Context) => ({
   refused: (reason: string, from?: string): void => {
     metrics.opsRefused(reason)
-    if (reason === 'token_wrong')
-      warnOncePerMinute('ops token', { from }, 'a request to the ops listener had a wrong token')
+    if (reason === 'token_wrong') warnOncePerMinute('ops token', { from }, 'ops request with a wrong token')
   },
 })
 
@@ -189,7 +184,7 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
       if (isOfOutage) return
       const code = codeOf(error)
       const fields = { code, reason: messageOf(error), cell, purpose }
-      warnOncePerMinute(`refresh ${code}`, fields, 'refresh failed; the older timeline stays in use')
+      warnOncePerMinute(`refresh ${code}`, fields, 'refresh failed, keeping the cached weather')
     },
     onShortfall: outages.shortfall,
     onSharedTierFailure: (step, error) => {
@@ -200,7 +195,7 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
     },
     onEntryRefused: (reason, key) => {
       metrics.entryRefused(reason)
-      const sentence = 'entry of the shared cache tier refused; it counts as a miss'
+      const sentence = 'shared cache entry rejected'
       warnOncePerMinute(`entry ${reason}`, { reason, key }, sentence)
     },
     onHeartbeat: metrics.heartbeat,
@@ -209,8 +204,7 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
       const shown = 'cells' in scope ? { ...scope, cells: countCells(scope.cells) } : scope
       log.info({ kind, scope: shown }, 'cache purged')
     },
-    onPurgesMissed: () =>
-      log.warn('the log of purges has lost some that were not read here; all that is cached counts as stale'),
+    onPurgesMissed: () => log.warn('purges missed, all cached weather is stale'),
     request: (outcome, points, ms, reason) => {
       metrics.providerRequest(outcome, points, ms)
       if (reason === undefined) return
@@ -222,18 +216,18 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
     odd: oddValues(firstName),
     onShareUsedUp: metrics.keyShareUsedUp,
     newRun: ({ initialisedAt, availableAt }) =>
-      log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
-    runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
+      log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'new model run'),
+    runsUnknown: reason => log.warn({ reason }, 'model runs unknown, assuming the usual interval'),
     storeAway: reason => outages.storeAway('budget', reason),
     storeBack: () => outages.storeBack('budget'),
     reopened: closedUntil => {
       // Nothing was closed here, so nothing changes.
-      if (closedUntil === null) return log.debug('an operator reopened the budget, which was open here')
+      if (closedUntil === null) return log.debug('budget reopened, it was not closed here')
       metrics.budgetReopened()
       log.warn({ closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
     },
     breaker: state => {
-      log.debug({ state }, 'circuit to the provider')
+      log.debug({ state }, 'provider circuit changed')
       // Where there is one upstream, the lines of the outage say it.
       if (firstName !== undefined) circuit.breaker(state)
     },
@@ -244,11 +238,11 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
     onNextUpstream: next => {
       if (next.upstream) {
         const { name } = next.upstream
-        const sentence = 'what is asked for is loaded from another upstream now'
+        const sentence = 'upstream switched'
         return log[name === firstName ? 'info' : 'warn']({ upstream: name }, sentence)
       }
       const { code, until } = next
-      log.warn({ code, until: isoOrNull(until) }, 'no upstream loads what is asked for now')
+      log.warn({ code, until: isoOrNull(until) }, 'no upstream available')
     },
     ofFallback: createFallbackObserver(metrics.upstreams, log, outages, oddValues),
   }

@@ -34,7 +34,7 @@ export type OutageOptions = {
   readonly noticed: () => Noticed
   /** Causes of one kind are reported once in an outage. */
   readonly kindOf: (cause: Cause) => string
-  readonly write: (phase: 'begins' | 'has another cause' | 'goes on' | 'is over', fields: Fields) => void
+  readonly write: (phase: 'started' | 'has another cause' | 'continues' | 'ended', fields: Fields) => void
   /** It has begun or ended. */
   readonly changed?: () => void
 }
@@ -100,7 +100,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     running.since = Math.min(running.since, now)
     running.reportedAt = Math.min(running.reportedAt, now)
     if (now - running.reportedAt < minuteMs) return
-    write('goes on', fieldsOf(running, running.minute))
+    write('continues', fieldsOf(running, running.minute))
     running.minute = noCounts()
     // A process that stood still, or a clock that was moved, gets one line for all of it.
     running.reportedAt = now - ((now - running.since) % minuteMs)
@@ -127,7 +127,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
         minute: noCounts(),
         cells: new Map(),
       }
-      write('begins', { ...cause, ...(since < now && { since: isoOf(since) }) })
+      write('started', { ...cause, ...(since < now && { since: isoOf(since) }) })
       changed?.()
     },
     further: cause => {
@@ -154,7 +154,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     },
     end: (fields = {}) => {
       if (!running) return
-      write('is over', { ...fieldsOf(running, running.whole), ...fields })
+      write('ended', { ...fieldsOf(running, running.whole), ...fields })
       running = undefined
       changed?.()
     },

@@ -40,14 +40,14 @@ export type Outages = {
 
 const nextSteps = {
   provider: 'abohawa status says how long the cache lasts; docs/runbook.md#abohawaproviderdown',
-  store: 'mend the store and leave the gateways running; docs/runbook.md#abohawastoredown',
+  store: 'fix the store and leave the gateways running; docs/runbook.md#abohawastoredown',
 }
 
 const levels = {
-  begins: 'error',
+  started: 'error',
   'has another cause': 'error',
-  'goes on': 'warn',
-  'is over': 'info',
+  continues: 'warn',
+  ended: 'info',
 } as const
 
 // Of loads that consumers met, without a success in between.
@@ -97,7 +97,7 @@ const outagesOf =
       write: (phase, fields) =>
         log[levels[phase]](
           { outage, ...fields, ...(levels[phase] === 'error' ? { next: nextSteps[outage] } : {}) },
-          `outage ${phase}`,
+          `${outage} outage ${phase}`,
         ),
       changed: outage === 'provider' ? onProvider : () => {},
     })

@@ -40,11 +40,11 @@ export const watchStoreFile = (path: string, log: Log): StoreFileWatch => {
       log.error(
         {
           reason: next,
-          next: 'put the former file back, or all that is written from now on is lost when the gateway stops',
+          next: 'put the original file back, or what is written from now on is lost when the gateway stops',
         },
-        'the store writes to a file that is no longer in its place',
+        'store file moved or replaced',
       )
-    if (next === undefined && fault !== undefined) log.info('the file of the store is back in its place')
+    if (next === undefined && fault !== undefined) log.info('store file is back')
     fault = next
   }
   const timer = setInterval(check, checkEveryMs).unref()

@@ -36,7 +36,7 @@ export const createStoreWatch = (
     evictsKeys = isOn
     const next = 'set maxmemory-policy to noeviction; docs/runbook.md#abohawaredisevictskeys'
     if (isOn) log.error({ ...eviction, next }, 'Redis may evict API keys')
-    else log.info({ ...eviction }, 'Redis evicts no API keys any more')
+    else log.info({ ...eviction }, 'Redis no longer evicts API keys')
   }
 
   const readSize = async (): Promise<StoreSize | undefined> => {
@@ -46,7 +46,7 @@ export const createStoreWatch = (
       noteEviction(read)
       return read
     } catch (error) {
-      if (!isRefusalLogged) log.warn({ reason: messageOf(error) }, 'memory of Redis is not known')
+      if (!isRefusalLogged) log.warn({ reason: messageOf(error) }, 'Redis memory unknown')
       isRefusalLogged = true
       return undefined
     }

@@ -40,17 +40,14 @@ export const openTracing = async (env: Environment, log: Log, clock: Clock): Pro
   if (!isOn(env)) return undefined
   const wrong = faultOf(env)
   if (wrong !== undefined) {
-    log.warn({ reason: wrong }, 'traces are not exported')
+    log.warn({ reason: wrong }, 'tracing disabled')
     return undefined
   }
   try {
     return await loadTracing(env, log, clock)
   } catch (error) {
     // A variable for the whole cluster must not keep the gateway from starting.
-    log.warn(
-      { reason: `a package of OpenTelemetry can't be loaded: ${messageOf(error)}` },
-      'traces are not exported',
-    )
+    log.warn({ reason: `can't load OpenTelemetry: ${messageOf(error)}` }, 'tracing disabled')
     return undefined
   }
 }
@@ -64,12 +61,12 @@ const isOn = (env: Environment): boolean => {
 
 const faultOf = (env: Environment): string | undefined => {
   const exporter = env.OTEL_TRACES_EXPORTER || 'otlp'
-  if (exporter !== 'otlp') return `OTEL_TRACES_EXPORTER is ${exporter}; allowed: otlp, none`
+  if (exporter !== 'otlp') return `OTEL_TRACES_EXPORTER must be otlp or none, got "${exporter}"`
   const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL || 'http/json'
   // A collector takes JSON where it takes protobuf over HTTP, which is what the standard has by default.
   return /^http\/(json|protobuf)$/.test(protocol)
     ? undefined
-    : `OTEL_EXPORTER_OTLP_PROTOCOL is ${protocol}; allowed: http/json`
+    : `OTEL_EXPORTER_OTLP_PROTOCOL must be http/json, got "${protocol}"`
 }
 
 /** Logs failed exports, a line a minute: the exporter itself reports them to nobody. */
@@ -81,7 +78,7 @@ const withFailuresLogged = (exporter: SpanExporter, log: Log, clock: Clock): Spa
         const { error } = result
         if (error)
           throttle('export', left =>
-            log.warn({ reason: messageOf(error), spans: spans.length, ...left }, 'traces not exported'),
+            log.warn({ reason: messageOf(error), spans: spans.length, ...left }, 'trace export failed'),
           )
         done(result)
       }),

@@ -46,7 +46,7 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   await run('keys', 'revoke', id)
   await until('it is refused', async () => (await get('/locations?type=division')) === 401)
   const isLogged = (word: string) => gateway.lines.some(line => line.includes(word))
-  await until('the lines are written', () => isLogged('key-revoked') && isLogged('quota of a key'))
+  await until('the lines are written', () => isLogged('key-revoked') && isLogged('key quota'))
   writeFileSync(log, gateway.lines.map(line => `${line}\n`).join(''))
 
   await until('the responses are counted', async () =>
@@ -79,7 +79,7 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   )
   t.match(lines, / 404 +1 +free +there is no such place or path: \/api\/v1\/weather\/district\/9$/m)
   t.match(lines, /^ {2}1 request without a known key: 401 malformed$/m)
-  t.match(lines, /^ {2}.*quota of a key (?:runs low|is exhausted)$/m)
+  t.match(lines, /^ {2}.*key quota (?:running low|exhausted)$/m)
   t.match(
     rest,
     /^Not kept:\n {2}former tiers, limits, rates, restrictions and expiries, and a revocation that was lifted\n$/,

@@ -111,7 +111,7 @@ t.test('SIGHUP logs the fault of a faulty file, and never a reload; SIGTERM ends
   writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
   child.kill('SIGHUP')
   t.match(await logged('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
-  t.match(await logged('configuration refused, the former one stays in effect'), {
+  t.match(await logged('configuration rejected, keeping the previous one'), {
     reason: /config\.yaml:2:3: server has an invalid setting$/,
   })
   t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))

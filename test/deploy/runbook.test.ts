@@ -33,8 +33,8 @@ t.test('the causes of errors are in the log, in an outage and without one', asyn
   const log = join(t.testdir(), 'log')
   const found: [code: string, msg: string, answers: number, env: Record<string, string>][] = [
     ['provider_unreachable', 'failed', 1, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' }],
-    ['provider_unreachable', 'outage begins', 4, {}],
-    ['provider_limited', 'outage begins', 1, { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '1' }],
+    ['provider_unreachable', 'provider outage started', 4, {}],
+    ['provider_limited', 'provider outage started', 1, { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '1' }],
   ]
   for (const [code, msg, answers, env] of found) {
     const { get, logged } = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env })

@@ -26,14 +26,13 @@ for (const [what, file, change] of [
     renameSync(at, `${at}.away`)
     change(at, `${at}.away`)
     t.equal(await store(), `embedded, ${at} is not the file that is open: it was moved, removed or replaced`)
-    const lines = () =>
-      gateway.logged.filter(({ msg }) => /^the (file of the )?store .* place$/.test(String(msg)))
+    const lines = () => gateway.logged.filter(({ msg }) => /^store file /.test(String(msg)))
     t.match(lines(), [
       { level: 'error', reason: `${at} is not the file that is open: it was moved, removed or replaced` },
     ])
     rmSync(at, { force: true })
     renameSync(`${at}.away`, at)
     await until('the log says that it is back', () => lines().length === 2)
-    t.match(lines().at(-1), { level: 'info', msg: 'the file of the store is back in its place' })
+    t.match(lines().at(-1), { level: 'info', msg: 'store file is back' })
     t.equal(await store(), 'embedded')
   })

@@ -60,7 +60,9 @@ for (const [name, isTls, bytes] of [
     for (let i = 0; i < 5; i++) t.equal(await isServed(), 200, `consumer ${i} of another address`)
     t.equal(await closedBy(gateway, 'address'), 80 - most)
     t.equal(await unauthenticated(gateway), most)
-    const said = gateway.logged.filter(({ msg }) => /^an address has too many connections/.test(String(msg)))
+    const said = gateway.logged.filter(({ msg }) =>
+      /^too many connections from an address$/.test(String(msg)),
+    )
     t.match(said, [{ level: 'warn', client: '127.0.0.2' }], 'one line for all of them')
     // Those that go make room.
     for (const socket of sockets) socket.destroy()

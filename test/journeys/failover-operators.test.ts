@@ -100,10 +100,10 @@ t.test('the budget of a fallback is live', async t => {
   t.equal((await gateway.get(sylhet)).status, 500)
   await gateway.set({ 'provider.fallbacks': fallbacks(900) })
   await until('the raised budget is in effect', async () => (await gateway.get(sylhet)).status === 200)
-  const changed = gateway.logged.find(({ msg }) => msg === 'configuration applied')
+  const changed = gateway.logged.find(({ msg }) => msg === 'configuration reloaded')
   t.strictSame(changed?.changes, ['provider.fallbacks[0].budget.perDay: 4 → 900'])
   await gateway.set({ 'provider.fallbacks': '' })
-  t.match(gateway.logged.at(-1), { msg: 'needs a restart: provider.fallbacks[0]' })
+  t.match(gateway.logged.at(-1), { msg: 'settings need a restart', settings: ['provider.fallbacks[0]'] })
 })
 
 t.test('without fallbacks there is no upstream in status, metrics and log', async t => {

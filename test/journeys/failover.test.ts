@@ -114,7 +114,7 @@ t.test('an outage begins when no upstream loads, and ends with weather of any', 
   const { text } = await sendRequest(`${gateway.opsUrl}/readyz`)
   t.match(text, /circuit (?:half-)?open.*, fallback-1 loads/)
   t.match(
-    gateway.logged.filter(({ msg }) => msg === 'circuit to an upstream opened'),
+    gateway.logged.filter(({ msg }) => msg === 'upstream circuit opened'),
     [{ level: 'warn', upstream: 'primary', code: 'provider_broke_off' }],
   )
   clock.advance(5 * 3_600_000)
@@ -151,13 +151,13 @@ t.test('a probe of which nobody gets weather does not end an outage', async t =>
   await until('two probes got one point', () => crowded.points().filter(points => points === 1).length >= 2)
   t.strictSame((await sendRequest(`${gateway.opsUrl}/status`)).body.outages[0]?.since, outages[0].since)
   t.strictSame(
-    told().filter(msg => msg !== 'outage has another cause'),
-    ['outage begins'],
+    told().filter(msg => msg !== 'provider outage has another cause'),
+    ['provider outage started'],
   )
   isOverloaded = false
   await until('the circuit is closed', async () => (await circuitOf(gateway)) === 1)
   t.equal(await ask('25.7/89.2'), 'primary')
-  t.equal(told().at(-1), 'outage is over')
+  t.equal(told().at(-1), 'provider outage ended')
 })
 
 t.test('the line of odd values names the upstream that gave them', async t => {
@@ -201,9 +201,7 @@ t.test('while the first has no room in its hour, metric, status and log name the
   const { upstreams } = (await sendRequest(`${gateway.opsUrl}/status`)).body
   t.match(upstreams, [{ inUse: false }, { inUse: true }])
   await until('the log says so', () =>
-    gateway.logged.some(
-      ({ msg, upstream }) => /another upstream now/.test(String(msg)) && upstream === 'fallback-1',
-    ),
+    gateway.logged.some(({ msg, upstream }) => msg === 'upstream switched' && upstream === 'fallback-1'),
   )
 })
 

@@ -107,7 +107,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
       isTame(`cache show ${form}`, shown.stdout, maxOfAReport)
     }
     // After a 429 no upstream would load, so the first answer that fails for want of the limit begins an outage.
-    const msg = code === 'provider_limited' ? 'outage begins' : 'failed'
+    const msg = code === 'provider_limited' ? 'provider outage started' : 'failed'
     const isOfIt = (line: { msg: string; code?: string }) => line.msg === msg && line.code === code
     await until('the failure has a line', () =>
       gateway.lines.slice(before).some(line => isOfIt(JSON.parse(line))),

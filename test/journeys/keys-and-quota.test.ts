@@ -128,8 +128,8 @@ t.test('a key that runs low and one that is exhausted are reported once, in log 
   t.strictSame(await passed(), [low + 1, exhausted + 1])
   const line = { keyId: id, day: '2026-11-21', limit: 10 }
   t.match(lines(), [
-    { ...line, msg: 'quota of a key runs low', used: 8, percent: 80 },
-    { ...line, msg: 'quota of a key is exhausted', used: 10, percent: 100 },
+    { ...line, msg: 'key quota running low', used: 8, percent: 80 },
+    { ...line, msg: 'key quota exhausted', used: 10, percent: 100 },
   ])
   t.equal(lines().length, 2)
 })

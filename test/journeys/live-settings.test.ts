@@ -66,7 +66,7 @@ const span = async (gateway: TestGateway, path: string, from: string, to: string
 const applied = async (t: Test, gateway: TestGateway, changed: Record<string, string>) => {
   const calls = Object.keys(changed).join()
   t.equal(await gateway.set(changed), 'applied', calls)
-  const restarts = gateway.logged.filter(({ msg }) => String(msg).startsWith('needs a restart'))
+  const restarts = gateway.logged.filter(({ msg }) => msg === 'settings need a restart')
   t.strictSame(restarts, [], calls)
 }
 

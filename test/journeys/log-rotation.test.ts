@@ -92,9 +92,7 @@ t.test('a file that can’t be opened again is a line in the former one', async 
   })
   // The former file may be deleted by now.
   await until('standard error says so', () =>
-    /^abohawa: log\.file is .*it is a directory.*; the log goes on in the file that was opened before\n$/.test(
-      printed(),
-    ),
+    /^abohawa: log\.file is .*it is a directory.*; the log continues in the previous file\n$/.test(printed()),
   )
   rmSync(file, { recursive: true })
   child.kill('SIGUSR2')

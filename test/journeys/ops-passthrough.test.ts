@@ -310,7 +310,7 @@ t.test('an endless response is cut off in time, and few requests may wait', asyn
     await until('the connection to the provider is let go', () => open === 0)
   }
   pace = 'silent'
-  const late = /^the provider did not answer: no answer from the provider within 2000 ms$/
+  const late = /^the provider did not answer: no response from the provider within 2000 ms$/
   t.match(await through(), { status: 502, body: { error: late } })
   const answers = await Promise.all(Array.from({ length: 12 }, () => through()))
   const busy = answers.filter(({ status }) => status === 503)

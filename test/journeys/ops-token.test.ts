@@ -123,7 +123,7 @@ t.test('who shows a wrong token is logged once a minute, and no token is written
   clock.advance(60_000)
   await guessing(3)
   await get(cell, [host])
-  const lines = gateway.logged.filter(({ msg }) => msg === 'a request to the ops listener had a wrong token')
+  const lines = gateway.logged.filter(({ msg }) => msg === 'ops request with a wrong token')
   t.match(lines, [
     { level: 'warn', from: '127.0.0.1' },
     { level: 'warn', from: '127.0.0.1', leftOut: 4 },

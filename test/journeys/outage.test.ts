@@ -165,7 +165,11 @@ t.test('an outage that opens the circuit', async t => {
   }
   await until('the failed refreshes are counted', () => own().length >= 2)
   const told = own().map(({ msg, level }) => `${level} ${msg}`)
-  t.strictSame(told, ['error outage begins', 'warn outage goes on'], JSON.stringify(own()))
+  t.strictSame(
+    told,
+    ['error provider outage started', 'warn provider outage continues'],
+    JSON.stringify(own()),
+  )
   const report = await status()
   const [open] = report.outages ?? []
   t.match(report.outages, [{ outage: 'provider', code: 'provider_failing', errors: seen.errors }])
@@ -187,7 +191,7 @@ t.test('an outage that opens the circuit', async t => {
     // The circuit goes by real time, the backoff of a cell by the clock.
     clock.advance(100)
     await gateway.get(`/weather/upazila/${places[0]}`)
-    return own().some(({ msg }) => msg === 'outage is over')
+    return own().some(({ msg }) => msg === 'provider outage ended')
   })
   const [, , over, ...more] = own()
   t.strictSame([more, (await status()).outages], [[], []])
@@ -223,6 +227,6 @@ t.test('single failures are lines of their own, once a minute for each cause', a
   for (let i = 0; i < 4; i++) await fail()
   const failed = own().filter(({ level }) => level === 'warn' || level === 'error')
   t.equal(failed.length, 4, JSON.stringify(failed))
-  const msg = 'refresh failed; the older timeline stays in use'
+  const msg = 'refresh failed, keeping the cached weather'
   t.match(failed[0], { code: 'provider_failing', reason: /500/, cell: /^\d/, msg })
 })

@@ -82,7 +82,7 @@ t.test('whatever lies under the key of a cell, its own weather is answered', { s
     t.equal(await raw.type(name), 'string', 'a good one is there')
     t.ok((await raw.strlen(name)) < 10_000)
   }
-  const lines = gateway.logged('entry of the shared cache tier refused; it counts as a miss')
+  const lines = gateway.logged('shared cache entry rejected')
   t.ok(lines.length >= 4 && lines.length <= 8, `${lines.length} lines for ${cases.length} reasons`)
   t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
 
@@ -112,11 +112,11 @@ t.test('a damaged count or key costs itself alone, and the log says so', { skip 
   const restarted = await startGateway(t, env)
   t.match(await restarted.send(list, bad.key), { status: 401 })
   t.match(await restarted.send(list, good.key), { status: 200, headers: { 'x-ratelimit-limit': '100' } })
-  t.match(gateway.logged('record of the store refused'), [
+  t.match(gateway.logged('store record rejected'), [
     { record: 'usage', name: bad.id, fault: `its count of ${today} can't be read` },
   ])
   const fault = 'its limit is "-7"; allowed: nothing, or a whole number from 1 on'
-  t.match(restarted.logged('record of the store refused'), [{ record: 'key', name: bad.id, fault }])
+  t.match(restarted.logged('store record rejected'), [{ record: 'key', name: bad.id, fault }])
   t.equal(await restarted.metric('abohawa_store_records_refused_total{record="key"}'), 1)
   const listed = await runCommand(['keys', 'list'], env)
   t.match(listed, {
@@ -166,7 +166,7 @@ t.test(
       return (await gateway.metric(refused)) >= 4
     })
     t.equal(gateway.child.exitCode, null)
-    const lines = gateway.logged('record of the store refused')
+    const lines = gateway.logged('store record rejected')
     t.ok(lines.length > 0 && lines.length < 20, `${lines.length} lines`)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
     t.ok(lines.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))

@@ -123,15 +123,15 @@ t.test('outages of these minutes are found by their lines, also one that began b
   const outage = (name: string, msg: string, more: object = {}) => ({
     outage: name,
     ...more,
-    msg: `outage ${msg}`,
+    msg: `${name} outage ${msg}`,
   })
   const found = reportOf(
-    ['07:00:00', outage('store', 'begins', { code: 'store_unavailable' })],
-    ['07:01:00', outage('store', 'is over', { seconds: 60 })],
-    ['08:04:30', outage('provider', 'goes on', { seconds: 600 })],
-    ['08:06:00', outage('provider', 'is over', { seconds: 690 })],
-    ['08:06:30', outage('store', 'begins', { code: 'store_unavailable' })],
-    ['08:20:00', outage('provider', 'begins', { code: 'provider_failing' })],
+    ['07:00:00', outage('store', 'started', { code: 'store_unavailable' })],
+    ['07:01:00', { ...outage('store', '', { seconds: 60 }), msg: 'outage is over' }],
+    ['08:04:30', outage('provider', 'continues', { seconds: 600 })],
+    ['08:06:00', outage('provider', 'ended', { seconds: 690 })],
+    ['08:06:30', outage('store', 'started', { code: 'store_unavailable' })],
+    ['08:20:00', outage('provider', 'started', { code: 'provider_failing' })],
   )
   t.strictSame(found.outages, [
     { outage: 'provider', from: '2026-11-26T07:54:30.000Z', until: '2026-11-26T08:06:00.000Z', code: null },
@@ -140,8 +140,8 @@ t.test('outages of these minutes are found by their lines, also one that began b
 })
 
 t.test('an outage whose process ended is not told of later minutes', async t => {
-  const begins = { outage: 'provider', code: 'provider_failing', msg: 'outage begins' }
-  const goesOn = { outage: 'provider', seconds: 60, msg: 'outage goes on' }
+  const begins = { outage: 'provider', code: 'provider_failing', msg: 'provider outage started' }
+  const goesOn = { outage: 'provider', seconds: 60, msg: 'provider outage continues' }
   for (const [name, lines, isOn] of [
     [
       'stopped before',
@@ -200,7 +200,7 @@ t.test('the limit of that time is the one in the lines of the key', async t => {
     keyId: 'key_a',
     limit,
     percent: 100,
-    msg: 'quota of a key is exhausted',
+    msg: 'key quota exhausted',
   })
   t.equal(reportOf(['08:00:00', near(3)], ['08:04:00', near(5)], ['08:20:00', near(5_000)]).limit, 5)
   t.equal(reportOf(['08:04:00', answer(429)]).limit, null)
@@ -208,14 +208,14 @@ t.test('the limit of that time is the one in the lines of the key', async t => {
 
 t.test('what happened to the key on that day is told, up to these minutes', async t => {
   const found = reportOf(
-    ['08:00:00', { keyId: 'key_a', percent: 100, msg: 'quota of a key is exhausted' }],
+    ['08:00:00', { keyId: 'key_a', percent: 100, msg: 'key quota exhausted' }],
     ['08:01:00', { action: 'revoke', id: 'key_a', msg: 'keys changed through the ops listener' }],
     ['08:02:00', { action: 'revoke', id: 'key_b', msg: 'keys changed through the ops listener' }],
     ['08:10:00', { action: 'reinstate', id: 'key_a', msg: 'keys changed through the ops listener' }],
     ['17:59:00', answer(200)],
   )
   t.strictSame(found.events, [
-    { at: '2026-11-26T08:00:00.000Z', what: 'quota of a key is exhausted' },
+    { at: '2026-11-26T08:00:00.000Z', what: 'key quota exhausted' },
     { at: '2026-11-26T08:01:00.000Z', what: 'keys changed through the ops listener: revoke' },
   ])
 })

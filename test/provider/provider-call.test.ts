@@ -174,8 +174,8 @@ const refused: [string, string, RegExp][] = [
   ['header', 'garbled: too_large', headersTooLong],
   ['headers', 'garbled: too_large', headersTooLong],
   ['trailers', 'garbled: too_large', headersTooLong],
-  ['status-line', 'timeout: too_slow', /^the provider's answer was not whole within 1000 ms$/],
-  ['chunk-extension', 'timeout', /^the provider's body stood still for 500 ms$|within 1000 ms$/],
+  ['status-line', 'timeout: too_slow', /^the provider's response was not complete within 1000 ms$/],
+  ['chunk-extension', 'timeout', /^the provider sent no data for 500 ms$|within 1000 ms$/],
   ['trickle', 'timeout: too_slow', /within 1000 ms$/],
   ['no-http', 'broke_off', /^the connection to the provider broke: Response does not match the HTTP/],
   ['redirect', 'denied', /^the provider answered 302$/],
@@ -232,7 +232,7 @@ t.test(
       script,
       ...urls,
     ])
-    const ended = { code: 'provider_not_sent', message: /can open no connection \(EMFILE\)$/ }
+    const ended = { code: 'provider_not_sent', message: /can't open a connection \(EMFILE\)$/ }
     const all: Ended[] = JSON.parse(stdout)
     t.match(all, [ended, ended])
   },

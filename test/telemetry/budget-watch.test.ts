@@ -41,7 +41,7 @@ t.test('a closure has one line with its reason and the next step, and one when i
     },
   ])
   clock.set(closure.until)
-  await until('its end is told', async () => said(/^budget is open again/).length > 0)
+  await until('its end is told', async () => said(/^budget open again$/).length > 0)
   t.equal(lines.length, 2)
 
   closure.until = clock.now() + 60_000
@@ -53,5 +53,5 @@ t.test('a closure has one line with its reason and the next step, and one when i
     closure.until = clock.now() + 3 * 3_600_000
     return said(/^budget closed/).length > 2
   })
-  t.equal(said(/^budget is open again/).length, 1)
+  t.equal(said(/^budget open again$/).length, 1)
 })

@@ -46,7 +46,7 @@ t.test('a hundred seconds of failures are three lines', async t => {
   outage.end()
   outage.tick()
   t.equal(outage.state(), undefined)
-  t.match(lines, [['begins', cause], ['goes on'], ['is over']])
+  t.match(lines, [['started', cause], ['continues'], ['ended']])
   t.equal(lines.length, 3)
   const [, minute, end] = lines.map(([, fields]) => fields)
   t.match(minute, {
@@ -98,7 +98,7 @@ t.test('after a stop there is one line for all minutes, and a clock set back sil
   t.strictSame(seconds.slice(0, 3), [250, 250, 300], 'and keeps to whole ones')
   t.equal(seconds[4], 60)
   outage.end()
-  t.match(lines.at(-1), ['is over', { seconds: 0 }], 'no outage lasts less than no time')
+  t.match(lines.at(-1), ['ended', { seconds: 0 }], 'no outage lasts less than no time')
 })
 
 t.test('in any order of events the sums add up, and there is a line a minute at most', async () => {
@@ -129,7 +129,7 @@ t.test('in any order of events the sums add up, and there is a line a minute at 
           outage.end()
           const of = lines.splice(0)
           if (of.length === 0) continue
-          const minutes = of.filter(([phase]) => phase === 'goes on')
+          const minutes = of.filter(([phase]) => phase === 'continues')
           for (const [, fields] of minutes) sum += Number(fields.failures)
           if (minutes.length > elapsed / 60_000) return false
           const whole = of.at(-1)?.[1].failures
@@ -150,7 +150,7 @@ t.test('a further cause is a line, each kind once and twenty in all', async t =>
   const refused = { code: 'provider_refused', reason: 'HTTP 401' }
   for (const next of [cause, refused, { ...refused, reason: 'HTTP 401, again' }, cause]) outage.further(next)
   t.strictSame(lines, [
-    ['begins', cause],
+    ['started', cause],
     ['has another cause', refused],
   ])
   t.match(outage.state(), refused, 'the newest')

@@ -16,7 +16,7 @@ const setUp = (t: { teardown(fn: () => unknown): void }) => {
   const next: { room: 'any' | 'reserve' | 'none' } = { room: 'any' }
   const outages = openOutages(log, clock, { staleReads: () => 0, room: () => next.room })
   t.teardown(outages.close)
-  const told = () => lines.map(({ outage, msg }) => `${outage}: ${msg}`)
+  const told = () => lines.map(({ msg }) => msg)
   const fail = (code: ProviderErrorCode, id = 'a', purpose: Urgency = 'refresh') =>
     outages.loadFailed({ id, purpose, error: new ProviderError(code, 'x'), usableUntil: null })
   const meet = (met: 'failed' | 'stale', code: ProviderErrorCode) =>
@@ -38,7 +38,7 @@ t.test('it begins with the first answer that failed, and ends with weather of an
   t.match(outages.open(), [{ outage: 'provider', since, ...cause }])
   clock.advance(5_000)
   outages.loaded()
-  t.strictSame(told(), ['provider: outage begins', 'provider: outage is over'])
+  t.strictSame(told(), ['provider outage started', 'provider outage ended'])
   t.match(lines, [{ ...cause, since: new Date(since).toISOString() }, { seconds: 10 }])
 })
 
@@ -49,7 +49,7 @@ t.test('an open circuit is no outage while consumers meet nothing of it', async 
   for (let i = 0; i < 5; i++) t.notOk(fail('provider_circuit_open', 'a', 'refresh_ahead'))
   t.strictSame(told(), [])
   t.ok(fail('provider_circuit_open', 'a', 'refresh'))
-  t.strictSame(told(), ['provider: outage begins'])
+  t.strictSame(told(), ['provider outage started'])
 })
 
 t.test('three failed loads in a row begin one, but not used-up limits', async t => {
@@ -60,9 +60,9 @@ t.test('three failed loads in a row begin one, but not used-up limits', async t 
   for (let i = 0; i < 5; i++) for (const id of ['a', 'b']) t.notOk(fail('provider_refused', id))
   t.strictSame(told(), [], 'a place that is refused again and again says nothing of the others')
   t.ok(fail('provider_refused', 'c'))
-  t.strictSame(told(), ['provider: outage begins'])
+  t.strictSame(told(), ['provider outage started'])
   outages.loaded()
-  t.strictSame(told().slice(1), ['provider: outage is over'])
+  t.strictSame(told().slice(1), ['provider outage ended'])
 })
 
 t.test('limits that are used up are one where answers fail for want of them', async t => {
@@ -81,8 +81,8 @@ t.test('a limit that is used up after other failures is a further cause', async 
   next.room = 'none'
   meet('failed', 'provider_limited')
   t.match(lines, [
-    { msg: 'outage begins', code: 'provider_timeout' },
-    { msg: 'outage has another cause', code: 'provider_limited' },
+    { msg: 'provider outage started', code: 'provider_timeout' },
+    { msg: 'provider outage has another cause', code: 'provider_limited' },
   ])
   outages.loaded()
   outages.requestFailed(cause)
@@ -109,7 +109,7 @@ t.test('what this gateway could not send begins none, is counted in none, and ha
   meet('failed', 'provider_timeout')
   all()
   t.match(outages.open(), [{ code: 'provider_timeout', failures: 0 }])
-  t.strictSame(told(), ['provider: outage begins'])
+  t.strictSame(told(), ['provider outage started'])
   t.end()
 })
 
@@ -148,12 +148,12 @@ t.test('the store is away once, whoever can’t reach it, and back with the last
   outages.storeAway('budget', 'x')
   outages.storeBack('redis')
   outages.storeBack('quota', { reconciled: 12 })
-  t.strictSame(told(), ['store: outage begins'])
+  t.strictSame(told(), ['store outage started'])
   t.match(outages.open(), [
     { outage: 'store', since: clock.now(), reason: 'connect ECONNREFUSED', failures: 4 },
   ])
   outages.storeBack('budget')
-  t.strictSame(told(), ['store: outage begins', 'store: outage is over'])
+  t.strictSame(told(), ['store outage started', 'store outage ended'])
   t.match(lines[0], { reason: 'connect ECONNREFUSED', code: 'store_unavailable' })
   t.strictSame(outages.open(), [])
   t.match(lines[1], { causes: { redis: 1, quota: 1, read: 1, budget: 1 }, reconciled: 12 })
@@ -206,7 +206,7 @@ t.test('an outage that nobody meets any more is over once an upstream would load
   next.room = 'any'
   t.match(self(), { providerOutage: null, outages: [] })
   t.strictSame(outages.open(), [])
-  t.equal(told().at(-1), 'provider: outage is over')
+  t.equal(told().at(-1), 'provider outage ended')
 })
 
 t.test('a new reason during an outage is a line, and that there is no connection is none', async t => {
@@ -216,8 +216,8 @@ t.test('a new reason during an outage is a line, and that there is no connection
   outages.storeAway('redis', 'the connection was closed')
   outages.storeAway('redis', 'NOAUTH: it asks for a password, and the URL has none')
   outages.storeAway('redis', 'the connection was closed')
-  const another = 'store: outage has another cause'
-  t.strictSame(told(), ['store: outage begins', another, another])
+  const another = 'store outage has another cause'
+  t.strictSame(told(), ['store outage started', another, another])
   t.match(lines[2], { level: 'error', code: 'store_unavailable', reason: /^NOAUTH/, next: /runbook/ })
   t.match(outages.open(), [{ reason: /^NOAUTH/ }])
 })
@@ -230,5 +230,5 @@ t.test('a provider that fails in another way during its outage is a line', async
   outages.requestFailed({ code: 'provider_timeout', reason: 'no answer within 3 s' })
   outages.requestFailed({ code: 'provider_limited', reason: 'used up' })
   outages.requestFailed({ code: 'provider_refused', reason: 'HTTP 401' })
-  t.strictSame(told(), ['provider: outage begins', 'provider: outage has another cause'])
+  t.strictSame(told(), ['provider outage started', 'provider outage has another cause'])
 })

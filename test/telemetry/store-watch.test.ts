@@ -55,7 +55,7 @@ t.test('a policy that may evict API keys is a line, and so is its end', async t 
     lines.map(line => JSON.parse(line)),
     [
       { level: 'error', msg: 'Redis may evict API keys', policy: 'allkeys-lru', evicted: 2, next: /runbook/ },
-      { level: 'info', msg: 'Redis evicts no API keys any more', policy: 'volatile-lru' },
+      { level: 'info', msg: 'Redis no longer evicts API keys', policy: 'volatile-lru' },
     ],
   )
 })
@@ -67,7 +67,7 @@ t.test('where INFO is refused, Redis answers, its memory is unknown, and one lin
   await look()
   t.strictSame(
     lines.map(line => JSON.parse(line)).map(({ level, msg }) => [level, msg]),
-    [['warn', 'memory of Redis is not known']],
+    [['warn', 'Redis memory unknown']],
   )
   t.match(lines[0], /NOPERM/)
   // The first is the store's format, read when it was opened.
