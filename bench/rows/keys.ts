@@ -46,7 +46,7 @@ const writeKeys = async (store: Store, size: number): Promise<Keys> => {
     externalId: null,
     restrictions: null,
     rates: null,
-    formers: [],
+    previousHashes: [],
   }
   await forAll(presented, 1_000, (key, i) =>
     store.addKey({

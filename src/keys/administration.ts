@@ -1,6 +1,4 @@
-// Administers keys and subscribers: create, change, rotate, revoke, reinstate. Notifies the running
-// gateways of each change. Unknown names are InputErrors. The command line and the ops listener use it; it knows no terminal
-// and no HTTP.
+// Administers keys and subscribers, and notifies the running gateways of each change. Unknown names are InputErrors.
 
 import { isoOf } from '../common/calendar.ts'
 import { InputError, NotFoundError } from '../common/errors.ts'
@@ -34,7 +32,7 @@ export type { AdministrationParts, CreatedKey, KeyRequest } from './key-creation
 export type { Usage, UsageOfKey } from './key-reports.ts'
 export type { KeyUsage, ListedKey, ListedSubscriber } from './listed-key.ts'
 
-/** The key that replaces another one under the same id; the former key works until `formerKeyUntil`. */
+/** The key that replaces another one under the same id; the previous key works until `formerKeyUntil`. */
 export type RotatedKey = Pick<IssuedKey, 'id' | 'key' | 'subscriber' | 'tier' | 'limit'> & {
   formerKeyUntil: string
 }
@@ -96,8 +94,8 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   return {
     ...createKeyCreation({ store, tiers, calendar, clock }),
     /**
-     * Creates another key under the same id and count; the former key works for `overlapMs` more.
-     * @param show receives it before it is valid; when it rejects, the former key stays
+     * Creates another key under the same id and count; the previous key works for `overlapMs` more.
+     * @param show receives the new key before it is valid; when it rejects, nothing changes
      */
     rotateKey: async (
       given: string,
@@ -116,8 +114,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       return rotated
     },
     /**
-     * Sets what is given of a key, all in one step: tier, limit, expiry (as in key-expiry.ts) and terms (as in key-terms.ts). A
-     * limit of its own stays when the tier changes.
+     * Sets what is given of a key in one step: tier, limit, expiry and terms. A custom limit stays when the tier changes.
      */
     setKey: async (given: string, setting: KeySetting): Promise<ListedKey & KeyUsage> => {
       const { tier, limit, expires } = setting
@@ -161,5 +158,5 @@ const checkValid = (record: KeyRecord, status: ListedKey['status'], subscriber: 
     )
 }
 
-/** In place of an id: `external:` and the external id. */
+/** Instead of an id: `external:` and the external id. */
 const externalPrefix = 'external:'

@@ -1,5 +1,5 @@
 // Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash, and
-// refuses a wrong form or checksum without a look-up. Knows no other part of HTTP.
+// refuses a wrong form or checksum without a look-up.
 
 import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
@@ -14,7 +14,7 @@ import type { KeyRate, RatesByTier } from './rates.ts'
 import { type KeyRestrictions, restrictedBy } from './restrictions.ts'
 import { testTier } from './test-keys.ts'
 
-/** The client of a request, and its daily limit: the key's own, or that of its tier. */
+/** The client of a request, and its daily limit: a custom one, or the tier's. */
 export type Client = {
   readonly keyId: string
   /** Stands for the id in maps (key-index.ts). */
@@ -22,7 +22,6 @@ export type Client = {
   readonly subscriberId: string
   readonly tier: string
   readonly limit: number
-  /** What the store has of the key. */
   readonly record: KeyRecord
   /** When the presented key ends, by its expiry or its rotation, ms since the epoch; null for never. */
   readonly endsAt: number | null
@@ -32,9 +31,9 @@ export type Client = {
   readonly restrictedBy: KeyRestrictions | undefined
   /** Whether it gets fixed weather, which costs the provider nothing. */
   readonly isTest: boolean
-  /** Its limits by the second and minute, the key's own or those of its tier; undefined for none, as nearly all have. */
+  /** Its limits by the second and minute, custom ones or the tier's; undefined for none, as nearly all have. */
   readonly rates?: RateLimits | undefined
-  /** The buckets of those. */
+  /** Its token buckets. */
   rate?: KeyRate | undefined
   /** The meter's count of the running window, held here so that it is looked up once. */
   count?: Count | undefined
@@ -47,7 +46,7 @@ export type Tiers = Readonly<Record<string, number>>
 export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
   Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
-/** The limits by the second and minute of a key, its own or those of its tier; undefined for none. */
+/** The limits by the second and minute of a key; undefined for none. */
 const ratesOf = ({ rates: own, tier }: KeyRecord, rates: RatesByTier): RateLimits | undefined => {
   const limits = own ?? (Object.hasOwn(rates, tier) ? rates[tier] : undefined)
   return limits && (limits.perSecond !== null || limits.perMinute !== null) ? limits : undefined
@@ -59,13 +58,13 @@ export const keyRefusals = [
 ]
 export type KeyRefusal = (typeof keyRefusals)[number]
 
-/** `keyId` is that of a refused key that is known. */
+/** `keyId`: of a refused key that is known. */
 export type Authentication = { client: Client } | { refusal: KeyRefusal; keyId?: string }
 
 /** The limits of the tiers. */
 type Plans = { readonly tiers: Tiers; readonly rates: RatesByTier }
 
-/** A presented value: its hash, its copy, and what a copy of a good key was decided to be with the plans of then. */
+/** A presented value: its hash, its copy, and the decision on a good key, with the plans that it was made by. */
 type Presented = {
   readonly hash: KeyHash
   copy: KeyCopy | undefined
@@ -79,7 +78,7 @@ export type KeyMemo = { text: string; presented: Presented | undefined }
 // authentication. A key that is not presented any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
-// Consumers read of the end of their key so long before it.
+// Responses announce the end of a key so long before it.
 const endsSoonMs = 7 * utcDayMs
 
 export const emptyKeyMemo = (): KeyMemo => ({ text: '', presented: undefined })
@@ -103,20 +102,20 @@ export const createAuthenticate = (
   let plans: Plans = { tiers, rates }
   // Of the running minute and the one before: an LRU cache with times would touch four more places in memory for each request.
   let recent = new Map<string, Presented>()
-  let former: typeof recent = new Map()
-  const turn = (): void => {
-    former = recent
+  let previous: typeof recent = new Map()
+  const rotate = (): void => {
+    previous = recent
     recent = new Map()
   }
-  setInterval(turn, recentForMs).unref()
+  setInterval(rotate, recentForMs).unref()
   const keep = (text: string, presented: Presented): void => {
-    if (recent.size >= mostRecent) turn()
+    if (recent.size >= mostRecent) rotate()
     recent.set(text, presented)
   }
   const recall = (text: string): Presented | undefined => {
     const known = recent.get(text)
     if (known) return known
-    const before = former.get(text)
+    const before = previous.get(text)
     if (before) keep(text, before)
     return before
   }
@@ -150,7 +149,7 @@ export const createAuthenticate = (
         endsAt,
         endsSoon: endsAt !== null && endsAt - clock.now() <= endsSoonMs,
         restrictedBy: restrictions === null ? undefined : restrictedBy(restrictions),
-        // Here from the start: what is added later lies elsewhere in memory, a step further for each request.
+        // Here from the start: V8 keeps fields that are added later elsewhere in memory.
         count: undefined,
         rate: undefined,
       },
@@ -159,7 +158,7 @@ export const createAuthenticate = (
 
   const isFresh = ({ freshUntil }: KeyCopy): boolean => isStillToCome(clock, freshUntil, copyFreshForMs)
 
-  /** One client for all requests of a key, to which the meter ties its count. Of a copy, only time makes another decision. */
+  /** One client for all requests of a key, to which the meter ties its count. Only time changes the decision on a copy. */
   const decideOnce = (presented: Presented, { found }: KeyCopy): Authentication => {
     const { good } = presented
     if (good?.plans === plans && !hasPassed(found.key.expiresAt) && !hasPassed(found.validUntil))

@@ -1,4 +1,4 @@
-// The count of a key in a window as this instance knows it, the requests that wait for it, and what each of them is told.
+// The count of a key in a window as this instance knows it, the requests that wait for it, and the decision that each gets.
 
 import type { UsageStore } from '../stores/store.ts'
 import type { KeyRate, RateRefusal } from './rates.ts'
@@ -15,7 +15,7 @@ export type QuotaDecision = {
 }
 
 /**
- * Resumes a request that waited for its units: called once, at once or in a later turn; with an error in place of a decision where
+ * Resumes a request that waited for its units: called once, immediately or in a later turn; with an error instead of a decision where
  * nobody can decide. Never throws.
  */
 export type DecisionCallback = (error: unknown, decision?: QuotaDecision) => void
@@ -38,10 +38,7 @@ export type Count = {
   pending?: PendingRun | undefined
 }
 
-/**
- * Waiting requests of a count that came one after the other and cost the same. The limit is that of the first ones' batch: that of
- * the count may change meanwhile.
- */
+/** Waiting requests of a count that came one after the other and cost the same. The count's limit may change while they wait. */
 export type PendingRun = {
   readonly count: Count
   /** The token buckets of a key with limits by the second and minute. */
@@ -51,7 +48,7 @@ export type PendingRun = {
   /** How many of them the batch requests units for. */
   requested: number
   limit: number
-  /** Those that came behind, at another cost. They share the entry in the batch. */
+  /** Requests that came later, at another cost. They share the entry in the batch. */
   next: PendingRun | undefined
 }
 
@@ -70,8 +67,8 @@ export type PartitionStatus = {
   /** How often the store, or messages of others, were lost. */
   losses: number
   /**
-   * The number of the loss after which counts are read anew: others may have counted meanwhile. What was known of a count before
-   * is worth nothing at the next loss, which sees it by the number and visits no count.
+   * The number of the loss after which counts are read again: others may have counted meanwhile. The next loss ignores what was
+   * known of a count before; the number shows that without a visit to each count.
    */
   readSince: number
   /** The start of the latest window that had begun, or been counted in, before the last loss. */

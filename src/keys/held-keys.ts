@@ -1,11 +1,10 @@
-// Keys beside their holders. A store may have very many, so all of them are read in parts: for the search of the dashboard, and for the
-// number of keys of each subscriber.
+// Keys beside their subscribers. A store may have very many keys, so they are read in parts.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HeldKey, KeyStore, Subscriber } from '../stores/store.ts'
 import { type CountedSubscriber, listedSubscriber } from './listed-key.ts'
 
-const subscribersAtOnce = 500
+const subscribersPerTurn = 500
 
 /** In parts, about oldest first, with a turn of the event loop for each. @throws StoreError */
 export async function* heldKeysOf({
@@ -32,8 +31,8 @@ export async function* countedSubscribers(
 ): AsyncGenerator<CountedSubscriber[]> {
   const keys = await keysBySubscriber(store)
   const all = await store.listSubscribers()
-  for (let from = 0; from < all.length; from += subscribersAtOnce) {
-    const part = all.slice(from, from + subscribersAtOnce)
+  for (let from = 0; from < all.length; from += subscribersPerTurn) {
+    const part = all.slice(from, from + subscribersPerTurn)
     yield part.map(each => ({ ...listedSubscriber(each), keys: keys.get(each.id) ?? 0 }))
     await nextTurn()
   }

@@ -1,6 +1,5 @@
-// What keys did at this gateway of late, for operators: requests by hour, refusals and failures of the day by code, and the last use.
-// Only the keys with most requests are kept. Requests come with each flush of the usage detail, so that none costs anything here;
-// the counts of the whole fleet are the store's.
+// What keys did at this gateway recently, for operators: requests by hour, errors of the day by code, and the last use. Only the keys
+// with most requests are kept. Requests come with each flush of the usage detail, so a request costs nothing here.
 
 import { type Calendar, hourMs, type LocalDay } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'

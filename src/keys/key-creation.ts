@@ -1,9 +1,8 @@
-// Creates keys, one or many: checks the requests, stores each key once, and creates new subscribers. An interrupted run is
-// repeated as a whole: an external id that has a key keeps it. A key is shown before it is stored, so that none is lost.
+// Creates keys, one or many, and their subscribers. An interrupted run is repeated as a whole: an external id that has a key keeps it. A
+// key is shown before it is stored, so that none is lost.
 
 import { closestMatch } from 'leven'
 import type { Calendar } from '../common/calendar.ts'
-import { isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
@@ -46,24 +45,24 @@ type KeyFacts = {
   rates: RateLimits | null
 }
 
-/** A key to create, as it was requested. key-expiry.ts reads `expires`, key-terms.ts restrictions and rates. */
+/** A key to create, as it was requested. */
 export type KeyRequest = GivenTerms & {
   readonly subscriber: string
   readonly tier: string
   readonly externalId?: string | undefined
-  /** Its own limit; that of the tier if not given. */
+  /** A custom limit; the tier's if not given. */
   readonly limit?: number | undefined
   readonly expires?: string | undefined
 }
 
-/** What is to be set of a key: a limit that is null is that of its tier. */
+/** What to set of a key: a limit that is null is the tier's. */
 export type KeySetting = GivenTerms & {
   readonly tier?: string
   readonly limit?: number | null
   readonly expires?: string
 }
 
-/** The fault of the request at this index, from 0. */
+/** What is wrong with the request at this index, from 0. */
 export type RequestFault = { readonly index: number; readonly message: string }
 
 /** The number of keys that are checked at a time, and that are created at a time. */
@@ -132,12 +131,11 @@ export const createKeyCreation = (parts: AdministrationParts) => {
 const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   /** A validated request. @throws InputError */
   const orderOf = ({ subscriber, tier, externalId, limit, expires, ...terms }: KeyRequest) => {
-    const tierLimit = tierLimitOf(tiers, tier)
+    tierLimitOf(tiers, tier)
     if (limit !== undefined) limitIn(String(limit))
     return {
       name: subscriberNameOf(subscriber),
       tier,
-      tierLimit,
       limit: limit ?? null,
       terms: { restrictions: null, rates: null, ...termsIn(terms) },
       externalId: externalId === undefined ? null : externalIdOf(externalId),
@@ -152,6 +150,15 @@ const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => 
   }
   const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>
     store.ensureSubscriber({ id, name, createdAt: clock.now(), revokedAt: null })
+  const factsOf = (record: KeyRecord, holder: Subscriber): Omit<CreatedKey, 'key' | 'existed'> => {
+    const { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates } = listedKey(
+      record,
+      holder,
+      tiers,
+      clock.now(),
+    )
+    return { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates }
+  }
   const plan = async (order: ReturnType<typeof orderOf>): Promise<Planned> => {
     const { name, tier, limit, externalId, expiresAt, terms } = order
     const createdAt = clock.now()
@@ -169,27 +176,17 @@ const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => 
       expiresAt,
       externalId,
       ...terms,
-      formers: [],
+      previousHashes: [],
     }
-    const planned: CreatedKey = {
-      id: record.id,
-      key,
-      subscriber: name,
-      tier,
-      limit: limit ?? order.tierLimit,
-      externalId,
-      expiresAt: isoOrNull(expiresAt),
-      ...terms,
-      existed: false,
-    }
+    const planned: CreatedKey = { ...factsOf(record, subscriber), key, existed: false }
     const add = async (): Promise<CreatedKey> => {
       const there = await store.addKey(record)
       return there ? existing(there, name) : planned
     }
     return { planned, add }
   }
-  /** The subscriber of a key whose record a failover lost: it is written again under its own name alone. @throws InputError */
-  const mendedSubscriber = async ({ id, subscriberId }: KeyRecord, name: string): Promise<Subscriber> => {
+  /** Writes the record of a subscriber that a failover lost, but only under the name that has its id. @throws InputError */
+  const restoredSubscriber = async ({ id, subscriberId }: KeyRecord, name: string): Promise<Subscriber> => {
     if ((await store.findSubscriberId(name)) === subscriberId) return ensureSubscriber(subscriberId, name)
     throw new InputError(
       `the record of subscriber ${subscriberId}, whose key ${id} is, is missing, and ${quoted(name, longestName)} is not known as its name; \`abohawa store import\` of an earlier export writes it again`,
@@ -197,15 +194,8 @@ const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => 
   }
   const existing = async (record: KeyRecord, name: string): Promise<CreatedKey> => {
     const subscriberRecord =
-      (await store.findSubscriber(record.subscriberId)) ?? (await mendedSubscriber(record, name))
-    const { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates } = listedKey(
-      record,
-      subscriberRecord,
-      tiers,
-      clock.now(),
-    )
-    const facts = { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates }
-    return { ...facts, key: null, existed: true }
+      (await store.findSubscriber(record.subscriberId)) ?? (await restoredSubscriber(record, name))
+    return { ...factsOf(record, subscriberRecord), key: null, existed: true }
   }
   /** A request whose key exists needs no validation: its expiry may be past by now. */
   const planOnce = async (request: KeyRequest): Promise<Planned> => {
@@ -213,7 +203,7 @@ const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => 
       request.externalId === undefined
         ? undefined
         : await store.findByExternalId(externalIdOf(request.externalId))
-    // Stored once more, which changes nothing but lists a key that an earlier run left unlisted.
+    // Storing it again only lists a key that an earlier run left unlisted.
     if (!there) return plan(orderOf(request))
     const planned = await existing((await store.addKey(there)) ?? there, subscriberNameOf(request.subscriber))
     return { planned, add: async () => planned }

@@ -1,6 +1,5 @@
-// Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second, and looks keys that
-// changed up again; while the store is away the others go on working. authentication.ts decides whether a key may be
-// used.
+// Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second, and looks changed keys up
+// again; while the store is away the others go on working.
 
 import { LRUCache } from 'lru-cache'
 import { type Clock, isStillToCome } from '../common/clock.ts'
@@ -19,8 +18,7 @@ export type KeyDirectory = {
   copyOf(hash: string): KeyCopy | undefined
   /**
    * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
-   * the store fails, or has lost a key that was known here. While the store is away the answer is never `unknown` from
-   * memory alone.
+   * the store fails, or has lost a key that was known here. While the store is away no key is `unknown`.
    */
   find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
   /** Reads the log of key changes now and not at the next interval; never rejects. */
@@ -37,7 +35,7 @@ const readEveryMs = 500
 export const copyFreshForMs = 60_000
 // After a failed look-up a copy is used for so long before the next look-up, which may fail slowly. A lost key is not looked up either.
 const retryAfterMs = 1_000
-// In place of an instant. Such a copy proves only that the store had the key: records of keys are never deleted.
+// Instead of an instant. Such a copy proves only that the store had the key: records of keys are never deleted.
 const changed = 0
 // Two caches, so that a flood of wrong keys evicts no valid one.
 const maxKnown = 50_000

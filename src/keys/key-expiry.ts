@@ -1,4 +1,4 @@
-// Parses the expiry of a key, as people and other programs write it. authentication.ts refuses expired keys.
+// Parses the expiry of a key, as people and other programs write it.
 
 import {
   type Calendar,

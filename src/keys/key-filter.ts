@@ -1,5 +1,5 @@
 // Filters keys by terms such as `tier=starter status=active expires<30d`. A term is a field, an operator and a value; all
-// terms must hold. administration.ts reads the keys.
+// terms must hold.
 
 import { type Calendar, dayNumber, utcDayMs } from '../common/calendar.ts'
 import { InputError } from '../common/errors.ts'
@@ -9,7 +9,7 @@ import type { KeyUsage, ListedKey } from './listed-key.ts'
 import { foldName, nameForm } from './name-forms.ts'
 
 export type KeyFilter = {
-  /** Checks a key without its usage, which need not be read of keys that fail. */
+  /** Checks a key without its usage: the usage of a key that fails need not be read. */
   mayMatch(key: ListedKey): boolean
   matches(key: ListedKey & KeyUsage): boolean
 }

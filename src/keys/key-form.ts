@@ -1,12 +1,12 @@
 // The format of an API key: `svc_live_`, or `svc_test_` of a test key, 32 random base62 characters (190 bits), 6 of checksum. With the
-// checksum a typing error is refused without a look-up. key-directory.ts knows the owners of keys.
+// checksum a typing error is refused without a look-up.
 
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Branded } from '../common/brand.ts'
 
 export const keyPrefix = 'svc_live_'
-/** That of test keys, which is as long. */
+/** Of test keys; it has the same length. */
 export const testKeyPrefix = 'svc_test_'
 const secretLength = 32
 const checksumLength = 6

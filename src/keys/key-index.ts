@@ -1,6 +1,6 @@
 // Entries by the id of a key, for very many keys: in its Maps a number stands for an id. V8 keeps every text that is a key of a
-// Map in one table for as long as anything holds the text, and walks over that table while all else waits, in each collection of
-// old objects: with a million ids for some 50 ms. So no Map of a part that meets all keys may have their ids.
+// Map in one table, and stops the process to walk over that table in each collection of old objects: with a million ids for some
+// 50 ms. So no Map that meets all keys may have their ids.
 
 // Sharded by the id: a single Map of a million members rehashes all of them in one turn when it grows or shrinks.
 // With a million keys a shard grows or shrinks in some 2 ms. More shards cost more cache misses than they save.

@@ -1,5 +1,5 @@
 // What is known of keys beyond their records: their usage, the day of their last use, and lists of them by a filter. Reads the store in
-// parts, with a turn of the event loop for each, so that many keys hold up nobody. Changes nothing.
+// parts, with a turn of the event loop for each, so that many keys block nobody.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayNumber, daysUpTo, type LocalDay } from '../common/calendar.ts'
@@ -38,7 +38,7 @@ export const createKeyReports = ({ store, tiers, calendar, clock }: Administrati
     // An import may have brought counts of earlier days, as far as they are kept.
     const age = createdAt === 0 ? maxDays : dayNumber(today) - dayNumber(calendar.dayOf(createdAt)) + 1
     const days = kept.slice(0, Math.max(1, age))
-    // Most keys were used of late.
+    // Most keys were used recently.
     for (const part of [days.slice(0, lateDays), days.slice(lateDays)]) {
       const counts = part.length === 0 ? [] : await store.usedOn(id, part)
       const i = counts.findIndex(used => used > 0)

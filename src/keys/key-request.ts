@@ -1,4 +1,4 @@
-// What a request for a key may say: names, external ids, tiers, limits. Restrictions, rates and expiries have files of their own.
+// What a request for a key may say: names, external ids, tiers, limits.
 
 import { InputError } from '../common/errors.ts'
 import { holdsKey } from '../common/key-redaction.ts'
@@ -6,7 +6,7 @@ import { isPrintable, quoted } from '../common/outside-text.ts'
 import { limitOfTier, type Tiers } from './authentication.ts'
 import { nameForm } from './name-forms.ts'
 
-/** The most characters of a subscriber's name and of an external id. */
+/** The maximum characters of a subscriber's name and of an external id. */
 export const longestName = 100
 export const maxLimit = 999_999_999_999
 

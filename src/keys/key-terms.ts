@@ -1,5 +1,4 @@
-// What a key is bound to, and its own rates, as people and other programs write them: checked, and joined with what the key has
-// already. restrictions.ts holds requests against it.
+// The restrictions and custom rates of a key, as people and other programs write them: checked, and joined with what the key has already.
 
 import { isAddressRange, isWholeRange, wholeRange } from '../common/address-range.ts'
 import { type EndpointName, endpointNames } from '../common/endpoints.ts'
@@ -61,11 +60,11 @@ const unlimited: RateLimits = { perSecond: null, burst: null, perMinute: null }
 const noTerms: Terms = { restrictions: null, rates: null }
 
 /** The terms of a key after a change, as far as any are given. @throws InputError */
-export const termsIn = ({ restrictions, rates }: GivenTerms, former = noTerms): Partial<Terms> => ({
+export const termsIn = ({ restrictions, rates }: GivenTerms, before = noTerms): Partial<Terms> => ({
   ...(restrictions && {
-    restrictions: restrictionsOf({ ...unbound, ...former.restrictions, ...restrictions }),
+    restrictions: restrictionsOf({ ...unbound, ...before.restrictions, ...restrictions }),
   }),
-  ...(rates && { rates: ratesOf({ ...unlimited, ...former.rates, ...withBurst(rates) }) }),
+  ...(rates && { rates: ratesOf({ ...unlimited, ...before.rates, ...withBurst(rates) }) }),
 })
 
 const restrictionsOf = (given: Restrictions): Restrictions | null => {
@@ -94,7 +93,7 @@ const checkedList = (kind: keyof Restrictions, given: readonly string[] | null):
   return list
 }
 
-/** Without a limit by the second there is none at once: what the key had goes with it. */
+/** There is no burst without a limit by the second. */
 const withBurst = (given: Partial<RateLimits>): Partial<RateLimits> =>
   given.perSecond === null ? { burst: null, ...given } : given
 

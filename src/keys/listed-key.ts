@@ -1,4 +1,4 @@
-// A key as lists show it: its record joined with its subscriber, without a hash; and a subscriber.
+// Keys and subscribers as lists show them: a record of a key joined with its subscriber, without a hash.
 
 import type { LocalDay } from '../common/calendar.ts'
 import { isoOf, isoOrNull } from '../common/calendar.ts'
@@ -13,20 +13,20 @@ export type ListedKey = {
   subscriber: string
   subscriberId: string
   tier: string
-  /** Whether it gets fixed weather; its tier then is that of test keys. */
+  /** Whether it gets fixed weather. */
   test: boolean
-  /** Null when the tier is not configured any more and the key has no limit of its own; requests with it get 500. */
+  /** Null when the tier is not configured any more and the key has no custom limit; requests with it get 500. */
   limit: number | null
-  /** Whether the limit is the key's own and not its tier's. */
+  /** Whether the limit is a custom one and not the tier's. */
   ownLimit: boolean
   status: 'active' | 'expired' | 'revoked' | 'subscriber revoked' | 'subscriber missing'
   createdAt: string
   expiresAt: string | null
   revokedAt: string | null
-  /** Until when a former key of this id works; null when none does. */
+  /** Until when a previous key of this id works; null when none does. */
   formerKeyUntil: string | null
   restrictions: Restrictions | null
-  /** Its own rates, and not those of its tier. */
+  /** Custom rates; null for the tier's. */
   rates: RateLimits | null
 }
 
@@ -63,7 +63,9 @@ export const listedKey = (
   createdAt: isoOf(key.createdAt),
   expiresAt: isoOrNull(key.expiresAt),
   revokedAt: isoOrNull(key.revokedAt),
-  formerKeyUntil: isoOrNull(key.formers.findLast(({ validUntil }) => validUntil > now)?.validUntil ?? null),
+  formerKeyUntil: isoOrNull(
+    key.previousHashes.findLast(({ validUntil }) => validUntil > now)?.validUntil ?? null,
+  ),
   restrictions: key.restrictions,
   rates: key.rates,
 })

@@ -1,5 +1,5 @@
-// Counts the cells loaded for each key in the running UTC day, which is the day of the provider's limit: by this process alone,
-// since its start, for operators. What bounds a key is counted in the store (provider/spending-windows.ts).
+// Counts the cells that this process loaded for each key in the running UTC day, which is the day of the provider's limit. For operators:
+// no limit depends on it.
 
 import { LRUCache } from 'lru-cache'
 import { utcDayMs } from '../common/calendar.ts'
@@ -10,7 +10,7 @@ export type Loads = { readonly keyId: string; readonly cells: number; readonly s
 export type LoadsByKey = {
   /** Counts one cell. */
   record(keyId: string): void
-  /** Of today, in no order. */
+  /** Today's, in no particular order. */
   all(): Loads[]
   /** The share of the key that loaded most today. */
   topShare(): number | null
@@ -26,7 +26,7 @@ export type LoadsByKeyParts = {
   readonly countLoad: (keyId: string) => void
 }
 
-// Beyond it the key for which nothing was loaded for longest is forgotten, which is never one that goes on loading.
+// Beyond it the key whose last load is oldest is forgotten.
 const maxKeys = 10_000
 
 export const createLoadsByKey = ({

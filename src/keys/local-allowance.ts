@@ -1,5 +1,5 @@
-// What an instance admits by itself while the store is away: an equal share of what was left of a key's quota, and of its limits by the
-// second and minute.
+// What an instance admits while the store is away: an equal share of what was left of a key's quota, and of its limits by the second
+// and minute.
 
 import type { Clock } from '../common/clock.ts'
 import { StoreError } from '../stores/store.ts'
@@ -14,7 +14,7 @@ type Parts = Pick<OutageParts, 'store' | 'whenStoreIsDown' | 'isReadWhenAway' | 
 export class LocalAllowances {
   readonly #status: PartitionStatus
   readonly #parts: Parts
-  // What was read of the store since a loss, although it does not count.
+  // Reads of a store that answers but does not count, since the last loss.
   #readings = new WeakMap<Count, Promise<void>>()
   #readingsOf = 0
 
@@ -28,7 +28,7 @@ export class LocalAllowances {
     return this.#lastKnownOf(count) !== undefined
   }
 
-  /** Units that this instance may still admit by itself. */
+  /** Units that this instance may still admit without the store. */
   leftOf(count: Count): number {
     const { whenStoreIsDown, instances } = this.#parts
     const size = instances()
@@ -37,7 +37,7 @@ export class LocalAllowances {
     return Math.max(0, allowanceOf(count.limit, known.used, size) - (count.admitted - known.admitted))
   }
 
-  /** Refuses a request by what is known; with StoreError where that does not tell. */
+  /** Refuses a request: exhausted if that is known, else with StoreError. */
   refuse(count: Count, units: number, callback: DecisionCallback): void {
     const known = this.#lastKnownOf(count)
     const remaining = this.leftOf(count)

@@ -1,7 +1,6 @@
-// Meters the quotas of all keys: finds the count of a key in the window in which its request arrived (window.ts), and its token buckets
-// where it has limits by the second and minute, and has the partition of the key count it. Forgets old counts, and reports on close
-// what the store does not have. An exhausted quota is a decision (`allowed: false`), not an error. Longer than 300 lines, because counts are
-// found, listed and forgotten in one table.
+// Meters the quotas of all keys: finds the count of a key in the window in which its request arrived, and its token buckets, and has the
+// partition of the key count it. Forgets old counts, and reports on close what the store does not have. An exhausted quota is a
+// decision (`allowed: false`), not an error. Longer than 300 lines, because counts are found, listed and forgotten in one table.
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -69,7 +68,7 @@ type Entry = Count & { readonly partition: Partition; next: Entry | undefined; i
 type Table = { readonly window: Window; readonly entries: KeyIndex<Entry>; forgetting?: Iterator<Entry> }
 
 const keepCountForMs = 3_600_000
-// Ten tenths are one.
+// Without it, ten tenths would not be one.
 const smallestFraction = 1e-9
 // There may be a million counts; a step of so many takes a few ms.
 const maxPerTurn = 2_000
@@ -144,7 +143,7 @@ export class Meter implements Quota {
     return this.stateOf(keyId) === 'counting'
   }
 
-  /** That of the partition that counts a key. */
+  /** The state of the partition that counts a key. */
   stateOf(keyId: string): MeterState {
     return this.#current.get(this.#parts.store.partitionOf(keyId))?.state() ?? 'counting'
   }

@@ -1,5 +1,5 @@
 // Connects the parts of quotas: the meter; the store's clock, so that instances whose clocks differ agree about midnight; and the number
-// of instances that share the quotas and the provider's budget. Probes the store and measures its clock on timers.
+// of instances that share the quotas and the provider's budget.
 
 import { createCalendar } from '../common/calendar.ts'
 import { type Clock, createFollowingClock, type FollowingClock } from '../common/clock.ts'
@@ -35,8 +35,8 @@ export const openMetering = (
 ): Metering => {
   const windows = localDays(createCalendar(timeZone), keepUsageForMs)
   // An embedded store's clock is this machine's, also when that is set.
-  const carriedOn = store.kind === 'redis' ? clock.elapsed : clock.now
-  const storeClock = createFollowingClock(() => store.time(), clock, carriedOn)
+  const elapsedClock = store.kind === 'redis' ? clock.elapsed : clock.now
+  const storeClock = createFollowingClock(() => store.time(), clock, elapsedClock)
   const size = createFleetSize(clock)
   // One file is shared by these processes, which are known from the start, and by other gateways of this machine, if any.
   const instances = store.kind === 'embedded' ? () => Math.max(processes, size.atMost() ?? 1) : size.atMost

@@ -1,6 +1,5 @@
-// Counts the keys of one store partition, which the store counts in one atomic step, by group commit: while one batch is in flight, new
-// requests wait for the next one, and units are granted in order of arrival. Longer than 300 lines, because a batch is made, sent and dealt
-// out in one place.
+// Counts the keys of one store partition by group commit: while one batch is in flight, new requests wait for the next one, and units are
+// granted in order of arrival. Longer than 300 lines, because a batch is made, sent and distributed in one place.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import {
@@ -253,7 +252,7 @@ export class Partition {
     }
     this.#inFlight = []
     this.#isFlushScheduled = false
-    // One turn of the event loop later: flushing at once would send half as many batches again, and save little time.
+    // One turn of the event loop later: flushing now would send half as many batches again, and save little time.
     this.#flushSoon()
   }
 
@@ -278,7 +277,7 @@ export class Partition {
         this.#allowances.decide(run.count, run.unitsEach, callback, first.rate)
   }
 
-  /** Deals out what the store granted, as the store did: in order, and each request has all its units or none. */
+  /** Distributes what the store granted, as the store did: in order, and each request has all its units or none. */
   #resumeGranted(first: PendingRun, { granted, used, tokens }: UsageGrant): void {
     const { count, rate } = first
     if (this.#status.state === 'counting') {

@@ -1,6 +1,6 @@
 // The limits of a key by the second and minute: a token bucket for each, kept in the store. Each request takes a token of every bucket in
-// the batch that counts it. What the store said last is known here: for the headers, for how long a refused request waits, and for
-// the equal part of the limits that an instance admits by itself while the store is away.
+// the batch that counts it. The last reply of the store is kept here: for the headers, for how long a refused request waits, and for the
+// equal part of the limits that an instance admits while the store is away.
 
 import { minuteMs } from '../common/calendar.ts'
 import type { RateLimits } from '../stores/store.ts'
@@ -57,7 +57,7 @@ export const createRates = (now: () => number) => {
   const known = createKeyIndex<KeyRate>()
   let forgetting: Iterator<KeyRate> | undefined
   return {
-    /** Those of a client with limits, which may have changed. */
+    /** The buckets of a client with limits, which may have changed. */
     of: (client: RatedClient, limits: RateLimits): KeyRate => {
       let rate = known.find(client.keyId)
       if (!rate) {
@@ -96,7 +96,7 @@ export const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate 
   ...{ admittedLocally: 0, localParts: 1, next: undefined },
 })
 
-/** Full ones, or with what those before them hold. */
+/** Full buckets, or with what the buckets before them hold. */
 const bucketsOf = (
   { perSecond, burst, perMinute }: RateLimits,
   at: number,
@@ -125,7 +125,7 @@ export const tokenEntriesOf = ({ buckets, admittedLocally, localParts }: KeyRate
     return { name, capacity, perMs, spent: Math.min(admittedLocally, missing / localParts) }
   })
 
-/** Takes over what the store said is left of the buckets that were asked for: the limits may have changed meanwhile. */
+/** Takes over what the store said is left of the requested buckets: the limits may have changed meanwhile. */
 export const applyTokens = (
   rate: KeyRate,
   asked: readonly TokenEntry[],
@@ -143,7 +143,7 @@ export const applyTokens = (
 
 /**
  * Admits a request from the buckets of this instance, or says why not.
- * @param parts as many tokens are taken, because so many instances do alike
+ * @param parts how many instances admit: each takes as many tokens
  */
 export const admitLocally = (rate: KeyRate, at: number, parts: number): RateRefusal | undefined => {
   for (const bucket of rate.buckets) {
@@ -158,7 +158,7 @@ export const admitLocally = (rate: KeyRate, at: number, parts: number): RateRefu
   return undefined
 }
 
-/** By the bucket that has a request wait for longest. */
+/** By the bucket with the longest wait. */
 export const rateRefusal = ({ buckets }: KeyRate, at: number, tokens = 1): RateRefusal => {
   let longest: RateRefusal = { policy: 'second', limit: 0, waitMs: -1 }
   for (const bucket of buckets) {

@@ -1,5 +1,4 @@
-// Holds a request against the restrictions of its key: whence it came, and what it is for. What they are is checked in key-terms.ts,
-// where they are set; what a refusal says is for api/.
+// Checks a request against the restrictions of its key: where it came from, and its endpoint.
 
 import { createAddressMatch, isAddressRange } from '../common/address-range.ts'
 import type { ResponseName } from '../common/endpoints.ts'
@@ -18,7 +17,7 @@ type Given = { readonly origin: string | undefined; readonly endpoint: ResponseN
 
 export type KeyRestrictions = {
   readonly restrictions: Restrictions
-  /** Why a request is refused; undefined where it is not. @param addressOf the client's address, asked for where it matters */
+  /** Why a request is refused; undefined where it is not. @param addressOf the client's address, resolved only where it matters */
   refusal(request: Given, addressOf: () => string | undefined): RestrictionRefusal | undefined
 }
 

@@ -1,5 +1,5 @@
 // What makes a key a test key: its tier, which no configuration can name. So a record needs no field for it, and an older version on
-// the same store reads it. Test keys are for consumers' own test suites; api/fixed-weather.ts has what they are answered with.
+// the same store reads it. Test keys get fixed weather, for the test suites of consumers.
 
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
@@ -13,9 +13,9 @@ export const testTier = 'test_key'
 export const prefixOf = (tier: string): string => (tier === testTier ? testKeyPrefix : keyPrefix)
 
 /** A key begins as those of its kind do, so that it stays one. @throws InputError for a tier of the other kind */
-export const checkKind = ({ id, tier: former }: Pick<KeyRecord, 'id' | 'tier'>, tier = former): void => {
-  if ((tier === testTier) === (former === testTier)) return
-  const kind = former === testTier ? 'is a test key' : 'is no test key'
+export const checkKind = ({ id, tier: current }: Pick<KeyRecord, 'id' | 'tier'>, tier = current): void => {
+  if ((tier === testTier) === (current === testTier)) return
+  const kind = current === testTier ? 'is a test key' : 'is no test key'
   throw new InputError(
     `tier is ${quoted(tier)}, and key ${id} ${kind}, which stays so; \`abohawa keys create\` makes another one`,
   )

@@ -1,4 +1,4 @@
-// The records of an export: one line of JSON each, with what a store can read back. transfer.ts exports and imports them.
+// The records of an export: one line of JSON each, with what a store can read back.
 
 import { z } from 'zod'
 import { InputError } from '../common/errors.ts'
@@ -29,21 +29,23 @@ const subscriberRecord = z.strictObject({
   createdAt: instant,
   revokedAt: instant.nullable(),
 })
-const keyRecord = z.strictObject({
-  record: z.literal('key'),
-  id,
-  hash: text,
-  subscriberId: id,
-  tier: text,
-  limit: z.int().min(1).max(maxLimit).nullable(),
-  createdAt: instant,
-  revokedAt: instant.nullable(),
-  expiresAt: instant.nullable(),
-  externalId: text.nullable(),
-  restrictions: restrictionsForm.nullable().default(null),
-  rates: ratesForm.nullable().default(null),
-  formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
-})
+const keyRecord = z
+  .strictObject({
+    record: z.literal('key'),
+    id,
+    hash: text,
+    subscriberId: id,
+    tier: text,
+    limit: z.int().min(1).max(maxLimit).nullable(),
+    createdAt: instant,
+    revokedAt: instant.nullable(),
+    expiresAt: instant.nullable(),
+    externalId: text.nullable(),
+    restrictions: restrictionsForm.nullable().default(null),
+    rates: ratesForm.nullable().default(null),
+    formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
+  })
+  .transform(({ formers, ...key }) => ({ ...key, previousHashes: formers }))
 const usageRecord = z.strictObject({
   record: z.literal('usage'),
   keyId: id,
@@ -66,8 +68,8 @@ export type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
 /** A record as a line of an export. What a key does not have is left out, so that version 1.0 reads the file of a store without it. */
 export const writeRecord = (record: TransferRecord): string => {
   if (record.record !== 'key') return jsonText(record)
-  const { restrictions, rates, ...key } = record
-  return jsonText({ ...key, ...(restrictions && { restrictions }), ...(rates && { rates }) })
+  const { restrictions, rates, previousHashes: formers, ...key } = record
+  return jsonText({ ...key, formers, ...(restrictions && { restrictions }), ...(rates && { rates }) })
 }
 
 /** @throws InputError that names the fault of the line */

@@ -1,6 +1,5 @@
 // Exports keys, subscribers and usage of a store as records, and imports them into another one. Keys are exported as hashes.
-// Weather and provider spending are not exported, because they are loaded or counted again. The command handles files and the
-// terminal.
+// Weather and provider spending are not exported, because they are loaded or counted again.
 
 import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
@@ -50,7 +49,7 @@ export async function* exportRecords(
   }
   for (const key of keys) {
     totals.keys += 1
-    yield { record: 'key', ...key, formers: [...key.formers] }
+    yield { record: 'key', ...key, previousHashes: [...key.previousHashes] }
   }
   const days = daysUpTo(calendar.dayOf(clock.now()), usageDays).reverse()
   for (const { id: keyId } of keys) {

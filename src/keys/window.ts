@@ -1,11 +1,11 @@
-// The windows that a limit is counted in: today each is a local day of the quota's time zone. A window is made here alone and
-// handed through, so that another length needs another function here and no change of what counts in it.
+// The windows that a limit is counted in: each is a local day of the quota's time zone. Only this file makes windows, so that another
+// length needs only another function here.
 
 import { type Calendar, hourMs, utcDayMs } from '../common/calendar.ts'
 
 /** Instants in ms since the epoch. */
 export type Window = {
-  /** That of its counts in the store, such as `2026-11-21`. */
+  /** The name of its counts in the store, such as `2026-11-21`. */
   readonly name: string
   readonly startsAt: number
   /** The first instant of the next one. */

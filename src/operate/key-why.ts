@@ -55,13 +55,15 @@ export type KeyAt = {
 
 /** At the end of the minute, by what the records have now: a revocation that was lifted is not kept. In the order of refusals. */
 export const keyAt = (
-  { createdAt, revokedAt, expiresAt, formers }: KeyRecord,
+  { createdAt, revokedAt, expiresAt, previousHashes }: KeyRecord,
   subscriber: Subscriber | undefined,
   { end }: Moment,
 ): KeyAt => {
   const isPast = (instant: number | null | undefined): instant is number =>
     typeof instant === 'number' && instant < end
-  const replacedAt = formers.flatMap(({ validUntil }) => (isPast(validUntil) ? [isoOf(validUntil)] : []))
+  const replacedAt = previousHashes.flatMap(({ validUntil }) =>
+    isPast(validUntil) ? [isoOf(validUntil)] : [],
+  )
   const since = (state: KeyAt['state'], instant: number | null): KeyAt => ({
     state,
     since: instant === null ? null : isoOf(instant),

@@ -1,6 +1,5 @@
-// Follows a change log of the store: what is new since the last read, and whether something may be missing, because the log was read
-// for the first time, is shorter than the time without a connection, or was lost. A log always has a record, so that a store which
-// lost everything differs from one without changes.
+// Follows a change log of the store: what is new since the last read, and whether something may be missing. A log always has a record,
+// so that a store which lost everything differs from one without changes.
 
 import { utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'

@@ -1,17 +1,17 @@
-// How the weight of a rate-limit window is shared among the consumers whose requests load weather: what one of them may
-// still be granted. Pure. redis/spending.ts computes the same in Lua, and the contract of stores holds both to it.
+// How the weight of a rate-limit window is shared among the consumers whose requests load weather: what one of them may still be
+// granted. redis/spending.ts computes the same in Lua.
 
-/** The bounds of one consumer in a window, beside the window's limit. Amounts are whole thousandths of a weight. */
+/** The bounds of one consumer in a window, besides the window's limit. Amounts are whole thousandths of a weight. */
 export type ShareBounds = {
   /** The total up to which a consumer may spend while it is alone; the rest is for those that come later. */
   readonly soloLimit: number
-  /** The most of one consumer while others load too. */
+  /** The maximum of one consumer while others load too. */
   readonly share: number
   /** The total up to which a consumer may go beyond its share: what nobody wanted of the window so far. */
   readonly pacedLimit: number
 }
 
-/** `usedBy`: by this consumer, of what is `used`. `isAlone`: nobody else has loaded, or asked of late. */
+/** `usedBy`: by this consumer, of what is `used`. `isAlone`: no other consumer has loaded or claimed recently. */
 export type WindowUse = {
   readonly limit: number
   readonly used: number

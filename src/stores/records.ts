@@ -1,14 +1,13 @@
-// The form of the records of a store, checked where they are read. Anyone with write access to Redis or to the file may have
-// changed them, and disks and backups can damage them. One that is not of its form counts as not there: one line of the log,
-// one metric, and no effect on others.
+// The form of the records of a store, checked where they are read: others may have changed them, and disks can damage them. A record
+// in another form counts as not there: one line of the log, one metric, and no effect on others.
 
 import { z } from 'zod'
 import { hourMs, utcDayMs } from '../common/calendar.ts'
 import { safeText } from '../common/outside-text.ts'
 import {
   type AnswerCount,
-  type FormerHash,
   type KeyRecord,
+  type PreviousHash,
   type RateLimits,
   type Restrictions,
   StoreError,
@@ -42,7 +41,6 @@ export const keepReopeningForMs = 2 * longestClosureMs
 /** The maximum characters of the reason of a closure. */
 export const longestReason = 300
 
-/** The kind of a record. */
 export const recordKinds = ['key', 'subscriber', 'usage', 'usage_detail', 'message'] as const
 export type RecordKind = (typeof recordKinds)[number]
 
@@ -55,13 +53,18 @@ export type RecordObserver = {
   recordRefused(refused: RefusedRecord): void
 }
 
-/** An observer that does nothing. */
-export const unobserved: RecordObserver = {
-  recordRefused: () => {},
-}
+export const unobserved: RecordObserver = { recordRefused: () => {} }
 
 /** A value of a record for a message: printable and cut. */
-export const shown = (value: string): string => safeText(value, 60)
+export const forMessage = (value: string): string => safeText(value, 60)
+
+/** Reports a record that counts as not there. */
+export const refuseRecord = (
+  { recordRefused }: RecordObserver,
+  record: RecordKind,
+  name: string,
+  fault: string,
+): undefined => void recordRefused({ record, name: forMessage(name), fault })
 
 /** A valid count or instant, which is a whole number from 0 on; undefined for anything else. */
 export const wholeIn = (text: string | undefined): number | undefined => {
@@ -83,7 +86,7 @@ export const wholeFrom = (value: unknown): number => {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
   const whole = typeof value === 'string' ? wholeIn(value) : undefined
   if (whole !== undefined) return whole
-  throw new StoreError(`the store answered "${shown(String(value))}" where a whole number was expected`)
+  throw new StoreError(`the store answered "${forMessage(String(value))}" where a whole number was expected`)
 }
 
 const [blank, zero, nine, maxDigits] = [0x20, 0x30, 0x39, 15]
@@ -101,7 +104,7 @@ export const wholeNumbersIn = (text: string): number[] => {
       numbers.push(number)
       number = 0
       digits = 0
-    } else throw new StoreError(`the store answered "${shown(text)}" where whole numbers were expected`)
+    } else throw new StoreError(`the store answered "${forMessage(text)}" where whole numbers were expected`)
   }
   return numbers
 }
@@ -186,8 +189,8 @@ const keyRecord = z.object({
   externalId: textOrNull,
   restrictions: jsonOrNull(restrictionsForm, 'nothing, or JSON of origins, addresses and endpoints'),
   rates: jsonOrNull(ratesForm, 'nothing, or JSON of perSecond, burst and perMinute'),
-  // One without a legible end has ended.
-  formers: z
+  // A hash without a legible end has ended.
+  previousHashes: z
     .array(z.object({ hash: z.string(), validUntil: z.string().transform(instantIn) }))
     .transform(all =>
       all.flatMap(({ hash, validUntil }) => (validUntil === undefined ? [] : [{ hash, validUntil }])),
@@ -196,31 +199,41 @@ const keyRecord = z.object({
 })
 const subscriberRecord = z.object({ id: text, name: text, createdAt, revokedAt: instantOrNull })
 
-const byEnd = (one: FormerHash, other: FormerHash): number =>
+const byEnd = (one: PreviousHash, other: PreviousHash): number =>
   one.validUntil - other.validUntil || (one.hash < other.hash ? -1 : 1)
 
 /** Reads the fields of a record, which are texts; undefined for a damaged one, after the observer got it. */
 const readerOf =
   <Value>(record: RecordKind, schema: z.ZodType<Value>) =>
-  (fields: Fields, { recordRefused }: Pick<RecordObserver, 'recordRefused'>): Value | undefined => {
+  (fields: Fields, observer: RecordObserver): Value | undefined => {
     const { data, error } = schema.safeParse(fields)
     if (data !== undefined) return data
     const [issue] = error?.issues ?? []
     const field = String(issue?.path[0])
-    const fault = `its ${field} is "${shown(String(fields[field] ?? ''))}"; allowed: ${issue?.message}`
-    recordRefused({ record, name: shown(String(fields.id)), fault })
-    return undefined
+    const fault = `its ${field} is "${forMessage(String(fields[field] ?? ''))}"; allowed: ${issue?.message}`
+    return refuseRecord(observer, record, String(fields.id), fault)
   }
 type Fields = Readonly<Record<string, unknown>>
 
 export const keyRecordIn = readerOf<KeyRecord>('key', keyRecord)
 export const subscriberIn = readerOf<Subscriber>('subscriber', subscriberRecord)
 
-/** The current hash of a key and its former ones. */
-export const hashesOf = ({ hash, formers }: Pick<KeyRecord, 'hash' | 'formers'>): string[] => [
-  hash,
-  ...formers.map(former => former.hash),
+/** The current and the previous hashes of a key. */
+export const hashesOf = (key: Pick<KeyRecord, 'hash' | 'previousHashes'>): string[] => [
+  key.hash,
+  ...key.previousHashes.map(({ hash }) => hash),
 ]
+
+/** The end of a hash of this key: null for the current one, undefined for none of its hashes. */
+export const validUntilOf = (key: KeyRecord, hash: string): number | null | undefined =>
+  key.hash === hash ? null : key.previousHashes.find(previous => previous.hash === hash)?.validUntil
+
+/** @throws StoreError for a change record that is too long */
+export const checkChangeRecord = (text: string): void => {
+  const length = Buffer.byteLength(text)
+  if (length > longestChangeRecord)
+    throw new StoreError(`a change record must have at most ${longestChangeRecord} bytes, got ${length}`)
+}
 
 /** A count of responses for operators; undefined if it is invalid. */
 export const answerCountOf = (

@@ -1,9 +1,8 @@
-// The part of the store's contract for the provider's budget: windows, claims and the closure, which all gateways on an account
-// share. store.ts has the rest of the contract.
+// The part of the store's contract for the provider's budget: windows, claims and the closure, which all gateways on an account share.
 
 import type { ShareBounds } from './fair-share.ts'
 
-/** All that was ever charged to a window and given back again, in whole thousandths of the provider's weight. Neither ever falls. */
+/** All that was ever charged to a window and refunded again, in whole thousandths of the provider's weight. Neither ever falls. */
 export type Spent = { readonly charged: number; readonly refunded: number }
 
 /** A rate-limit window of the provider, and what the caller knows of it. */
@@ -18,7 +17,7 @@ export type SpendingWindow = {
   readonly known: Spent
   /** What the store does not have yet. */
   readonly added: Spent
-  /** The bounds of one consumer in it; the limit alone where absent. */
+  /** The bounds of one consumer in it; only the limit where absent. */
   readonly shares?: ShareBounds | undefined
 }
 
@@ -36,7 +35,7 @@ export type Spending = {
   readonly wanted: number
   /** Granted after that, in their order; no consumer has two. */
   readonly claims: readonly SpendingClaim[]
-  /** The parts of what is given back that are the consumers', by the window's position. */
+  /** The parts of the refunds that are the consumers', by the window's position. */
   readonly returns: readonly { readonly consumer: string; readonly window: number; readonly by: number }[]
   readonly unit: number
   /** The instant of the request, ms since the epoch. */
@@ -50,7 +49,7 @@ export type Spending = {
 /** `heldIn`: the positions of the windows that have no room for one more unit of the claim's consumer. */
 type GrantedClaim = { readonly granted: number; readonly heldIn: readonly number[] }
 
-/** What the store has after a step, in the order of the windows. `reopenedAt` is 0 when there was no reopening of late. */
+/** What the store has after a step, in the order of the windows. `reopenedAt` is 0 without a recent reopening. */
 export type SpendingReply = {
   readonly granted: number
   readonly claims: readonly GrantedClaim[]

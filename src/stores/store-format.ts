@@ -1,6 +1,5 @@
-// The number of a store's format, read before anything else. A version of the product refuses a store whose number is greater
-// than its own, before it changes anything. The number grows only where an older version would do harm to what is
-// written; redis/redis-store.ts and sqlite/keys.ts know where it is.
+// The number of a store's format, read before anything else. A version of the product refuses a store with a greater number before it
+// changes anything. The number grows only where an older version would damage the data.
 
 import { InputError } from '../common/errors.ts'
 

@@ -1,7 +1,5 @@
-// The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
-// change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
-// test suite covers both. A store that can't answer throws StoreError and never guesses. The budget is in spending-store.ts,
-// token buckets are in token-bucket.ts. Longer than 300 lines, because it is one contract, read together with its records.
+// The contract of the store. Redis implements it for a fleet, SQLite for a single process; one test suite covers both. A store that can't
+// answer throws StoreError and never guesses. Longer than 300 lines, because it is one contract, read together with its records.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { SpendingStore } from './spending-store.ts'
@@ -22,7 +20,7 @@ export type KeyRecord = {
   readonly hash: string
   readonly subscriberId: string
   readonly tier: string
-  /** The key's own limit of requests a day; null for that of the tier. */
+  /** A custom limit of requests a day; null for the tier's limit. */
   readonly limit: number | null
   readonly createdAt: number
   readonly revokedAt: number | null
@@ -32,10 +30,10 @@ export type KeyRecord = {
   readonly externalId: string | null
   /** What the key may be used for and where; null for everything, anywhere. */
   readonly restrictions: Restrictions | null
-  /** The key's own limits by the second and the minute; null for those of its tier. */
+  /** Custom limits by the second and the minute; null for the tier's limits. */
   readonly rates: RateLimits | null
-  /** Former hashes, with the instant until which each is valid; it may be past. */
-  readonly formers: readonly FormerHash[]
+  /** With the instant until which each is valid; it may be past. */
+  readonly previousHashes: readonly PreviousHash[]
 }
 
 /** What a key is bound to, each null where it is not: origins of web pages, addresses and ranges of clients, names of endpoints. */
@@ -45,21 +43,21 @@ export type Restrictions = {
   readonly endpoints: readonly string[] | null
 }
 
-/** Requests by the second, at once, and by the minute; null where the key has no limit of that kind. */
+/** Requests by the second, in a burst, and by the minute; null where the key has no limit of that kind. */
 export type RateLimits = {
   readonly perSecond: number | null
   readonly burst: number | null
   readonly perMinute: number | null
 }
 
-export type FormerHash = { readonly hash: string; readonly validUntil: number }
+export type PreviousHash = { readonly hash: string; readonly validUntil: number }
 
 /** A change of a key; absent fields stay. `revokedAt` null reinstates. */
 export type KeyChange = Partial<
   Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt' | 'restrictions' | 'rates'>
 >
 
-/** A key beside its holder, whose name is null where the record is missing or damaged. */
+/** A key beside its subscriber, whose name is null where the record is missing or damaged. */
 export type HeldKey = {
   readonly id: string
   readonly subscriberId: string
@@ -73,7 +71,7 @@ export type FoundKey = {
   readonly validUntil: number | null
 }
 
-export interface KeyStore {
+export interface KeyStore extends SubscriberStore {
   /**
    * Stores a new key. The subscriber must exist. Where a key has the same external id or id already it keeps and returns that
    * one, also under concurrent calls, and writes again what a failover lost of it; else undefined.
@@ -82,7 +80,7 @@ export interface KeyStore {
   findKey(id: string): Promise<KeyRecord | undefined>
   findByExternalId(externalId: string): Promise<KeyRecord | undefined>
   /**
-   * The key with this current or former hash, and its subscriber. Always reads the store, so that the next call sees a
+   * The key with this current or previous hash, and its subscriber. Always reads the store, so that the next call sees a
    * revocation elsewhere.
    */
   findByHash(hash: string): Promise<FoundKey | undefined>
@@ -92,7 +90,7 @@ export interface KeyStore {
    */
   listKeys(from?: number, count?: number): Promise<KeyRecord[]>
   /**
-   * A part of all keys beside their holders, about oldest first, damaged ones too: cheaper than the records of both.
+   * A part of all keys beside their subscribers, about oldest first, damaged ones too: cheaper than the records of both.
    * @param from the `next` of the part before; it is null at the end
    */
   heldKeys(from?: number): Promise<{ readonly keys: readonly HeldKey[]; readonly next: number | null }>
@@ -101,10 +99,13 @@ export interface KeyStore {
   /** False when there is no such key. */
   changeKey(id: string, change: KeyChange): Promise<boolean>
   /**
-   * Replaces the hash of a key. The current one is valid until `formerValidUntil`; earlier ones expire no later than that.
+   * Replaces the hash of a key. The current one is valid until `previousValidUntil`; earlier ones expire no later than that.
    * False when there is no such key.
    */
-  replaceHash(id: string, hash: string, formerValidUntil: number): Promise<boolean>
+  replaceHash(id: string, hash: string, previousValidUntil: number): Promise<boolean>
+}
+
+export interface SubscriberStore {
   /**
    * The subscriber of this name; stores the given one when the name is new, or under the id of the name when a failover lost the
    * record. One per name, also under concurrent calls.

@@ -1,5 +1,4 @@
-// Token buckets of keys: what a bucket holds after a while. The embedded store and a gateway whose store is away compute it here; the
-// Lua of redis/usage-scripts.ts says the same, and must stay the same.
+// Token buckets of keys: what a bucket holds after a while. redis/token-lua.ts computes the same in Lua.
 
 /** A token bucket of a key: how many tokens it holds, and how many it gains in a millisecond. */
 export type TokenBucket = { readonly capacity: number; readonly perMs: number }
@@ -17,5 +16,5 @@ export const longestBurstSeconds = 60
 export const refilled = ({ capacity, perMs }: TokenBucket, tokens: number, elapsedMs: number): number =>
   Math.min(capacity, Math.round((tokens + Math.max(0, elapsedMs) * perMs) * parts) / parts)
 
-// Ten tenths are a whole token.
+// Without rounding, ten tenths would not be a whole token.
 const parts = 1e9

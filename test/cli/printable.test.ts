@@ -33,7 +33,7 @@ t.test('names that a store holds from before are shown escaped, each in its row'
   await store.ensureSubscriber({ id: 'sub_evil', name, createdAt: 0, revokedAt: null })
   await store.addKey({
     ...{ id: 'key_evil', hash: hashOf(createKey()), subscriberId: 'sub_evil', tier: `gold${hostileText}` },
-    ...{ limit: 5, createdAt: 0, revokedAt: null, expiresAt: null, externalId: null, formers: [] },
+    ...{ limit: 5, createdAt: 0, revokedAt: null, expiresAt: null, externalId: null, previousHashes: [] },
     ...{ restrictions: null, rates: null },
   })
   await store.close()

@@ -53,7 +53,7 @@ const change = async (store: Store, id: string, what: KeyChange, now: number) =>
 
 const addKey = async (store: Store, id: string, hash: string) => {
   await store.ensureSubscriber(sampleSubscriber)
-  await store.addKey({ ...sampleKey(id), hash, formers: [] })
+  await store.addKey({ ...sampleKey(id), hash, previousHashes: [] })
 }
 const revokedAt = (found: FoundKey | 'unknown') => (found === 'unknown' ? found : found.key.revokedAt)
 

@@ -40,7 +40,7 @@ const moment = momentIn('14:05', calendar, now)
 const before = moment.at - 60_000
 const record = {
   ...{ id: 'key_a', hash: 'h', subscriberId: 's', tier: 'free', limit: null, externalId: null },
-  ...{ createdAt: 0, revokedAt: null, expiresAt: null, formers: [], restrictions: null, rates: null },
+  ...{ createdAt: 0, revokedAt: null, expiresAt: null, previousHashes: [], restrictions: null, rates: null },
 }
 const subscriber = { id: 's', name: 'A', createdAt: 0, revokedAt: null }
 
@@ -56,8 +56,8 @@ t.test('the state of then is that of the order in which a request is refused', a
   t.match(state({ revokedAt: moment.at + 30_000 }), { state: 'revoked' }, 'in the middle of the minute')
   const later = moment.at + 60_000
   t.match(state({ revokedAt: later, expiresAt: later }), { state: 'valid' }, 'what came later is no matter')
-  const formers = [before, later].map(validUntil => ({ hash: 'f', validUntil }))
-  t.strictSame(state({ formers }).replacedAt, [iso(before)])
+  const previousHashes = [before, later].map(validUntil => ({ hash: 'f', validUntil }))
+  t.strictSame(state({ previousHashes }).replacedAt, [iso(before)])
 })
 
 /** A log of lines, each with its time of that day in UTC. */

@@ -134,7 +134,7 @@ t.test(
     const [ofFirst = ''] = ids.filter(id => usageTag(id) === '{q0}')
     const [ofOther = ''] = ids.filter(id => usageTag(id) !== '{q0}')
     await store.ensureSubscriber(sampleSubscriber)
-    for (const id of ids) await store.addKey({ ...sampleKey(id), formers: [] })
+    for (const id of ids) await store.addKey({ ...sampleKey(id), previousHashes: [] })
     const month = `${prefix}used:{q0}:${day.slice(0, 7)}`
     const { admin } = await cluster.masterOf(month)
     await admin.hset(month, ofFirst, `${day.slice(8)}:7`)

@@ -22,7 +22,7 @@ const keyId = 'key_9hK2mPq4XyZa'
 /** Runs every operation of the store that names a key, and each script at least once. */
 const useAll = async (store: Store): Promise<void> => {
   await store.ensureSubscriber(sampleSubscriber)
-  await store.addKey({ ...sampleKey(keyId), hash: 'h1', externalId: 'ours-1', formers: [] })
+  await store.addKey({ ...sampleKey(keyId), hash: 'h1', externalId: 'ours-1', previousHashes: [] })
   await store.replaceHash(keyId, 'h2', later)
   await store.changeKey(keyId, { limit: 7 })
   await store.findByHash('h2')

@@ -120,7 +120,7 @@ t.test('a file of version 1.0 is read and changed, and that version goes on with
 
   const store = openEmbeddedStore(path, systemClock)
   t.teardown(() => store.close())
-  const expected = { ...sampleKey('key_1'), formers: [] }
+  const expected = { ...sampleKey('key_1'), previousHashes: [] }
   t.strictSame(await store.findKey('key_1'), expected)
   await store.changeKey('key_1', { restrictions, rates })
   ofVersion1('key_2')

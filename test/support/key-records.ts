@@ -10,5 +10,5 @@ export const sampleKey = (id: string): KeyRecord => ({
   hash: `hash-of-${id}`,
   ...{ subscriberId: sampleSubscriber.id, tier: 'free', limit: null, createdAt: 1_000 },
   ...{ revokedAt: null, expiresAt: null, externalId: null, restrictions: null, rates: null },
-  formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
+  previousHashes: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
 })

@@ -28,7 +28,7 @@ const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => 
 const padma = subscriber('sub_a', 'Padma')
 const keyRecord = (id: string, given: Partial<KeyRecord> = {}): KeyRecord => ({
   ...sampleKey(id),
-  formers: [],
+  previousHashes: [],
   ...given,
 })
 const grant = (granted: number, used: number, before: number): UsageGrant => ({ granted, used, before })
@@ -120,12 +120,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     },
   )
 
-  const formers = [
+  const previousHashes = [
     { hash: 'older', validUntil: 1_000 },
     { hash: 'old', validUntil: 2_000 },
   ]
   const whole = keyRecord('key_1', {
-    ...{ limit: 77, formers, expiresAt: 9_000, externalId: 'নদী/1' },
+    ...{ limit: 77, previousHashes, expiresAt: 9_000, externalId: 'নদী/1' },
     ...{ restrictions, rates },
   })
 
@@ -186,12 +186,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       t.strictSame(await found('second'), ['key_1', 'second', 'Padma', null])
       t.strictSame(await found(key.hash), ['key_1', 'second', 'Padma', 9_000])
       t.equal(await store.replaceHash('key_1', 'third', 20_000), true)
-      t.strictSame((await store.findKey('key_1'))?.formers, [
+      t.strictSame((await store.findKey('key_1'))?.previousHashes, [
         { hash: key.hash, validUntil: 9_000 },
         { hash: 'second', validUntil: 20_000 },
       ])
       t.equal(await store.replaceHash('key_1', 'fourth', 5_000), true)
-      const ends = (await store.findKey('key_1'))?.formers.map(({ validUntil }) => validUntil)
+      const ends = (await store.findKey('key_1'))?.previousHashes.map(({ validUntil }) => validUntil)
       t.strictSame(ends, [5_000, 5_000, 5_000], 'ending one overlap ends all')
       t.strictSame(await found('fourth'), ['key_1', 'fourth', 'Padma', null])
       t.equal((await store.listKeys()).length, 1)
@@ -760,7 +760,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const later = Date.now() + 60_000
     await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(4_097), later), {
       name: 'StoreError',
-      message: 'a change record has 4097 bytes; allowed: 4096',
+      message: 'a change record must have at most 4096 bytes, got 4097',
     })
     t.ok(await store.appendChangeRecord('keys', 'x'.repeat(4_096), later))
     t.equal((await store.changeRecordsAfter('keys', 0)).records.length, 1)

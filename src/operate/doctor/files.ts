@@ -18,7 +18,7 @@ import {
   createCertificateExpiry,
   ticketKeyOf,
 } from '../../config/tls.ts'
-import { sqliteCodeOf } from '../../stores/sqlite/attempt.ts'
+import { sqliteCodeOf } from '../../stores/sqlite/retry.ts'
 import { exposedStoreFile } from '../../stores/sqlite/store-file.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
 

@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Cluster, type Command, type Redis, ReplyError } from 'ioredis'
 import {
   addressOf,
-  createOutage,
   type OutageObserver,
+  outageReporter,
   redisReason,
   type ServerOptions,
   withOneWrite,
@@ -106,12 +106,12 @@ export const connectCluster = async (cluster: FailFastCluster): Promise<void> =>
 
 /** Reports once when a master with slots is lost, and once when every slot has a master again; polls in between. */
 export const watchCluster = (cluster: FailFastCluster, observer: OutageObserver): void => {
-  const outage = createOutage(observer)
+  const reporter = outageReporter(observer)
   const lost = (reason: string): void => {
-    if (outage.isOn()) return
-    outage.tell(reason)
+    if (reporter.isAway()) return
+    reporter.away(reason)
     void recovered().then(back => {
-      if (back) outage.end()
+      if (back) reporter.back()
     })
   }
   const recovered = async (): Promise<boolean> => {
@@ -128,7 +128,7 @@ export const watchCluster = (cluster: FailFastCluster, observer: OutageObserver)
     const reason = redisReason(error, timeoutOf(cluster))
     reasons.set(address, reason)
     // An error reply has another cause than the loss of the node that was reported.
-    if (outage.isOn() && error instanceof ReplyError) outage.tell(`${address}: ${reason}`)
+    if (reporter.isAway() && error instanceof ReplyError) reporter.away(`${address}: ${reason}`)
   })
   cluster.on('-node', (node: Redis) => {
     const address = addressOf(node)

@@ -1,5 +1,5 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
-// unavailable, and the observer is called once per outage and once per recovery. Knows no keys. Options are in place.ts.
+// unavailable, and the observer is called once per outage and once per recovery.
 
 import { type AbstractConnector, type Cluster, Redis, ReplyError } from 'ioredis'
 import { InputError } from '../../common/errors.ts'
@@ -10,10 +10,10 @@ import type { RedisKeyNames } from './key-names.ts'
 import { accountOf, addressesOf, type RedisOptions, tlsOf } from './place.ts'
 import {
   addressOf,
-  createOutage,
   evictsKeys,
   infoOf,
   type OutageObserver,
+  outageReporter,
   type RedisInfo,
   redisReason,
   type ServerOptions,
@@ -32,7 +32,7 @@ export type RedisOutcome = 'ok' | 'timeout' | 'connection' | 'reply'
 
 export type RedisClient = Redis | Cluster
 
-/** The shared parts of all modules of the store. Their errors are those of the client: redis-store.ts wraps them in StoreError. */
+/** The shared parts of all modules of the store. Their errors are those of the client. */
 export type RedisParts = {
   readonly redis: RedisClient
   readonly names: RedisKeyNames
@@ -180,7 +180,7 @@ export const reasonAway = (redis: RedisClient): string | undefined => reasonsAwa
 
 const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObserver): void => {
   const reasonOf = (thrown: unknown): string => redisReason(thrown, commandTimeoutMs)
-  const outage = createOutage(observer)
+  const reporter = outageReporter(observer)
   let last: Error | undefined
   const note = (error: Error): void => {
     last = error
@@ -191,16 +191,16 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
   redis.on('error', error => {
     note(error)
     // An error reply has another cause than the loss of the connection that was reported.
-    if (outage.isOn() && error instanceof ReplyError) outage.tell(reasonOf(error))
+    if (reporter.isAway() && error instanceof ReplyError) reporter.away(reasonOf(error))
   })
   redis.on('close', () => {
-    if (outage.isOn() || redis.status === 'end') return
+    if (reporter.isAway() || redis.status === 'end') return
     const reason = reasonOf(last ?? 'the connection was closed')
     reasonsAway.set(redis, reason)
-    outage.tell(reason)
+    reporter.away(reason)
   })
   redis.on('ready', () => {
-    outage.end()
+    reporter.back()
     last = undefined
     reasonsAway.delete(redis)
   })

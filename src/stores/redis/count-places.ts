@@ -1,5 +1,5 @@
 // Refuses a Redis whose counts another mode wrote. A single server has the counts of all keys in one partition, a cluster in four:
-// where such a snapshot is served in the other mode, used-up keys would begin at 0 again, and nobody would notice.
+// with such a snapshot in the other mode, used-up keys would begin at 0 again, and nobody would notice.
 
 import { dayOfNumber, daysUpTo, utcDayMs } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
@@ -29,7 +29,7 @@ export const checkCountPlaces = async (
     )
 
   if (!redis.isCluster) {
-    // Those of former days are no longer counted.
+    // Counts of earlier days no longer change.
     const days = daysUpTo(tomorrow, 3)
     if (await has(others.flatMap(partition => days.map(day => names.dayUsage(partition, day)))))
       throw refused('a cluster', 'a cluster', 'an empty server')

@@ -3,14 +3,14 @@
 
 import { utcDayMs } from '../../common/calendar.ts'
 import {
-  longestChangeRecord,
+  checkChangeRecord,
   maxChangeRecords,
   maxInstances,
   maxWanted,
   maxWantedRead,
   wholeFrom,
 } from '../records.ts'
-import { type ChangeRecord, type FleetStore, StoreError } from '../store.ts'
+import type { ChangeRecord, FleetStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { namesLua, pairsOf, redisTime, scriptOn } from './records.ts'
 
@@ -63,7 +63,7 @@ const namesPerCommand = 1_000
 
 export const redisFleet = ({ redis, names }: RedisParts): FleetStore => {
   const append = scriptOn<number>(redis, 'abohawaAppend', 1, appendScript)
-  const report = scriptOn<number>(redis, 'abohawaSettings', 1, settingsScript)
+  const countSettings = scriptOn<number>(redis, 'abohawaSettings', 1, settingsScript)
   const alive = scriptOn<number>(redis, 'abohawaAlive', 1, aliveScript)
 
   const want = async (
@@ -87,22 +87,13 @@ export const redisFleet = ({ redis, names }: RedisParts): FleetStore => {
   }
 
   return {
-    heartbeat: async ({
-      instance,
-      aliveForMs,
-      settings,
-      topic,
-      requested,
-      wantedForMs,
-      now,
-      report: text,
-    }) => {
+    heartbeat: async ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now, report }) => {
       const member = settings === null ? '' : `${settings} ${instance}`
       const [instances, variants, wanted] = await Promise.all([
         alive(names.instances, instance, aliveForMs),
-        report(names.settings, member, instance, aliveForMs),
+        countSettings(names.settings, member, instance, aliveForMs),
         want(topic, requested, wantedForMs, now),
-        redis.set(names.instance(instance), text, 'PX', aliveForMs * 2),
+        redis.set(names.instance(instance), report, 'PX', aliveForMs * 2),
       ])
       return { instances, variants, wanted }
     },
@@ -110,9 +101,8 @@ export const redisFleet = ({ redis, names }: RedisParts): FleetStore => {
     aliveInstances: async aliveForMs => {
       const now = Math.floor(await redisTime(redis))
       const since = now - aliveForMs
-      const found = await redis.zrevrangebyscore(
-        ...([names.instances, '+inf', since, 'WITHSCORES', 'LIMIT', 0, maxInstances] as const),
-      )
+      const latest = ['+inf', since, 'WITHSCORES', 'LIMIT', 0, maxInstances] as const
+      const found = await redis.zrevrangebyscore(names.instances, ...latest)
       return Promise.all(
         pairsOf(found).map(async ([id, at]) => ({
           id,
@@ -124,9 +114,7 @@ export const redisFleet = ({ redis, names }: RedisParts): FleetStore => {
     wanted: (topic, since) =>
       redis.zrevrangebyscore(names.wanted(topic), '+inf', since, 'LIMIT', 0, maxWantedRead),
     appendChangeRecord: async (topic, text, keepUntil, above = 0) => {
-      const length = Buffer.byteLength(text)
-      if (length > longestChangeRecord)
-        throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
+      checkChangeRecord(text)
       return append(names.changeRecords[topic], text, keepUntil, maxChangeRecords, above)
     },
     changeRecordsAfter: async (topic, number) => {

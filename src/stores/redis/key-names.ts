@@ -1,6 +1,5 @@
-// The names of all keys and channels in Redis. Gateways of two versions share one Redis during a rolling update, so within
-// a format of the store a name never changes. All keys of one script have the same hash tag in braces, so that they are in one slot of a cluster. The
-// modules that use a key know its content.
+// The names of all keys and channels in Redis. Gateways of two versions share one Redis during a rolling update, so within a format of
+// the store a name never changes. All keys of one script have the same hash tag in braces: they are in one slot of a cluster.
 
 import { crc32 } from 'node:zlib'
 
@@ -11,11 +10,7 @@ const usagePartitions = 4
 export const usagePartitionOf = (keyId: string): number => crc32(keyId) % usagePartitions
 
 /** The partitions of a server: on a cluster four, else one, which makes the largest batches. */
-export const usagePartitionsOn = ({
-  isCluster,
-}: {
-  readonly isCluster: boolean
-}): { readonly all: readonly number[]; of(keyId: string): number } =>
+export const usagePartitionsOn = ({ isCluster }: { readonly isCluster: boolean }) =>
   isCluster
     ? { all: Array.from({ length: usagePartitions }, (_, i) => i), of: usagePartitionOf }
     : { all: [0], of: () => 0 }

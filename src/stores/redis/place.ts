@@ -1,4 +1,4 @@
-// Where Redis is: its options, and the addresses, account and TLS options that follow from them. connection.ts connects.
+// Where Redis is: its options, and the addresses, account and TLS options that follow from them.
 
 import { X509Certificate } from 'node:crypto'
 import { InputError, messageOf } from '../../common/errors.ts'

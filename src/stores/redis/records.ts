@@ -1,15 +1,13 @@
-// Runs scripts in Redis, and what all of them and the plain commands share. The validation of a record's fields is in
-// records.ts of the stores.
+// Runs scripts in Redis, with the Lua and the readers of replies that they share.
 
 import type { RedisClient } from './connection.ts'
 
-/** Lua for the head of a script. */
 export const namesLua = `
 local call, pcall, find, floor, text = redis.call, redis.pcall, string.find, math.floor, string.format
 `
 
 /**
- * The same, with functions. `whole` parses a text of up to 15 digits; it returns nil for any other text, nil or false.
+ * The head of a script, with functions. `whole` parses a text of up to 15 digits; it returns nil for any other text, nil or false.
  * `isOtherType` is true for a WRONGTYPE reply; any other error must be returned.
  */
 export const recordsLua = `${namesLua}

@@ -1,10 +1,10 @@
 // The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on a
 // cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
-// queues while Redis is unavailable. Key names are in key-names.ts.
+// queues while Redis is unavailable.
 
 import { ReplyError } from 'ioredis'
 import { AbohawaError, InputError, messageOf } from '../../common/errors.ts'
-import { type RecordObserver, shown, unobserved } from '../records.ts'
+import { forMessage, type RecordObserver, unobserved } from '../records.ts'
 import { type Store, StoreError } from '../store.ts'
 import { newerFormat, storeFormat } from '../store-format.ts'
 import { redisBytes } from './bytes.ts'
@@ -44,7 +44,7 @@ export const checkRedisFormat = async (redis: RedisClient, options: RedisOptions
   if (found === '') return
   if (!/^[1-9]\d{0,5}$/.test(found))
     throw new InputError(
-      `${place}, where ${format} is ${shown(found)}, but must be the number of a format; this version writes ${storeFormat}`,
+      `${place}, where ${format} is ${forMessage(found)}, but must be the number of a format; this version writes ${storeFormat}`,
     )
   if (Number(found) > storeFormat) throw newerFormat(place, Number(found))
 }

@@ -1,5 +1,5 @@
 // A server of Redis, as each connection to one meets it: its options, its reply to INFO, and why it can't be used, in the
-// words of an operator. place.ts says where servers are, connection.ts and cluster.ts connect.
+// words of an operator.
 
 import type { Redis, RedisOptions } from 'ioredis'
 import { messageOf } from '../../common/errors.ts'
@@ -22,9 +22,8 @@ export type ServerOptions = Pick<
 export const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
 
 /**
- * The same client, which holds its socket back until the end of the turn, so that the commands of one turn of the event loop leave
- * in one write. ioredis's own pipelines do that too, for twice the processor time of each command, and their objects live long
- * enough to be collected as old ones.
+ * Makes a client send the commands of one turn of the event loop in one write. ioredis's own pipelines do that too, for twice the
+ * processor time of each command, and their objects live long enough to be collected as old ones.
  */
 export const withOneWrite = (redis: Redis): Redis => {
   const send = redis.sendCommand.bind(redis)
@@ -91,17 +90,17 @@ export const serverName = (info: RedisInfo): string => {
 /** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
 export type OutageObserver = { redisAway(reason: string): void; redisBack(): void }
 
-/** An outage, told to an observer once for each reason. */
-export const createOutage = ({ redisAway, redisBack }: OutageObserver) => {
+/** Reports an outage to an observer, once for each reason. */
+export const outageReporter = ({ redisAway, redisBack }: OutageObserver) => {
   const reported = new Set<string>()
   return {
-    isOn: (): boolean => reported.size > 0,
-    tell: (reason: string): void => {
+    isAway: (): boolean => reported.size > 0,
+    away: (reason: string): void => {
       if (reported.has(reason)) return
       reported.add(reason)
       redisAway(reason)
     },
-    end: (): void => {
+    back: (): void => {
       if (reported.size === 0) return
       reported.clear()
       redisBack()

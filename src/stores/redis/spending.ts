@@ -1,6 +1,6 @@
-// The spending at the provider, in Redis: a hash per window with what was charged, what was given back, and the part of each
-// consumer; and a hash with the closure and the last reopening. All keys of one provider share a hash tag, so that a step over several
-// windows stays in one slot of a cluster; every key has an expiry.
+// The spending at the provider, in Redis: a hash per window with what was charged, what was refunded, and the part of each consumer;
+// and a hash with the closure and the last reopening. All keys of one provider share a hash tag, so that a step over several windows
+// stays in one slot of a cluster; every key has an expiry.
 
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
@@ -31,10 +31,10 @@ const valuesPerWindow = 9
 
 // KEYS: closure, windows. ARGV: three as above, the unit, what is wanted, the closure of the caller with its instant and reason,
 // the reopening that it knows or nothing, how many claims; then for each window the limit or nothing, keepUntil, what is known
-// and what is added of charged and refunded, and the bounds open, share and paced or nothing; then each claim with what it wants; then
+// and what is added of charged and refunded, and the bounds solo, share and paced or nothing; then each claim with what it wants; then
 // consumer, window and amount of each return. Returns the grants, the closure, the counts of the windows, for each claim its
 // grant and the windows without room for it as bits.
-// What a consumer may be granted is `roomOf` of fair-share.ts, and must stay the same.
+// What a consumer may be granted must be as in `roomOf` of fair-share.ts.
 const spendScript = `${closureLua}
 local unit, wanted, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[10])
 local known, before = tonumber(ARGV[9]), text('%d %d', till, reopened)
@@ -52,7 +52,7 @@ for i = 2, #KEYS do
   local charged, refunded = tonumber(counts[1] or 0), tonumber(counts[2] or 0)
   local window = {
     key = KEYS[i], limit = value(1), keep = ARGV[first + 2], charged = math.max(charged, value(3)) + value(5),
-    refunded = math.max(refunded, value(4)) + value(6), open = value(7), share = value(8), paced = value(9), by = {},
+    refunded = math.max(refunded, value(4)) + value(6), solo = value(7), share = value(8), paced = value(9), by = {},
     fields = (counts[1] and 1 or 0) + (counts[2] and 1 or 0)
   }
   window.isChanged = window.charged ~= charged or window.refunded ~= refunded
@@ -106,8 +106,8 @@ for c = 1, claims do
   for _, window in ipairs(limited) do
     if till > 0 then break end
     local left, by, room = window.limit - window.used, window.by[c]
-    if not window.open then room = left
-    elseif window.isAlone then room = math.min(left, window.open - window.used)
+    if not window.solo then room = left
+    elseif window.isAlone then room = math.min(left, window.solo - window.used)
     else
       local own = math.max(unit, math.min(window.share, floor((left + by) / 2))) - by
       room = math.min(left, math.max(own, window.paced - window.used))
@@ -145,7 +145,6 @@ return ended`
 type ClosureReply = [until: number, at: number, reason: string, reopened: number]
 type SpendReply = [granted: number, closure: ClosureReply, counts: string[], claims: number[]]
 
-/** The spending of a store on this connection. */
 export const redisSpending = ({ redis, names }: RedisParts): SpendingStore => {
   const runSpend = scriptOn<SpendReply>(redis, 'abohawaSpend', undefined, spendScript)
   const runReopen = scriptOn<ClosureReply>(redis, 'abohawaReopen', 1, reopenScript)

@@ -1,6 +1,6 @@
-// Subscriptions to Redis channels over a connection of their own, since a subscribed connection takes no other commands. On a
-// cluster any node delivers all messages. Connects with the first subscription and reconnects when the connection ends. A
-// fault that lasts is no loss each time: subscribers are notified of the first, and do without messages until the connection holds.
+// Subscriptions to Redis channels over a separate connection, because a subscribed connection takes no other commands. On a cluster
+// any node delivers all messages. Connects with the first subscription and reconnects when the connection ends. Subscribers are notified
+// of the first loss, and get no messages until a connection holds.
 
 import { type Redis, ReplyError } from 'ioredis'
 
@@ -84,7 +84,7 @@ export const createRedisSubscriptions = (
       if (arrive()) markLost()
       else {
         failures += 1
-        // One alone may be the end of the server, which the connection for commands is about to lose too.
+        // A single failure may be the end of the server, which the connection for commands is about to lose too.
         if (failures > 1 || reason instanceof ReplyError) failed(reason)
       }
       last = undefined

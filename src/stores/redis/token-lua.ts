@@ -1,13 +1,13 @@
-// The token buckets of keys in Redis, as parts of the script that counts a batch (usage-scripts.ts). A key with limits by the second and
-// minute has a hash of its own: `at`, an instant of Redis' clock, and what each of its token buckets held then, such as
-// `second`: `3.25`. It expires when all of them are full again, so a bucket lives as long as it takes to fill.
+// The token buckets of keys in Redis, as parts of the script that counts a batch. A key with limits by the second and minute has a hash:
+// `at`, an instant of Redis' clock, and what each of its token buckets held then, such as `second`: `3.25`. The hash expires when all
+// buckets are full again.
 
-// Beyond the instant at which the buckets are full.
+// After the instant at which the buckets are full.
 const keepTokensMs = 1_000
 
 /**
  * Reads the buckets of the keys that have any, as they are after what was spent without Redis. `free` is how many tokens every bucket of
- * a key has. What refills is that of token-bucket.ts. What can't be read is as if it were not there.
+ * a key has. Refilling must be as in token-bucket.ts. What can't be read is as if it were not there.
  */
 export const readTokensLua = `
   local function number(value) return value and #value < 30 and find(value, '^[%d.]+$') and tonumber(value) end

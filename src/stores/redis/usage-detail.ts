@@ -1,8 +1,8 @@
-// Stores usage detail in Redis: a hash per partition and day, with a field per key: `12 2xx weather,3 4xx weather`. The gateway counts in keys/usage-detail.ts.
+// Usage detail in Redis: a hash per partition and day, with a field per key: `12 2xx weather,3 4xx weather`.
 
 import { utcDayMs } from '../../common/calendar.ts'
-import { answerCountOf, maxCounted, shown } from '../records.ts'
-import type { AnswerCount, UsageDetailStore } from '../store.ts'
+import { answerCountOf, forMessage, maxCounted, refuseRecord } from '../records.ts'
+import type { UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
 import { recordsLua, scriptOn } from './records.ts'
@@ -42,20 +42,6 @@ end`
 export const redisUsageDetail = ({ redis, names, observer }: RedisParts): UsageDetailStore => {
   const add = scriptOn<null>(redis, 'abohawaAddDetail', 1, addScript)
   const partitions = usagePartitionsOn(redis)
-  /** The counts of a key and day by that day's hash of its partition. */
-  const readCounts = async (keyId: string, day: string): Promise<AnswerCount[]> => {
-    const name = names.usageDetail(partitions.of(keyId), day)
-    return ((await redis.hget(name, keyId)) ?? '').split(',').flatMap(each => {
-      if (each === '') return []
-      const [count = '', statusClass = '', ...endpoint] = each.split(' ')
-      const counted = answerCountOf(statusClass, endpoint.join(' '), count)
-      if (counted) return [counted]
-      const fault = `its counts of ${shown(keyId)} have "${shown(each)}"`
-      observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
-      return []
-    })
-  }
-
   return {
     addDetail: async entries => {
       const hashes = Map.groupBy(entries, ({ keyId, day }) => names.usageDetail(partitions.of(keyId), day))
@@ -74,6 +60,17 @@ export const redisUsageDetail = ({ redis, names, observer }: RedisParts): UsageD
         }
       }
     },
-    detailOn: (keyId, day) => readCounts(keyId, day),
+    detailOn: async (keyId, day) => {
+      const name = names.usageDetail(partitions.of(keyId), day)
+      return ((await redis.hget(name, keyId)) ?? '').split(',').flatMap(each => {
+        if (each === '') return []
+        const [count = '', statusClass = '', ...endpoint] = each.split(' ')
+        const counted = answerCountOf(statusClass, endpoint.join(' '), count)
+        if (counted) return [counted]
+        const fault = `its counts of ${forMessage(keyId)} have "${forMessage(each)}"`
+        refuseRecord(observer, 'usage_detail', name, fault)
+        return []
+      })
+    },
   }
 }

@@ -1,6 +1,6 @@
-// The Lua script that counts a batch in Redis, and the form of what it counts. Two hashes of a partition hold its counts, with
-// a field per key: the counts of one day, and the daily sums of one month. A field that can't be read costs its own key
-// alone: it is as if it were not there. A second script raises a count, for imports. usage.ts calls both.
+// The Lua script that counts a batch in Redis, and one that raises a count, for imports. Two hashes of a partition hold its counts, with
+// a field per key: the counts of one day, and the daily sums of one month. A field that can't be read costs only its own key: it is
+// as if it were not there.
 //
 //   counts of a day      `50 -:0:3 one:7:30 two:4:17`   the sum, then for each instance its last batch and its units;
 //                                                       under `-` the units that no instance has
@@ -50,10 +50,10 @@ end
 `
 
 /**
- * Stands where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key that
- * the calling instance has no units in. Returns the sum, the units of the instance and its last batch, what the others have as
- * text, and whether the count is damaged: then it is as if it were not there. A count that is not there begins at the month's sum of that day, and an instance
- * claims from `-` those units that the store had confirmed to it, so that nothing is counted twice.
+ * Defined where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key that
+ * the calling instance has no units in. Returns the sum, the units of the instance and its last batch, the text of what the others
+ * have, and whether the count is damaged: then it is as if it were not there. A missing count begins at the month's sum of that day, and
+ * an instance claims from `-` the units that the store had confirmed to it, so that nothing is counted twice.
  */
 const readCountLua = `${sumsLua}
 keepSums = otherSums
@@ -98,7 +98,7 @@ end
 /**
  * Commits one batch. KEYS: the counts of its day, the sums of its month, and the token buckets of the keys that have any. ARGV: instance,
  * sequence, channel, the day, the expiries of both hashes, the number of entries, and the entries packed one after the other: each is
- * a `packedEntry` with units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. Behind all
+ * a `packedEntry` with units (negative: the number of its runs), limit, admitted, confirmed, step and the id of the key. After all
  * entries come their runs in the same order, each a `packedRun`: the units of a request, and how many requests. A refused entry
  * creates no count. Then for each hash of buckets the number of its entry, how many buckets, and of each its name, capacity, tokens per ms
  * and what was spent of it.

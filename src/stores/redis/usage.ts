@@ -1,9 +1,9 @@
 // Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
 // admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
-// daily sums of a month for reports. The Lua scripts are in usage-scripts.ts.
+// daily sums of a month for reports.
 
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../common/calendar.ts'
-import { longestId, shown, wholeIn, wholeNumbersIn } from '../records.ts'
+import { forMessage, longestId, refuseRecord, wholeIn, wholeNumbersIn } from '../records.ts'
 import {
   OvertakenError,
   StoreError,
@@ -40,13 +40,12 @@ export const redisUsage = (
   const tokensOf = (keyId: string) => names.tokens(partitions.of(keyId), keyId)
   const recordOf = (keyId: string, month: string) => names.monthUsage(partitions.of(keyId), month)
 
-  const refuse = (name: string, fault: string): void =>
-    observer.recordRefused({ record: 'usage', name: shown(name), fault })
+  const refuse = (name: string, fault: string): void => refuseRecord(observer, 'usage', name, fault)
   /** The sums of a key by day; none where they can't be read. */
   const sumsOf = async (keyId: string, month: string): Promise<ReadonlyMap<string, number>> => {
     const name = recordOf(keyId, month)
     const sums = sumsIn((await redis.hget(name, keyId)) ?? '', month)
-    if (!sums) refuse(name, `its counts of ${shown(keyId)} can't be read`)
+    if (!sums) refuse(name, `its counts of ${forMessage(keyId)} can't be read`)
     return sums ?? new Map()
   }
 
@@ -98,10 +97,7 @@ export const redisUsage = (
         onMessage: text => {
           const message = messageIn(text)
           if (message) listener(message)
-          else {
-            const fault = `it says "${shown(text)}"`
-            observer.recordRefused({ record: 'message', name: shown(channel), fault })
-          }
+          else refuseRecord(observer, 'message', channel, `it says "${forMessage(text)}"`)
         },
         onLost: () => {
           lost = true

@@ -1,5 +1,5 @@
-// Copies the file of an embedded store with SQLite's own backup, beside running gateways, which go on writing. The copy has what is
-// still in the -wal, and is one file. The store is changed in nothing: it keeps the format of its version.
+// Copies the file of an embedded store with SQLite's own backup, while gateways go on writing. The copy is one file, with what is still
+// in the -wal. The store does not change: it keeps the format of its version.
 
 import { backup, DatabaseSync } from 'node:sqlite'
 

@@ -1,9 +1,8 @@
-// The shared cache tier in the embedded store: its entries in the file, and in memory the leases of the loads that write them,
-// for the loads of this process.
+// The shared cache tier in the embedded store: its entries in the file, and in memory the leases of this process's loads.
 
 import { failureKeptMs, maxBytesRead } from '../records.ts'
 import type { ByteStore, LeaseStore } from '../store.ts'
-import { type EmbeddedParts, inTransaction } from './attempt.ts'
+import type { EmbeddedParts } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS bytes (
@@ -13,7 +12,12 @@ const schema = `
 `
 const sweepEveryWrites = 500
 
-export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts): ByteStore & LeaseStore => {
+export const embeddedBytes = ({
+  db,
+  clock,
+  withRetry,
+  transaction,
+}: EmbeddedParts): ByteStore & LeaseStore => {
   db.exec(schema)
   const statements = {
     // SQLite knows the length of a value without reading it.
@@ -60,7 +64,7 @@ export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts):
 
   return {
     readBytes: (key, most = maxBytesRead) =>
-      attempt(() => {
+      withRetry(() => {
         const row = statements.readBytes.get(most, key, clock.now())
         const value = row?.value
         if (value === null) return 'too_large'
@@ -69,23 +73,21 @@ export const embeddedBytes = ({ db, clock, attempt, patiently }: EmbeddedParts):
           : undefined
       }),
     writeBytes: (key, bytes, expiresAt, holder) =>
-      attempt(() => {
+      withRetry(() => {
         if (holder !== undefined && !isHolder(key, holder)) return false
         statements.writeBytes.run(key, bytes, expiresAt)
         writes += 1
         if (writes % sweepEveryWrites === 0) sweep()
         return true
       }),
-    hasBytes: keys => attempt(() => thereOf(keys, clock.now())),
+    hasBytes: keys => withRetry(() => thereOf(keys, clock.now())),
     deleteBytes: keys =>
-      patiently(() =>
-        inTransaction(db, () => {
-          const isThere = thereOf(keys, 0)
-          return keys
-            .filter((_, i) => isThere[i])
-            .reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)
-        }),
-      ),
+      transaction(() => {
+        const isThere = thereOf(keys, 0)
+        return keys
+          .filter((_, i) => isThere[i])
+          .reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)
+      }),
     acquireLease: async (key, holder, leaseMs, overFailure = false) => {
       const found = heldValue(key)
       const failed = found?.startsWith('{') ?? false

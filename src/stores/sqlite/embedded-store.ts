@@ -8,10 +8,10 @@ import { InputError } from '../../common/errors.ts'
 import { type RecordObserver, unobserved } from '../records.ts'
 import type { Store } from '../store.ts'
 import { newerFormat, storeFormat } from '../store-format.ts'
-import { attemptsOn, sqliteReason } from './attempt.ts'
 import { embeddedBytes } from './bytes.ts'
 import { embeddedFleet } from './fleet.ts'
 import { embeddedKeys, formatOf } from './keys.ts'
+import { retriesOn, sqliteReason } from './retry.ts'
 import { embeddedSpending } from './spending.ts'
 import { prepareStoreFile } from './store-file.ts'
 import { embeddedUsage } from './usage.ts'
@@ -22,7 +22,7 @@ const schema = `
   PRAGMA synchronous = NORMAL;
   PRAGMA journal_size_limit = 16777216;
 `
-// For opening alone: afterwards attempt.ts waits, without holding up the event loop.
+// Only while opening: afterwards steps are retried without blocking the event loop.
 const busyTimeoutMs = 5_000
 
 /** @param path of the file, created when absent; `:memory:` stores nothing on disk. @throws InputError when it can't be opened */
@@ -51,8 +51,8 @@ export const openEmbeddedStore = (
 
 const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordObserver): Store => {
   db.exec(schema)
-  const parts = { db, clock, ...attemptsOn(path), observer }
-  const { attempt } = parts
+  const parts = { db, clock, ...retriesOn(path, db), observer }
+  const { withRetry } = parts
   const opened = {
     ...embeddedKeys(parts),
     ...embeddedUsage(parts),
@@ -66,14 +66,14 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   return {
     kind: 'embedded',
     ...opened,
-    ping: () => attempt(() => void db.prepare('SELECT 1').get()),
+    ping: () => withRetry(() => void db.prepare('SELECT 1').get()),
     size: () =>
-      attempt(() => {
+      withRetry(() => {
         const size = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()'
         return { usedBytes: Number(db.prepare(size).get()?.bytes ?? 0), maxBytes: 0 }
       }),
     close: () =>
-      attempt(() => {
+      withRetry(() => {
         if (db.isOpen) db.close()
       }),
   }

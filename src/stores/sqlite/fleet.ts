@@ -1,18 +1,18 @@
-// The fleet state of the embedded store: names in demand, for the next start, change records, for commands that run beside
-// the gateway, and the processes of this machine that share the file, with what each reports of itself.
+// The fleet state of the embedded store: names in demand, for the next start; change records, for commands that run beside the
+// gateway; and the processes of this machine that share the file.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { clockToleranceMs } from '../../common/clock.ts'
 import {
-  longestChangeRecord,
+  checkChangeRecord,
   maxChangeRecords,
   maxCounted,
   maxInstances,
   maxWanted,
   maxWantedRead,
 } from '../records.ts'
-import { type FleetStore, StoreError } from '../store.ts'
-import { type EmbeddedParts, inTransaction } from './attempt.ts'
+import type { FleetStore } from '../store.ts'
+import { type EmbeddedParts, inTransaction } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS wanted (
@@ -27,7 +27,6 @@ const schema = `
 // Instances are kept as names are; no topic of demand has this name.
 const instancesTopic = 'instances'
 
-/** The SQL of the fleet. */
 const statementsOn = (db: DatabaseSync) => ({
   upsert: db.prepare(
     `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
@@ -74,13 +73,19 @@ const statementsOn = (db: DatabaseSync) => ({
   sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
 })
 
-export const embeddedFleet = ({ db, clock, attempt, patiently }: EmbeddedParts): FleetStore => {
+export const embeddedFleet = ({
+  db,
+  clock,
+  withRetry,
+  withLongRetry,
+  transaction,
+}: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = statementsOn(db)
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
     heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>
-      attempt(() => {
+      withRetry(() => {
         inTransaction(db, () => {
           statements.forget.run(instancesTopic, now - aliveForMs)
           statements.upsert.run(instancesTopic, instance, now)
@@ -95,9 +100,9 @@ export const embeddedFleet = ({ db, clock, attempt, patiently }: EmbeddedParts):
         })
         return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
       }),
-    leave: instance => patiently(() => void statements.forgetName.run(instancesTopic, instance)),
+    leave: instance => withLongRetry(() => void statements.forgetName.run(instancesTopic, instance)),
     aliveInstances: aliveForMs =>
-      attempt(() => {
+      withRetry(() => {
         const now = clock.now()
         return statements.instances.all(now - aliveForMs).map(({ name, asked_at: at, report }) => ({
           id: String(name),
@@ -105,25 +110,18 @@ export const embeddedFleet = ({ db, clock, attempt, patiently }: EmbeddedParts):
           report: report === null ? undefined : String(report),
         }))
       }),
-    wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
+    wanted: (topic, since) =>
+      withRetry(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendChangeRecord: (topic, text, keepUntil, above = 0) =>
-      patiently(() => {
-        const length = Buffer.byteLength(text)
-        if (length > longestChangeRecord)
-          throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
-        return inTransaction(db, () => {
-          const { lastInsertRowid } = statements.append.run(
-            Math.min(above, maxCounted - 1),
-            topic,
-            text,
-            keepUntil,
-          )
-          statements.shorten.run(topic)
-          return Number(lastInsertRowid)
-        })
+      transaction(() => {
+        checkChangeRecord(text)
+        const number = Math.min(above, maxCounted - 1)
+        const { lastInsertRowid } = statements.append.run(number, topic, text, keepUntil)
+        statements.shorten.run(topic)
+        return Number(lastInsertRowid)
       }),
     changeRecordsAfter: (topic, number) =>
-      attempt(() => {
+      withRetry(() => {
         const records = statements.after
           .all(topic, number)
           .map(row => ({ number: Number(row.number), text: String(row.text) }))

@@ -1,12 +1,20 @@
-// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. records.ts
-// checks what a row means. A file of an earlier version of the same format gets the columns that it lacks.
+// API keys and subscribers in the embedded store: one row each, and one for each previous hash of a key. A file of an earlier version
+// of the same format gets the columns that it lacks.
 
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { keyRecordIn, longestRestrictions, longestText, maxFields, nameIn, subscriberIn } from '../records.ts'
-import type { KeyRecord, KeyStore, Subscriber } from '../store.ts'
+import {
+  keyRecordIn,
+  longestRestrictions,
+  longestText,
+  maxFields,
+  nameIn,
+  subscriberIn,
+  validUntilOf,
+} from '../records.ts'
+import type { KeyRecord, KeyStore, Subscriber, SubscriberStore } from '../store.ts'
 import { storeFormat } from '../store-format.ts'
-import { type EmbeddedParts, inTransaction } from './attempt.ts'
+import { type EmbeddedParts, inTransaction } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS subscribers (
@@ -38,22 +46,21 @@ export const formatOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version)
 
 // Columns as text of bounded length: records.ts checks them as it does for Redis.
-const textOf = (columns: Readonly<Record<string, string>>, longest = longestText): string =>
+const asText = (columns: Readonly<Record<string, string>>, longest = longestText): string =>
   Object.entries(columns)
     .map(([name, column]) => `substr(CAST(${column} AS TEXT), 1, ${longest + 1}) AS ${name}`)
     .join(', ')
 const created = { id: 'id', createdAt: 'created_at', revokedAt: 'revoked_at' }
 const keyColumns = [
-  textOf({
+  asText({
     ...{ ...created, hash: 'hash', subscriberId: 'subscriber_id', tier: 'tier' },
     ...{ ownLimit: 'own_limit', expiresAt: 'expires_at', externalId: 'external_id' },
   }),
-  textOf({ restrictions: 'restrictions', rates: 'rates' }, longestRestrictions),
+  asText({ restrictions: 'restrictions', rates: 'rates' }, longestRestrictions),
 ].join(', ')
-const subscriberColumns = textOf({ ...created, name: 'name' })
-const rowsAtOnce = 200
+const subscriberColumns = asText({ ...created, name: 'name' })
+const rowsPerPage = 200
 
-/** The SQL of keys and subscribers. */
 const statementsOn = (db: DatabaseSync) => ({
   addKey: db.prepare(
     `INSERT INTO keys
@@ -61,16 +68,16 @@ const statementsOn = (db: DatabaseSync) => ({
         restrictions, rates)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ),
-  removeFormers: db.prepare(
+  removePreviousHashes: db.prepare(
     `DELETE FROM former_hashes WHERE key_id = ?1 OR key_id = (SELECT id FROM keys WHERE external_id = ?2)`,
   ),
   removeKey: db.prepare(`DELETE FROM keys WHERE id = ?1 OR external_id = ?2`),
-  addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
+  addPreviousHash: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
   findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
   findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
   countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
-  formersOf: db.prepare(
-    `SELECT ${textOf({ hash: 'hash', validUntil: 'valid_until' })} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
+  previousHashesOf: db.prepare(
+    `SELECT ${asText({ hash: 'hash', validUntil: 'valid_until' })} FROM former_hashes WHERE key_id = ? LIMIT ${maxFields}`,
   ),
   findByHash: db.prepare(
     `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
@@ -80,28 +87,31 @@ const statementsOn = (db: DatabaseSync) => ({
     `UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ?, expires_at = ?, restrictions = ?, rates = ?
      WHERE id = ?`,
   ),
-  shortenFormers: db.prepare(`UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`),
-  formerHash: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
+  shortenPreviousHashes: db.prepare(
+    `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
+  ),
+  hashOf: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
   replaceHash: db.prepare(`UPDATE keys SET hash = ? WHERE id = ?`),
   addSubscriber: db.prepare(`INSERT INTO subscribers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`),
-  mendSubscriber: db.prepare(`UPDATE subscribers SET created_at = ?, revoked_at = ? WHERE name = ?`),
+  repairSubscriber: db.prepare(`UPDATE subscribers SET created_at = ?, revoked_at = ? WHERE name = ?`),
   findSubscriber: db.prepare(
     `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
   ),
   subscriberId: db.prepare(`SELECT id FROM subscribers WHERE name = ?`),
   heldKeys: db.prepare(
-    `SELECT keys.rowid AS place, ${textOf({ id: 'keys.id', subscriberId: 'subscriber_id', subscriber: 'name' })}
+    `SELECT keys.rowid AS place, ${asText({ id: 'keys.id', subscriberId: 'subscriber_id', subscriber: 'name' })}
      FROM keys LEFT JOIN subscribers ON subscribers.id = subscriber_id
-     WHERE keys.rowid > ? ORDER BY keys.rowid LIMIT ${rowsAtOnce}`,
+     WHERE keys.rowid > ? ORDER BY keys.rowid LIMIT ${rowsPerPage}`,
   ),
   subscribers: db.prepare(
     `SELECT rowid AS place, ${subscriberColumns} FROM subscribers
-     WHERE rowid > ? ORDER BY rowid LIMIT ${rowsAtOnce}`,
+     WHERE rowid > ? ORDER BY rowid LIMIT ${rowsPerPage}`,
   ),
   setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
 })
 
-export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts): KeyStore => {
+export const embeddedKeys = (parts: EmbeddedParts): KeyStore => {
+  const { db, withRetry, withLongRetry, transaction, observer } = parts
   // Checks again inside the transaction, because another process may be opening the file too.
   if (formatOf(db) === 0 || missingIn(db).length > 0)
     inTransaction(db, () => {
@@ -109,69 +119,52 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       for (const column of missingIn(db)) db.exec(`ALTER TABLE keys ADD COLUMN ${column} TEXT`)
     })
   const statements = statementsOn(db)
-  const keyIn = (row: Row): KeyRecord | undefined => {
-    const formers = statements.formersOf.all(textIn(row.id)).map(textsIn)
+  const subscribers = embeddedSubscribers(parts, statements)
+  const keyIn = (row: Row | undefined): KeyRecord | undefined => {
+    if (!row) return undefined
+    const previousHashes = statements.previousHashesOf.all(textIn(row.id)).map(textsIn)
     const { ownLimit: limit, ...fields } = textsIn(row)
-    return keyRecordIn({ ...fields, limit, formers }, observer)
+    return keyRecordIn({ ...fields, limit, previousHashes }, observer)
   }
-  const subscriberOf = (row: Row): Subscriber | undefined => subscriberIn(textsIn(row), observer)
-  const readKey = (id: string): KeyRecord | undefined => {
-    const row = statements.findKey.get(id)
-    return row && keyIn(row)
-  }
-  const readByExternalId = (externalId: string): KeyRecord | undefined => {
-    const row = statements.findByExternalId.get(externalId)
-    return row && keyIn(row)
-  }
-  /** So many rows of a table, in the order in which they were added, which is about that of their creation. */
-  const partOf = async (
-    page: StatementSync,
-    after: number,
-  ): Promise<{ rows: Row[]; next: number | null }> => {
-    const rows = await patiently(() => page.all(after))
-    return { rows, next: rows.length < rowsAtOnce ? null : Number(rows.at(-1)?.place) }
-  }
-  const readSubscriber = (idOrName: string): Subscriber | undefined => {
-    const row = statements.findSubscriber.get(idOrName)
-    return row && subscriberOf(row)
-  }
+  const readKey = (id: string): KeyRecord | undefined => keyIn(statements.findKey.get(id))
+  const readByExternalId = (externalId: string): KeyRecord | undefined =>
+    keyIn(statements.findByExternalId.get(externalId))
 
   return {
+    ...subscribers.store,
     addKey: record =>
-      patiently(() =>
-        inTransaction(db, () => {
-          const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId } = record
-          const there = (externalId === null ? undefined : readByExternalId(externalId)) ?? readKey(id)
-          if (there) return there
-          // In place of a damaged row.
-          statements.removeFormers.run(id, externalId)
-          statements.removeKey.run(id, externalId)
-          statements.addKey.run(
-            ...([id, hash, subscriberId, tier, limit] as const),
-            ...([createdAt, revokedAt, expiresAt, externalId] as const),
-            ...([jsonIn(record.restrictions), jsonIn(record.rates)] as const),
-          )
-          for (const former of record.formers) statements.addFormer.run(former.hash, id, former.validUntil)
-          return undefined
-        }),
-      ),
-    findKey: id => patiently(() => readKey(id)),
-    findByExternalId: externalId => patiently(() => readByExternalId(externalId)),
+      transaction(() => {
+        const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId } = record
+        const there = (externalId === null ? undefined : readByExternalId(externalId)) ?? readKey(id)
+        if (there) return there
+        // Replaces a damaged row.
+        statements.removePreviousHashes.run(id, externalId)
+        statements.removeKey.run(id, externalId)
+        statements.addKey.run(
+          ...([id, hash, subscriberId, tier, limit] as const),
+          ...([createdAt, revokedAt, expiresAt, externalId] as const),
+          ...([jsonIn(record.restrictions), jsonIn(record.rates)] as const),
+        )
+        for (const { hash, validUntil } of record.previousHashes)
+          statements.addPreviousHash.run(hash, id, validUntil)
+        return undefined
+      }),
+    findKey: id => withLongRetry(() => readKey(id)),
+    findByExternalId: externalId => withLongRetry(() => readByExternalId(externalId)),
     // Requests wait for it.
     findByHash: hash =>
-      attempt(() => {
+      withRetry(() => {
         const row = statements.findByHash.get(hash)
         const key = row && readKey(textIn(row.id))
-        const validUntil =
-          key?.hash === hash ? null : key?.formers.find(former => former.hash === hash)?.validUntil
+        const validUntil = key && validUntilOf(key, hash)
         if (!key || validUntil === undefined) return undefined
-        const subscriber = readSubscriber(key.subscriberId)
+        const subscriber = subscribers.read(key.subscriberId)
         return subscriber && { key, subscriber, validUntil }
       }),
     listKeys: (from = 0, count = -1) =>
-      patiently(() => statements.listKeys.all(count, from).flatMap(row => keyIn(row) ?? [])),
+      withLongRetry(() => statements.listKeys.all(count, from).flatMap(row => keyIn(row) ?? [])),
     heldKeys: async (from = 0) => {
-      const { rows, next } = await partOf(statements.heldKeys, from)
+      const { rows, next } = await pageOf(parts, statements.heldKeys, from)
       const keys = rows.map(({ id, subscriberId, subscriber }) => ({
         id: textIn(id),
         subscriberId: textIn(subscriberId),
@@ -179,56 +172,73 @@ export const embeddedKeys = ({ db, attempt, patiently, observer }: EmbeddedParts
       }))
       return { keys, next }
     },
-    countKeys: () => patiently(() => Number(statements.countKeys.get()?.keys)),
+    countKeys: () => withLongRetry(() => Number(statements.countKeys.get()?.keys)),
     changeKey: (id, change) =>
-      patiently(() =>
-        inTransaction(db, () => {
-          const key = readKey(id)
-          if (!key) return false
-          const { tier, limit, revokedAt, expiresAt, restrictions, rates } = { ...key, ...change }
-          const terms = [jsonIn(restrictions), jsonIn(rates)] as const
-          return statements.changeKey.run(tier, limit, revokedAt, expiresAt, ...terms, id).changes === 1
-        }),
-      ),
-    replaceHash: (id, hash, formerValidUntil) =>
-      patiently(() =>
-        inTransaction(db, () => {
-          const former = statements.formerHash.get(id)
-          if (!former) return false
-          statements.shortenFormers.run(id, formerValidUntil)
-          statements.addFormer.run(textIn(former.hash), id, formerValidUntil)
-          statements.replaceHash.run(hash, id)
-          return true
-        }),
-      ),
+      transaction(() => {
+        const key = readKey(id)
+        if (!key) return false
+        const { tier, limit, revokedAt, expiresAt, restrictions, rates } = { ...key, ...change }
+        const terms = [jsonIn(restrictions), jsonIn(rates)] as const
+        return statements.changeKey.run(tier, limit, revokedAt, expiresAt, ...terms, id).changes === 1
+      }),
+    replaceHash: (id, hash, previousValidUntil) =>
+      transaction(() => {
+        const previous = statements.hashOf.get(id)
+        if (!previous) return false
+        statements.shortenPreviousHashes.run(id, previousValidUntil)
+        statements.addPreviousHash.run(textIn(previous.hash), id, previousValidUntil)
+        statements.replaceHash.run(hash, id)
+        return true
+      }),
+  }
+}
+
+const embeddedSubscribers = (parts: EmbeddedParts, statements: ReturnType<typeof statementsOn>) => {
+  const { withLongRetry, observer } = parts
+  const read = (idOrName: string): Subscriber | undefined => {
+    const row = statements.findSubscriber.get(idOrName)
+    return row && subscriberIn(textsIn(row), observer)
+  }
+  const store: SubscriberStore = {
     ensureSubscriber: subscriber =>
-      patiently(() => {
+      withLongRetry(() => {
         const { id, name, createdAt, revokedAt } = subscriber
         statements.addSubscriber.run(id, name, createdAt, revokedAt)
-        const there = readSubscriber(name)
+        const there = read(name)
         if (there) return there
-        // In place of a damaged row, whose id the keys have.
-        statements.mendSubscriber.run(createdAt, revokedAt, name)
-        return readSubscriber(name) ?? subscriber
+        // Repairs a damaged row, whose id the keys have.
+        statements.repairSubscriber.run(createdAt, revokedAt, name)
+        return read(name) ?? subscriber
       }),
-    findSubscriber: idOrName => patiently(() => readSubscriber(idOrName)),
+    findSubscriber: idOrName => withLongRetry(() => read(idOrName)),
     findSubscriberId: name =>
-      patiently(() => {
+      withLongRetry(() => {
         const row = statements.subscriberId.get(name)
         return row && textIn(row.id)
       }),
     listSubscribers: async () => {
       const all: Subscriber[] = []
       for (let from: number | null = 0; from !== null; await nextTurn()) {
-        const { rows, next } = await partOf(statements.subscribers, from)
-        all.push(...rows.flatMap(({ place: _, ...row }) => subscriberOf(row) ?? []))
+        const { rows, next } = await pageOf(parts, statements.subscribers, from)
+        all.push(...rows.flatMap(({ place: _, ...row }) => subscriberIn(textsIn(row), observer) ?? []))
         from = next
       }
       return all.sort(byCreation)
     },
     setSubscriberRevoked: (id, at) =>
-      patiently(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
+      withLongRetry(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
   }
+  return { read, store }
+}
+
+/** Some rows of a table, in the order in which they were added, which is about that of their creation. */
+const pageOf = async (
+  { withLongRetry }: EmbeddedParts,
+  page: StatementSync,
+  after: number,
+): Promise<{ rows: Row[]; next: number | null }> => {
+  const rows = await withLongRetry(() => page.all(after))
+  return { rows, next: rows.length < rowsPerPage ? null : Number(rows.at(-1)?.place) }
 }
 
 const byCreation = (one: Subscriber, other: Subscriber): number =>

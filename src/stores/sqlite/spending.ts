@@ -1,6 +1,5 @@
-// The spending at the provider, in the embedded store: for each window what was charged and what was given back, the part of each
-// consumer, and the closure with the last reopening. Every step is one write transaction, so that a command in another process
-// can't interleave. The caller decides what to spend and why.
+// The spending at the provider, in the embedded store. Every step is one write transaction, so that a command in another process can't
+// interleave.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { clockToleranceMs } from '../../common/clock.ts'
@@ -8,7 +7,7 @@ import { safeText } from '../../common/outside-text.ts'
 import { roomOf } from '../fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason } from '../records.ts'
 import type { Closure, SpendingStore, SpendingWindow } from '../spending-store.ts'
-import { type EmbeddedParts, inTransaction } from './attempt.ts'
+import { type EmbeddedParts, inTransaction } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS spent (
@@ -25,7 +24,6 @@ const schema = `
   ) STRICT, WITHOUT ROWID;
 `
 
-/** The SQL of what was spent. */
 const statementsOn = (db: DatabaseSync) => ({
   // A few dozen rows at most, so that every step may scan them all.
   sweep: db.prepare(`DELETE FROM spent WHERE keep_until <= ?`),
@@ -50,8 +48,7 @@ const statementsOn = (db: DatabaseSync) => ({
   ),
 })
 
-/** The spending of a store on this database. */
-export const embeddedSpending = ({ db, attempt, patiently }: EmbeddedParts): SpendingStore => {
+export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = statementsOn(db)
   /** The closure that is in force, and the last reopening, unless nobody can have closed or reopened then. */
@@ -59,35 +56,39 @@ export const embeddedSpending = ({ db, attempt, patiently }: EmbeddedParts): Spe
     const row = statements.closure.get(provider)
     const [until, at, reopened] = [Number(row?.until ?? 0), Number(row?.at ?? 0), Number(row?.reopened ?? 0)]
     const isInForce = until > now && until <= now + longestClosureMs && at <= now + clockToleranceMs
-    const isOfLate = reopened <= now + longestClosureMs && reopened >= now - keepReopeningForMs
+    const isRecent = reopened <= now + longestClosureMs && reopened >= now - keepReopeningForMs
     return {
       closure: isInForce ? { until, at, reason: safeText(String(row?.reason), longestReason) } : null,
-      reopenedAt: isOfLate ? reopened : 0,
+      reopenedAt: isRecent ? reopened : 0,
     }
   }
   const putClosure = (provider: string, closure: Closure | null, reopened: number): void => {
     statements.putClosure.run({ provider, until: 0, at: 0, reason: '', ...closure, reopened })
+  }
+  /** Joins the closure in force with the one that the caller knows. */
+  const joinClosure = (provider: string, given: Closure | null, known: number | null, now: number) => {
+    let { closure, reopenedAt } = closureAt(provider, now)
+    const isOutdated = known !== null && known < reopenedAt
+    const isLost = known !== null && known > reopenedAt
+    if (isLost) {
+      closure = null
+      reopenedAt = known
+    }
+    const isLonger = !isOutdated && given !== null && given.until > (closure?.until ?? 0)
+    if (isLonger) closure = { ...given, reason: safeText(given.reason, longestReason) }
+    if (isLost || isLonger) putClosure(provider, closure, reopenedAt)
+    return { closure, reopenedAt }
   }
   const usedBy = (provider: string, name: string, consumer: string): number | undefined =>
     statements.usedBy.get(provider, name, consumer)?.used as number | undefined
 
   return {
     spend: ({ provider, windows, wanted, claims, returns, unit, now, closure: given, reopenedAt: known }) =>
-      attempt(() =>
+      withRetry(() =>
         inTransaction(db, () => {
           statements.sweep.run(now)
           statements.sweepBy.run(now)
-          let { closure, reopenedAt } = closureAt(provider, now)
-          const isOutdated = known !== null && known < reopenedAt
-          const isLost = known !== null && known > reopenedAt
-          if (isLost) {
-            closure = null
-            reopenedAt = known
-          }
-          const isLonger = !isOutdated && given !== null && given.until > (closure?.until ?? 0)
-          if (isLonger) closure = { ...given, reason: safeText(given.reason, longestReason) }
-          if (isLost || isLonger) putClosure(provider, closure, reopenedAt)
-
+          const { closure, reopenedAt } = joinClosure(provider, given, known, now)
           const putBy = ({ name, keepUntil }: SpendingWindow, consumer: string, used: number) =>
             statements.putBy.run({ provider, name, consumer, used, keep: keepUntil })
           const spent = windows.map(window => {
@@ -154,13 +155,11 @@ export const embeddedSpending = ({ db, attempt, patiently }: EmbeddedParts): Spe
         }),
       ),
     reopen: (provider, now) =>
-      patiently(() =>
-        inTransaction(db, () => {
-          const { closure, reopenedAt } = closureAt(provider, now)
-          const at = Math.max(reopenedAt + 1, now)
-          putClosure(provider, null, at)
-          return { closure, reopenedAt: at }
-        }),
-      ),
+      transaction(() => {
+        const { closure, reopenedAt } = closureAt(provider, now)
+        const at = Math.max(reopenedAt + 1, now)
+        putClosure(provider, null, at)
+        return { closure, reopenedAt: at }
+      }),
   }
 }

@@ -1,5 +1,5 @@
-// The file of the embedded store on the disk: created for its owner alone, because it names subscribers. SQLite would use
-// the process's umask, and gives its -wal and -shm the mode of the file.
+// The file of the embedded store: readable only by its owner, because it names subscribers. SQLite would use the process's umask; it
+// gives its -wal and -shm the mode of the file.
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,8 +1,9 @@
 // The token buckets of keys in the embedded store: a row per bucket, read and changed in the transaction of the batch that counts. A
 // bucket that is full needs no row.
 
-import { refilled, type TokenEntry } from '../token-bucket.ts'
-import type { EmbeddedParts } from './attempt.ts'
+import type { UsageRun } from '../store.ts'
+import { refilled, type TokenEntry, type TokenGrant } from '../token-bucket.ts'
+import type { EmbeddedParts } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS tokens (
@@ -23,23 +24,27 @@ export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'
     sweep: db.prepare('DELETE FROM tokens WHERE full_at <= ?'),
   }
   let writes = 0
-  return {
-    /** What each bucket of a key holds now, less what was spent without the store. */
-    heldBy: (keyId: string, buckets: readonly TokenEntry[]): number[] =>
-      buckets.map(bucket => {
-        const row = statements.find.get(keyId, bucket.name)
-        const elapsedMs = clock.now() - Number(row?.at)
-        const held = row ? refilled(bucket, Number(row.held), elapsedMs) : bucket.capacity
-        return Math.max(0, Math.min(bucket.capacity, held - bucket.spent))
-      }),
-    put: (keyId: string, buckets: readonly TokenEntry[], left: readonly number[]): void => {
-      const now = clock.now()
-      writes += 1
-      if (writes % sweepEvery === 0) statements.sweep.run(now)
-      buckets.forEach(({ name, capacity, perMs }, i) => {
-        const tokens = left[i] ?? 0
-        statements.put.run(keyId, name, tokens, now, now + (capacity - tokens) / perMs)
-      })
-    },
+  /** What a bucket of a key holds now, less what was spent without the store. */
+  const heldBy = (keyId: string, bucket: TokenEntry): number => {
+    const row = statements.find.get(keyId, bucket.name)
+    const elapsedMs = clock.now() - Number(row?.at)
+    const held = row ? refilled(bucket, Number(row.held), elapsedMs) : bucket.capacity
+    return Math.max(0, Math.min(bucket.capacity, held - bucket.spent))
+  }
+  const put = (keyId: string, { name, capacity, perMs }: TokenEntry, tokens: number): void => {
+    const now = clock.now()
+    writes += 1
+    if (writes % sweepEvery === 0) statements.sweep.run(now)
+    statements.put.run(keyId, name, tokens, now, now + (capacity - tokens) / perMs)
+  }
+  /** Takes a token of each bucket for every request, as far as there are any. */
+  return (keyId: string, buckets: readonly TokenEntry[], runs: readonly UsageRun[] = []): TokenGrant => {
+    const held = buckets.map(bucket => heldBy(keyId, bucket))
+    const wanted = runs.reduce((sum, { requests }) => sum + requests, 0)
+    const taken = Math.min(wanted, Math.floor(Math.min(...held)))
+    const left = held.map(each => each - taken)
+    if (taken > 0 || buckets.some(({ spent }) => spent > 0))
+      for (const [i, bucket] of buckets.entries()) put(keyId, bucket, left[i] ?? 0)
+    return { taken, left }
   }
 }

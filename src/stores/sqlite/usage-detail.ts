@@ -1,9 +1,8 @@
-// Stores usage detail in the embedded store: a row per key, day, endpoint and status class. The gateway counts it in
-// keys/usage-detail.ts.
+// Usage detail in the embedded store: a row per key, day, endpoint and status class.
 
-import { answerCountOf, maxFields, shown } from '../records.ts'
+import { answerCountOf, forMessage, maxFields, refuseRecord } from '../records.ts'
 import type { UsageDetailStore } from '../store.ts'
-import { type EmbeddedParts, inTransaction, wholeSql } from './attempt.ts'
+import { type EmbeddedParts, wholeSql } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage_detail (
@@ -19,8 +18,8 @@ const sweptPerWrite = 1_000
 export const embeddedUsageDetail = ({
   db,
   clock,
-  attempt,
-  patiently,
+  withRetry,
+  transaction,
   observer,
 }: EmbeddedParts): UsageDetailStore => {
   db.exec(schema)
@@ -41,19 +40,17 @@ export const embeddedUsageDetail = ({
   }
   return {
     addDetail: entries =>
-      patiently(() =>
-        inTransaction(db, () => {
-          statements.sweep.run(clock.now())
-          for (const entry of entries) statements.add.run(entry)
-        }),
-      ),
+      transaction(() => {
+        statements.sweep.run(clock.now())
+        for (const entry of entries) statements.add.run(entry)
+      }),
     detailOn: (keyId, day) =>
-      attempt(() =>
+      withRetry(() =>
         statements.on.all(keyId, day).flatMap(({ endpoint, status_class, count }) => {
           const counted = answerCountOf(String(status_class), String(endpoint), String(count))
           if (counted) return [counted]
-          const fault = `its count of ${day} is "${shown(String(count))}"`
-          observer.recordRefused({ record: 'usage_detail', name: shown(keyId), fault })
+          const fault = `its count of ${day} is "${forMessage(String(count))}"`
+          refuseRecord(observer, 'usage_detail', keyId, fault)
           return []
         }),
       ),

@@ -3,11 +3,10 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { maxCounted, shown } from '../records.ts'
+import { maxCounted, refuseRecord } from '../records.ts'
 import { OvertakenError, type UsageBatch, type UsageGrant, type UsageRun, type UsageStore } from '../store.ts'
 import { storeFormat } from '../store-format.ts'
-import type { TokenEntry, TokenGrant } from '../token-bucket.ts'
-import { type EmbeddedParts, rollBack, wholeSql } from './attempt.ts'
+import { type EmbeddedParts, rollBack, wholeSql } from './retry.ts'
 import { embeddedTokens } from './tokens.ts'
 
 const schema = `
@@ -23,7 +22,6 @@ const daysRemembered = 3
 const rowsPerTurn = 2_000
 const pauseBetweenPartsMs = 10
 
-/** The SQL of counts. */
 const statementsOn = (db: DatabaseSync) => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
@@ -52,15 +50,15 @@ const statementsOn = (db: DatabaseSync) => ({
 export const embeddedUsage = ({
   db,
   clock,
-  attempt,
-  retry,
-  patiently,
+  withRetry,
+  retryAfter,
+  withLongRetry,
   observer,
 }: EmbeddedParts): UsageStore => {
   db.exec(schema)
   const statements = statementsOn(db)
   statements.find.setReturnArrays(true)
-  const tokens = embeddedTokens({ db, clock })
+  const takeTokens = embeddedTokens({ db, clock })
   // By instance, day and key.
   const admittedBy = new Map<string, Map<string, Map<string, number>>>()
   const sequences = new Map<string, number>()
@@ -86,25 +84,8 @@ export const embeddedUsage = ({
   /** The last batch did not get into the file. */
   let isUnwritten = false
   const refuse = (keyId: string, day: string): void =>
-    observer.recordRefused({
-      record: 'usage',
-      name: shown(keyId),
-      fault: `its count of ${day} can't be read`,
-    })
+    refuseRecord(observer, 'usage', keyId, `its count of ${day} can't be read`)
 
-  /** A token of each bucket for every request, as far as there are any. */
-  const takeTokens = (
-    keyId: string,
-    buckets: readonly TokenEntry[],
-    runs: readonly UsageRun[] = [],
-  ): TokenGrant => {
-    const held = tokens.heldBy(keyId, buckets)
-    const wanted = runs.reduce((sum, { requests }) => sum + requests, 0)
-    const taken = Math.min(wanted, Math.floor(Math.min(...held)))
-    const left = held.map(each => each - taken)
-    if (taken > 0 || buckets.some(({ spent }) => spent > 0)) tokens.put(keyId, buckets, left)
-    return { taken, left }
-  }
   /** Counts in one transaction. @param damaged gets the keys whose count could not be read */
   const count = ({ instance, day, keepUntil, entries }: UsageBatch, damaged: string[]): UsageGrant[] => {
     const admittedHere = admittedOf(instance, day)
@@ -150,16 +131,16 @@ export const embeddedUsage = ({
 
   return {
     partitionOf: () => 0,
-    // What `attempt` does, here because each request waits for it.
+    // What `withRetry` does, here because each request waits for it.
     commit: async batch => {
       try {
         return commit(batch)
       } catch (error) {
-        return retry(() => commit(batch), error)
+        return retryAfter(() => commit(batch), error)
       }
     },
     usedOn: (keyId, days) =>
-      attempt(() => {
+      withRetry(() => {
         const sorted = days.toSorted()
         const found = statements.findAll.all(keyId, sorted[0] ?? '', sorted.at(-1) ?? '')
         const rows = new Map(found.map(({ day, used }) => [day, used]))
@@ -175,7 +156,7 @@ export const embeddedUsage = ({
     usageMessagesArrive: () => true,
     // Where the disk was full, only a write shows whether it still is: reports that change no count write nothing.
     time: () =>
-      attempt(() => {
+      withRetry(() => {
         if (isUnwritten) db.exec(`PRAGMA user_version = ${storeFormat}`)
         isUnwritten = false
         return clock.now()
@@ -183,7 +164,7 @@ export const embeddedUsage = ({
     // By the end of each row, not by its day: an import may have brought rows with another end.
     dropDays: async () => {
       for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
-        const next = await attempt(() => {
+        const next = await withRetry(() => {
           const last = statements.lastOfPart.get(...from)
           if (!last) return void statements.sweepRest.run(...from, clock.now())
           const to = [String(last.key_id), String(last.day)] as const
@@ -196,15 +177,15 @@ export const embeddedUsage = ({
       }
     },
     raiseUsed: (keyId, day, used, keepUntil) =>
-      patiently(() => {
+      withLongRetry(() => {
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
       }),
   }
 }
 
 /**
- * The units that runs of requests get of those that are left, the first `most` requests alone. The Lua of redis/usage-scripts.ts says
- * the same.
+ * The units that runs of requests get of those that are left, only the first `most` requests. The Lua of redis/usage-scripts.ts must
+ * do the same.
  */
 const grantedOf = (runs: readonly UsageRun[], left: number, most = Number.POSITIVE_INFINITY): number => {
   let granted = 0

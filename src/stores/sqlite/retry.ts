@@ -1,6 +1,5 @@
-// How the parts of the embedded store run their steps. SQLite is synchronous; the promises are the contract's and carry its
-// errors. While another program holds the write lock, a step that writes is tried again between turns of the event loop, so
-// that everything else goes on. Steps that belong together run in one transaction, which also writes to the disk only once.
+// Runs the steps of the embedded store. SQLite is synchronous; the promises are the contract's and carry its errors. While another
+// program holds the write lock, a step that writes is tried again between turns of the event loop, so that everything else goes on.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,17 +9,19 @@ import { maxCounted, type RecordObserver } from '../records.ts'
 import { StoreError } from '../store.ts'
 
 /** Runs a step and wraps its errors in StoreError. */
-type Attempt = <Value>(step: () => Value) => Promise<Value>
+type Run = <Value>(step: () => Value) => Promise<Value>
 
 /** The shared parts of all modules of the store. */
 export type EmbeddedParts = {
   readonly db: DatabaseSync
   readonly clock: Clock
-  readonly attempt: Attempt
-  /** Goes on where the first run of a step failed: runs it again while another program holds the lock. */
-  readonly retry: <Value>(step: () => Value, error: unknown) => Promise<Value>
+  readonly withRetry: Run
+  /** Retries a step whose first run failed with this error. */
+  readonly retryAfter: <Value>(step: () => Value, error: unknown) => Promise<Value>
   /** For what an operator waits for, and nothing repeats. */
-  readonly patiently: Attempt
+  readonly withLongRetry: Run
+  /** The same, as one write transaction. */
+  readonly transaction: Run
   readonly observer: RecordObserver
 }
 
@@ -29,12 +30,15 @@ export const wholeSql = (column: string): string =>
   `CASE WHEN ${column} BETWEEN 0 AND ${maxCounted} THEN ${column} END`
 
 // Requests wait for a count or a reservation, and go on from local allowances then.
-const waitMs = 50
-const waitPatientlyMs = 5_000
+const retryForMs = 50
+const longRetryForMs = 5_000
 const longestPauseMs = 16
 
 /** @param path of the file, for error messages */
-export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'retry' | 'patiently'> => {
+export const retriesOn = (
+  path: string,
+  db: DatabaseSync,
+): Pick<EmbeddedParts, 'withRetry' | 'retryAfter' | 'withLongRetry' | 'transaction'> => {
   const faultOf = (cause: unknown): unknown =>
     cause instanceof AbohawaError
       ? cause
@@ -52,8 +56,8 @@ export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'retry
       }
     }
   }
-  const attemptFor =
-    (ms: number): Attempt =>
+  const runFor =
+    (ms: number): Run =>
     async step => {
       try {
         return step()
@@ -61,10 +65,12 @@ export const attemptsOn = (path: string): Pick<EmbeddedParts, 'attempt' | 'retry
         return retryFor(ms, step, error)
       }
     }
+  const withLongRetry = runFor(longRetryForMs)
   return {
-    attempt: attemptFor(waitMs),
-    retry: (step, error) => retryFor(waitMs, step, error),
-    patiently: attemptFor(waitPatientlyMs),
+    withRetry: runFor(retryForMs),
+    retryAfter: (step, error) => retryFor(retryForMs, step, error),
+    withLongRetry,
+    transaction: step => withLongRetry(() => inTransaction(db, step)),
   }
 }
 
@@ -75,11 +81,10 @@ const isLocked = (error: unknown): boolean => sqliteCodeOf(error) === sqliteBusy
 export const sqliteReason = (error: unknown): string =>
   isLocked(error) ? 'another program holds its lock' : messageOf(error)
 
-/** The primary result code of SQLite, 0 for another error. */
+/** The primary result code of SQLite, 0 for another error; the upper bits have details. */
 export const sqliteCodeOf = (error: unknown): number =>
   error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
 
-// The primary result code; the upper bits have details.
 const sqliteBusy = 5
 
 /** Runs a step as one write transaction, which is rolled back when it throws. */
@@ -94,6 +99,7 @@ export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value
     throw error
   }
 }
+
 /** Some failures end the transaction themselves. */
 export const rollBack = (db: DatabaseSync): void => {
   if (db.isTransaction) db.exec('ROLLBACK')
