@@ -2,7 +2,6 @@
 // after the other and prints their tables, or writes them into their sections of a page; with --base it compares this checkout with
 // another. A missed bar is a result like any other; only a row that breaks makes the exit code 1.
 
-import { spawnSync } from 'node:child_process'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/common/clock.ts'
@@ -25,8 +24,6 @@ import { soak } from './rows/soak.ts'
 import { start } from './rows/start.ts'
 import { tls } from './rows/tls.ts'
 import { units } from './rows/units.ts'
-import { nginxVersion } from './servers/nginx.ts'
-import { wrkVersion } from './tools/wrk.ts'
 
 const rows: readonly Row[] = [
   mix,
@@ -110,9 +107,7 @@ const madeBy = (id: string, options: Options): string => {
     .map(name => ` --${name} ${options[name]}`)
   const day = new Date(systemClock.now()).toISOString().slice(0, 10)
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}`
-  const redis = /v=(\S+)/.exec(spawnSync('redis-server', ['--version']).stdout?.toString() ?? '')?.[1]
-  const software = `Node ${process.version}, Redis ${redis}, nginx ${nginxVersion}, wrk ${wrkVersion}`
-  return `\`npm run bench -- --only ${id}${given.join('')}\`, ${day}: ${machine}; ${software}.`
+  return `\`--only ${id}${given.join('')}\`, ${day}: ${machine}; Node ${process.version}.`
 }
 
 const runRow = async (row: Row, options: Options): Promise<Result | undefined> => {

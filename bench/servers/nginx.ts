@@ -2,7 +2,6 @@
 // one unit of its day exactly; the body comes from a cache in memory, plain or as gzip, with the same headers, or a 304 in
 // its place. One worker, with its access log and without; its origin is a gateway that receives no load.
 
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -19,8 +18,6 @@ import type { Traffic } from './gateway.ts'
 import { type CertificateFiles, limit } from './others.ts'
 
 const modules = ['ndk_http_module', 'ngx_http_lua_module'].map(name => `/usr/lib/nginx/modules/${name}.so`)
-
-export const nginxVersion = /nginx\/(\S+)/.exec(spawnSync('nginx', ['-v']).stderr?.toString() ?? '')?.[1]
 
 // Key and count in one step, by the server's clock. Dhaka has a fixed UTC offset.
 const takeUnit = `

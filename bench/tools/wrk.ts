@@ -28,7 +28,7 @@ export type Loaded = {
   readonly wrong: number
 }
 
-export const wrkVersion = /^wrk (?:debian\/)?(\S+)/.exec(
+const wrkVersion = /^wrk (?:debian\/)?(\S+)/.exec(
   spawnSync('wrk', ['--version']).stdout?.toString() ?? '',
 )?.[1]
 
