@@ -1,5 +1,4 @@
-// The commands of docs/operating/redis.md as they stand, for both stores: what was left of a quota at the backup is left after the
-// restore. Also what the page warns of: a file without its -wal, and a Redis that does not read its snapshot.
+// Without it the backup and restore commands of docs/operating/redis.md could lose units or keys.
 
 import { execFile } from 'node:child_process'
 import {

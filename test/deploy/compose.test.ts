@@ -1,5 +1,4 @@
-// compose.yaml without an engine: names, ports, paths and variables in it hold against the files that it mounts, and against each other;
-// promtool takes the file of Prometheus. What an image does is in image.test.ts.
+// Without it compose.yaml could name ports, paths and variables that do not fit together.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// The steps of the Dockerfile by hand in a clean folder: copies, `npm ci --omit=dev` and the warm-up, then its entry point; and at the
-// end those of the target `tools`. From that installation bin/abohawa is also started from other folders and through links.
+// Without it the image could lack files or packages, run as root, or compile anew at every start.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

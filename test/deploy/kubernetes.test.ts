@@ -1,5 +1,4 @@
-// deploy/kubernetes, built by kubectl without a cluster: ports, probes, paths and names hold against the product and against each
-// other, the configuration in it passes `config check`, and a gateway started as the pod says answers its probes.
+// Without it the Kubernetes manifests could name wrong ports, probes or paths, or hold a configuration that is refused.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

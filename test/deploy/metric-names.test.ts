@@ -1,5 +1,4 @@
-// The alerts, the dashboard and the documentation name the metrics that a gateway really has, and all of them; every alert has
-// its paragraph in the runbook; promtool agrees with the alerts and with every query of the dashboard.
+// Without it alerts, dashboard, runbook and docs could name metrics that no gateway has.
 
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// deploy/nginx with a real nginx, a certificate and two real gateways on one Redis: what arrives at the gateways, what comes back,
-// and what nginx answers itself. Restarts under load are in walk.test.ts.
+// Without it the nginx of the kit could hide the client, drop headers, or answer with its own HTML.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

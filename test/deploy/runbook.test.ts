@@ -1,5 +1,4 @@
-// Every paragraph of the runbook can be followed: its commands run against a gateway with Redis, TLS and a token and find what
-// they look for. That they lead to the cause of a fault is for test/journeys/drill.test.ts; links are for test/docs/pages.test.ts.
+// Without it a command of the runbook could fail or find nothing.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

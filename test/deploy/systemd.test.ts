@@ -1,5 +1,4 @@
-// deploy/systemd: systemd itself reads the unit and judges how much a break-in could reach; its command lines run by hand, with
-// the environment and nothing but the environment that the unit gives. No test runs under systemd as the first process.
+// Without it the systemd unit could be too open, refuse a system call, or fail to start, reload or stop.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

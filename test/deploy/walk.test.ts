@@ -1,5 +1,4 @@
-// The walk at the top of docs/operating/install.md: all of its commands, in their order, in one shell, from an installation without packages of
-// development to the end, and the rolling restart under load. Only folders of root, ports and the provider's address are replaced.
+// Without it a command of docs/operating/install.md could fail, or its rolling restart lose requests.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

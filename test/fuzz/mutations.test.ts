@@ -1,4 +1,4 @@
-// Changes do what their names say: one that changes nothing would find nothing.
+// Without it a change of a body could change nothing, and the fuzzer find nothing.
 
 import { gunzipSync } from 'node:zlib'
 import fc, { type Arbitrary } from 'fast-check'

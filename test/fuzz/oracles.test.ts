@@ -1,5 +1,4 @@
-// The fuzzer's oracles: the statuses of the contract, possible weather, the meaning of a body. Each expectation is in
-// docs/api.md or the contract; a wrong oracle would hide the faults that it is for.
+// Without it an oracle could be wrong, and hide the faults that it is for.
 
 import t from 'tap'
 import { decide } from '../../fuzz/oracle/parameters.ts'

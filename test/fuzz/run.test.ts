@@ -1,4 +1,4 @@
-// The fuzzer's runner and its output: its parts alone, then the command `npm run fuzz`.
+// Without it a fuzzed case could not be repeated from its seed, or a fault be printed unreadably.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// What the line of a request tells: who asked, what was answered and how, and enough to send it again at its instant.
+// Without it a line of the access log could lack who asked, what was answered, or why a request was refused.
 
 import t from 'tap'
 import { createKey } from '../../src/keys/key-form.ts'

@@ -1,5 +1,4 @@
-// How long a failed cell backs off, what ends the backoff early, and how the circuit closes without any request from a
-// consumer.
+// Without it a failed cell could be retried too often, or stay failed after a purge or a recovery of the provider.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'

@@ -1,5 +1,4 @@
-// Keys that may do less, on a real gateway behind a proxy that it trusts: origins of web pages, addresses of clients, endpoints;
-// what is counted, and how a change takes effect. One request after the other in test/keys/restrictions.test.ts.
+// Without it a restricted key could work from another origin, address or endpoint, or a refusal could cost units.
 
 import t, { type Test } from 'tap'
 import type { GivenTerms } from '../../src/keys/key-terms.ts'

@@ -1,5 +1,4 @@
-// The provider's limit over whole gateways: the provider never counts more per minute than it allows, however long requests
-// take, and however soon Redis fails after the start. Real Redis, real provider, one manual clock.
+// Without it a fleet could exceed the provider's minute: in slow requests, after a suspension, or without Redis.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'

@@ -1,5 +1,4 @@
-// A daily limit that the provider reports wrongly, and its end by an operator: real gateways on one Redis or on one file, a
-// real provider, and the command as a process beside them.
+// Without it a limit that the provider reported wrongly could not be lifted by an operator, on Redis or on a file.
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -16,9 +15,6 @@ const elsewhere = '/weather/coords/22.3/91.8'
 const third = '/weather/coords/24.9/91.9'
 
 const provider = await startProvider(t, undefined, null)
-
-/** Gateways know of each other's closures within seconds; until then each look is work for them. */
-const eventually = (what: string, look: () => Promise<boolean>) => until(what, look, 20_000, 50)
 
 /** Runs commands beside the gateways with these settings, which have to succeed. */
 const commandOn =
@@ -70,7 +66,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
   })
   await provider429()
   for (const gateway of gateways)
-    await eventually('it is closed', async () => /limited until/.test(await detailOf(gateway)))
+    await until('it is closed', async () => /limited until/.test(await detailOf(gateway)))
   const before = await callsSent()
   for (const gateway of gateways) t.equal((await get(gateway, elsewhere)).status, 500)
   t.equal(await callsSent(), before, 'nothing is sent while it is closed')
@@ -96,12 +92,12 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
 
   const [first] = gateways
   const later = await startProcess(t, env)
-  await eventually('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
+  await until('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
 
   const report = JSON.parse(await command('budget', 'reopen', '--json'))
   t.match(report, { closedUntil: shown.until, reason: shown.reason })
   for (const gateway of [...gateways, later]) {
-    await eventually('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
+    await until('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
     await until('its log says so', () => reopenedLines(gateway).length > 0)
     t.equal(reopenedLines(gateway).length, 1)
     t.match(reopenedLines(gateway)[0], `"closedUntil":"${shown.until}"`)
@@ -117,7 +113,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
   if (first) t.equal((await get(first, third)).status, 500)
   t.match(await budgetOf(), { closure: { until: shown.until } })
   for (const gateway of gateways) {
-    await eventually('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
+    await until('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
     t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
   }
 })
@@ -141,7 +137,7 @@ t.test('on a file', async t => {
     })
     t.equal((await gateway.get(dhaka)).status, 200)
     await provider.steer({ fault: 'daily-limit', times: 1 })
-    await eventually('it is closed', async () => {
+    await until('it is closed', async () => {
       await gateway.get(dhaka)
       return /limited until/.test((await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider)
     })
@@ -151,7 +147,7 @@ t.test('on a file', async t => {
     t.ok(Date.parse(before.lastFailure.backoffUntil) - Date.now() > 0)
 
     await command('budget', 'reopen')
-    await eventually('the stale cell is fetched again', async () => {
+    await until('the stale cell is fetched again', async () => {
       await gateway.get(dhaka)
       return (await cell()).gateway.memory.fetchedAt > before.memory.fetchedAt
     })
@@ -167,7 +163,7 @@ t.test('on a file', async t => {
     t.equal((await gateway.get(dhaka)).status, 500)
     t.match(await command('status', '--gateway', gateway.opsUrl), /^budget closed, nothing is loaded/m)
     await command('budget', 'reopen')
-    await eventually('it has reopened', async () => (await gateway.get(dhaka)).status === 200)
+    await until('it has reopened', async () => (await gateway.get(dhaka)).status === 200)
     t.match(
       await command('budget', 'reopen'),
       /^Nothing was closed.* use the former account until they restart$/ms,

@@ -1,4 +1,4 @@
-// The cache admin of operators: what it reports while the cache changes, and what purges do, in one gateway and in two.
+// Without it operators could read a wrong state of a cell, or purge too much, too little, or at one gateway only.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,9 +17,6 @@ const provider = await startProviderHere(t)
 const plain = await startGateway(t, { providerUrl: provider.url })
 const dhaka = '/weather/district/3026'
 const elsewhere = '/weather/coords/22.3/91.8'
-
-// Each look is a request and its report.
-const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 25)
 
 const explain = async (opsUrl: string, of = 'district/3026') =>
   (await sendRequest(`${opsUrl}/cache/cell?of=${of}`)).body
@@ -118,7 +115,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   await provider.steer({ fault: 'internal-error' })
   clock.advance(2 * 3_600_000)
   t.match(await statusOf(gateway), /fwd=stale/)
-  await seldom('the refresh has failed', async () => (await explain(gateway.opsUrl)).gateway.lastFailure)
+  await until('the refresh has failed', async () => (await explain(gateway.opsUrl)).gateway.lastFailure)
   const failed = await explain(gateway.opsUrl)
   t.match(failed.gateway, {
     memory: { state: 'stale' },
@@ -170,14 +167,14 @@ t.test('a soft purge makes an answer stale and starts a reload, a hard one makes
     gateway: { memory: { state: 'stale' } },
   })
   t.match(await statusOf(gateway), /fwd=stale/)
-  await seldom('the cell is reloaded', async () => (await purgedAs()) !== 'soft')
+  await until('the cell is reloaded', async () => (await purgedAs()) !== 'soft')
   t.match(await statusOf(gateway), /hit; .*detail=memory/)
   t.equal((await calls()) - before, 1)
 
   t.match(await purge(gateway, '23.5,90,24,90.8', true), {
     body: { kind: 'hard', scope: { box: { south: 23.5, north: 24 } }, cells: 54, removed: 1 },
   })
-  await seldom('the cell has left memory', async () => !(await explain(gateway.opsUrl)).gateway.memory)
+  await until('the cell has left memory', async () => !(await explain(gateway.opsUrl)).gateway.memory)
   t.equal((await explain(gateway.opsUrl)).shared.entry, null)
   t.match(await statusOf(gateway), /fwd=miss/)
 
@@ -186,7 +183,7 @@ t.test('a soft purge makes an answer stale and starts a reload, a hard one makes
 
   t.match(await purge(gateway, 'all', true), { body: { scope: { all: true }, cells: 3_976, removed: 2 } })
   const left = async () => !(await explain(gateway.opsUrl, '22.3,91.8')).gateway.memory
-  await seldom('the other cell has left memory', left)
+  await until('the other cell has left memory', left)
   t.match(await statusOf(gateway, elsewhere), /fwd=miss/)
 })
 
@@ -226,7 +223,7 @@ t.test('an area is a place and all below it, and its purge reaches two gateways'
   })
   for (const path of paths.slice(0, 4)) {
     t.equal(await stateIn(first, path), 'soft', path)
-    await seldom('it is in force', async () => (await stateIn(second, path)) === 'soft')
+    await until('it is in force', async () => (await stateIn(second, path)) === 'soft')
   }
   for (const gateway of [first, second]) t.equal(await stateIn(gateway, elsewhere), null)
   const line = second.logged.findLast(({ msg }) => msg === 'cache purged')

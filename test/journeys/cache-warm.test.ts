@@ -1,5 +1,4 @@
-// Warming the cache: by a running gateway and without one, within the budget, once at a time, and stopped cleanly. Real
-// gateways, a real provider, and the command as a process.
+// Without it warming could exceed the budget, load fresh cells again, run twice, or lose its counts when stopped.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,4 @@
-// One timeline, many instants: the slices are right across a quarter-hour, an hour, local midnight and a leap day, and the
-// quota day changes, all without a provider request. A clock that was hours ahead, as a hardware clock in local time, is set right.
+// Without it slices, ages or the quota's day could be wrong at midnight, in a leap year, or after the clock was set.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'

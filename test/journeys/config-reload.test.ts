@@ -1,6 +1,4 @@
-// The configuration of a running process is changed, by file and by SIGHUP, while consumers ask without a pause: no request
-// fails, a broken file changes nothing and is told, a new certificate is shown to new connections, and what needs a restart
-// is named. What each setting then does is in live-settings.test.ts, and a fleet whose settings differ in drill.test.ts.
+// Without it a reload could fail requests, take a broken file, show a secret, or not say what needs a restart.
 
 import { X509Certificate } from 'node:crypto'
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,9 +17,6 @@ import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const provider = await startProvider(t, ['--runs', 'none'], null)
-
-/** For what metrics show: each look renders all of them. */
-const eventually = (what: string, look: () => Promise<boolean>) => until(what, look, 20_000, 40)
 
 type Settings = Record<string, unknown>
 
@@ -155,7 +150,7 @@ for (const by of ['file', 'SIGHUP'] as const)
       const before = consumers.asked()
       write(given)
       if (by === 'SIGHUP') child.kill('SIGHUP')
-      await eventually(`change ${i} is applied`, async () => (await outcomes('applied')) === i + 1)
+      await until(`change ${i} is applied`, async () => (await outcomes('applied')) === i + 1)
       await until('consumers have answers after it', () => consumers.asked() > before + 50)
     }
     t.strictSame(await consumers.stop(), [])
@@ -185,7 +180,7 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
   ]
   for (const [i, [what, change, reason]] of faulty.entries()) {
     change()
-    await eventually(`${what} is refused`, async () => (await outcomes('refused')) === i + 1)
+    await until(`${what} is refused`, async () => (await outcomes('refused')) === i + 1)
     await until('the log says so', () => refusals().length > i)
     t.match(refusals().at(-1), { level: 'error', reason }, what)
     t.equal(await metric('abohawa_config_refused'), 1)
@@ -209,7 +204,7 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
     'server:\n  tls: { cert: secret-1, key: secret-1 }\n',
   ].entries()) {
     put(text)
-    await eventually(`${text} is refused`, async () => (await outcomes('refused')) === faulty.length + i + 1)
+    await until(`${text} is refused`, async () => (await outcomes('refused')) === faulty.length + i + 1)
     await until('the log says so', () => refusals().length > faulty.length + i)
     t.match(
       (await ready()).detail.configuration,
@@ -219,7 +214,7 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
   }
   t.notMatch(JSON.stringify([refusals(), await ready()]), /secret-1/)
   write({})
-  await eventually('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
+  await until('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
   t.equal((await ready()).detail.configuration, 'in effect')
   t.strictSame(await consumers.stop(), [])
 })
@@ -249,7 +244,7 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
   const former = await subjectOf(api)
   // A key that does not belong to the certificate.
   put('renewed', ['key'])
-  await eventually('it is refused', async () => (await outcomes('refused')) === 1)
+  await until('it is refused', async () => (await outcomes('refused')) === 1)
   t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
   t.equal(await subjectOf(api), former)
   // Each a right pair, which no client would take.
@@ -257,7 +252,7 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
     const { key: own, fileOf } = makeChain(t.testdir())
     copyFileSync(own, join(folder, 'tls.key'))
     copyFileSync(fileOf('server', 'stranger'), join(folder, 'tls.crt'))
-    await eventually('its chain is refused', async () =>
+    await until('its chain is refused', async () =>
       /which clients refuse: certificate 2 of its chain/.test((await ready()).detail.configuration),
     )
     t.equal(await subjectOf(api), former)
@@ -273,7 +268,7 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
   // Other files, which come after the configuration that names them; back to the certificate of before.
   write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
   // Not by the count of refusals: a certificate that is read while it is copied is refused too.
-  await eventually('they are missed', async () =>
+  await until('they are missed', async () =>
     /server\.tls\.cert is invalid/.test((await ready()).detail.configuration),
   )
   t.not(await subjectOf(api), former)

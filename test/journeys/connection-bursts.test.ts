@@ -1,5 +1,4 @@
-// Connections of clients without a good key: how many one address may have, from the moment they are accepted and before any TLS
-// handshake, and how many refusals a connection lives through. Whoever shows a good key is not counted.
+// Without it strangers could take all connections, or their limits could close connections of good keys.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

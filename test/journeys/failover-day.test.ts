@@ -1,5 +1,4 @@
-// Eight hours without the first upstream, on a clock that is moved: a fleet of three on one Redis under load, one of which is killed
-// in the middle of a load. No place that was never requested stays without an answer.
+// Without it a fleet could leave new places without weather during a long outage of its primary upstream.
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,4 @@
-// What operators see of several upstreams, and what they may do: status, metrics, log, budgets. What consumers see is in
-// failover.test.ts.
+// Without it operators could not see which upstream is in use, or could see its host or key.
 
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// A second upstream behind the first: two real providers whose weather differs, so that every body shows where it came from.
+// Without it an outage of the primary upstream could reach consumers, or a fallback could be used or kept wrongly.
 
 import t, { type Test } from 'tap'
 import { manualClock, noon } from '../support/manual-clock.ts'

@@ -1,5 +1,4 @@
-// `abohawa status` as a process, over a fleet of real gateways on one Redis: instances that come, drain and die, figures that
-// match what was sent, and what it says without a gateway and without Redis.
+// Without it `abohawa status` could show a wrong fleet, miss one that died, or break a terminal.
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -18,9 +17,6 @@ import { usualCatalogue } from '../support/usual-catalogue.ts'
 const provider = await startProviderHere(t, undefined, null)
 const esc = '\u001b'
 const weather = '/api/v1/weather/district/3026'
-
-// Each look is a whole report.
-const seldom = <Found>(what: string, look: () => Found) => until(what, look, 20_000, 100)
 
 const setUp = async (t: Test) => {
   const redis = await startRedis()
@@ -59,7 +55,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   const pids = [one, two, three].map(({ child }) => child.pid)
   const reportOf = async (gateway: typeof one) =>
     statusReport.parse((await sendRequest(`${urlOf(gateway)}/status`)).body)
-  await seldom('the first sees all three, ready', async () => {
+  await until('the first sees all three, ready', async () => {
     const { instances } = await reportOf(one)
     return instances.filter(({ phase }) => phase === 'ready').length === 3
   })
@@ -83,7 +79,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   for (let i = 0; i < 30; i++) await sendRequest(`${one.urls.api}${weather}`, { key: big.key })
   const ratesIn = ({ instances }: Pick<typeof all, 'instances'>) =>
     [one, two].map(({ child }) => instances.find(({ pid }) => pid === child.pid))
-  await seldom('the rates are in', async () => ratesIn(await reportOf(two)).every(each => each?.hitShare))
+  await until('the rates are in', async () => ratesIn(await reportOf(two)).every(each => each?.hitShare))
   const known = await status('--gateway', urlOf(two))
   const [ofOne, ofTwo] = ratesIn(known)
   t.equal(ofOne?.hitShare, 1)
@@ -112,7 +108,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
 
   const pidsSeen = async () => (await reportOf(one)).instances.map(({ pid, phase }) => `${pid} ${phase}`)
   two.child.kill('SIGTERM')
-  await seldom('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
+  await until('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
   t.equal(await two.exited, 0)
   const isThere = (await pidsSeen()).some(seen => seen.startsWith(`${two.child.pid} `))
   t.notOk(isThere, 'and is gone at once')
@@ -122,7 +118,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   await raw.zincrby('abohawa:instances', -3 * 5_000, other?.id ?? '')
   t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'it may still come')
   await raw.zincrby('abohawa:instances', -5_000, other?.id ?? '')
-  await seldom('the killed one is gone after four missed heartbeats', async () =>
+  await until('the killed one is gone after four missed heartbeats', async () =>
     (await pidsSeen()).every(seen => seen.startsWith(`${one.child.pid} `)),
   )
   t.match(await status('--gateway', urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
@@ -130,7 +126,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   await t.test('with Redis away it says so in a sentence, and ends with 1', async t => {
     raw.disconnect()
     await redis.stop()
-    const away = await seldom('the gateway has noticed', async () => {
+    const away = await until('the gateway has noticed', async () => {
       const ended = await runCommand(['status', '--gateway', urlOf(one)], env)
       return ended.code === 1 && ended
     })

@@ -1,5 +1,4 @@
-// Several processes, and processes that die: two gateways on one Redis, a kill in the middle of counting, a stop under
-// load. That counts are exact over a fleet is in metering.test.ts.
+// Without it processes on one store could count apart, lose counts at a kill, or drop requests at a stop.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,5 +1,4 @@
-// Floods on the API's port: clients that send many requests, and read no responses or have none to read. The gateway's memory stays
-// bounded, it closes and counts the connections of strangers, and good consumers are served meanwhile.
+// Without it a flood that reads no responses could fill the gateway's memory or keep consumers waiting.
 
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
@@ -69,7 +68,7 @@ t.test('a thousand connections of strangers cost little from any number of addre
   const before = residentMiB()
   let most = 0
   const flood = await floodOf(t, url, 1_000, 4_000, 'GET / HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n', 16)
-  await until('the flood has connected', () => flood.state().connected === 1_000, 45_000)
+  await until('the flood has connected', () => flood.state().connected === 1_000)
   for (let i = 0; i < 100; i++) {
     if (i % 10 === 0) {
       t.equal(await getAnew(), 200, 'a consumer who is new is let in as well')
@@ -78,11 +77,7 @@ t.test('a thousand connections of strangers cost little from any number of addre
     if ((await get()) !== 200) t.fail(`consumer ${i} was not served`)
   }
   // A connection gets at most a hundred responses, and is then closed.
-  await until(
-    'all are closed',
-    async () => (await metric('abohawa_connections_unauthenticated')) === 0,
-    45_000,
-  )
+  await until('all are closed', async () => (await metric('abohawa_connections_unauthenticated')) === 0)
   most = Math.max(most, residentMiB())
   t.ok(most - before <= 80, `${Math.round(most - before)} MiB for 1,000 connections`)
   t.ok((await metric('abohawa_connections_closed_total{reason="pipeline"}')) > 0)
@@ -101,7 +96,7 @@ t.test('lists that wait on connections which nobody reads cost a list each', asy
   const before = residentMiB()
   const one = `GET ${list} HTTP/1.1\\r\\nhost: x\\r\\nx-api-key: ${key}\\r\\n\\r\\n`
   const flood = await floodOf(t, url, 40, 40, one)
-  await until('the flood has connected', () => flood.state().connected === 40, 45_000)
+  await until('the flood has connected', () => flood.state().connected === 40)
   const count = () =>
     metric('http_server_request_duration_seconds_count{endpoint="weather_places",status="200"}')
   // Some are taken by the kernel's buffers.
@@ -118,7 +113,7 @@ t.test('a hundred thousand requests on one connection wait in the kernel, not he
   const before = residentMiB()
   const one = `GET /api/v1/weather/coords/25.5/89.5 HTTP/1.1\\r\\nhost: x\\r\\nx-api-key: ${key}\\r\\n\\r\\n`
   const flood = await floodOf(t, url, 1, 100_000, one)
-  await until('the provider has a request', async () => (await provider.state()).inFlight > 0, 45_000)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
   for (let i = 0; i < 50; i++) t.equal(await get(), 200, 'a consumer is served')
   const growth = residentMiB() - before
   t.ok(growth <= 50, `${Math.round(growth)} MiB for 100,000 requests`)

@@ -1,4 +1,4 @@
-// When weather is reloaded: by model run, ahead of expiry, for pinned places, after a restart, and within the budget.
+// Without it weather could be reloaded too late, too often, or beyond the budget, and a restart could begin cold.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

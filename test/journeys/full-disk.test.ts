@@ -1,6 +1,4 @@
-// The disk of the embedded store is really full, and the gateway goes on from local allowances: units that it admits then are in the
-// store once there is room again. Where several processes share the store they admit no more than the limit together, and load no
-// more than the provider allows. Where another program holds its lock, no request waits.
+// Without it a full disk or a locked store could stop requests, lose units, or let processes exceed a limit.
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,5 +1,4 @@
-// Generated traffic against a real gateway: what is meant to be answered is, also again with if-none-match, and bad requests
-// are refused as the API refuses them, of every kind.
+// Without it the traffic of load tests could hold requests that the API refuses, or bad ones that it accepts.
 
 import t from 'tap'
 import { endpointNames } from '../../src/common/endpoints.ts'

@@ -1,5 +1,4 @@
-// One key that asks for new cells as fast as it can, beside others, over whole gateways: what it may take of the provider's
-// budget, whose cells are sent first, and what it is told. Real Redis, real provider, one clock that the test moves.
+// Without it one key that requests new cells could take the provider's budget and the queue from all others.
 
 import t, { type Test } from 'tap'
 import { statusLines } from '../../src/cli/operate/status-text.ts'

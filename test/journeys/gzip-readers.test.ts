@@ -1,6 +1,4 @@
-// gzip that the gateway joins from two parts, read by the clients that consumers have: curl, Python, Java and Chromium. Node
-// is in test/api/joined-gzip.test.ts; programs in Go, which take gzip unasked, are in reference.test.ts. Each reads a place for the first time, when its part is
-// stored, and again, when it is compressed; a point; and another language.
+// Without it curl, Python, Java or Chromium could fail to read gzip that is joined from two parts.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'

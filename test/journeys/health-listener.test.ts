@@ -1,4 +1,4 @@
-// The health listener: health and metrics for probes and Prometheus, while the ops listener stays inside.
+// Without it probes and Prometheus could get no answer during a flood, or reach what is for operators only.
 
 import t from 'tap'
 import { startCommand } from '../support/process.ts'

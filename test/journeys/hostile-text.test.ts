@@ -1,5 +1,4 @@
-// A provider that attacks with text: reasons and units of 20 MB, full of terminal controls. The gateway keeps them short and
-// escaped, in its log, in its responses and in the output of `cache show`.
+// Without it texts of a hostile provider could flood the log or send control characters to a terminal.
 
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'

@@ -1,5 +1,4 @@
-// HTTP/2, chosen by ALPN where the gateway speaks TLS: what clients of both versions get is the same, many requests share a
-// connection, a gateway that stops answers what came, and what a session may cost is bounded.
+// Without it clients of HTTP/2 could get other answers than those of HTTP/1.1, or a session could exhaust the gateway.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,4 @@
-// What `include` adds to bodies with weather: what the codes mean, and the places near a point. Without it the bytes stay as they
-// are; with it responses are kept, compressed and validated like all others.
+// Without it `include` could give wrong words, icons or nearest places, or change responses that did not ask for it.
 
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'

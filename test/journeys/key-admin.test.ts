@@ -1,5 +1,4 @@
-// Keys, subscribers and usage on the ops listener, for other programs: what it answers, whom it refuses, and that no key is
-// in the log.
+// Without it programs that manage keys could get wrong answers, or reach keys without the token.
 
 import t, { type Test } from 'tap'
 import { startScriptedProvider } from '../support/scripted-provider.ts'

@@ -1,5 +1,4 @@
-// What a key reads of itself with GET /api/v1/key, on one gateway and on a fleet: its figures, what they cost, and the header
-// that announces its end.
+// Without it a key could read wrong figures of itself, pay for reading them, or not learn of its end.
 
 import t, { type Test } from 'tap'
 import { openStore } from '../../src/stores/open-store.ts'

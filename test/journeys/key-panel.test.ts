@@ -1,5 +1,4 @@
-// The keys that operators see: who used how much of what, over a fleet; by hour and by error at one gateway; a search over all keys.
-// Names are given with the token alone, and keys and hashes never. In a real browser: sorted, searched, by keyboard, in both languages.
+// Without it operators could see wrong use of keys, miss one in a search, or see a key itself.
 
 import t, { type Test } from 'tap'
 import { accessibilityFaults, colourRules } from '../support/accessibility.ts'

@@ -1,5 +1,4 @@
-// Keys and quotas for a consumer: every kind of 401, the count, 429, which responses count and which do not. A key that expires while its
-// gateway runs. Keys that change are in key-changes.test.ts, each count of a connection with several keys in pipelines.test.ts.
+// Without it a wrong key could be admitted, or a unit be counted twice, not at all, or past the quota.
 
 import t from 'tap'
 import { createKey } from '../../src/keys/key-form.ts'

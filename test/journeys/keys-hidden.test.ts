@@ -1,5 +1,4 @@
-// A key in a wrong place is revealed to nobody, in a URL plain or percent-encoded, in a header in whatever spelling: the whole output
-// of a gateway process and every response byte are searched for pieces of the secret.
+// Without it a key in a wrong place could appear in a response or in the log, in some spelling.
 
 import { once } from 'node:events'
 import t from 'tap'

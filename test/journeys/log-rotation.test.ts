@@ -1,4 +1,4 @@
-// The log in a file that is renamed and reopened under traffic: every request has one whole line, in one of the files.
+// Without it lines of the log could be lost, cut or doubled when its file is rotated.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'

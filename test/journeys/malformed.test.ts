@@ -1,5 +1,4 @@
-// Malformed requests of every known kind: each gets JSON with one sentence, and nothing crashes; what the
-// parser takes has the figures of its key. All that a parameter allows is in test/api/parameters.test.ts, all that is no endpoint in routing.test.ts.
+// Without it malformed requests could crash the gateway, or get an answer that is no JSON or names no reason.
 
 import { once } from 'node:events'
 import t from 'tap'

@@ -1,6 +1,4 @@
-// Quotas over a fleet on a small scale: each unit counts once, few Redis commands, cheap refusal of wrong keys; clocks that
-// differ. Midnights of such gateways are in histories of the proof, lost messages in test/keys/. `npm run bench` measures the
-// same on a large scale.
+// Without it a fleet could exceed quotas, ask Redis too often, or trust a clock that was set wrongly.
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// The gateway for operators: health, readiness, metrics, who left before an answer, a place that is unpublished.
+// Without it health, metrics, the line of a client that left, and unpublished places could be wrong.
 
 import { copyFileSync } from 'node:fs'
 import { connect } from 'node:net'

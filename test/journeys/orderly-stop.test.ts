@@ -1,5 +1,4 @@
-// A gateway that stops leaves the fleet at once, so that one which takes its place gets its part of what is shared; one that may
-// have spent of its part counts for a while, as one that was killed does.
+// Without it a gateway that stopped could keep its share of limits from the one that takes its place.
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

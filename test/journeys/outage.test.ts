@@ -1,5 +1,4 @@
-// The provider is unreachable: a timeline serves the right quarter-hour, hour and day until its end, whatever the settings
-// and the time of the load; after that, 500. The log and the status tell the outage in few lines.
+// Without it a provider outage could give weather of the wrong hour, end too early, or flood the log.
 
 import t, { type Test } from 'tap'
 import { statusLines } from '../../src/cli/operate/status-text.ts'

@@ -1,5 +1,4 @@
-// docs/path-of-a-request.md lists exactly the files that a warm hit executes, and says how many a load over a fleet, a reload
-// of the configuration and a purge execute at most. The test takes them from the engine's coverage of many of each.
+// Without it a warm hit could run through files that docs/path-of-a-request.md does not list.
 
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'

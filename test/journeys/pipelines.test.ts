@@ -1,5 +1,4 @@
-// Many requests on one connection, some of them malformed: each complete request gets one response in its place, with the figures
-// of its own key, the garbage gets one 400 after them, and nothing gets two responses. When a connection ends, and what is not read.
+// Without it pipelined requests could be answered twice, out of order, not at all, or under another key.
 
 import t from 'tap'
 import { openHttp2, startTlsGateway } from '../support/http2-client.ts'

@@ -1,4 +1,4 @@
-// The endpoints of places: lists, search, one place; field by field as the contract has them.
+// Without it lists, searches, slugs and codes of places could differ from the contract.
 
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,4 @@
-// Several gateways of one command (`serve --processes`): they share the port of the API and a store, each has its own port for
-// operators, one that ends is started again, and neither that, nor a restart one after the other, nor the end loses a
-// request that was begun. Three processes are slow to start: what does not disturb each other shares them, in the order of the file.
+// Without it `serve --processes` could lose requests, leave processes behind, or restart into a broken configuration.
 
 import { execFile, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -47,6 +45,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
+// Processes start slowly: the parts share two, in the order of the file.
 t.test('two gateways from their start to their end', async t => {
   const { running, key, env } = await start(t, {
     ABOHAWA_LOG__ACCESS: 'true',

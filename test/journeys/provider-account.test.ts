@@ -1,5 +1,4 @@
-// Another account at the provider: host, key and limits are used together or not at all, and what the provider said to one
-// account says nothing of another. A real provider behind a proxy that knows keys.
+// Without it a limit or refusal of one provider account could be applied to another.
 
 import { request } from 'node:http'
 import t, { type Test } from 'tap'

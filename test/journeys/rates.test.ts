@@ -1,5 +1,4 @@
-// Limits by the second and minute for a consumer: what a refusal says, what it costs, the headers, a change of the configuration,
-// a key's own limits, and two gateways on one Redis. The buckets themselves are in keys/rates.test.ts.
+// Without it limits by second and minute could refuse too early, cost units, or count apart on two gateways.
 
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'

@@ -1,4 +1,4 @@
-// The representations of one body: tags and 304, br and gzip, HEAD; when a tag changes; and what a client's cache makes of it.
+// Without it tags, encodings and ages could make a client's cache show wrong or outdated weather.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'

@@ -1,5 +1,4 @@
-// A client of TLS 1.3 resumes its session by the ticket that it got: at any gateway of a fleet that
-// has the same ticket key, and after the certificate or the configuration has changed; and not where the key is another one.
+// Without it TLS clients could not resume at another gateway, or could resume under a replaced ticket key.
 
 import { randomBytes } from 'node:crypto'
 import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Many callers request one cold cell, of one gateway and of a fleet whose loading process is killed: the provider gets one request
-// for each load, and everybody the right response. bench/cache/fleet.ts measures the same on a large scale.
+// Without it many requests for one cold cell could become many provider requests, or wait for a dead process.
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'

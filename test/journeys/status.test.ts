@@ -1,5 +1,4 @@
-// How a gateway is, as /status, /cells and /search on the ops listener report it and as `abohawa status` shows the
-// report: figures that match what was sent, and which requests are refused.
+// Without it `/status`, `/cells` and `/search` could show figures that differ from what was sent.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Test keys for a consumer's test suite: weather that never changes and never meets the provider or the cache, the real places, a quota
-// of their own, and every error on demand. Over both stores.
+// Without it a test key could reach the provider, change from day to day, or give errors unlike the real ones.
 
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'

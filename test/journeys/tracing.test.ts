@@ -1,5 +1,4 @@
-// Traces by the standard variables of OpenTelemetry, taken by a real receiver of OTLP over HTTP; and nothing of it without
-// them.
+// Without it traces could lack spans, show a key, load code that nobody asked for, or delay a stop.
 
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// HTTPS is required of consumers: TLS ends here, or at a trusted proxy that says so. Plain HTTP on the port where the gateway
-// speaks TLS gets one answer that says so, and the limits of connections hold.
+// Without it plain HTTP, old TLS or a false proxy header could pass, or connections could be left open.
 
 import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'

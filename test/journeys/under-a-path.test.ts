@@ -1,4 +1,4 @@
-// A proxy that serves the gateway under a path: every link that is given out leads there, for programs and in a real browser.
+// Without it links in responses and pages could lead elsewhere when a proxy serves the gateway under a path.
 
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// Bodies that nobody reads, on every listener: the client has its whole answer, whatever it still sends, and the connection ends.
+// Without it a client that still sends a body could lose its answer or keep its connection for ever.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,5 +1,4 @@
-// What revoking a subscriber and the status without a gateway cost where there are very many keys: in commands of Redis, and in
-// rows that SQLite reads or writes. Neither may walk over the keys.
+// Without it revoking a subscriber or reading the status could walk over all keys.
 
 import { join } from 'node:path'
 import { StatementSync } from 'node:sqlite'

@@ -1,5 +1,4 @@
-// The weather of a list of places: the bodies of the endpoints of one place, in one array, with one tag; what fails has its error in
-// its position; and what it costs, all or none, also over two gateways.
+// Without it lists of places could differ from the single answers, hide errors, or charge wrong units.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'

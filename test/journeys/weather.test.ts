@@ -1,5 +1,4 @@
-// The weather endpoints for a consumer: bodies field by field, and the same numbers that the provider itself has at that
-// instant.
+// Without it fields, units and numbers of the weather could differ from the contract or from the provider.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'

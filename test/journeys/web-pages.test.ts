@@ -1,5 +1,4 @@
-// A page of another origin in a real browser: it sends requests with a key, reads bodies, figures and errors, and is
-// refused by the browser where its origin is not configured.
+// Without it a page of an allowed origin could fail in a real browser to read answers, figures and errors.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// The checker, promise by promise: a made-up history that keeps it, and one that breaks it.
+// Without it the checker of histories could miss a broken promise or report a kept one.
 
 import t from 'tap'
 import { judge } from '../../proof/checker/judge.ts'

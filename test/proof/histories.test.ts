@@ -1,5 +1,4 @@
-// Real histories: a fleet that lives through a schedule of faults keeps every promise, and the checker names what is wrong in a
-// history that was changed afterwards.
+// Without it a real fleet could break a promise, and the checker not find it.
 
 import t from 'tap'
 import { judge } from '../../proof/checker/judge.ts'

@@ -1,4 +1,4 @@
-// Schedules of faults, what plants faults in the product, and what the checker may know of it.
+// Without it schedules could lack a kind of fault, or the checker share code with what it checks.
 
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'

@@ -106,19 +106,14 @@ export const metric = async (opsUrl: string, name: string): Promise<number> => {
 /** Waits until a gateway has no provider request in flight or waiting. */
 export const quiet = async (provider: ProviderProcess, opsUrl: string): Promise<void> => {
   let [still, points] = [0, -1]
-  await until(
-    'the provider is quiet',
-    async () => {
-      const state = await provider.state()
-      const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
-      const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
-      still = isStill ? still + 1 : 0
-      points = state.points
-      return still >= 2
-    },
-    60_000,
-    10,
-  )
+  await until('the provider is quiet', async () => {
+    const state = await provider.state()
+    const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
+    const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
+    still = isStill ? still + 1 : 0
+    points = state.points
+    return still >= 2
+  })
 }
 
 export const isoOf = (instant: number): string => new Date(instant).toISOString()

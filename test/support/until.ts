@@ -1,5 +1,4 @@
-// The one way to wait for a condition without an event: polls until the condition holds or the deadline has passed. The
-// error then says what it waited for; otherwise the test would end with a bare timeout.
+// The one way to wait for a condition without an event: polls until it holds, and says what it waited for where it never does.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -8,18 +7,18 @@ type Nothing = undefined | null | false | 0 | ''
 type Something<Found> = Exclude<Awaited<Found>, Nothing>
 
 /**
- * Calls `look` every `everyMs` until it finds something, and returns that.
+ * Calls `look` until it finds something, and returns that: every 5 ms at first, less often the longer it takes.
  *
  * @param what the awaited condition, as a statement: `the circuit is closed`
  * @param look is called again as long as it returns nothing (undefined, null, false, 0 or '') or throws
- * @param everyMs 0 for once per turn of the event loop
+ * @param everyMs a fixed time between two looks; 0 for once per turn of the event loop
  * @throws {Error} with `what` and the last result, `withinMs` after the beginning, also while `look` is pending
  */
 export const until = async <Found>(
   what: string,
   look: () => Found,
   withinMs = 60_000,
-  everyMs = 5,
+  everyMs?: number,
 ): Promise<Something<Found>> => {
   const { found, last } = await poll(look, withinMs, everyMs)
   if (found !== undefined) return found
@@ -31,10 +30,13 @@ export const until = async <Found>(
 export const foundWithin = async <Found>(
   withinMs: number,
   look: () => Found,
-  everyMs = 5,
+  everyMs?: number,
 ): Promise<Something<Found> | undefined> => (await poll(look, withinMs, everyMs)).found
 
-const poll = async <Found>(look: () => Found, withinMs: number, everyMs: number) => {
+const poll = async <Found>(look: () => Found, withinMs: number, everyMs?: number) => {
+  const begun = performance.now()
+  // A look may be a whole report, and keeps what is awaited from its work.
+  const nextLook = () => everyMs ?? Math.min(50, Math.max(5, (performance.now() - begun) / 10))
   const { promise: late, resolve: onLate } = Promise.withResolvers<'late'>()
   const timer = setTimeout(onLate, withinMs, 'late')
   let last: unknown = 'no answer yet'
@@ -53,7 +55,7 @@ const poll = async <Found>(look: () => Found, withinMs: number, everyMs: number)
       const found = await Promise.race([attempt(), late])
       if (found === 'late') return { last }
       if (found !== undefined) return { found, last }
-      if ((await Promise.race([everyMs > 0 ? pause(everyMs) : turn(), late])) === 'late') return { last }
+      if ((await Promise.race([everyMs === 0 ? turn() : pause(nextLook()), late])) === 'late') return { last }
     }
   } finally {
     clearTimeout(timer)
