@@ -37,25 +37,6 @@ const purge = async (gateway: TestGateway, hard?: boolean) => {
   await until('the gateway has read the purge', async () => purgesLogged() > before)
 }
 
-t.test('a refused point is left alone for retryAfter, then twice as long, up to refusedFor', async t => {
-  const { clock, gateway } = await setUp(t, { ABOHAWA_TEST_PROVIDER__REFUSED_FOR: '1m' })
-  await provider.steer({ fault: 'bad-request' })
-  // And up to half as much again.
-  for (const [i, least] of [10, 20, 40, 40].entries()) {
-    const answer = await gateway.get(place)
-    t.equal(answer.status, 500)
-    const { attempts, backoffUntil } = (await explain(gateway)).lastFailure
-    const seconds = (Date.parse(backoffUntil) - clock.now()) / 1_000
-    t.ok(seconds >= least && seconds <= 1.5 * least, `${seconds} s, expected ${least} at least`)
-    t.equal(answer.headers['retry-after'], String(Math.ceil(seconds)))
-    t.equal(attempts, i + 1)
-    clock.set(Date.parse(backoffUntil))
-  }
-  await provider.steer({ fault: 'none' })
-  t.equal((await gateway.get(place)).status, 200, 'on the next request')
-  t.equal((await explain(gateway)).lastFailure, null)
-})
-
 for (const fault of ['empty', 'internal-error'])
   t.test(`${fault}: a purge ends the backoff, so that the next read starts a load`, async t => {
     const { clock, gateway, statusOf } = await setUp(t)

@@ -3,7 +3,6 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
-import { openStore } from '../../src/stores/open-store.ts'
 import { coldCache } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
@@ -265,34 +264,4 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.equal(purges(), before)
-})
-
-t.test('what was loaded after a purge is kept by a gateway that reads the log of purges late', async t => {
-  await provider.steer({ fault: 'none' })
-  const clock = manualClock()
-  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
-  const first = await startGateway(t, { providerUrl: provider.url, clock, env })
-  t.match(await purge(first, 'all', true), { body: { kind: 'hard' } })
-  await until('the purge is in force', () => first.logged.some(({ msg }) => msg === 'cache purged'))
-  await first.get(dhaka)
-  await first.close()
-  const { calls } = await provider.state()
-  let reads = 0
-  const late = await startGateway(t, {
-    providerUrl: provider.url,
-    clock,
-    env,
-    open: async (...given) => {
-      const store = await openStore(...given)
-      const changeRecordsAfter: typeof store.changeRecordsAfter = async (topic, after) => {
-        if (topic === 'purges' && ++reads === 1) throw new Error('the store answers late')
-        return store.changeRecordsAfter(topic, after)
-      }
-      return { ...store, changeRecordsAfter }
-    },
-  })
-  await until('the log is read', () => reads > 3)
-  t.match((await explain(late.opsUrl)).gateway.memory, { state: 'fresh', purged: null })
-  t.match(await statusOf(late), /hit; .*detail=memory/)
-  t.equal((await provider.state()).calls, calls, 'nothing is loaded anew')
 })

@@ -169,42 +169,6 @@ t.test('the line of odd values names the upstream that gave them', async t => {
   t.strictSame(new Set(lines.map(({ upstream }) => upstream)), new Set(['primary']))
 })
 
-t.test('a spent budget is an outage to those whose answers fail for want of it', async t => {
-  const clock = manualClock()
-  const { gateway, ask } = await setUp(t, {
-    clock,
-    env: {
-      ABOHAWA_SERVER__STATUS_PAGE: 'true',
-      ABOHAWA_PROVIDER__FALLBACKS: fallbacks({ budget: { perMinute: null, perHour: 9, perDay: null } }),
-    },
-  })
-  const outages = outagesOn(gateway, clock)
-  await first.steer({ fault: 'reset' })
-  t.equal(await ask(places[0] ?? ''), 'fallback-1')
-  const answers = []
-  for (const place of places.slice(1)) answers.push((await gateway.get(pathOf(place))).status)
-  t.equal(answers.at(-1), 500)
-  t.match(await outages(), [{ of: 'weather' }])
-  clock.advance(3_600_000)
-  t.equal(upstreamOf(await gateway.get(pathOf(places[5] ?? ''))), 'fallback-1')
-  t.strictSame(await outages(), [])
-})
-
-t.test('while the first has no room in its hour, metric, status and log name the second', async t => {
-  const { gateway, ask } = await setUp(t, {
-    env: { ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '9', ABOHAWA_PROVIDER__BUDGET__RESERVE: '0' },
-  })
-  const found = []
-  for (const place of places) found.push(await ask(place))
-  t.strictSame([found[0], found.at(-1)], ['primary', 'fallback-1'])
-  t.equal(await gateway.metric('abohawa_upstream_in_use'), 1)
-  const { upstreams } = (await sendRequest(`${gateway.opsUrl}/status`)).body
-  t.match(upstreams, [{ inUse: false }, { inUse: true }])
-  await until('the log says so', () =>
-    gateway.logged.some(({ msg, upstream }) => msg === 'upstream switched' && upstream === 'fallback-1'),
-  )
-})
-
 t.test('refusals of the second among good loads of it are no outage', async t => {
   const clock = manualClock()
   const { gateway, ask } = await setUp(t, { clock })
@@ -288,20 +252,6 @@ t.test('where all upstreams fail a request fails as before, and what is stale is
   )
 })
 
-t.test('while a probe of the first is out, cells go to the second', async t => {
-  const { gateway, ask } = await setUp(t)
-  await first.steer({ fault: 'reset' })
-  for (const place of places.slice(0, 2)) t.equal(await ask(place), 'fallback-1')
-  await first.steer({ fault: 'none', hold: true, reset: true })
-  await until('the probe is out', async () => (await first.state()).inFlight === 1)
-  for (const place of places.slice(2)) t.equal(await ask(place), 'fallback-1')
-  const { calls, points, inFlight } = await first.state()
-  t.strictSame({ calls, points, inFlight }, { calls: 1, points: 1, inFlight: 1 }, 'one request of one point')
-  await first.steer({ hold: false })
-  await until('the circuit is closed', async () => (await circuitOf(gateway)) === 1)
-  t.equal((await first.state()).calls, 1, 'nothing is loaded again because the first is back')
-})
-
 t.test('a first that answers one point and fails for more is not used before it answers as many', async t => {
   let isOverloaded = true
   const { url: providerUrl, points: probes } = await startCrowded(t, () => isOverloaded)
@@ -316,16 +266,6 @@ t.test('a first that answers one point and fails for more is not used before it 
   isOverloaded = false
   await until('the circuit is closed', async () => (await circuitOf(gateway)) === 1)
   t.equal(await ask('25.7/89.2'), 'primary')
-})
-
-t.test('a first that stays away is probed, and is not used in between', async t => {
-  const { gateway, ask } = await setUp(t)
-  await first.steer({ fault: 'reset' })
-  for (const place of places.slice(0, 2)) t.equal(await ask(place), 'fallback-1')
-  const { calls } = await first.state()
-  await until('two probes failed', async () => (await first.state()).calls >= calls + 2)
-  t.equal(await circuitOf(gateway), 0)
-  t.equal(await ask('22.8/89.5'), 'fallback-1')
 })
 
 /** Gateways on one Redis, which expires what is old by the machine's clock: everything is at the machine's instant. */
@@ -371,45 +311,6 @@ t.test('a limit that the first reported closes its budget, and it is asked no mo
   for (const place of places.slice(1)) t.equal(await ask(place), 'fallback-1')
   t.equal((await first.state()).calls, calls)
   t.ok(((await gateway.metric('abohawa_provider_limited_until_timestamp_seconds')) ?? 0) > 0)
-})
-
-t.test(
-  'a key whose share of the first’s minute is used up: the second serves what is cold alone',
-  async t => {
-    const env = { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '60', ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s' }
-    const { gateway } = await setUp(t, { clock: manualClock(), env })
-    const get = (n: number, tier = 'enterprise') =>
-      gateway.get(`/weather/coords/23.${n}/90`, { key: gateway.keys[tier] ?? '' })
-    const usedUp = (urgency: string) =>
-      gateway.metric(`abohawa_provider_key_share_used_up_total{urgency="${urgency}"}`)
-    await get(9, 'business')
-    const cold = await Promise.all(Array.from({ length: 9 }, (_, n) => get(n)))
-    t.ok(new Set(cold.map(upstreamOf)).has('fallback-1'))
-    t.equal(await usedUp('cold'), 0, 'what another upstream serves was not refused')
-    await orderPurge(gateway.opsUrl, 'all')
-    const calls = (await second.state()).calls
-    await get(0)
-    await until('the share is known to be used up', async () => (await usedUp('refresh')) === 1)
-    for (let n = 0; n < 9; n++) t.notMatch((await get(n)).headers['cache-status'], /fwd/, 'nothing is loaded')
-    t.equal(await usedUp('refresh'), 10)
-    t.equal((await second.state()).calls, calls)
-  },
-)
-
-t.test('one load over the fleet is under way for a cell, also where it ends at the second', async t => {
-  const fleet = await startFleet(t, 3)
-  await first.steer({ fault: 'reset' })
-  await second.steer({ hold: true })
-  const asked = fleet.flatMap(gateway => [1, 2].map(() => gateway.get(pathOf('23.8/90.4'))))
-  await until('the second is asked', async () => (await second.state()).inFlight === 1)
-  // Each other one has passed Redis since.
-  await Promise.all(fleet.map(gateway => gateway.get('/locations?type=division')))
-  await second.steer({ hold: false })
-  t.strictSame(
-    (await Promise.all(asked)).map(upstreamOf),
-    asked.map(() => 'fallback-1'),
-  )
-  t.equal((await second.state()).points, 1)
 })
 
 const shared = (t: Test) => ({ ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` })

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
+import { type Issued, issueKeys, quietZone, usedToday } from '../scenarios/keys.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
@@ -16,26 +17,11 @@ const provider = await startProvider(t, undefined, null)
 const weather = '/api/v1/weather/district/3026'
 const list = '/api/v1/locations?type=division'
 
-const createKey = async (env: Record<string, string>, tier = 'starter') => {
-  const { stdout, stderr } = await runCommand(
-    ['keys', 'create', '--create-store', '--subscriber', 'Load', '--tier', tier, '--json'],
-    env,
-  )
-  return JSON.parse(stdout || `{"error":${JSON.stringify(stderr)}}`) as {
-    id: string
-    key: string
-    limit: number
-  }
-}
-const usedToday = async (env: Record<string, string>, id: string): Promise<number> =>
-  JSON.parse((await runCommand(['keys', 'usage', id, '--days', '1', '--json'], env)).stdout).days[0].used
-
-// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
-const hoursAhead = 12 - new Date().getUTCHours()
-const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
+const createKey = async (env: Record<string, string>, tier = 'starter') =>
+  (await issueKeys(env, [tier]))[0] as Issued
 
 const baseEnv = {
-  ABOHAWA_QUOTA__TIME_ZONE: quietZone,
+  ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
   ABOHAWA_SERVER__PORT: '0',
   ABOHAWA_OPS__PORT: '0',
   ABOHAWA_SERVER__DRAIN_FOR: '300ms',
@@ -121,7 +107,7 @@ t.test('kill -9 and restart on the embedded store', async t => {
   await Promise.all(callers)
   await gateway.exited
   const { calls } = await provider.state()
-  const counted = await usedToday(env, id)
+  const [counted = 0] = await usedToday(env, [id])
   const again = await startCommand(t, ['serve'], ['api'], env)
 
   await t.test('usage survives: counted is at least answered', async t => {

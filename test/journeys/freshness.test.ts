@@ -184,29 +184,3 @@ t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm on
   t.equal((await gateway.get(cold)).status, 200)
   t.equal((await provider.state()).refused, 0, 'the provider never had to refuse')
 })
-
-t.test('freshness stretches as the day is spent faster than it passes', async t => {
-  const { provider, clock, move } = await together(t, '2026-11-21T00:10:00Z')
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    clock,
-    env: {
-      // 40 cells every hour cost 2,880 a day: four times what refreshes may spend.
-      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '800',
-      ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
-      ...byAge('0s'),
-    },
-  })
-  await Promise.all(fortyPoints.map(point => gateway.get(point)))
-  const stretch = () => metricOf(gateway, 'abohawa_cache_freshness_stretch')
-  clock.advance(6_000)
-  await until('freshness is stretched', async () => (await stretch()) !== 1)
-  // (40 × 3 × 24) a day over (720 - 120) left for 23.8 of 24 hours.
-  const first = await stretch()
-  t.ok(first > 4.7 && first < 4.8, String(first))
-  await move('2026-11-21T02:00:00Z')
-  t.match(await statusOf(gateway, fortyPoints[0]), /; hit; ttl=10\d{3}; /, 'fresh for hours more')
-  t.equal(await stretch(), first, 'what was saved meanwhile is kept for later in the day')
-  await move('2026-11-21T05:30:00Z')
-  t.match(await statusOf(gateway, fortyPoints[0]), /fwd=stale; /, 'and stale in the end')
-})

@@ -170,17 +170,6 @@ t.test('a connection ends where its consumer says so, and with HTTP/1.0 unless i
   }
 })
 
-t.test('requests that arrive byte by byte are answered like whole ones', async t => {
-  const raw = await open()
-  raw.socket.setNoDelay(true)
-  for (const byte of request() + request('/nothing')) {
-    raw.send(byte)
-    await new Promise(setImmediate)
-  }
-  t.equal((await raw.answer()).status, 200)
-  t.equal((await raw.answer()).status, 404)
-})
-
 t.test('a client that ends its side still gets all of its answers', async t => {
   for (const key of [good, '']) {
     const raw = await open()
