@@ -114,11 +114,7 @@ const additions = <const Name extends string>(
 ): Parameter<readonly Name[] | undefined> => ({
   ...parameter(
     z.array(z.enum(names)).optional(),
-    given =>
-      sentences.parameter.include(
-        given,
-        names.join(', ') + (names.length > 1 ? ', also with a comma between' : ''),
-      ),
+    given => sentences.parameter.include(given, names),
     given => (given === '' ? undefined : valuesIn(given)),
   ),
   list: names.join(','),

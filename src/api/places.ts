@@ -37,11 +37,11 @@ const findBySlug = (catalogue: Catalogue, type: LocationType, slug: string): Loc
   throw notFound(sentences.path.ambiguous(type, first.slug_en, found.length, ids))
 }
 
-// Former codes stand in tables and programs for years after a change.
+// Previous codes stand in tables and programs for years after a change.
 const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sentence => {
   const successor = catalogue.successorOf(type, id)
   return successor
-    ? sentences.path.formerCode(type, id, successor.location.id, successor.since)
+    ? sentences.path.previousCode(type, id, successor.location.id, successor.since)
     : sentences.path.place(type, id)
 }
 

@@ -56,7 +56,7 @@ export const routeReference = (
       addHeaders: noHeaders as never,
       addHeadersOnExceeding: noHeaders as never,
       errorResponseBuilder: ({ url }, { ttl }) => {
-        const page = url.startsWith('/status') ? 'the status' : 'the reference'
+        const page = url.startsWith('/status') ? 'the status page' : 'the reference'
         return new Problem(429, sentences.referenceBusy(requestsPerMinute, page), {
           'retry-after': String(Math.ceil(ttl / 1000)),
         })

@@ -146,7 +146,7 @@ t.test('the reference is for everybody, 300 times a minute from one address', as
   const refused = await inject('/docs/icon.svg', {})
   t.equal(refused.status, 429)
   t.match(refused.body, {
-    error: 'the reference was asked for too often; allowed: 300 requests a minute from one address',
+    error: 'the reference may be requested 300 times a minute from one address',
     code: 'reference_busy',
   })
   const { 'retry-after': retryAfter, ...headers } = refused.headers

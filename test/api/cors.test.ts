@@ -120,7 +120,7 @@ t.test('a preflight of an origin that is not listed is 403, names it and counts 
       const { status, headers, body } = await app.inject(weather, { ...preflight, ...more }, 'OPTIONS')
       t.equal(status, 403)
       t.strictSame(body, {
-        error: `the origin is "${origin}"; allowed: those that the operator of this gateway lists`,
+        error: `the origin "${origin}" is not allowed; ask the operator of this gateway to add it`,
         code: 'origin_not_allowed',
         doc_url: '/docs#error-origin_not_allowed',
       })

@@ -25,7 +25,8 @@ const published = `
 /** The codes of all sentences, whether they are made of values or not. */
 const codesOf = (table: object): string[] =>
   Object.values(table).flatMap(entry => {
-    if (entry === sentences.parameter.type) return [entry('', []).code]
+    if (entry === sentences.parameter.type || entry === sentences.parameter.include)
+      return [entry('', []).code]
     if (typeof entry === 'function') return [entry('', '', '', '').code]
     return 'code' in entry ? [(entry as Sentence).code] : codesOf(entry)
   })
@@ -67,8 +68,8 @@ t.test('docs/api.md has a row for each code, with its status', async t => {
 
 t.test('a sentence about a parameter names it', async t => {
   const named = Object.entries(sentences.parameter).map(([name, sentence]) => {
-    const { parameter } =
-      name === 'type' ? sentences.parameter.type('', []) : (sentence as Say)('days', '', '', '')
+    const isOfList = name === 'type' || name === 'include'
+    const { parameter } = isOfList ? sentences.parameter[name]('', []) : (sentence as Say)('days', '', '', '')
     return [name, parameter]
   })
   for (const [name, parameter] of named) t.type(parameter, 'string', String(name))

@@ -69,7 +69,7 @@ t.test('anything but percent-encoded UTF-8 is 400, wherever it is', async t => {
     const path = url.split('?')[0]
     t.match(await app.inject(url), {
       status: 400,
-      body: { error: `the path is "${path}"; allowed: percent-encoded UTF-8` },
+      body: { error: `the path must be percent-encoded UTF-8, got "${path}"` },
     })
   }
 })

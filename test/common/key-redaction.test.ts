@@ -62,7 +62,7 @@ t.test('text without a key is the same text', async t => {
     '/api/v1/locations?type=district&q=%E0%A6%A2%E0%A6%BE%E0%A6%95%E0%A6%BE&division_id=30',
     '/api/v1/locations?type=union&q=a%20b%2Cc%2Fd+e%25&amp;&#65;&lowbar;\\u0041\\x41',
     ...[
-      'the API key is invalid: a key begins with svc_live_, one for tests with svc_test_',
+      'the API key is invalid: it must begin with svc_live_, or with svc_test_ for tests',
       'a key begins with svc_live_.',
     ],
     ...['svc_live_…', 'svc_live_<API_KEY_SUFFIX>', 'svc%5flive%5f', 'svc_next_abcdef live_abcdef'],

@@ -60,14 +60,14 @@ t.test('a key of web pages is refused without their origin, which the page can r
       'cache-control': 'no-store',
     },
     body: {
-      error: `the header origin is "${origin}"; allowed with this key: ${page}, https://*.shop.example`,
+      error: `with this key the header origin must be ${page}, https://*.shop.example, got "${origin}"`,
       code: 'key_origin_not_allowed',
     },
   })
   const missing = await get(key, {})
   t.match(missing, {
     status: 403,
-    body: { error: /^the header origin is missing; allowed with this key: h/ },
+    body: { error: /^with this key the header origin must be h.*, got none$/ },
   })
   t.match(await get(key, {}, path, { method: 'HEAD' }), { status: 403, text: '' })
   t.match(await get(key, {}, path, { method: 'POST' }), { status: 403 }, 'before the method is looked at')
@@ -108,7 +108,7 @@ t.test('a key of addresses is held against the client that the trusted proxy nam
   ])
     t.equal((await from(...hops)).status, 200, hops.join(', '))
   const sentence = (address: string) =>
-    `the address of the client is "${address}"; allowed with this key: the addresses that the operator has bound it to`
+    `this key can't be used from the address "${address}"; ask the operator which addresses it is for`
   for (const [hops, address] of [
     [['203.0.114.1'], '203.0.114.1'],
     [['203.0.113.7', '8.8.8.8'], '8.8.8.8'],
@@ -141,7 +141,7 @@ t.test('a key of endpoints reaches these, and a change takes effect at once on w
   for (const given of ['/forecast/district/3026', '/weather/coords/23.8/90.4', '/locations/division/30'])
     t.equal(await statusOf(given), 403, given)
   t.match((await get(key, {}, '/forecast/district/3026')).body, {
-    error: 'the endpoint is forecast; allowed with this key: weather, locations',
+    error: 'with this key the endpoint must be weather, locations, got forecast',
     code: 'key_endpoint_not_allowed',
   })
   t.equal(await statusOf('/nowhere'), 404)

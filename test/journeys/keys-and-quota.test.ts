@@ -25,7 +25,7 @@ t.test('without a valid key it is 401 with a reason and its challenge, zeros, an
   const basic = `Basic ${Buffer.from(`${good}:`).toString('base64')}`
   const missing = 'the API key is missing: send it in the header x-api-key'
   const elsewhere = (where: string) =>
-    `the API key is missing: ${where} is not read; send it in the header x-api-key`
+    `the API key is missing: send it in the header x-api-key, not in ${where}`
   const mistyped = 'the API key is invalid: it is mistyped or cut off'
   const ways: [string | null, string, string, query?: string, headers?: Record<string, string>][] = [
     [null, missing, 'key_missing'],
@@ -35,7 +35,7 @@ t.test('without a valid key it is 401 with a reason and its challenge, zeros, an
     [null, elsewhere('the URL'), 'key_missing', `x-api-key=${good}`],
     [
       'sk_live_abc',
-      'the API key is invalid: a key begins with svc_live_, one for tests with svc_test_',
+      'the API key is invalid: it must begin with svc_live_, or with svc_test_ for tests',
       'key_wrong_prefix',
     ],
     ['svc_live_', mistyped, 'key_malformed'],

@@ -115,7 +115,7 @@ t.test('search finds both scripts and former names, also loosely, and says what 
 })
 
 t.test('a former code is 404 with the current code, on every endpoint, under its own type', async t => {
-  const error = 'the union "10040939" was not found: its code is 10049039 since 2012-04-25; ask for that'
+  const error = 'the union "10040939" was not found; its code is 10049039 since 2012-04-25'
   const refusal = {
     error,
     code: 'place_code_changed',
@@ -212,7 +212,7 @@ t.test('a slug of several places is 404 with how many there are, and how to find
   const same = results.filter(({ slug_en }: { slug_en: string }) => slug_en === 'durgapur')
   t.ok(same.length > 3)
   const ids = same.slice(0, 3).map(({ id }: { id: string }) => id)
-  const error = `"durgapur" is the slug of ${same.length} places of the type union, such as ${ids.join(', ')}; ask for one by its id, which /api/v1/locations?type=union&q=durgapur has`
+  const error = `"durgapur" is the slug of ${same.length} places of the type union, such as ${ids.join(', ')}; request one by its id, which /api/v1/locations?type=union&q=durgapur lists`
   for (const endpoint of ['locations', 'weather', 'forecast']) {
     const answer = await gateway.get(`/${endpoint}/union/Durgapur`)
     t.match(answer, { status: 404, body: { error, code: 'place_ambiguous', parameter: 'id' } })

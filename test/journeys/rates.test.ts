@@ -44,7 +44,7 @@ t.test(
     const refused = await gateway.get('/nothing', { key })
     t.equal(refused.status, 429)
     t.match(refused.body, {
-      error: 'this key sends too fast; allowed: 2 requests a second',
+      error: 'this key may send at most 2 requests a second',
       code: 'rate_limited',
       ...{ policy: 'second', limit: 2, reset_at: '2026-11-21T06:00:00.500Z' },
     })

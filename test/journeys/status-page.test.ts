@@ -87,7 +87,7 @@ t.test('one address may ask for it as often as for the reference, and is told wh
     if (statusCode === 429) busy.push(JSON.parse(text))
   }
   t.equal(busy.length, 10)
-  const error = /^the status was asked for too often; allowed: 300 requests a minute/
+  const error = /^the status page may be requested 300 times a minute/
   t.match(busy[0], { error, code: 'reference_busy' })
 })
 

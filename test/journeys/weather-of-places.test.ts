@@ -211,17 +211,25 @@ t.test('a list that can not be read is refused as a whole, and takes one unit', 
   const many = Array.from({ length: 101 }, (_, i) => `district/${i}`).join()
   let left = 10
   for (const [path, code, error] of [
-    ['/weather?places=', 'places_empty', /^places is empty; allowed: 1 to 100/],
-    [`/weather?places=${many}`, 'places_too_many', /^places names 101 places; allowed: 1 to 100/],
-    [`/forecast?places=${'district/3026,'.repeat(400)}`, 'places_too_long', /^places has 5600 characters/],
+    ['/weather?places=', 'places_empty', /^places must name 1 to 100/],
+    [`/weather?places=${many}`, 'places_too_many', /^places must name at most 100 .*, got 101$/],
+    [
+      `/forecast?places=${'district/3026,'.repeat(400)}`,
+      'places_too_long',
+      /^places must have at most 5000 characters, got 5600$/,
+    ],
     [
       '/weather?places=district/3026&places=district/1',
       'parameter_repeated',
-      /^places is given more than once; send it once, with commas between its values, as in places=district\/3026,/,
+      /^places must be given only once, with commas between its values, as in places=district\/3026,/,
     ],
-    ['/weather?places%5B0%5D=district/3026', 'parameter_brackets', /^places is given as "places\[0\]"/],
-    [`/weather?places=${two}&lang=fr`, 'lang_invalid', /^lang is "fr"/],
-    [`/forecast?places=${two}&days=9`, 'number_invalid', /^days is "9"/],
+    [
+      '/weather?places%5B0%5D=district/3026',
+      'parameter_brackets',
+      /^places must be sent without brackets, .*, got "places\[0\]"$/,
+    ],
+    [`/weather?places=${two}&lang=fr`, 'lang_invalid', /^lang must be bn or en, got "fr"$/],
+    [`/forecast?places=${two}&days=9`, 'number_invalid', /^days must be an integer from 1 to 7, got "9"$/],
   ] as const) {
     const { status, body, headers } = await get(path, { key })
     left -= 1
@@ -264,7 +272,7 @@ t.test('units are taken for all places or for none, and the 429 says how many ar
     status: 429,
     headers: { 'x-ratelimit-cost': '4', 'x-ratelimit-remaining': '3', 'retry-after': /^\d+$/ },
     body: {
-      error: 'the request costs 4 of the daily quota of 10 requests of this key; 3 are left',
+      error: 'the request counts as 4, but the daily quota of this key has 3 of 10 requests left',
       ...{ code: 'quota_insufficient', limit: 10, remaining: 3, cost: 4, reset_at: /Z$/ },
     },
   })
