@@ -17,7 +17,7 @@ import type { Gateway } from '../../gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import type { Serving } from './supervisor.ts'
 
-type Given = { processes: number; process?: string; movedClock?: string }
+type Given = { processes: number; process?: string; isChild?: true; movedClock?: string }
 
 export const addServeCommand: AddTopCommand = (program, add, summary) =>
   add<Given>(program, 'serve', {
@@ -33,10 +33,12 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         )
         // How several processes are started, each with its number.
         .addOption(new Option('--process <number>').hideHelp())
+        // How a demo starts its gateway, which then ends with the demo.
+        .addOption(new Option('--is-child').hideHelp())
         // How a rehearsal starts its gateway: with the first instant of its clock, ms since the epoch.
         .addOption(new Option('--moved-clock <instant>').hideHelp()),
     run: async (terminal, given) => {
-      const { processes, movedClock } = given
+      const { processes, movedClock, isChild = given.process !== undefined } = given
       const number = given.process === undefined ? undefined : Number(given.process)
       const read = (): LoadedConfig => {
         const loaded = readConfig(terminal.sources)
@@ -66,7 +68,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         onSignal('SIGUSR2', () => reopenLog(opened, config))
         const { clock, stopped, onServing } =
           movedClock === undefined
-            ? onSystemClock(terminal.clock, opened.log, number !== undefined)
+            ? onSystemClock(terminal.clock, opened.log, isChild)
             : await onMovedClock(Number(movedClock))
         const { startGateway } = await import('../../gateway.ts')
         const { openTracing } = await import('../../telemetry/tracing.ts')
@@ -144,13 +146,13 @@ const reload = (gateway: Gateway, log: Log): void => {
 
 type Service = { clock: Clock; stopped: Promise<string>; onServing(gateway: Gateway): void }
 
-/** @param isOneOfSeveral whether another process has started this one, and is told when it serves */
-const onSystemClock = (clock: Clock, log: Log, isOneOfSeveral: boolean): Service => ({
+/** @param isChild whether the process that started this one is told when it serves, and takes it along when it ends */
+const onSystemClock = (clock: Clock, log: Log, isChild: boolean): Service => ({
   clock,
-  stopped: isOneOfSeveral ? Promise.race([interruption(), abandonment()]) : interruption(),
+  stopped: isChild ? Promise.race([interruption(), abandonment()]) : interruption(),
   onServing: ({ apiUrl, opsUrl, healthUrl }) => {
     logListening(log, { ops: opsUrl, health: healthUrl, api: apiUrl })
-    if (isOneOfSeveral) process.send?.({ opsUrl } satisfies Serving)
+    if (isChild) process.send?.({ opsUrl } satisfies Serving)
   },
 })
 

@@ -1,6 +1,7 @@
 // /keys, /subscribers and /usage: the administration of keys for other programs, under the same rules as the commands. Reads
 // the requests; keys/administration.ts does the work. A key is in the response that makes it and nowhere else.
 
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../../common/errors.ts'
@@ -105,12 +106,9 @@ const addRoutes = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): vo
       throw new InputError(`q has ${q.length} characters; allowed: at most ${longestQuery}`)
     return panel(q)
   })
-  app.get('/subscribers', async (_, reply) => {
-    const parts: string[] = []
-    for await (const part of administration().subscribersInParts())
-      parts.push(JSON.stringify(part).slice(1, -1))
-    return reply.type(jsonType).send(`[${parts.join(',')}]`)
-  })
+  app.get('/subscribers', (_, reply) =>
+    reply.type(jsonType).send(Readable.from(arrayIn(administration().subscribersInParts()))),
+  )
   app.get<OfId>('/subscribers/:id', async ({ params: { id } }) => administration().showSubscriber(id))
 
   post(app, '/keys', bodies.create, async (request, reply) => {
@@ -156,6 +154,16 @@ const addRoutes = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): vo
   change('keys', 'reinstate', bodies.none, (keys, id) => keys.reinstateKey(id))
   change('subscribers', 'revoke', bodies.none, (keys, id) => keys.revokeSubscriber(id))
   change('subscribers', 'reinstate', bodies.none, (keys, id) => keys.reinstateSubscriber(id))
+}
+
+/** An array as JSON, in chunks: of very many subscribers it has megabytes. */
+async function* arrayIn(parts: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
+  let before = '['
+  for await (const part of parts) {
+    yield before + JSON.stringify(part).slice(1, -1)
+    before = ','
+  }
+  yield before === '[' ? '[]' : ']'
 }
 
 /** Which part of a list is wanted: `from` is the `next` of the part before. */

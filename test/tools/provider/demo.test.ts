@@ -1,5 +1,4 @@
-// `abohawa demo`: its lines work when pasted, it takes other ports when its own are in use, and Ctrl-C leaves nothing
-// behind.
+// Holds the lines of `abohawa demo` to work when pasted, beside another demo, and its gateway to end with it.
 
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -55,4 +54,17 @@ t.test('it prints a line for each endpoint, and each works when pasted', async t
   )
   t.notMatch(after, '3026', 'nothing serves its keys any more')
   t.strictSame(readdirSync(temporary), [], 'nothing is left')
+})
+
+t.test('its gateway ends when the demo is killed', async t => {
+  const demo = await startDemo(['--json'], t.testdir())
+  const { opsUrl } = JSON.parse(demo.lines[0] ?? '') as DemoOutput
+  t.equal((await fetch(`${opsUrl}/livez`)).status, 200)
+  demo.child.kill('SIGKILL')
+  await until('nothing listens there', () =>
+    fetch(`${opsUrl}/livez`).then(
+      () => false,
+      () => true,
+    ),
+  )
 })

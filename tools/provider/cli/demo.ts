@@ -94,7 +94,11 @@ const createKeys = async (
 
 /** A gateway as a process that serves. @throws InputError when it ends before */
 const startGateway = async (configArgs: readonly string[], env: NodeJS.ProcessEnv) => {
-  const child = spawn(product, ['serve', ...configArgs], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  // By the channel the gateway learns that this process has ended, also where it was killed.
+  const child = spawn(product, ['serve', '--is-child', ...configArgs], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
   const exited = once(child, 'exit')
   const ended = exited.then(([code, signal]): never => {
     throw new InputError(`the gateway ended by itself, ${signal ?? `exit code ${code}`}`)
