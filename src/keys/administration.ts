@@ -42,9 +42,7 @@ export type Administration = ReturnType<typeof createAdministration>
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   const keyById = async (id: string): Promise<KeyRecord> => {
     if (beginsAsKey(id))
-      throw new InputError(
-        'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
-      )
+      throw new InputError('the id must begin with key_, got an API key; `abohawa keys list` shows the ids')
     const key = id.startsWith(externalPrefix)
       ? await store.findByExternalId(nameForm(id.slice(externalPrefix.length)))
       : await store.findKey(id)
@@ -150,7 +148,7 @@ const checkValid = (record: KeyRecord, status: ListedKey['status'], subscriber: 
     throw new InputError(`key ${record.id} is revoked; \`abohawa keys revoke --undo ${record.id}\` first`)
   if (status === 'subscriber missing')
     throw new InputError(
-      `the record of subscriber ${record.subscriberId} is missing, so that no key of it is valid; \`abohawa store import\` of an earlier export writes it again`,
+      `the record of subscriber ${record.subscriberId} is missing, so none of its keys is valid; restore it with \`abohawa store import\` of an earlier export`,
     )
   if (status === 'subscriber revoked')
     throw new InputError(

@@ -189,7 +189,7 @@ const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => 
   const restoredSubscriber = async ({ id, subscriberId }: KeyRecord, name: string): Promise<Subscriber> => {
     if ((await store.findSubscriberId(name)) === subscriberId) return ensureSubscriber(subscriberId, name)
     throw new InputError(
-      `the record of subscriber ${subscriberId}, whose key ${id} is, is missing, and ${quoted(name, longestName)} is not known as its name; \`abohawa store import\` of an earlier export writes it again`,
+      `the record of subscriber ${subscriberId} of key ${id} is missing, and ${quoted(name, longestName)} is not known as its name; restore it with \`abohawa store import\` of an earlier export`,
     )
   }
   const existing = async (record: KeyRecord, name: string): Promise<CreatedKey> => {
@@ -227,7 +227,7 @@ const faultsOf = async (
     // A name is known also where a failover lost the subscriber.
     if (there && there.subscriberId !== (subscriber?.id ?? (await store.findSubscriberId(name))))
       throw new InputError(
-        `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
+        `external id ${quoted(externalId ?? '', longestName)} belongs to ${there.id}, a key of another subscriber`,
       )
     if (there) termsIn(request, there)
     if (there) return
@@ -240,7 +240,7 @@ const faultsOf = async (
     if (seen.has(bare))
       faults.push({
         index,
-        message: `the external id is ${quoted(externalId, longestName)}, as in a request before; allowed: each once`,
+        message: `an earlier request has the external id ${quoted(externalId, longestName)} too`,
       })
     seen.add(bare)
   }

@@ -19,9 +19,9 @@ export const expiryIn = (given: string, calendar: Calendar, now: number): number
   const instant = instantOf(given, calendar, now)
   if (instant === undefined)
     throw new InputError(
-      `expires is ${quoted(given)}; allowed: never, a day such as 2027-01-31 (until its end in ${calendar.zone}), an instant such as 2027-01-31T12:00:00Z, or a duration such as 90d or 12h`,
+      `expires must be never, a day such as 2027-01-31 (until its end in ${calendar.zone}), an instant such as 2027-01-31T12:00:00Z, or a duration such as 90d or 12h, got ${quoted(given)}`,
     )
-  if (instant <= now) throw new InputError(`expires is ${quoted(given)}; allowed: a time that is not past`)
+  if (instant <= now) throw new InputError(`expires must be in the future, got ${quoted(given)}`)
   return instant
 }
 

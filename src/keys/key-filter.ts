@@ -27,7 +27,7 @@ const example = 'such as tier=starter status=active subscriber=~Dhaka used=0 exp
 /** @throws InputError that names the term */
 export const keyFilterIn = (given: string, calendar: Calendar, now: number): KeyFilter => {
   if (given.length > longestFilter)
-    throw new InputError(`the filter has ${given.length} characters; allowed: at most ${longestFilter}`)
+    throw new InputError(`the filter must have at most ${longestFilter} characters, got ${given.length}`)
   const terms = wordsIn(given).map(word => termIn(word, calendar, now))
   return {
     mayMatch: key => terms.every(term => term.onUsage || term.matches({ ...key, ...noUsage })),
@@ -44,16 +44,17 @@ const termIn = (word: string, calendar: Calendar, now: number): Term => {
   const read = Object.hasOwn(fields, field) ? fields[field] : undefined
   if (!read)
     throw new InputError(
-      `the filter has ${quoted(word)}; allowed: terms of a field (${Object.keys(fields).join(', ')}), an operator (${operators.join(' ')}) and a value, ${example}`,
+      `the filter has ${quoted(word)}, but a term is a field (${Object.keys(fields).join(', ')}), an operator (${operators.join(' ')}) and a value, ${example}`,
     )
-  const wrong = (allowed: string) => new InputError(`the filter has ${quoted(word)}; allowed: ${allowed}`)
+  const wrong = (form: string) => new InputError(`the filter has ${quoted(word)}, but ${field} takes ${form}`)
   return read({ operator: operator as Operator, value: bare, wrong, calendar, now })
 }
 
 type Given = {
   readonly operator: Operator
   readonly value: string
-  readonly wrong: (allowed: string) => InputError
+  /** @param form the operators and values that the field takes */
+  readonly wrong: (form: string) => InputError
   readonly calendar: Calendar
   readonly now: number
 }
@@ -63,18 +64,18 @@ const ofUsage = (matches: Term['matches']): Term => ({ onUsage: true, matches })
 
 /** `none` matches a missing text. */
 const textTerm =
-  (name: string, textOf: (key: ListedKey) => string | null) =>
+  (textOf: (key: ListedKey) => string | null) =>
   ({ operator, value, wrong }: Given): Term => {
     const text = value === 'none' ? null : nameForm(value)
     if (operator === '=') return ofKey(key => textOf(key) === text)
     if (operator === '!=') return ofKey(key => textOf(key) !== text)
     if (operator === '=~') return ofKey(key => foldName(textOf(key) ?? '').includes(foldName(value)))
-    throw wrong(`${name} with = (is), != (is not) or =~ (has this text in it, in small letters or capitals)`)
+    throw wrong('= (is), != (is not) or =~ (contains this text, in any letter case)')
   }
 
 const statusTerm = ({ operator, value, wrong }: Given): Term => {
   if ((operator !== '=' && operator !== '!=') || !statuses.includes(value))
-    throw wrong(`status with = or !=, and one of ${statuses.join(', ')}`)
+    throw wrong(`= or != and one of ${statuses.join(', ')}`)
   return ofKey(({ status }) => (status.replace(' ', '-') === value) === (operator === '='))
 }
 
@@ -89,11 +90,10 @@ const compares: Readonly<Record<Exclude<Operator, '=~'>, (one: number, other: nu
 
 /** Null matches nothing. */
 const numberIn = (
-  name: string,
   { operator, value, wrong }: Given,
   numberOf: (key: ListedKey & KeyUsage) => number | null,
 ): Term['matches'] => {
-  if (operator === '=~' || !/^\d{1,15}$/.test(value)) throw wrong(`${name} with a whole number, not with =~`)
+  if (operator === '=~' || !/^\d{1,15}$/.test(value)) throw wrong('an integer, and any operator but =~')
   return key => {
     const number = numberOf(key)
     return number !== null && compares[operator](number, Number(value))
@@ -107,22 +107,20 @@ type TimeOf = {
 }
 
 /** Compares days as days, and durations with the time until an instant. */
-const timeIn = (name: string, { operator, value, wrong }: Given, { day, away }: TimeOf): Term['matches'] => {
+const timeIn = ({ operator, value, wrong }: Given, { day, away }: TimeOf): Term['matches'] => {
   const duration = parseDuration(value)
   if (value === 'never' && (operator === '=' || operator === '!='))
     return key => Number.isFinite(day(key)) === (operator === '!=')
   if (operator !== '=~' && duration !== undefined) return key => compares[operator](away(key), duration)
   if (operator !== '=~' && isDay(value)) return key => compares[operator](day(key), dayNumber(value))
-  throw wrong(
-    `${name} with a day such as 2027-01-31 or a duration such as 30d, not with =~; or ${name}=never`,
-  )
+  throw wrong('a day such as 2027-01-31 or a duration such as 30d, and any operator but =~; or =never')
 }
 
 const expiresTerm = (given: Given): Term => {
   const at = ({ expiresAt }: ListedKey) =>
     expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   return ofKey(
-    timeIn('expires', given, {
+    timeIn(given, {
       // The end of a day is the first instant of the next one.
       day: key => (key.expiresAt === null ? at(key) : dayNumber(given.calendar.dayOf(at(key) - 1))),
       away: key => at(key) - given.now,
@@ -132,7 +130,7 @@ const expiresTerm = (given: Given): Term => {
 
 const createdTerm = (given: Given): Term =>
   ofKey(
-    timeIn('created', given, {
+    timeIn(given, {
       day: ({ createdAt }) => dayNumber(given.calendar.dayOf(Date.parse(createdAt))),
       away: ({ createdAt }) => given.now - Date.parse(createdAt),
     }),
@@ -142,18 +140,18 @@ const lastUsedTerm = (given: Given): Term => {
   const today = dayNumber(given.calendar.dayOf(given.now))
   const dayOf = ({ lastUsedOn }: KeyUsage): number =>
     lastUsedOn === null ? Number.NEGATIVE_INFINITY : dayNumber(lastUsedOn)
-  return ofUsage(timeIn('last_used', given, { day: dayOf, away: key => (today - dayOf(key)) * utcDayMs }))
+  return ofUsage(timeIn(given, { day: dayOf, away: key => (today - dayOf(key)) * utcDayMs }))
 }
 
 const fields: Readonly<Record<string, (given: Given) => Term>> = {
-  id: textTerm('id', key => key.id),
-  external_id: textTerm('external_id', key => key.externalId),
-  subscriber: textTerm('subscriber', key => key.subscriber),
-  tier: textTerm('tier', key => key.tier),
+  id: textTerm(key => key.id),
+  external_id: textTerm(key => key.externalId),
+  subscriber: textTerm(key => key.subscriber),
+  tier: textTerm(key => key.tier),
   status: statusTerm,
-  limit: given => ofKey(numberIn('limit', given, key => key.limit)),
+  limit: given => ofKey(numberIn(given, key => key.limit)),
   created: createdTerm,
   expires: expiresTerm,
-  used: given => ofUsage(numberIn('used', given, key => key.usedToday)),
+  used: given => ofUsage(numberIn(given, key => key.usedToday)),
   last_used: lastUsedTerm,
 }

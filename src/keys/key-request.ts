@@ -14,7 +14,7 @@ export const maxLimit = 999_999_999_999
 export const tierLimitOf = (tiers: Tiers, tier: string): number => {
   const limit = limitOfTier(tiers, tier)
   if (limit === undefined)
-    throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
+    throw new InputError(`tier must be one of ${Object.keys(tiers).join(', ')}, got ${quoted(tier)}`)
   return limit
 }
 
@@ -25,12 +25,12 @@ export const subscriberNameOf = (given: string): string => {
   const name = nameForm(given)
   if (!isShown(name))
     throw new InputError(
-      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
+      `the subscriber's name must be 1 to ${longestName} characters on one line, without control or bidi characters, got ${quoted(given)}`,
     )
   if (/^sub_/.test(name))
-    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
+    throw new InputError(`the subscriber's name can't begin with sub_, as ids do, got ${quoted(given)}`)
   if (holdsKey(name))
-    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
+    throw new InputError(`the subscriber's name can't contain an API key, got ${quoted(given)}`)
   return name
 }
 
@@ -39,7 +39,7 @@ export const externalIdOf = (given: string): string => {
   const externalId = nameForm(given)
   if (!isShown(externalId) || holdsKey(externalId))
     throw new InputError(
-      `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
+      `the external id must be 1 to ${longestName} characters on one line, without control or bidi characters and API keys, got ${quoted(given)}`,
     )
   return externalId
 }
@@ -47,6 +47,6 @@ export const externalIdOf = (given: string): string => {
 /** A limit of requests a day as text. @throws InputError */
 export const limitIn = (given: string): number => {
   if (!/^[1-9]\d{0,11}$/.test(given))
-    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${maxLimit}`)
+    throw new InputError(`the limit must be an integer from 1 to ${maxLimit}, got ${quoted(given)}`)
   return Number(given)
 }

@@ -19,35 +19,35 @@ export type GivenTerms = {
 }
 
 type Kind = {
-  readonly one: string
+  readonly name: string
   readonly allowed: string
   accepts(value: string): boolean
-  /** What was meant by a value that is not accepted, where that is clear. */
-  meant?(value: string): string | undefined
+  /** What to write instead of a value that is not accepted, where that is clear. */
+  instead?(value: string): string | undefined
 }
 
 const kinds: Readonly<Record<keyof Restrictions, Kind>> = {
   origins: {
-    one: 'the origin',
-    allowed: 'one as browsers send it, such as https://app.example.org or https://*.example.org',
+    name: 'the origin',
+    allowed: 'an origin as browsers send it, such as https://app.example.org or https://*.example.org',
     accepts: value => value !== '*' && isWebOrigin(value),
-    meant: value => {
+    instead: value => {
       const { origin = '' } = URL.parse(value) ?? {}
-      return isWebOrigin(origin) ? `browsers send ${origin}: write that` : undefined
+      return isWebOrigin(origin) ? `write ${origin}, as browsers send it` : undefined
     },
   },
   addresses: {
-    one: 'the address',
+    name: 'the address',
     allowed: 'an IP address or a CIDR range such as 203.0.113.0/24',
     accepts: isWholeRange,
-    meant: value =>
+    instead: value =>
       isAddressRange(value)
-        ? `that range is ${wholeRange(value)}: write that, or ${value.split('/')[0]} for the one address`
+        ? `write ${wholeRange(value)} for the range, or ${value.split('/')[0]} for the one address`
         : undefined,
   },
   endpoints: {
-    one: 'the endpoint',
-    allowed: endpointNames.join(', '),
+    name: 'the endpoint',
+    allowed: `one of ${endpointNames.join(', ')}`,
     accepts: value => endpointNames.includes(value as EndpointName),
   },
 }
@@ -76,7 +76,7 @@ const restrictionsOf = (given: Restrictions): Restrictions | null => {
   const { length } = JSON.stringify(checked)
   if (length > longestRestrictions)
     throw new InputError(
-      `the restrictions have ${length} characters as JSON; allowed: at most ${longestRestrictions}`,
+      `the restrictions must have at most ${longestRestrictions} characters as JSON, got ${length}`,
     )
   return Object.values(checked).every(list => list === null) ? null : checked
 }
@@ -85,11 +85,15 @@ const checkedList = (kind: keyof Restrictions, given: readonly string[] | null):
   if (given === null) return null
   const list = [...new Set(given.map(value => value.trim()))]
   if (list.length === 0 || list.length > maxRestricted)
-    throw new InputError(`${kind} has ${list.length} entries; allowed: 1 to ${maxRestricted}`)
-  const { one, allowed, accepts, meant } = kinds[kind]
-  for (const value of list)
-    if (!accepts(value))
-      throw new InputError(`${one} is ${quoted(value)}; ${meant?.(value) ?? `allowed: ${allowed}`}`)
+    throw new InputError(`${kind} must have 1 to ${maxRestricted} entries, got ${list.length}`)
+  const { name, allowed, accepts, instead } = kinds[kind]
+  for (const value of list) {
+    if (accepts(value)) continue
+    const fix = instead?.(value)
+    throw new InputError(
+      `${name} must be ${allowed}, got ${quoted(value)}${fix === undefined ? '' : `; ${fix}`}`,
+    )
+  }
   return list
 }
 
@@ -99,11 +103,10 @@ const withBurst = (given: Partial<RateLimits>): Partial<RateLimits> =>
 
 const ratesOf = (given: RateLimits): RateLimits | null => {
   const { perSecond, burst, perMinute } = given
-  if (burst !== null && perSecond === null)
-    throw new InputError(`burst is ${burst} and per-second is none; allowed: burst with per-second`)
+  if (burst !== null && perSecond === null) throw new InputError('burst requires per-second')
   if (burst !== null && perSecond !== null && burst > perSecond * longestBurstSeconds)
     throw new InputError(
-      `burst is ${burst} and per-second is ${perSecond}; allowed: at most ${longestBurstSeconds} times as much`,
+      `burst must be at most ${longestBurstSeconds} times per-second, which is ${perSecond}, got ${burst}`,
     )
   return perSecond === null && perMinute === null ? null : { perSecond, burst, perMinute }
 }
@@ -117,7 +120,7 @@ const rateIn = (name: string, given: string): number | null => {
   if (given === 'none') return null
   const value = /^[1-9]\d{0,6}$/.test(given) ? Number(given) : maxRate + 1
   if (value > maxRate)
-    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from 1 to ${maxRate}, or none`)
+    throw new InputError(`${name} must be none or an integer from 1 to ${maxRate}, got ${quoted(given)}`)
   return value
 }
 

@@ -12,12 +12,12 @@ export const testTier = 'test_key'
 /** What a key of a tier begins with. */
 export const prefixOf = (tier: string): string => (tier === testTier ? testKeyPrefix : keyPrefix)
 
-/** A key begins as those of its kind do, so that it stays one. @throws InputError for a tier of the other kind */
+/** A key begins as its kind does, so it can't change its kind. @throws InputError for a tier of the other kind */
 export const checkKind = ({ id, tier: current }: Pick<KeyRecord, 'id' | 'tier'>, tier = current): void => {
   if ((tier === testTier) === (current === testTier)) return
-  const kind = current === testTier ? 'is a test key' : 'is no test key'
+  const kind = current === testTier ? 'a test key' : 'not a test key'
   throw new InputError(
-    `tier is ${quoted(tier)}, and key ${id} ${kind}, which stays so; \`abohawa keys create\` makes another one`,
+    `tier can't become ${quoted(tier)}, because key ${id} is ${kind}; create another key with \`abohawa keys create\``,
   )
 }
 

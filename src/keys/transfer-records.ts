@@ -12,12 +12,12 @@ const text = z
   .string()
   .min(1)
   .max(longestText, `it is longer than ${longestText} characters`)
-  .refine(isPrintable, 'it holds a control character or an invisible mark of direction')
+  .refine(isPrintable, 'it has a control or bidi character')
 const id = z
   .string()
   .regex(
     new RegExp(`^[\\w.-]{1,${longestId}}$`),
-    `allowed are 1 to ${longestId} letters, digits and the signs _ . -`,
+    `it must be 1 to ${longestId} letters, digits or the signs _ . -`,
   )
 // What a store reads back.
 const instant = z.int().min(0).max(lastInstant)
@@ -78,14 +78,14 @@ export const readRecord = (line: string): TransferRecord => {
   try {
     value = JSON.parse(line)
   } catch {
-    throw new InputError('it is no JSON')
+    throw new InputError('it is not JSON')
   }
   const { data, error } = transferRecord.safeParse(value)
   if (data) return data
   const issue = error.issues[0]
   throw new InputError(
     issue?.path[0] === 'record' || !issue?.path.length
-      ? 'it is no record of a subscriber, a key, usage or the end'
+      ? 'it is not a record of a subscriber, a key, usage or the end'
       : `its ${issue.path.join('.')} is wrong: ${issue.message}`,
   )
 }

@@ -41,7 +41,7 @@ export async function* exportRecords(
     if (subscriber?.id === key.subscriberId) {
       subscribers.set(subscriber.id, subscriber)
       keys.push(key)
-    } else leaveOut(`key ${key.id} is of subscriber ${key.subscriberId}, whose record is lost`)
+    } else leaveOut(`the record of subscriber ${key.subscriberId} of key ${key.id} is lost`)
   }
   for (const subscriber of subscribers.values()) {
     totals.subscribers += 1
@@ -96,7 +96,7 @@ export const importRecords = async (
   }
   if (!check.isWhole())
     throw new InputError(
-      `the end of the export is missing after ${lines} records, so it was cut off; nothing was imported`,
+      `the export was cut off: its end is missing after ${lines} records; nothing was imported`,
     )
 
   let written = 0
@@ -149,16 +149,16 @@ const createCheck = async (store: TransferStore) => {
     const difference = differenceOf(`key ${given.id}`, keys.get(given.id), given)
     if (difference !== undefined) return difference
     if (!subscribers.has(given.subscriberId))
-      return `key ${given.id} is of subscriber ${given.subscriberId}, who is neither in the store nor on a line before`
+      return `subscriber ${given.subscriberId} of key ${given.id} is neither in the store nor on an earlier line`
     for (const hash of hashesOf(given)) {
       const taken = keyIdOf.get(hash)
       if (taken !== undefined && taken !== given.id)
-        return `key ${given.id} has the hash ${hash}, which is that of ${taken}`
+        return `key ${given.id} has the hash ${hash}, which belongs to ${taken}`
       keyIdOf.set(hash, given.id)
     }
     const holder = given.externalId === null ? undefined : keyIdOfExternal.get(given.externalId)
     if (holder !== undefined && holder !== given.id)
-      return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which is that of ${holder}`
+      return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which belongs to ${holder}`
     if (given.externalId !== null) keyIdOfExternal.set(given.externalId, given.id)
     if (!keys.has(given.id)) totals.newKeys += 1
     keys.set(given.id, given)
@@ -166,7 +166,7 @@ const createCheck = async (store: TransferStore) => {
     return undefined
   }
   const faultOfUsage = ({ keyId }: RecordOf<'usage'>): string | undefined => {
-    if (!keys.has(keyId)) return `usage of key ${keyId}, which is neither in the store nor on a line before`
+    if (!keys.has(keyId)) return `key ${keyId} of this usage is neither in the store nor on an earlier line`
     totals.usage += 1
     return undefined
   }
@@ -174,7 +174,7 @@ const createCheck = async (store: TransferStore) => {
     ended = record
     for (const name of ['subscribers', 'keys', 'usage'] as const)
       if (record[name] !== totals[name])
-        return `the export had ${record[name]} records of ${name}, and ${totals[name]} are here`
+        return `the export had ${record[name]} records of ${name}, but this file has ${totals[name]}`
     return undefined
   }
 
@@ -209,7 +209,7 @@ const differenceOf = (name: string, there: object | undefined, given: object): s
   )
   return field === undefined
     ? undefined
-    : `${name} is there with another ${field}: ${shown(before?.[field])}, and here it is ${shown(after?.[field])}`
+    : `${name} exists with another ${field}: ${shown(before?.[field])}, and the export has ${shown(after?.[field])}`
 }
 
 const shown = (value: unknown): string => shortened(jsonText(value), longestText)

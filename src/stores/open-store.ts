@@ -81,5 +81,5 @@ export const usedStoreFile = (options: StoreOptions, make = 'keys create'): stri
 
 const unusedIn = (options: StoreOptions, make: string): InputError =>
   new InputError(
-    `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa ${make} --create-store\``,
+    `there is no store yet at ${storeName(options)}; give the configuration of the gateway with --config, start the gateway first, or create the store with \`abohawa ${make} --create-store\``,
   )

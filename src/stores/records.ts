@@ -117,10 +117,8 @@ export const nameIn = (value: string): string | null =>
   value !== '' && value.length <= longestText ? value : null
 
 // Fields are texts, and an absent one is empty.
-const text = z
-  .string(`1 to ${longestText} characters`)
-  .min(1, `1 to ${longestText} characters`)
-  .max(longestText, `1 to ${longestText} characters`)
+const textLength = `1 to ${longestText} characters`
+const text = z.string(textLength).min(1, textLength).max(longestText, textLength)
 const textOrNull = z
   .string()
   .max(longestText, `at most ${longestText} characters`)
@@ -128,12 +126,12 @@ const textOrNull = z
   .prefault('')
 const limitOrNull = z
   .string()
-  .regex(/^(?:[1-9]\d{0,14})?$/, 'nothing, or a whole number from 1 on')
+  .regex(/^(?:[1-9]\d{0,14})?$/, 'empty or an integer from 1')
   .transform(value => (value ? Number(value) : null))
   .prefault('')
 const instantOrNull = z
   .string()
-  .refine(value => value === '' || instantIn(value) !== undefined, 'nothing, or an instant in ms since 1970')
+  .refine(value => value === '' || instantIn(value) !== undefined, 'empty or an instant in ms since 1970')
   .transform(value => instantIn(value) ?? null)
   .prefault('')
 /** The maximum entries of a list of restrictions, and the characters of all restrictions, or rates, of a key as JSON. */
@@ -187,8 +185,8 @@ const keyRecord = z.object({
   revokedAt: instantOrNull,
   expiresAt: instantOrNull,
   externalId: textOrNull,
-  restrictions: jsonOrNull(restrictionsForm, 'nothing, or JSON of origins, addresses and endpoints'),
-  rates: jsonOrNull(ratesForm, 'nothing, or JSON of perSecond, burst and perMinute'),
+  restrictions: jsonOrNull(restrictionsForm, 'empty or JSON of origins, addresses and endpoints'),
+  rates: jsonOrNull(ratesForm, 'empty or JSON of perSecond, burst and perMinute'),
   // A hash without a legible end has ended.
   previousHashes: z
     .array(z.object({ hash: z.string(), validUntil: z.string().transform(instantIn) }))
@@ -210,7 +208,7 @@ const readerOf =
     if (data !== undefined) return data
     const [issue] = error?.issues ?? []
     const field = String(issue?.path[0])
-    const fault = `its ${field} is "${forMessage(String(fields[field] ?? ''))}"; allowed: ${issue?.message}`
+    const fault = `${field} must be ${issue?.message}, got "${forMessage(String(fields[field] ?? ''))}"`
     return refuseRecord(observer, record, String(fields.id), fault)
   }
 type Fields = Readonly<Record<string, unknown>>

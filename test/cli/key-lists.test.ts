@@ -53,7 +53,7 @@ t.test('a list is filtered, says when a key was last used, and is CSV', async t 
   t.match(none?.stdout, 'No key matches.\n')
   t.match(table?.stdout, new RegExp(`${used.id} .* ${newest}\\n`))
   t.match(csv?.stdout, new RegExp(`^${used.id},.*,${newest},12,,,,,,\\r\\n`, 'm'))
-  t.match(wrong, { code: 1, stderr: /the filter has "a=b"; allowed: / })
+  t.match(wrong, { code: 1, stderr: /the filter has "a=b", but a term is a field / })
 })
 
 t.test('the usage of all keys is in the order of what they used, with their subscribers', async t => {

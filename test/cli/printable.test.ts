@@ -70,7 +70,7 @@ t.test('an import with such a name is refused by its line', async t => {
     ...{ createdAt: 0, revokedAt: null, expiresAt: null, externalId: null, formers: [] },
   }
   const end = { record: 'end', subscribers: 1, keys: 1, usage: 0 }
-  const control = 'it holds a control character or an invisible mark of direction; nothing was imported'
+  const control = 'it has a control or bidi character; nothing was imported'
   const named = (name: string) => [{ ...subscriber, name }, key, end]
   const keyed = (fields: object) => [subscriber, { ...key, ...fields }, end]
   const cases: [object[], sentence: string][] = [
@@ -78,7 +78,7 @@ t.test('an import with such a name is refused by its line', async t => {
     [named('A'.repeat(1_000_000)), 'line 1 of .*: its name is wrong: it is longer than 200 characters; n'],
     [keyed({ tier: 'gold\u202e' }), `line 2 of .*: its tier is wrong: ${control}`],
     [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], 'line 1 of .* is damaged'],
-    [[{ record: '\u001b[2J\u202e' }], 'line 1 of .* is damaged: it is no record'],
+    [[{ record: '\u001b[2J\u202e' }], 'line 1 of .* is damaged: it is not a record'],
   ]
   const files = cases.map(([records], i) => {
     const file = join(folder, `${i}.ndjson`)

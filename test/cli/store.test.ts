@@ -197,17 +197,21 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
   const rest = lines.slice(1)
   const target = inFile(join(from.folder, 'target.db'))
   const faults: [string, string[], RegExp][] = [
-    ['no JSON', [first ?? '', '{"record":', ...rest], /line 2 of .*x\.ndjson is damaged: it is no JSON/],
-    ['another record', ['{"record":"cat"}', ...lines], /line 1 of .* no record of a subscriber/],
-    ['no end', lines.slice(0, -1), /the end of the export is missing after 6 records/],
-    ['a line less', lines.toSpliced(4, 1), /line 6 of .*: the export had 2 records of usage, and 1 are here/],
+    ['no JSON', [first ?? '', '{"record":', ...rest], /line 2 of .*x\.ndjson is damaged: it is not JSON/],
+    ['another record', ['{"record":"cat"}', ...lines], /line 1 of .* not a record of a subscriber/],
+    ['no end', lines.slice(0, -1), /the export was cut off: its end is missing after 6 records/],
+    [
+      'a line less',
+      lines.toSpliced(4, 1),
+      /line 6 of .*: the export had 2 records of usage, but this file has 1/,
+    ],
     ['more after the end', [...lines, first ?? ''], /line 8 of .*: it comes after the end/],
-    ['a key first', [key, ...lines], /line 1 of .*: key key_\w+ is of subscriber sub_\w+, who is/],
+    ['a key first', [key, ...lines], /line 1 of .*: subscriber sub_\w+ of key key_\w+ is neither/],
     ['nothing', [''], /line 1 of .* is damaged/],
   ]
   for (const [field, value, fault] of [
-    ['id', 'a'.repeat(201), 'allowed are 1 to 200 letters, digits and the signs _ . -'],
-    ['id', 'k","status":1,"x":"', 'allowed are 1 to 200 letters, digits and the signs _ . -'],
+    ['id', 'a'.repeat(201), 'it must be 1 to 200 letters, digits or the signs _ . -'],
+    ['id', 'k","status":1,"x":"', 'it must be 1 to 200 letters, digits or the signs _ . -'],
     ['createdAt', 'x', ''],
     ['createdAt', 8.64e15 + 1, 'Too big: expected number to be <=8640000000000000'],
     ['limit', 1e12, 'Too big: expected number to be <=999999999999'],
@@ -232,7 +236,7 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
 
   await target.json(...take, from.file)
   await target.open(administration => administration.setKey(from.ids[0], { tier: 'business' }))
-  const tier = `key ${from.ids[0]} is there with another tier: "business", and here it is "starter"`
+  const tier = `key ${from.ids[0]} exists with another tier: "business", and the export has "starter"`
   const said = `line ${keyLine} of ${from.file}: ${tier}; nothing was imported`
   t.match(await target.command(...take, from.file), { code: 1, stderr: said })
   const other = inFile(join(from.folder, 'other.db'))

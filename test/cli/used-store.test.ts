@@ -29,9 +29,9 @@ t.test('in a folder where no gateway ran, commands make nothing and say what to 
   const refused = (args: readonly string[]) =>
     runCommand(args, env).then(({ code, stdout, stderr }) => {
       t.match({ code, stdout }, { code: 1, stdout: '' }, args.join(' '))
-      t.match(stderr, `abohawa: there is no store yet at ${path}, for no gateway has used it; `)
+      t.match(stderr, `abohawa: there is no store yet at ${path}; `)
       const make = args[1] === 'import' ? 'store import' : 'keys create'
-      t.match(stderr, new RegExp(`--config.*make the store with \`abohawa ${make} --create-store\`\n$`))
+      t.match(stderr, new RegExp(`--config.*create the store with \`abohawa ${make} --create-store\`\n$`))
     })
   await Promise.all(commands.map(refused))
   t.strictSame(readdirSync(folder), [], 'not even the folder')

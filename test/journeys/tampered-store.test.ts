@@ -114,14 +114,14 @@ t.test('a damaged count or key costs itself alone, and the log says so', { skip 
   t.match(gateway.logged('store record rejected'), [
     { record: 'usage', name: bad.id, fault: `its count of ${today} can't be read` },
   ])
-  const fault = 'its limit is "-7"; allowed: nothing, or a whole number from 1 on'
+  const fault = 'limit must be empty or an integer from 1, got "-7"'
   t.match(restarted.logged('store record rejected'), [{ record: 'key', name: bad.id, fault }])
   t.equal(await restarted.metric('abohawa_store_records_refused_total{record="key"}'), 1)
   const listed = await runCommand(['keys', 'list'], env)
   t.match(listed, {
     code: 0,
     stdout: new RegExp(good.id),
-    stderr: /The record of key key_\w+ is damaged: its limit is/,
+    stderr: /The record of key key_\w+ is damaged: limit must be/,
   })
   t.notMatch(listed.stdout, bad.id)
   t.match(await runCommand(['store', 'export'], env), {

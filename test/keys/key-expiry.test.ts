@@ -27,14 +27,14 @@ t.test('never, a day until its local end, an instant, or a duration from now', a
   t.equal(iso('2027-03-28', createCalendar('Europe/Berlin')), '2027-03-28T22:00:00.000Z', 'a short day')
 })
 
-t.test('anything else is one sentence that says what is allowed', async t => {
+t.test('anything else is refused in one sentence', async t => {
   for (const given of [
     ...['', '90', '90 d', '-5d', '1.5h', '9999999d', 'tomorrow', '31.01.2027', '2027-02-30', '2027-13-01'],
     ...['2027-01-31T12:00', '2027-01-31 12:00', '+012027-01-31', '2027-01-31T25:00:00Z'],
   ])
     t.throws(() => iso(given), {
-      message: `expires is ${JSON.stringify(given)}; allowed: never, a day such as 2027-01-31 (until its end in Asia/Dhaka), an instant such as 2027-01-31T12:00:00Z, or a duration such as 90d or 12h`,
+      message: `expires must be never, a day such as 2027-01-31 (until its end in Asia/Dhaka), an instant such as 2027-01-31T12:00:00Z, or a duration such as 90d or 12h, got ${JSON.stringify(given)}`,
     })
   for (const given of ['2026-11-21', '2026-11-22T05:59:59Z', '0d'])
-    t.throws(() => iso(given), { message: `expires is "${given}"; allowed: a time that is not past` })
+    t.throws(() => iso(given), { message: `expires must be in the future, got "${given}"` })
 })

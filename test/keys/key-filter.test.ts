@@ -76,20 +76,20 @@ t.test('only terms on the usage wait for it', async t => {
 
 t.test('a wrong term is named, with what is allowed', async t => {
   const all =
-    'allowed: terms of a field \\(id, external_id, subscriber, .*\\), an operator \\(=~ .*\\) and a value'
+    'but a term is a field \\(id, external_id, subscriber, .*\\), an operator \\(=~ .*\\) and a value'
   for (const [filter, sentence] of [
-    ['colour=red', `the filter has "colour=red"; ${all}`],
+    ['colour=red', `the filter has "colour=red", ${all}`],
     ['constructor=x', all],
     ['tier', all],
     ['tier=', all],
-    ['tier<free', 'the filter has "tier<free"; allowed: tier with = \\(is\\)'],
-    ['status=on', 'status with = or !=, and one of active, expired, revoked, subscriber-revoked'],
-    ['used=~1', 'used with a whole number'],
-    ['used=-1', 'used with a whole number'],
-    ['expires<soon', 'expires with a day such as 2027-01-31 or a duration such as 30d'],
-    ['expires<never', 'expires with a day'],
-    ['created=2026-02-30', 'created with a day'],
-    ['x'.repeat(501), 'the filter has 501 characters; allowed: at most 500'],
+    ['tier<free', 'the filter has "tier<free", but tier takes = \\(is\\)'],
+    ['status=on', 'status takes = or != and one of active, expired, revoked, subscriber-revoked'],
+    ['used=~1', 'used takes an integer'],
+    ['used=-1', 'used takes an integer'],
+    ['expires<soon', 'expires takes a day such as 2027-01-31 or a duration such as 30d'],
+    ['expires<never', 'expires takes a day'],
+    ['created=2026-02-30', 'created takes a day'],
+    ['x'.repeat(501), 'the filter must have at most 500 characters, got 501'],
     [`tier=svc_live_${'x'.repeat(38)} y`, '"y"'],
   ] as const)
     t.throws(() => matches(filter), { name: 'InputError', message: new RegExp(sentence) }, filter)

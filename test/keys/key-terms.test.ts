@@ -1,4 +1,4 @@
-// Restrictions and rates as they are given: what is taken, what is refused with which sentence, and what a change leaves.
+// Without it a change of one restriction could lift another, or a wrong origin, address or rate could be stored.
 
 import t from 'tap'
 import { type GivenTerms, givenTermsIn, type TermTexts, termsIn } from '../../src/keys/key-terms.ts'
@@ -58,49 +58,55 @@ t.test('texts are lists parted by commas or blanks, whole numbers, or none', asy
   for (const [texts, given] of cases) t.strictSame(givenTermsIn(texts), given, JSON.stringify(texts))
 })
 
-const wrong: [texts: TermTexts, sentence: RegExp][] = [
-  [{ origins: 'a.example' }, /^the origin is "a\.example"; allowed: one as browsers send it, such as https:/],
-  [{ origins: '*' }, /^the origin is "\*"; allowed/],
-  [{ origins: 'https://*.com' }, /^the origin is "https:\/\/\*\.com"; allowed/],
+const [origin, address, endpoint] = [
+  /^the origin must be an origin as browsers send it, such as https:\S+ or \S+, got /,
+  /^the address must be an IP address or a CIDR range such as \S+, got /,
+  /^the endpoint must be one of weather, .*coords.*, got /,
+]
+const manyOrigins = Array.from(
+  { length: 50 },
+  (_, i) => `https://${'a'.repeat(60)}.${'b'.repeat(60)}.x${i}.org`,
+)
+const wrong: [texts: TermTexts, sentence: RegExp, end?: RegExp][] = [
+  [{ origins: 'a.example' }, origin, /got "a\.example"$/],
+  ...['*', 'https://*.com'].map((origins): [TermTexts, RegExp] => [{ origins }, origin]),
+  ...['https://a.example/x', 'https://A.example'].map((origins): [TermTexts, RegExp, RegExp] => [
+    { origins },
+    ...([origin, /"; write https:\/\/a\.example, as browsers send it$/] as const),
+  ]),
   [
-    { origins: 'https://a.example/x' },
-    /^the origin is "https:\/\/a\.example\/x"; browsers send https:\/\/a\.example: write/,
+    { origins: 'https://\u0986\u09ac\u09b9.example' },
+    origin,
+    /; write https:\/\/xn--\S+\.example, as browsers/,
   ],
-  [
-    { origins: 'https://A.example' },
-    /^the origin is "https:\/\/A\.example"; browsers send https:\/\/a\.example: write/,
-  ],
-  [
-    { origins: 'https://\u0986\u09ac\u09b9\u09be\u0993\u09df\u09be.example' },
-    /^the origin is "https:\/\/\u0986.*\.example"; browsers send https:\/\/xn--\S+\.example: write that$/,
-  ],
-  [{ origins: ',' }, /^origins has 0 entries; allowed: 1 to 50$/],
-  [{ addresses: '10.0.0.0/33' }, /^the address is "10\.0\.0\.0\/33"; allowed: an IP address or a CIDR range/],
+  [{ origins: ',' }, /^origins must have 1 to 50 entries, got 0$/],
+  [{ addresses: '10.0.0.0/33' }, address, /got "10\.0\.0\.0\/33"$/],
   [
     { addresses: '10.0.0.5/8' },
-    /^the address is "10\.0\.0\.5\/8"; that range is 10\.0\.0\.0\/8: write that, or 10\.0\.0\.5 for the one address$/,
+    address,
+    /"; write 10\.0\.0\.0\/8 for the range, or 10\.0\.0\.5 for the one address$/,
   ],
-  [{ addresses: '2001:db8::1/32' }, /that range is 2001:db8::\/32: write that, or 2001:db8::1 for/],
-  [{ addresses: '10.0.0' }, /^the address is "10\.0\.0"; allowed/],
-  [{ addresses: Array.from({ length: 51 }, (_, i) => `10.0.0.${i}`).join() }, /^addresses has 51 entries/],
-  [{ endpoints: 'weathr' }, /^the endpoint is "weathr"; allowed: weather, .*coords/],
-  [{ endpoints: 'key' }, /^the endpoint is "key"; allowed/],
-  [{ perSecond: '0' }, /^per-second is "0"; allowed: a whole number from 1 to 1000000, or none$/],
-  [{ perSecond: '5', burst: '1.5' }, /^burst is "1\.5"; allowed/],
-  [{ perMinute: '1000001' }, /^per-minute is "1000001"; allowed/],
-  [{ perSecond: '5', burst: '301' }, /^burst is 301 and per-second is 5; allowed: at most 60 times as much$/],
-  [{ burst: '5' }, /^burst is 5 and per-second is none; allowed: burst with per-second$/],
+  [{ addresses: '2001:db8::1/32' }, address, /; write 2001:db8::\/32 for the range, or 2001:db8::1 for/],
+  [{ addresses: '10.0.0' }, address],
   [
-    {
-      origins: Array.from(
-        { length: 50 },
-        (_, i) => `https://${'a'.repeat(60)}.${'b'.repeat(60)}.x${i}.example`,
-      ).join(),
-    },
-    /^the restrictions have 7\d+ characters as JSON; allowed: at most 4000$/,
+    { addresses: Array.from({ length: 51 }, (_, i) => `10.0.0.${i}`).join() },
+    /^addresses must have .*, got 51$/,
+  ],
+  ...['weathr', 'key'].map((endpoints): [TermTexts, RegExp] => [{ endpoints }, endpoint]),
+  [{ perSecond: '0' }, /^per-second must be none or an integer from 1 to 1000000, got "0"$/],
+  [{ perSecond: '5', burst: '1.5' }, /^burst must be none or an integer .*, got "1\.5"$/],
+  [{ perMinute: '1000001' }, /^per-minute must be .*, got "1000001"$/],
+  [{ perSecond: '5', burst: '301' }, /^burst must be at most 60 times per-second, which is 5, got 301$/],
+  [{ burst: '5' }, /^burst requires per-second$/],
+  [
+    { origins: manyOrigins.join() },
+    /^the restrictions must have at most 4000 characters as JSON, got [67]\d+$/,
   ],
 ]
-for (const [texts, message] of wrong)
-  t.test(`refused: ${JSON.stringify(texts).slice(0, 50)}`, async t => {
-    t.throws(() => termsIn(givenTermsIn(texts)), { name: 'InputError', message })
-  })
+t.test('wrong terms are refused in a sentence', async t => {
+  for (const [texts, sentence, end = sentence] of wrong) {
+    const set = () => termsIn(givenTermsIn(texts))
+    for (const message of [sentence, end])
+      t.throws(set, { name: 'InputError', message }, JSON.stringify(texts).slice(0, 50))
+  }
+})

@@ -142,7 +142,7 @@ t.test(
     await admin.hset(month, ofOther, `${day.slice(8)}:7`)
     await t.rejects(reopened(), {
       name: 'InputError',
-      message: /as a single server keeps them.*`abohawa store copy`/,
+      message: /whose counts were written by a single server.*`abohawa store copy`/,
     })
     await store.raiseUsed(ofOther, day, 7, later)
     await reopened()
@@ -155,7 +155,7 @@ t.test(
     }
     await start()
     await single.admin.hset(`x:quota:{q2}:${day}`, 'key_1', '7 -:0:7')
-    await t.rejects(start(), { name: 'InputError', message: /as a cluster keeps them/ })
+    await t.rejects(start(), { name: 'InputError', message: /whose counts were written by a cluster/ })
   },
 )
 

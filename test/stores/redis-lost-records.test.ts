@@ -78,7 +78,7 @@ t.test('a key of a lost subscriber is reported, and valid again with the next ke
     code: 1,
     stdout: '',
     stderr:
-      /^abohawa: the record of subscriber sub_a is missing, so that no key of it is valid; `abohawa store import` of an earlier export writes it again \(store: .*\)\n$/,
+      /^abohawa: the record of subscriber sub_a is missing, so none of its keys is valid; restore it with `abohawa store import` of an earlier export \(store: .*\)\n$/,
   })
   const ofPadma = ['--subscriber', 'Padma', '--tier', 'free', '--json']
   const { code, stdout } = await command('keys', 'create', ...ofPadma)
@@ -103,7 +103,7 @@ t.test('a key created again by its external id has its lost subscriber again, an
   }
   await lose('subscriber:sub_a')
   // A name that nobody has yet must not get the key of another one.
-  const stderr = /external id "ours-1" is that of key_1, a key of another subscriber/
+  const stderr = /external id "ours-1" belongs to key_1, a key of another subscriber/
   t.match(await create('Meghna'), { code: 1, stderr })
   t.equal(await store.findSubscriber('Meghna'), undefined)
   const { code, stdout } = await create('Padma')
@@ -135,7 +135,7 @@ t.test('an import writes what is lost again, and an export says what it leaves o
     stdout: /: 1 subscriber, 1 key, 0 counts of a day/,
     stderr:
       'Left out: the store lists 3 keys and has the records of 2.\n' +
-      'Left out: key key_1 is of subscriber sub_a, whose record is lost.\n' +
+      'Left out: the record of subscriber sub_a of key key_1 is lost.\n' +
       'Import an earlier export into this store, which writes lost records again.\n',
   })
   const lines = readFileSync(part, 'utf8').trim().split('\n')
@@ -146,7 +146,7 @@ t.test('an import writes what is lost again, and an export says what it leaves o
   const path = join(folder, 'copy.db')
   const copied = await command('store', 'copy', '--to', path, '--json')
   t.equal(copied.code, 1)
-  const leftOut = [/lists 3 keys/, /key_1 is of subscriber sub_a/]
+  const leftOut = [/lists 3 keys/, /subscriber sub_a of key key_1 is lost/]
   t.match(JSON.parse(copied.stdout), { newKeys: 1, leftOut })
 
   const imported = await command('store', 'import', file, '--json')

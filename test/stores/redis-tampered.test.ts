@@ -207,9 +207,9 @@ const everyOther = (what: string, record: string, own: string, fault: RegExp) =>
     (type, put): OfKey => [`${what} as ${type}`, (raw, prefix) => put(raw, prefix + record), fault],
   )
 const pointer = 'key-of:hash-of-bad'
-const noLimit = /its limit is ".+"; allowed: nothing, or a whole/
-const noInstant = /its revokedAt is ".+"; allowed: nothing, or an instant/
-const [missing, ofAnotherType] = [/it is missing/, /it is of another type/]
+const noLimit = /limit must be empty or an integer from 1, got ".+"/
+const noInstant = /revokedAt must be empty or an instant in ms since 1970, got ".+"/
+const [missing, ofAnotherType] = [/it is missing/, /it has another Redis type/]
 const ofKeys: OfKey[] = [
   ...['abc', '-5', '0', '1.5', '1e3', '9'.repeat(400)].map(
     (text): OfKey => [`limit ${text}`, field('limit', text), noLimit],
@@ -217,17 +217,25 @@ const ofKeys: OfKey[] = [
   ...['x', '-1', '8640000000000001'].map(
     (text): OfKey => [`revokedAt ${text}`, field('revokedAt', text), noInstant],
   ),
-  ['no tier', without('key:bad', 'tier'), /its tier is ""; allowed: 1 to 400 char/],
-  ['a long tier', field('tier', 'x'.repeat(401)), /its tier is "x{60}…"/],
-  ['restrictions of tomorrow', field('restrictions', '{"referers":["a"]}'), /its restrictions is/],
-  ['rates that are none', field('rates', '{"perSecond":0,"burst":null,"perMinute":null}'), /its rates is/],
+  ['no tier', without('key:bad', 'tier'), /tier must be 1 to 400 characters, got ""/],
+  ['a long tier', field('tier', 'x'.repeat(401)), /tier must be .*, got "x{60}…"/],
+  [
+    'restrictions of tomorrow',
+    field('restrictions', '{"referers":["a"]}'),
+    /restrictions must be empty or JSON/,
+  ],
+  [
+    'rates that are none',
+    field('rates', '{"perSecond":0,"burst":null,"perMinute":null}'),
+    /rates must be empty or JSON/,
+  ],
   ['a missing record', without('key:bad'), missing],
   ...everyOther('a key', 'key:bad', 'a hash', ofAnotherType),
   ...everyOther('a pointer', pointer, 'a text', ofAnotherType),
 ]
 const ofSubscribers: OfKey[] = [
   ['a missing subscriber', without('subscriber:sub_a'), missing],
-  ['a revocation of it', field('revokedAt', 'soon', 'subscriber:sub_a'), /its revokedAt is "soon"/],
+  ['a revocation of it', field('revokedAt', 'soon', 'subscriber:sub_a'), /revokedAt must be .*, got "soon"/],
   ...everyOther('a subscriber', 'subscriber:sub_a', 'a hash', ofAnotherType),
 ]
 

@@ -77,7 +77,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     await raw.set(`${prefix}format`, number)
     await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), {
       name: 'InputError',
-      message: `format is ${number}, but must be the number of a format; this version writes 1`,
+      message: `format must be the number of a format, got ${number}; this version writes 1`,
     })
   }
 })

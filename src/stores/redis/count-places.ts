@@ -24,7 +24,7 @@ export const checkCountPlaces = async (
   const hasMonths = (partition: number) => has(months.map(month => names.monthUsage(partition, month)))
   const refused = (written: string, serve: string, into: string): InputError =>
     new InputError(
-      `${urlName} names ${new URL(url).host}, where counts lie as ${written} keeps them, so that keys would begin at 0 again; ` +
+      `${urlName} names ${new URL(url).host}, whose counts were written by ${written}, so all keys would begin at 0 again; ` +
         `serve the snapshot with ${serve}, and copy it into ${into} with \`abohawa store copy\` (docs/operating/keys.md)`,
     )
 

@@ -58,7 +58,7 @@ const recordReaders = ({ redis, names, observer }: RedisParts) => {
       return await reading
     } catch (error) {
       if (!isWrongType(error)) throw error
-      return refuseRecord(observer, kind, name, 'it is of another type')
+      return refuseRecord(observer, kind, name, 'it has another Redis type')
     }
   }
   /** The fields of a record; undefined where there are none. @param isNamed by another record, so that it must be there */

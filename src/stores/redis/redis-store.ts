@@ -44,7 +44,7 @@ export const checkRedisFormat = async (redis: RedisClient, options: RedisOptions
   if (found === '') return
   if (!/^[1-9]\d{0,5}$/.test(found))
     throw new InputError(
-      `${place}, where ${format} is ${forMessage(found)}, but must be the number of a format; this version writes ${storeFormat}`,
+      `${place}, where ${format} must be the number of a format, got ${forMessage(found)}; this version writes ${storeFormat}`,
     )
   if (Number(found) > storeFormat) throw newerFormat(place, Number(found))
 }

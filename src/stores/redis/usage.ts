@@ -80,7 +80,7 @@ export const redisUsage = (
         else
           refuse(
             item === 'day' ? liveOf(first.keyId, day) : recordOf(first.keyId, day.slice(0, 7)),
-            'it was of another type of Redis, and was reset',
+            'it had another Redis type and was reset',
           )
       }
       return withTokens(grantsIn(grants, entries.length), entries, tokens)
@@ -210,7 +210,7 @@ const withTokens = (
     return { ...grant, tokens: { taken, left } }
   })
   if (at !== numbers.length || !numbers.every(Number.isFinite))
-    throw new StoreError(`Redis answered ${numbers.length} numbers for buckets, and not ${at}`)
+    throw new StoreError(`expected ${at} numbers of buckets from Redis, got ${numbers.length}`)
   return all
 }
 
@@ -226,7 +226,7 @@ const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-0
 const grantsIn = (reply: string, count: number): UsageGrant[] => {
   const numbers = wholeNumbersIn(reply)
   if (numbers.length !== count * 3)
-    throw new StoreError(`Redis answered ${numbers.length} numbers for ${count} counts`)
+    throw new StoreError(`expected ${count * 3} numbers of counts from Redis, got ${numbers.length}`)
   return Array.from({ length: count }, (_, i) => ({
     granted: numbers[3 * i] ?? 0,
     used: numbers[3 * i + 1] ?? 0,
