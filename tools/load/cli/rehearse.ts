@@ -10,7 +10,7 @@ import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption } from 'abohawa/command-line/writable.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
-import { quoted, quotedPath } from 'abohawa/common/outside-text.ts'
+import { quoted } from 'abohawa/common/outside-text.ts'
 import { InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
@@ -21,21 +21,19 @@ import { commandLine, createProgress, createProgressLine } from './progress.ts'
 import { prepareOutput } from './replay-output.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { rehearsalText } from './settings-text.ts'
-import { formatIn, hostOption } from './traffic-options.ts'
-import { createFaults, remarkLeftOut } from './traffic-reading.ts'
+import { type ReadOptions, readFiles } from './traffic-reading.ts'
 
-type Options = GivenSettings & {
-  tier?: string
-  out?: string
-  format?: string
-  host?: string
-  parallel?: number
-  force?: boolean
-  step?: number
-  providerLimits: string
-  providerRuns: string
-  providerSeed: number
-}
+type Options = GivenSettings &
+  Pick<ReadOptions, 'format' | 'host'> & {
+    tier?: string
+    out?: string
+    parallel?: number
+    force?: boolean
+    step?: number
+    providerLimits: string
+    providerRuns: string
+    providerSeed: number
+  }
 
 export const addCommand: AddTopCommand = (program, add, summary) =>
   add<Options>(program, 'rehearse', {
@@ -57,8 +55,6 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
           'send requests within this time together, up to 5s (default: 500ms)',
           step,
         )
-        .option('--format <name>', 'format of the files (default: detected)', formatIn)
-        .addOption(hostOption())
         .option(
           '--provider-limits <kind>',
           'limits of the provider: free (Open-Meteo free service) or none',
@@ -120,24 +116,14 @@ const partsOf = async (
     throw new UsageError(`--provider-limits is ${quoted(limits)}; allowed: free, none`)
   if (runs !== 'ecmwf' && runs !== 'none')
     throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
-  const { readTraffic } = await import('../traffic/read-traffic.ts')
   const { countSentWith } = await import('../traffic/recorded-admission.ts')
-  const faults = createFaults(terminal)
-  const traffic = readTraffic(paths, { format: options.format, host: options.host, onFault: faults.add })
+  const reading = await readFiles(terminal, paths, options, signal)
   const requests: TrafficRequest[] = []
-  for await (const batch of traffic.batches()) {
-    for (const request of batch) requests.push(request)
-    if (signal.aborted) throw new InputError('interrupted before the first request was sent')
-  }
-  faults.end()
+  for await (const batch of reading.batches()) for (const request of batch) requests.push(request)
+  const { files, sha256, faultyLines } = reading.endWhole()
   requests.sort((one, other) => one.at - other.at)
-  const [first, last] = [requests[0], requests.at(-1)]
-  if (!first || !last)
-    throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
-  checkSpan(first.at, last.at)
-  const summary = traffic.summary()
-  const { sha256, faultyLines } = summary
-  remarkLeftOut(terminal, summary)
+  const [from = 0, to = 0] = [requests[0]?.at, requests.at(-1)?.at]
+  checkSpan(from, to)
   const sentWith = countSentWith(requests)
   if (sentWith.nothing === requests.length)
     throw new InputError(
@@ -147,12 +133,12 @@ const partsOf = async (
     requests,
     sentWith,
     traffic: {
-      files: [...paths],
+      files: files.map(({ file }) => file),
       sha256,
       requests: requests.length,
       keys: new Set(requests.map(({ key }) => key).filter(key => key !== undefined)).size,
-      from: isoOf(first.at),
-      spanSeconds: (last.at - first.at) / 1000,
+      from: isoOf(from),
+      spanSeconds: (to - from) / 1000,
       faultyLines,
     },
     command: commandLine(),

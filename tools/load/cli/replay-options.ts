@@ -6,15 +6,13 @@ import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import { counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
-import { InputError } from 'abohawa/common/errors.ts'
-import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { commandLine } from './progress.ts'
 import type { OpsOptions } from './replay-ops.ts'
 import { hostOption } from './traffic-options.ts'
-import { createFaults, remarkLeftOut } from './traffic-reading.ts'
+import { readFiles } from './traffic-reading.ts'
 
 export type SendOptions = {
   target?: string
@@ -188,32 +186,16 @@ const readSchedule = async (
   { anyMethod = false, host }: SendOptions,
   signal: AbortSignal,
 ) => {
-  const { readTraffic } = await import('../traffic/read-traffic.ts')
   const { scheduleOf } = await import('../replay/schedule.ts')
-  const faults = createFaults(terminal)
-  const reading = readTraffic(files, { host, onFault: faults.add })
-  const schedule = await scheduleOf(reading.batches(), {
-    anyMethod,
-    onProgress: count => {
-      terminal.progress(`${counted(count)} requests read`)
-      if (signal.aborted) throw new InputError('interrupted before the first request was sent')
-    },
-  })
-  terminal.progress('')
-  const summary = reading.summary()
-  faults.end()
-  remarkLeftOut(terminal, summary)
+  const reading = await readFiles(terminal, files, { ...(host !== undefined && { host }) }, signal)
+  const schedule = await scheduleOf(reading.batches(), anyMethod)
+  const summary = reading.endWhole()
   const { count, from, at, keys, skipped } = schedule
   for (const [method, left] of Object.entries(skipped))
     terminal.remark(`${counted(left)} requests of ${method} are left out; --any-method sends them.`)
-  const methods = Object.keys(skipped)
-  if (count === 0 && methods.length === 0)
-    throw new InputError(
-      `there are no requests in ${files.map(nameOfFile).join(', ')}; allowed: files with at least one`,
-    )
   if (count === 0)
     throw new UsageError(
-      `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
+      `the traffic has only ${Object.keys(skipped).join(', ')} requests; --any-method sends them, without bodies`,
     )
   const traffic = {
     files: summary.files.map(({ file }) => file),

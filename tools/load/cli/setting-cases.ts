@@ -6,6 +6,7 @@ import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
 import type { Command } from 'commander'
 import { type GivenSettings, type SettingCase, settingCases } from '../setting-grid.ts'
+import { formatIn, hostOption } from './traffic-options.ts'
 
 export const addSettingOptions = (command: Command): Command =>
   command
@@ -16,6 +17,8 @@ export const addSettingOptions = (command: Command): Command =>
       'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
       collect,
     )
+    .option('--format <name>', 'format of the files (default: detected)', formatIn)
+    .addOption(hostOption())
 
 /** @throws UsageError; ConfigError where the configuration itself is at fault */
 export const casesIn = async (given: GivenSettings, terminal: Terminal): Promise<SettingCase[]> => {

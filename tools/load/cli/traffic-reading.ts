@@ -1,11 +1,11 @@
-// Reads traffic files for commands, in words: faulty lines, how far it is, what was left out, and what else was found of the files.
+// Reads traffic files for commands, and reports it: faulty lines, progress, what was left out, gaps.
 
 import { stat } from 'node:fs/promises'
-import { interruption } from 'abohawa/command-line/interruption.ts'
+import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
 import { counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
-import { standardInput } from 'abohawa/common/file-bytes.ts'
+import { nameOfFile, standardInput } from 'abohawa/common/file-bytes.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import { type GapsFound, reportedGapMs } from '../traffic/gaps.ts'
 import { readTraffic, type TrafficSummary } from '../traffic/read-traffic.ts'
@@ -19,26 +19,32 @@ export type ReadOptions = {
   readonly strict?: boolean
 }
 
-/** Reads files until the command is interrupted, and shows faulty lines and how far it is, with what is left where it can be known. */
+/** Reads files until the command is interrupted, and shows faulty lines and progress. */
 export const readFiles = async (
   terminal: Terminal,
   files: readonly string[],
   { format, host, window, strict }: ReadOptions,
+  signal: AbortSignal = stoppedBySignal().signal,
 ) => {
   const faults = createFaults(terminal, strict)
   const traffic = readTraffic(files, { format, host, window, onFault: faults.add })
   const size = await sizeOfFiles(files)
-  let isInterrupted = false
-  void interruption().then(() => {
-    isInterrupted = true
-  })
   const show = createProgress(terminal.progress)
+  /** Ends the reading. @throws InputError where all files were read and have no request */
+  const end = (): TrafficSummary => {
+    terminal.progress('')
+    faults.end()
+    const summary = traffic.summary()
+    if (summary.requests === 0 && !signal.aborted)
+      throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
+    return summary
+  }
   return {
-    isInterrupted: () => isInterrupted,
+    isInterrupted: () => signal.aborted,
     async *batches(): AsyncGenerator<TrafficRequest[], void, undefined> {
       let requests = 0
       for await (const batch of traffic.batches()) {
-        if (isInterrupted) return
+        if (signal.aborted) return
         requests += batch.length
         const share = size ? Math.min(1, traffic.bytesRead() / size) : undefined
         const how = share === undefined ? '' : `, ${Math.floor(share * 100)} % read`
@@ -46,10 +52,13 @@ export const readFiles = async (
         yield batch
       }
     },
-    end: (): TrafficSummary => {
-      terminal.progress('')
-      faults.end()
-      return traffic.summary()
+    end,
+    /** The same for a command that needs all of them. @throws InputError where it was interrupted, too */
+    endWhole: (): TrafficSummary => {
+      const summary = end()
+      if (signal.aborted) throw new InputError('interrupted while the traffic was read')
+      remarkLeftOut(terminal, summary)
+      return summary
     },
   }
 }
@@ -68,7 +77,7 @@ const sizeOfFiles = async (files: readonly string[]): Promise<number | undefined
 const shownFaults = 10
 
 /** Shows the first faulty lines in full, and counts the others. */
-export const createFaults = (terminal: Terminal, isStrict = false) => {
+const createFaults = (terminal: Terminal, isStrict = false) => {
   let count = 0
   return {
     add: ({ file, line, reason }: { file: string; line: number; reason: string }): void => {

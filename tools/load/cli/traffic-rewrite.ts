@@ -67,11 +67,8 @@ export const rewrite = async (
   } catch (thrown) {
     if (thrown instanceof NothingLeft) {
       const { requests } = reading.end()
-      const names = files.map(nameOfFile).join(', ')
       throw new InputError(
-        requests === 0
-          ? `there are no requests in ${names}`
-          : `none of the ${counted(requests)} requests in ${names} is chosen`,
+        `none of the ${counted(requests)} requests in ${files.map(nameOfFile).join(', ')} is selected`,
         { cause: thrown },
       )
     }

@@ -3,8 +3,6 @@
 
 import { numberIn } from 'abohawa/command-line/quantities.ts'
 import { type AddCommand, type AddTopCommand, counted } from 'abohawa/command-line/terminal.ts'
-import { InputError } from 'abohawa/common/errors.ts'
-import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { type Command, Option } from 'commander'
 import { createTrafficStats, type Subject } from '../traffic/stats/traffic-stats.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
@@ -34,9 +32,6 @@ const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
       for await (const _ of counters.pass(reading.batches()));
       const summary = reading.end()
       const stats = counters.stats()
-      // An interruption may come before the first.
-      if (stats.requests === 0 && !reading.isInterrupted())
-        throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
       terminal.show(jsonOfStats(stats, summary), textOfStats(stats, summary, terminal.columns ?? 100))
       if (!reading.isInterrupted()) return 0
       terminal.remark(`Interrupted: the figures are of the first ${counted(stats.requests)} requests.`)

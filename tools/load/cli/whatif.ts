@@ -15,7 +15,6 @@ import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { checkOutputs, forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
-import { nameOfFile } from 'abohawa/common/file-bytes.ts'
 import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { version } from 'abohawa/common/version.ts'
 import { printDuration } from 'abohawa/config/units.ts'
@@ -31,8 +30,7 @@ import { whatIfPage } from '../what-if/what-if-page.ts'
 import { createProgress, createProgressLine } from './progress.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { whatIfText } from './settings-text.ts'
-import { formatIn, hostOption } from './traffic-options.ts'
-import { type ReadOptions, readFiles, remarkLeftOut } from './traffic-reading.ts'
+import { type ReadOptions, readFiles } from './traffic-reading.ts'
 
 type Options = GivenSettings &
   Pick<ReadOptions, 'format' | 'host'> & {
@@ -79,8 +77,6 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
           'how many settings are tried at a time; one for each core if not given',
           numberIn(1, 256),
         )
-        .option('--format <name>', 'format of the files (default: detected)', formatIn)
-        .addOption(hostOption())
         .option('--out <page.html>', 'write a page with plots')
         .addOption(forceOption()),
     run: async (terminal, given, ...files) => {
@@ -114,21 +110,16 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-const readAll = async (terminal: Terminal, files: readonly string[], options: ReadOptions) => {
-  const reading = await readFiles(terminal, files, options)
+const readAll = async (terminal: Terminal, paths: readonly string[], options: ReadOptions) => {
+  const reading = await readFiles(terminal, paths, options)
   const trace = await readSimulatedTraffic(reading.batches())
-  const summary = reading.end()
-  if (reading.isInterrupted()) throw new InputError('interrupted before the first setting was tried')
-  if (trace.at.length === 0)
-    throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
-  const { sha256, requests, faultyLines } = summary
-  remarkLeftOut(terminal, summary)
+  const { files, sha256, requests, faultyLines } = reading.endWhole()
   const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
   checkSpan(from, to)
   return {
     trace,
     traffic: {
-      files: [...files],
+      files: files.map(({ file }) => file),
       sha256,
       requests,
       faultyLines,

@@ -24,16 +24,10 @@ export type Schedule = TrafficColumns<RequestForm> & {
   readonly skipped: Readonly<Record<string, number>>
 }
 
-type ScheduleOptions = {
-  /** Keeps methods other than GET and HEAD; they are sent without a body. */
-  readonly anyMethod?: boolean
-  readonly onProgress?: (count: number) => void
-}
-
-/** @param batches the requests, many at a time */
+/** @param anyMethod keeps methods other than GET and HEAD; they are sent without a body */
 export const scheduleOf = async (
   batches: AsyncIterable<readonly TrafficRequest[]>,
-  { anyMethod = false, onProgress }: ScheduleOptions = {},
+  anyMethod = false,
 ): Promise<Schedule> => {
   const representations = createTable<true>()
   const skipped: Record<string, number> = {}
@@ -49,7 +43,7 @@ export const scheduleOf = async (
     })
     return { name: `${method} ${path} ${conditional} ${accepts}`, make }
   }
-  const columns = await readColumns(batches, formOf, onProgress)
+  const columns = await readColumns(batches, formOf)
   const from = columns.at[0]
   for (const [i, instant] of columns.at.entries()) columns.at[i] = instant - (from as number)
   return { ...columns, from, skipped }

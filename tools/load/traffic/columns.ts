@@ -18,12 +18,10 @@ export type TrafficColumns<Form> = {
 /**
  * @param batches many requests at a time; those that are far out of place are put in their place
  * @param formOf the form of a request, and a name that it shares with its equals; undefined for one that is left out
- * @param onBatch called with the number of requests so far
  */
 export const readColumns = async <Form>(
   batches: AsyncIterable<readonly TrafficRequest[]>,
   formOf: (request: TrafficRequest) => { readonly name: string; make(): Form } | undefined,
-  onBatch?: (count: number) => void,
 ): Promise<TrafficColumns<Form>> => {
   const at = createColumn(Float64Array)
   const form = createColumn(Uint32Array)
@@ -41,7 +39,6 @@ export const readColumns = async <Form>(
       key.put(count, id === undefined ? 0 : 1 + keys.numberOf(id, () => id))
       count += 1
     }
-    onBatch?.(count)
   }
   const order = arrivalOrderOf(at.end(count))
   return {

@@ -36,7 +36,7 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
   const failures: [string, Unanswered][] = []
   const sender = new Sender(
     {
-      schedule: await scheduleOf(inBatches(requests), { anyMethod: true }),
+      schedule: await scheduleOf(inBatches(requests), true),
       pace: { mode: 'recorded', speed: 1, rate: 0, loop: false, durationMs: undefined, warmUpMs: 0, ...pace },
       share: { index: 0, of: 1 },
       keys: [],
