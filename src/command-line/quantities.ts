@@ -1,7 +1,7 @@
 // Durations, rates, numbers, shares and values that may be given again on the command line, written alike in every command. What a command
 // allows of them is its own to say.
 
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { messageOf } from '../common/errors.ts'
 import { parseDuration } from '../config/units.ts'
 
@@ -13,6 +13,15 @@ export const durationIn = (given: string): number => {
     throw new InvalidArgumentError(`${messageOf(error)}.`)
   }
 }
+
+/** A duration between two bounds, in ms. @param allowed the bounds in words */
+export const durationWithin =
+  (least: number, most: number, allowed: string) =>
+  (given: string): number => {
+    const ms = durationIn(given)
+    if (ms >= least && ms <= most) return ms
+    throw new InvalidArgumentError(`Allowed: ${allowed}.`)
+  }
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
@@ -46,5 +55,13 @@ export const shareOf = (given: string): number => {
   const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
   return Number(digits) / (percent === '%' ? 100 : 1)
 }
+
+/** An option with one of a few values; the first is the default. */
+export const choiceOption = (
+  flags: string,
+  description: string,
+  values: readonly [string, ...string[]],
+  usual: string = values[0],
+): Option => new Option(flags, description).choices(values).default(usual)
 
 export const collect = (given: string, before: string[] = []): string[] => [...before, given]

@@ -1,6 +1,5 @@
 // Combinations of settings to compare: a grid of values (`--set cache.freshFor=30m,1h`), and single combinations
-// (`--case 'cache.freshFor=1h cache.freshness=run'`). Paths, values and their agreement are checked as everywhere, by
-// load.ts; here is only how they are written on a command line.
+// (`--case 'cache.freshFor=1h cache.freshness=run'`).
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
@@ -14,19 +13,19 @@ import { valuesOf } from 'abohawa/config/values.ts'
 
 /** One combination of settings, and the configuration that it makes. */
 export type SettingCase = {
-  /** Its settings as `--case` takes them, such as `cache.freshFor=1h cache.freshness=run`; empty for none. */
+  /** As `--case` takes it, such as `cache.freshFor=1h cache.freshness=run`; empty without settings. */
   readonly name: string
-  /** The values by path, in the form of a file: `1h`. */
+  /** By path, as in a configuration file: `1h`. */
   readonly values: Readonly<Record<string, string>>
-  /** The variables that make it, to be added to the environment. */
+  /** The environment variables that set it. */
   readonly env: Readonly<Record<string, string>>
   readonly config: Config
 }
 
 export type GivenSettings = {
-  /** Each a path and its values: `cache.freshFor=30m,1h`. Every combination of all of them is one case. */
+  /** Paths with values, such as `cache.freshFor=30m,1h`; every combination is a case. */
   readonly set?: readonly string[] | undefined
-  /** Each a combination of its own, which the grid is not multiplied with. */
+  /** Additional combinations. */
   readonly case?: readonly string[] | undefined
 }
 
@@ -35,9 +34,8 @@ type Given = { readonly path: string; readonly text: string; readonly written: s
 const maxCases = 1_000
 
 /**
- * The cases in the order given, without repetitions; one without any settings where nothing is given.
- * @throws InputError with a line for each fault: the argument, the path, what was given and what is allowed; ConfigError
- * where the sources are at fault without them
+ * The cases in order, without duplicates; one without settings if nothing is given.
+ * @throws InputError with a line for each fault; ConfigError for an invalid configuration
  */
 export const settingCases = (given: GivenSettings, { files, env }: ConfigSources): SettingCase[] => {
   const configured = loadConfig({ files, env })
@@ -72,7 +70,7 @@ const pathsOf = (combination: readonly Given[]): string[] => combination.map(({ 
 const gridOf = (lists: readonly (readonly Given[])[]): Given[][] => {
   const size = lists.reduce((product, { length }) => product * length, 1)
   if (size > maxCases)
-    throw new InputError(`--set gives ${size} combinations of settings; allowed: up to ${maxCases}`)
+    throw new InputError(`--set must give at most ${maxCases} combinations of settings, got ${size}`)
   return lists.reduce<Given[][]>(
     (all, list) => all.flatMap(before => list.map(one => [...before, one])),
     [[]],
@@ -92,7 +90,7 @@ const valuesIn = (argument: string): Given[] => {
 const assignmentsIn = (argument: string): Given[] => {
   const words = argument.split(/\s+/).filter(word => word !== '')
   const expected = 'settings with a value each, such as "cache.freshFor=1h cache.freshness=run"'
-  if (words.length === 0) throw new InputError(`--case is ${quoted(argument)}, but must be ${expected}`)
+  if (words.length === 0) throw new InputError(`--case must be ${expected}, got ${quoted(argument)}`)
   return words.map(word => {
     const [path, value] = partsOf('--case', word, expected)
     return assignment(path, value, `--case ${path}=${value}`)
@@ -102,13 +100,13 @@ const assignmentsIn = (argument: string): Given[] => {
 const partsOf = (option: string, argument: string, expected: string): [path: string, text: string] => {
   const [, path, text] = /^([^=\s]+)=(.*)$/s.exec(argument.trim()) ?? []
   if (path === undefined || text === undefined)
-    throw new InputError(`${option} is ${quoted(argument)}, but must be ${expected}`)
+    throw new InputError(`${option} must be ${expected}, got ${quoted(argument)}`)
   return [path, text]
 }
 
 const assignment = (path: string, value: string, written: string): Given => {
   const { schema } = settingOf(path)
-  // As a variable has it, where an empty text is null.
+  // In an environment variable, an empty text is null.
   return { path, text: value === 'null' && allowsNull(schema) ? '' : value, written }
 }
 
@@ -121,9 +119,7 @@ const settingOf = (path: string): Pick<Setting, 'schema'> => {
   )
   if (!schema) throw new InputError(unknownName(keys))
   if (!found || (found.named && found.path.length === keys.length))
-    throw new InputError(
-      `${printPath(keys)} is not one setting, but several; give one of them, such as ${below(path)}`,
-    )
+    throw new InputError(`${printPath(keys)} is a group of settings; give one, such as ${below(path)}`)
   if (secrets.has(coreOf(schema)))
     throw new InputError(`${printPath(keys)} is secret, and can't be given on a command line`)
   return { schema }
@@ -138,10 +134,10 @@ const below = (path: string): string => {
 const refuseRepeated = (paths: readonly string[]): void => {
   const repeated = paths.find((path, i) => paths.indexOf(path) !== i)
   if (repeated !== undefined)
-    throw new InputError(`${repeated} is given twice; allowed: once, as in --set ${repeated}=…,…`)
+    throw new InputError(`${repeated} can be given only once, as in --set ${repeated}=…,…`)
 }
 
-// The place of a fault is the argument, in place of the variable that it was made.
+// Names the argument instead of the environment variable.
 const sentencesOf = ({ faults }: ConfigError, combination: readonly Given[]): string[] =>
   faults.map(({ variable, sentence }) => {
     const from = combination.find(({ path }) => variableOf(path.split('.')) === variable)

@@ -1,9 +1,8 @@
-// The options of `abohawa traffic generate`, from text to settings: rates, shares, instants in local time, storms. Whatever
-// is wrong is one sentence with what is allowed.
+// The options of `abohawa traffic generate`, from text to settings: shares, instants in local time, storms.
 
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from 'abohawa/catalogue/location-schema.ts'
-import { durationIn, numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import { durationWithin, numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from 'abohawa/common/calendar.ts'
 import { type EndpointName, endpointNames } from 'abohawa/common/endpoints.ts'
@@ -56,7 +55,7 @@ export const settingsOf = (
 
 type Span = Pick<GeneratedTraffic, 'start' | 'durationMs'>
 
-// In the second most populous district, which has a coast and is not the capital; from 18:00 to 20:00 where it is a day.
+// In the second most populous district, which has a coast; from 18:00 to 20:00 of a day.
 const usualStorm = ({ start, durationMs }: Span, catalogue: Catalogue): Omit<Storm, 'factor'> => {
   const { results } = catalogue.list({ type: 'district', limit: 2, offset: 0 })
   const place = results[1] ?? results[0] ?? (catalogue.all()[0] as Location)
@@ -64,7 +63,7 @@ const usualStorm = ({ start, durationMs }: Span, catalogue: Catalogue): Omit<Sto
   return { place, from, to: from + durationMs / 12 }
 }
 
-/** The storm at its local time, the first time that it comes in the span. */
+/** The storm at its local time, on the first day that has it. */
 const stormOf = (
   { given, type, id, minuteOfDay, durationMs }: StormOption,
   span: Span,
@@ -73,14 +72,14 @@ const stormOf = (
 ): Omit<Storm, 'factor'> => {
   const place = catalogue.find(type, id)
   if (!place)
-    throw new UsageError(`--storm is ${quoted(given)}, and the catalogue has no ${type} ${quoted(id)}`)
+    throw new UsageError(`--storm is ${quoted(given)}, but the catalogue has no ${type} ${quoted(id)}`)
   const at = (day: string) => midnightOf(day, calendar) + minuteOfDay * minuteMs
   const today = at(calendar.dayOf(span.start))
   const from = today >= span.start ? today : at(calendar.dayOf(calendar.nextMidnight(span.start)))
   const end = span.start + span.durationMs
   if (from >= end)
     throw new UsageError(
-      `--storm is ${quoted(given)}; allowed: a local time within the traffic, from ${localText(span.start, calendar)} to ${localText(end, calendar)}`,
+      `--storm must start within the traffic, from ${localText(span.start, calendar)} to ${localText(end, calendar)}, got ${quoted(given)}`,
     )
   return { place, from, to: from + durationMs }
 }
@@ -102,7 +101,7 @@ const startIn = (given: string, durationMs: number, calendar: Calendar): number 
   const instant = isDay && !Number.isNaN(parsed) ? midnightOf(given, calendar) : parsed
   if (!isInstant(instant) || !isInstant(instant + durationMs))
     throw new UsageError(
-      `--start is ${quoted(given)}; allowed: a day such as 2026-11-16, or an instant with its offset, such as 2026-11-16T08:00+06:00, for traffic from 2000 to 2099`,
+      `--start must be a day such as 2026-11-16, or an instant such as 2026-11-16T08:00+06:00, from 2000 to 2099, got ${quoted(given)}`,
     )
   return instant
 }
@@ -124,16 +123,12 @@ export const shareIn = (given: string): number => {
   throw new InvalidArgumentError('Allowed: a share from 0 to 1, such as 0.1 or 10%.')
 }
 
-export const alphaIn = numberIn(0, 5, 'decimal', 'a number from 0, all alike, to 5')
+export const alphaIn = numberIn(0, 5, 'decimal')
 export const factorIn = numberIn(1, 1000, 'decimal')
 export const keysIn = numberIn(1, 100_000)
 export const seedIn = numberIn(0, 4_294_967_295)
 
-export const spanIn = (given: string): number => {
-  const ms = durationIn(given)
-  if (ms < 1 || ms > 366 * utcDayMs) throw new InvalidArgumentError('Allowed: 1ms to 366d.')
-  return ms
-}
+export const spanIn = durationWithin(1, 366 * utcDayMs, '1ms to 366d')
 
 export const defaultMix = 'weather=70,forecast=20,coords=6,locations=2,location=2'
 

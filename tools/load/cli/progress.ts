@@ -1,4 +1,4 @@
-// How far a command of minutes is, and the command line as its result has it.
+// The progress of long commands, and the command line for results.
 
 import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { withoutKeys } from 'abohawa/common/key-redaction.ts'
@@ -11,10 +11,7 @@ export const commandLine = (): string =>
       .join(' '),
   )
 
-/**
- * What is left of work of which a share is done after so many seconds: `, 1 min 20 s left`. Empty until enough is done to
- * tell, because work begins more slowly than it goes on.
- */
+/** The time left, as `, 1 min 20 s left`; empty at first, because work starts slowly. */
 export const leftText = (share: number, seconds: number): string => {
   if (share < 0.02 || (share < 0.1 && seconds < 10)) return ''
   const left = Math.ceil((seconds * Math.max(0, 1 - share)) / share)
@@ -23,7 +20,7 @@ export const leftText = (share: number, seconds: number): string => {
 
 const remarkEveryMs = 10_000
 
-/** Shows how far a command of minutes is: on the line that is replaced, or where no terminal shows it, as a remark now and then. */
+/** Shows progress on one line that is replaced, or without a terminal as a line every ten seconds. */
 export const createProgressLine = ({ progress, remark }: Pick<Terminal, 'progress' | 'remark'>) => {
   let remarkedAt = performance.now()
   return (line: string): void => {
@@ -38,10 +35,7 @@ export const createProgressLine = ({ progress, remark }: Pick<Terminal, 'progres
 
 const showEveryMs = 250
 
-/**
- * Shows a line at most every quarter of a second, with what is left of the work where a share of it is known.
- * @param line shows it
- */
+/** Calls `line` at most every quarter of a second, with the time left if the share of the work is known. */
 export const createProgress = (line: (text: string) => void) => {
   const began = performance.now()
   let shownAt = began

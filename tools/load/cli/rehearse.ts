@@ -1,17 +1,14 @@
-// `abohawa rehearse`: a traffic file against a gateway and a provider on one moved clock, once for each combination of
-// settings: a day in minutes. What a rehearsal is stands in tools/load/rehearsal; what is printed of it in settings-text.ts.
+// `abohawa rehearse`: runs a traffic file against a gateway and a provider on one moved clock, once for each combination of
+// settings: a day in minutes.
 
 import { availableParallelism } from 'node:os'
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
 import { checkTier } from 'abohawa/command-line/key-tier.ts'
-import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, durationWithin, numberIn } from 'abohawa/command-line/quantities.ts'
 import { type AddTopCommand, counted, type Terminal } from 'abohawa/command-line/terminal.ts'
-import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption } from 'abohawa/command-line/writable.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
-import { quoted } from 'abohawa/common/outside-text.ts'
-import { InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import type { GivenSettings, SettingCase } from '../setting-grid.ts'
@@ -30,8 +27,8 @@ type Options = GivenSettings &
     parallel?: number
     force?: boolean
     step?: number
-    providerLimits: string
-    providerRuns: string
+    providerLimits: 'free' | 'none'
+    providerRuns: 'ecmwf' | 'none'
     providerSeed: number
   }
 
@@ -47,7 +44,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
         .addOption(forceOption())
         .option(
           '--parallel <number>',
-          'number of settings rehearsed at the same time (default: half of the cores)',
+          'settings at the same time (default: half of the cores)',
           numberIn(1, 1_000),
         )
         .option(
@@ -55,18 +52,13 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
           'send requests within this time together, up to 5s (default: 500ms)',
           step,
         )
-        .option(
-          '--provider-limits <kind>',
-          'limits of the provider: free (Open-Meteo free service) or none',
-          'none',
+        .addOption(
+          choiceOption('--provider-limits <kind>', 'limits of Open-Meteo free, or none', ['none', 'free']),
         )
-        .option('--provider-runs <kind>', 'model runs: ecmwf (every 6 h) or none', 'ecmwf')
-        .option(
-          '--provider-seed <number>',
-          'seed of the weather; the same seed gives the same weather',
-          numberIn(0, 999_999_999),
-          1,
-        ),
+        .addOption(
+          choiceOption('--provider-runs <kind>', 'a model run every 6 h, or none', ['ecmwf', 'none']),
+        )
+        .option('--provider-seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1),
     run: async (terminal, options, ...files) => {
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
       const cases = await casesIn(options, terminal)
@@ -81,28 +73,22 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       const stopping = stoppedBySignal()
       const parts = await partsOf(terminal, options, files, stopping.signal)
       if (cases.some(({ config }) => config.redis.url !== null))
-        terminal.remark(
-          'Rehearsed on the embedded store in place of redis.url: Redis has a clock of its own, which is not moved.',
-        )
+        terminal.remark('Rehearsed on the embedded store instead of Redis, whose clock can’t be moved.')
       const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
       const { sentWith } = parts
       terminal.show({ sentWith, cases: rehearsed }, rehearsalText(rehearsed, sentWith))
       await write(rehearsed.map(({ result }) => result))
       if (!stopping.signal.aborted) return 0
       const whole = rehearsed.filter(({ result }) => !result.interrupted).length
-      terminal.remark(`Stopped: ${whole} of ${cases.length} ran to the end; the figures are of what ran.`)
+      terminal.remark(
+        `Stopped: ${whole} of ${cases.length} rehearsals finished; the figures count only what ran.`,
+      )
       return 1
     },
   })
 
-const longestStepMs = 5_000
 const usualStepMs = 500
-
-const step = (given: string): number => {
-  const ms = durationIn(given)
-  if (ms > longestStepMs) throw new InvalidArgumentError('Allowed: a duration up to 5s.')
-  return ms
-}
+const step = durationWithin(0, 5_000, 'a duration up to 5s')
 
 const partsOf = async (
   terminal: Terminal,
@@ -112,10 +98,6 @@ const partsOf = async (
 ): Promise<RehearsalParts> => {
   const { sources, env, clock } = terminal
   const { providerLimits: limits, providerRuns: runs, providerSeed: seed } = options
-  if (limits !== 'free' && limits !== 'none')
-    throw new UsageError(`--provider-limits is ${quoted(limits)}; allowed: free, none`)
-  if (runs !== 'ecmwf' && runs !== 'none')
-    throw new UsageError(`--provider-runs is ${quoted(runs)}; allowed: ecmwf, none`)
   const { countSentWith } = await import('../traffic/recorded-admission.ts')
   const reading = await readFiles(terminal, paths, options, signal)
   const requests: TrafficRequest[] = []
@@ -127,7 +109,7 @@ const partsOf = async (
   const sentWith = countSentWith(requests)
   if (sentWith.nothing === requests.length)
     throw new InputError(
-      `none of the ${counted(requests.length)} requests was recorded with a key or as answered, so that each would be refused with 401; allowed: traffic with requests that have a key id or a status`,
+      `none of the ${counted(requests.length)} requests has a key id or a status, so each would be refused with 401`,
     )
   return {
     requests,
@@ -152,7 +134,7 @@ const partsOf = async (
   }
 }
 
-/** Those that ran, in the order of the cases; after an interruption some are missing. */
+/** In the order of the cases; after an interruption some are missing. */
 const rehearseAll = async (
   terminal: Terminal,
   cases: readonly SettingCase[],
@@ -163,7 +145,7 @@ const rehearseAll = async (
   const limit = pLimit(parallel)
   const sent = cases.map(() => 0)
   const all = parts.requests.length
-  // From the first requests on: before, the gateways of the first settings start.
+  // Created with the first request, so that the start of the gateways is not in the estimate.
   let show: ReturnType<typeof createProgress> | undefined
   const showSent = (): void => {
     show ??= createProgress(createProgressLine(terminal))
@@ -182,7 +164,7 @@ const rehearseAll = async (
         showSent()
       })
     } catch (error) {
-      // A signal of the terminal ends the processes too.
+      // A signal of the terminal also ends the child processes.
       if (!stopping.signal.aborted) failure = error
       stopping.abort()
       return undefined

@@ -1,5 +1,4 @@
-// Reads the ops listener of a replay's gateway: the metrics, and whether the configuration of the command is the gateway's. If it
-// is, the result has its differences from the defaults.
+// Reads the ops listener of a replay's gateway: its metrics, and its settings if they equal the command's configuration.
 
 import { askGateway, checkGateway, queryGateway } from 'abohawa/command-line/gateway-query.ts'
 import type { Terminal } from 'abohawa/command-line/terminal.ts'
@@ -22,7 +21,7 @@ export const createOpsReader = (
   { ops, opsTokenFile, allowRemote = false }: OpsOptions,
 ) => {
   if (ops === undefined) {
-    if (opsTokenFile !== undefined) throw new UsageError('--ops-token-file is about --ops; allowed: with it')
+    if (opsTokenFile !== undefined) throw new UsageError('--ops-token-file requires --ops')
     return undefined
   }
   try {
@@ -41,27 +40,27 @@ export const createOpsReader = (
     /** The text of /metrics. @throws InputError when no gateway answers with it */
     metrics: async (): Promise<string> => {
       const answer = await askGateway({ ...asked, path: '/metrics' }).catch(cause => {
-        throw new InputError(`--ops is ${where}, where no gateway answers: ${connectFault(cause)}`, { cause })
+        throw new InputError(`no gateway answered at --ops ${where}: ${connectFault(cause)}`, { cause })
       })
       if (answer.status !== 200 || !answer.text.includes('process_cpu_seconds_total'))
         throw new InputError(
-          `--ops is ${where}, which answered ${answer.status} to /metrics; allowed: the ops address of a gateway`,
+          `--ops must be the ops listener of a gateway, but ${where}/metrics answered ${answer.status}`,
         )
       return answer.text
     },
-    /** Null where the gateway runs with another configuration than the command's. */
+    /** Null where the configuration of the gateway differs from the command's. */
     settings: async (): Promise<ReplayResult['settings']> => {
       const found = await queryGateway(
         { ...asked, isNamed: false, path: '/status' },
         async () => (await import('abohawa/operate/reports/status-report.ts')).statusReport,
       )
-      // The metrics are read next, and their error says that no gateway answers.
+      // Reading the metrics next reports that no gateway answered.
       if (!('report' in found)) return null
       const hash = found.report.config?.hash
       const config = terminal.config()
       if (hash !== fleetHashOf(config)) {
         terminal.remark(
-          'The gateway runs with another configuration than this command, so the result has no settings; --config names its files.',
+          'The gateway has another configuration than this command, so the result has no settings; name its files with --config.',
         )
         return null
       }

@@ -1,12 +1,11 @@
-// The options of `abohawa replay`, and what is made of them before the first request: the target, the traffic as a schedule, its
-// keys, and the connections.
+// The options of `abohawa replay`, and what must be ready before the first request: target, schedule, keys, connections.
 
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
-import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, durationWithin, numberIn } from 'abohawa/command-line/quantities.ts'
 import { counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
 import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { commandLine } from './progress.ts'
@@ -21,10 +20,10 @@ export type SendOptions = {
   reuseKeys?: boolean
   withoutKeys?: boolean
   connections?: number
-  workers: number
+  workers?: number
   http: '1.1' | '2'
-  patience: number
-  timeout: number
+  patience?: number
+  timeout?: number
   threshold?: Threshold[]
   anyMethod?: boolean
   host?: string
@@ -52,26 +51,12 @@ export type ReplayOptions = SendOptions &
 
 export const connectionsIn = numberIn(1, 60_000)
 
-/** A duration above 0, in ms. */
-export const lengthIn = (given: string): number => {
-  const ms = durationIn(given)
-  if (ms > 0) return ms
-  throw new InvalidArgumentError('Allowed: a duration above 0, such as 30s.')
-}
+export const lengthIn = durationWithin(1, Number.POSITIVE_INFINITY, 'a duration above 0, such as 30s')
 
 const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
   ...before,
   asUsage(() => thresholdOf(given)),
 ]
-
-/** @param usual its words in the help, where they are not the value itself */
-const optionWith = <Value>(
-  flags: string,
-  description: string,
-  parse: (given: string) => Value,
-  value: Value,
-  usual?: string,
-): Option => new Option(flags, description).argParser(parse).default(value, usual)
 
 export const addSendOptions = (command: Command): Command =>
   command
@@ -82,26 +67,14 @@ export const addSendOptions = (command: Command): Command =>
     .option('--reuse-keys', 'share the keys of --keys among ids without a key')
     .option('--without-keys', 'send no keys')
     .option('--connections <number>', 'maximum connections (default: 256; 8 over HTTP/2)', connectionsIn)
-    .addOption(optionWith('--workers <number>', 'number of sending threads', numberIn(1, 64), 1))
-    .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
-    .addOption(
-      optionWith(
-        '--patience <duration>',
-        'drop a request that has waited this long for a connection',
-        lengthIn,
-        5_000,
-        '5s',
-      ),
+    .option('--workers <number>', 'number of sending threads (default: 1)', numberIn(1, 64))
+    .addOption(choiceOption('--http <version>', 'HTTP version', ['1.1', '2']))
+    .option(
+      '--patience <duration>',
+      'drop a request that waits longer for a connection (default: 5s)',
+      lengthIn,
     )
-    .addOption(
-      optionWith(
-        '--timeout <duration>',
-        'count a request without a response after this time as failed',
-        lengthIn,
-        10_000,
-        '10s',
-      ),
-    )
+    .option('--timeout <duration>', 'count a request without a response as failed (default: 10s)', lengthIn)
     .option(
       '--threshold <expression>',
       'limit such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490 (repeatable)',
@@ -113,15 +86,15 @@ export const addSendOptions = (command: Command): Command =>
     .option('--ca <file>', 'PEM file of certificates to trust')
     .option('--insecure', 'accept any certificate of a target on this machine')
 
-// Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.
+// Bounded by the ports of one machine and the target's limits; over HTTP/2 a connection has up to a hundred requests.
 const usualConnections = { '1.1': 256, '2': 8 }
 
-const connectionsOf = ({ connections, asFastAs, http, workers }: SendOptions): number => {
+const connectionsOf = ({ connections, asFastAs, http, workers = 1 }: SendOptions): number => {
   if (connections !== undefined && asFastAs !== undefined)
-    throw new UsageError('--as-fast-as says how many connections there are; allowed: without --connections')
+    throw new UsageError("--as-fast-as can't be combined with --connections")
   const most = asFastAs ?? connections ?? usualConnections[http]
   if (workers > most)
-    throw new UsageError(`${workers} workers have ${most} connections; allowed: at least one for each`)
+    throw new UsageError(`each worker needs a connection, but ${workers} workers have ${most}`)
   return most
 }
 
@@ -131,29 +104,29 @@ const keysOf = (
   { keys, key, reuseKeys, withoutKeys: hasNone }: SendOptions,
 ): (string | undefined)[] => {
   if ([keys, key, hasNone].filter(option => option !== undefined).length > 1)
-    throw new UsageError('allowed: one of --keys, --key and --without-keys')
-  if (reuseKeys && keys === undefined) throw new UsageError('--reuse-keys is about --keys; allowed: with it')
+    throw new UsageError('give only one of --keys, --key and --without-keys')
+  if (reuseKeys && keys === undefined) throw new UsageError('--reuse-keys requires --keys')
   if (key !== undefined) {
     const one = readSecret('--key', 'key', key)
     return [one, ...ids.map(() => one)]
   }
   if (reuseKeys && ids.length === 0)
     throw new UsageError(
-      'the traffic has no key ids, so --reuse-keys has nobody to give keys to; --key FILE sends one key with every request',
+      'the traffic has no key ids, so --reuse-keys has no effect; --key FILE sends one key with every request',
     )
   if (keys !== undefined) return [undefined, ...keysFor(ids, readKeyFile(keys), reuseKeys)]
   if (ids.length > 0 && !hasNone)
     throw new UsageError(
-      `the traffic has ${ids.length} key ids; allowed: --keys with the file of \`abohawa keys create --csv\`, --key with a file of one key for all, or --without-keys`,
+      `the traffic has ${ids.length} key ids; give --keys with the output of \`abohawa keys create --csv\`, --key with one key for all, or --without-keys`,
     )
   return [undefined]
 }
 
 /** @throws UsageError, InputError */
 export const prepareSending = async (terminal: Terminal, files: readonly string[], options: SendOptions) => {
-  const { target: given, http, workers, patience, timeout } = options
+  const { target: given, http, workers = 1, patience = 5_000, timeout = 10_000 } = options
   if (given === undefined)
-    throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
+    throw new UsageError('--target is required, an address such as http://127.0.0.1:8080')
   const connections = connectionsOf(options)
   const { signal } = stoppedBySignal()
   const { addressIn, checkReachable, targetOf } = await import('../replay/target.ts')
@@ -192,7 +165,7 @@ const readSchedule = async (
   const summary = reading.endWhole()
   const { count, from, at, keys, skipped } = schedule
   for (const [method, left] of Object.entries(skipped))
-    terminal.remark(`${counted(left)} requests of ${method} are left out; --any-method sends them.`)
+    terminal.remark(`Skipped ${counted(left)} ${method} requests; --any-method sends them.`)
   if (count === 0)
     throw new UsageError(
       `the traffic has only ${Object.keys(skipped).join(', ')} requests; --any-method sends them, without bodies`,

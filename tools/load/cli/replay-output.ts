@@ -1,5 +1,4 @@
-// The files of `--out` of `replay`, `rehearse` and `replay report`: what they may be, checked before the run that they are for, and
-// the results of runs written to them.
+// The files of `--out` of `replay`, `rehearse` and `replay report`: checked before the run, written after it.
 
 import { type Terminal, zoneOf } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
@@ -13,20 +12,19 @@ export const thresholdFailed = 99
 type Form = '.html' | '.json' | '.hgrm'
 
 type Outputs = {
-  /** Of `--out`. */
   readonly paths: readonly string[]
   readonly forms: readonly Form[]
-  /** What other options of the command write. */
+  /** Files that other options of the command write. */
   readonly others?: readonly Output[]
   readonly inputs: readonly (string | undefined)[]
   readonly force: boolean | undefined
-  /** How many results there will be, for JSON a file each; or one file with a list of them. */
+  /** The number of results, each a JSON file; `list` writes one file. */
   readonly results?: number | 'list'
 }
 
 /**
- * Resolves to what writes the results: a page of all, percentiles of the first, or JSON, of several a list or a file each (`-1`, `-2`).
- * @throws UsageError for a file of another form, InputError for one that may not or can't be written
+ * Resolves to a function that writes results: a page of all, percentiles of the first, or JSON (`-1`, `-2` for several).
+ * @throws UsageError for another ending, InputError for a file that can't be written
  */
 export const prepareOutput = async (
   terminal: Pick<Terminal, 'config' | 'sources'>,
@@ -35,10 +33,9 @@ export const prepareOutput = async (
   const wrong = paths.find(path => !forms.some(form => path.endsWith(form)))
   if (wrong !== undefined)
     throw new UsageError(
-      `--out is ${quotedPath(wrong)}; allowed: a file that ends in ${forms.join(', ').replace(/, ([^,]*)$/, ' or $1')}`,
+      `--out must end in ${forms.join(', ').replace(/, ([^,]*)$/, ' or $1')}, got ${quotedPath(wrong)}`,
     )
   const timeZone = paths.some(path => path.endsWith('.html')) ? zoneOf(terminal) : 'UTC'
-  /** A path of `--out`, and the files that it stands for. */
   const filesOf = (path: string): string[] =>
     expected === 1 || expected === 'list' || !path.endsWith('.json')
       ? [path]

@@ -1,5 +1,5 @@
-// `abohawa replay --rate 100,200,400` and `--until-slower`: a run for each rate, and one report of all. With `--until-slower` the
-// rates go on until a threshold breaks, and the report says how far that is from the traffic's own rate.
+// `abohawa replay --rate 100,200,400` and `--until-slower`: a run for each rate, and one report of all. `--until-slower` raises
+// the rate until a threshold breaks, and compares the highest rate with the traffic's own.
 
 import { tableOf } from 'abohawa/command-line/tables.ts'
 import { counted, percentText, type Terminal } from 'abohawa/command-line/terminal.ts'
@@ -17,9 +17,9 @@ import { prepareSending, type ReplayOptions } from './replay-options.ts'
 import { prepareOutput, thresholdFailed } from './replay-output.ts'
 import { createRunProgress, figures, goodAnswers, rateText, remarksOn } from './replay-text.ts'
 
-/** Where a highest rate is looked for and no threshold is given. */
+/** For --until-slower without --threshold. */
 export const usualThresholds = ['p99<50ms', 'errors<0.1%']
-// So that a percentile of a run is of some requests.
+// With fewer, a percentile says little.
 const fewestRequests = 10
 
 type RateRun = { readonly rate: number; readonly verdict: RateVerdict; readonly result: ReplayResult }
@@ -45,7 +45,7 @@ export const replayRates = async (
     )
   if (warmUp >= duration)
     throw new UsageError(
-      `--warm-up is ${printDuration(warmUp)} of a --duration of ${printDuration(duration)}; allowed: less than that`,
+      `--warm-up must be shorter than --duration (${printDuration(duration)}), got ${printDuration(warmUp)}`,
     )
   checkRun(duration)
   const write = await prepareOutput(terminal, {
@@ -138,7 +138,7 @@ const checkAnswers = (result: ReplayResult): void => {
   if (totals.answered > 0 && good * 2 >= totals.answered) return
   const others = Object.entries(statuses).map(([status, count]) => `${status}: ${counted(count)}`)
   throw new InputError(
-    `${counted(good)} of ${counted(totals.answered)} answers were 2xx or 304 (${others.join(', ')}); allowed: a target, keys and quotas for this traffic`,
+    `only ${counted(good)} of ${counted(totals.answered)} responses were 2xx or 304 (${others.join(', ')}); check the target, the keys and their quotas`,
   )
 }
 

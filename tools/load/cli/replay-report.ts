@@ -1,5 +1,4 @@
-// `abohawa replay report`: what the JSON files of runs say, as text and as a page. Of one file its runs, of two files the second
-// compared with the first. The runs themselves are made by `replay` and `rehearse`.
+// `abohawa replay report`: the JSON results of runs as text and as a page; two files are compared.
 
 import { collect } from 'abohawa/command-line/quantities.ts'
 import { indented, tableOf } from 'abohawa/command-line/tables.ts'
@@ -37,9 +36,8 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
         .addOption(forceOption()),
     run: async (terminal, { out, failIf = [], force = false }, ...files) => {
       const [file = '', other] = files
-      if (files.length > 2) throw new UsageError(`${files.length} files are given; allowed: one or two`)
       if (other === undefined && failIf.length > 0)
-        throw new UsageError('--fail-if is about a change; allowed: with two files')
+        throw new UsageError('--fail-if requires two result files')
       const [page] = outputsOf('--out', out)
       const write = await prepareOutput(terminal, {
         paths: out === undefined ? [] : [out],
@@ -80,7 +78,6 @@ export const addReportCommand = (replay: Command, add: AddCommand): void => {
   })
 }
 
-/** Doubts first, then each figure of both sides with its verdict, then limits. */
 const comparisonText = (
   { a, b, warnings, differences, limits }: Comparison,
   [fileA, fileB]: readonly [string, string],

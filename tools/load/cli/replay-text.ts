@@ -1,4 +1,4 @@
-// The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
+// The progress line of `abohawa replay`, and its report on a terminal.
 
 import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
 import { counted, percentText } from 'abohawa/command-line/terminal.ts'
@@ -18,7 +18,7 @@ const msText = (ms: number): string => figures.latency(ms / 1000)
 export const rateText = (rate: number): string =>
   `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
 
-/** Called with each figures in turn; remembers those before for the rate. */
+/** Writes the progress line; keeps the figures before for the rate. */
 export const createRunProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | 'total'>) => {
   let before = { seconds: 0, sent: 0 }
   return ({ counts, p50, p99 }: LiveFigures, seconds: number): string => {
@@ -37,11 +37,10 @@ export const createRunProgress = ({ endsAt, total }: Pick<Arrivals, 'endsAt' | '
   }
 }
 
-/** What the run was and what became of its thresholds, then one table of latencies. */
 export const resultText = (result: ReplayResult): string => {
   const { totals, latency, latencies, generator } = result
   const begin = result.interrupted
-    ? 'Interrupted; this is what ran'
+    ? 'Interrupted'
     : { replay: 'Replayed', rehearsal: 'Rehearsed' }[result.kind]
   const cells = ({ p50, p90, p99, p999, max }: ReplayResult['latency']): string[] =>
     [p50, p90, p99, p999, max].map(ms => latencyText(ms, figures))
@@ -52,11 +51,11 @@ export const resultText = (result: ReplayResult): string => {
     factsText(factsOf(result)),
     tableOf(heads, [...rows, ['all', '', counted(totals.due), ...cells(latency)]], [2, 3, 4, 5, 6, 7]),
     totals.due > totals.answered
-      ? 'Requests without a response count as slower than every response; their own rows say when they were given up.'
+      ? 'Requests without a response count as the slowest; their own rows show when they were given up.'
       : '',
     generator.reason === null
       ? ''
-      : `Saturated: ${generator.reason}. These figures are of the load generator.`,
+      : `Load generator saturated: ${generator.reason}. The figures are not the target's.`,
   ]
     .filter(part => part !== '')
     .join('\n\n')
@@ -85,7 +84,7 @@ const factsOf = (result: ReplayResult): (readonly [name: string, value: string |
     [
       'cache',
       shareOf(result, 'hit') === null
-        ? 'no answer with weather'
+        ? 'no response with weather'
         : `${share('hit')} hits, ${share('stale')} stale, ${share('miss')} misses${ages}`,
     ],
     ['statuses', listed(result.statuses)],
@@ -123,39 +122,36 @@ const factsOf = (result: ReplayResult): (readonly [name: string, value: string |
   ]
 }
 
-/** Answers with what was asked for: 2xx and 304. */
+/** The number of 2xx and 304 responses. */
 export const goodAnswers = ({ statuses }: Pick<ReplayResult, 'statuses'>): number =>
   Object.entries(statuses).reduce((sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum), 0)
 
-/** Sentences about a run that was probably not what was meant. */
+/** Hints for a run that probably went wrong. */
 export const remarksOn = ({ statuses, totals, generator, traffic }: ReplayResult): string[] => {
-  if (generator.limited)
-    return [
-      'Not decided: the load generator met a limit of its own machine, which says nothing of the target.',
-    ]
+  if (generator.limited) return ['Not decided: the load generator reached a limit of its own machine.']
   const refused = statuses[401] ?? 0
   const limited = statuses[429] ?? 0
   const good = goodAnswers({ statuses })
   const remarks: readonly (readonly [isSo: boolean, remark: string])[] = [
     [
       totals.answered === 0 && totals.sent > 0,
-      'No request had an answer: check whether --target is the API listener of the gateway, and --http.',
+      'No request was answered: check that --target is the API listener of the gateway, and --http.',
     ],
     [
       good === 0 && totals.answered > 0 && refused === 0 && limited === 0,
-      `None of ${counted(totals.answered)} answers was 2xx or 304: check whether --target is the API listener of the gateway, and http or https.`,
+      `None of ${counted(totals.answered)} responses was 2xx or 304: check that --target is the API listener of the gateway, and http or https.`,
     ],
     [
       refused * 2 > totals.answered,
-      `${counted(refused)} of ${counted(totals.answered)} answers were 401: ${traffic.keys === 0 ? 'the traffic has no key ids; --key FILE sends one key with every request' : 'the target has not issued these keys'}.`,
+      `${counted(refused)} of ${counted(totals.answered)} responses were 401: ${traffic.keys === 0 ? 'the traffic has no key ids; --key FILE sends one key with every request' : 'the target did not issue these keys'}.`,
     ],
     [
       limited * 10 > totals.answered,
-      `${counted(limited)} answers were 429: the keys have used up their day (\`keys create --limit\` gives more), or the target limits them by the second or minute (\`keys set --per-second\`).`,
+      `${counted(limited)} responses were 429: the keys reached their daily limit (\`keys create --limit\`) or a limit per second or minute (\`keys set --per-second\`).`,
     ],
     [
       totals.dropped > 0,
-      `${counted(totals.dropped)} requests were never sent, because no connection was free: the target is too slow for them, or --connections too few.`,
+      `${counted(totals.dropped)} requests were never sent, because no connection was free: the target is too slow, or --connections too low.`,
     ],
   ]
   return remarks.flatMap(([isSo, remark]) => (isSo ? [remark] : []))

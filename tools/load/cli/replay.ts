@@ -1,5 +1,5 @@
-// `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
-// reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
+// `abohawa replay FILE --target URL`: sends recorded or generated traffic and reports latency by cache outcome. Exit code 99
+// when a threshold fails or a body does not match the API schema.
 
 import { collect, numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
 import { type AddTopCommand, counted, type Terminal } from 'abohawa/command-line/terminal.ts'
@@ -41,56 +41,38 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
       "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
     setUp: command =>
       void addSendOptions(command)
-        .option(
-          '--speed <times>',
-          'how many times as fast as recorded',
-          numberIn(0.001, 1_000_000, 'decimal'),
-        )
+        .option('--speed <times>', 'replay this many times as fast', numberIn(0.001, 1_000_000, 'decimal'))
         .option(
           '--rate <requests>',
-          'evenly at this rate, a second or such as 90/m, instead of the recorded arrivals; a run for each of several, such as 100,200,400',
+          'send evenly: 100 a second, 90/m, or a run for each of 100,200,400',
           ratesIn,
         )
         .option(
           '--until-slower',
-          `go on to higher rates until a threshold breaks, and find the highest rate that is held; from 100 without --rate; usual thresholds: ${usualThresholds.join(', ')}`,
+          `find the highest rate that holds the thresholds (default: ${usualThresholds.join(', ')})`,
         )
-        .option(
-          '--as-fast-as <connections>',
-          'a closed loop: each connection sends its next request after the response',
-          connectionsIn,
-        )
-        .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
+        .option('--as-fast-as <connections>', 'closed loop with this many connections', connectionsIn)
+        .option('--loop', 'start again after the last request, until --duration or Ctrl-C')
         .option(
           '--duration <duration>',
-          'end after this time, such as 10m; of several rates each, 10s if not given',
+          'end after this time, such as 10m (several rates: 10s each)',
           lengthIn,
         )
         .option(
           '--warm-up <duration>',
-          'requests due in this first time are sent and not counted, such as 2s; of several rates 2s if not given',
+          "don't count requests due before, such as 2s (several rates: 2s)",
           lengthIn,
         )
-        .option(
-          '--out <file>',
-          'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
-          collect,
-        )
-        .option('--check-bodies', 'check a response of each path against the contract')
-        .option('--bodies <file>', 'write a digest of a response of each path, for diff')
-        .option(
-          '--requests <file>',
-          'write a line of JSON for each request: due, sent, end, status; with gzip where it ends in .gz',
-        )
+        .option('--out <file>', 'write a .html page, .json result or .hgrm percentiles (repeatable)', collect)
+        .option('--check-bodies', 'check one response per path against the API schema')
+        .option('--bodies <file>', 'write a digest of one response per path, for diff')
+        .option('--requests <file>', 'write a JSON line for each request; with gzip if it ends in .gz')
         .addOption(forceOption())
-        .option(
-          '--ops <url>',
-          'the ops address of the gateway, to report its CPU, memory, provider and settings',
-        )
-        .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
+        .option('--ops <url>', 'ops listener of the gateway, to report CPU, memory, provider and settings')
+        .option('--ops-token-file <file>', 'file with ops.token (default: from the configuration)'),
     run: (terminal, options, ...files) => replay(terminal, options, files),
   })
-  // So that an option behind `report` is one of it and not of `replay`.
+  // An option after `report` belongs to `report`.
   command.enablePositionalOptions()
   addReportCommand(command, add)
 }
@@ -106,7 +88,7 @@ const paceOf = (options: ReplayOptions): Pace => {
     '--as-fast-as': asFastAs,
   }
   const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
-  if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
+  if (names.length > 1) throw new UsageError(`${names.join(' and ')} can't be combined`)
   return {
     mode: rate !== undefined ? 'rate' : asFastAs !== undefined ? 'closed' : 'recorded',
     speed: speed ?? 1,
@@ -130,7 +112,7 @@ const replay = async (
     return replayRates(terminal, options, files, rates)
   }
   if (requests === '-')
-    throw new UsageError('--requests is -; allowed: a file, since standard output has the report')
+    throw new UsageError('--requests must be a file, because standard output has the report')
   const [digests] = outputsOf('--bodies', bodies)
   const write = await prepareOutput(terminal, {
     paths: out,
@@ -147,7 +129,7 @@ const replay = async (
   checkRun(lastsMs ?? 0)
   if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
     throw new UsageError(
-      `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
+      `--warm-up must be shorter than the run of ${printDuration(Math.floor(lastsMs))}, got ${printDuration(pace.warmUpMs)}`,
     )
   await checkTarget()
 
@@ -178,7 +160,7 @@ const replay = async (
   const ranMs = Date.parse(result.endedAt) - Date.parse(result.startedAt)
   if (pace.durationMs !== undefined && !pace.loop && !result.interrupted && ranMs < 0.9 * pace.durationMs)
     terminal.remark(
-      `The files have no more than ${counted(order.schedule.count)} requests, which were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop begins again after the last.`,
+      `All ${counted(order.schedule.count)} requests were sent in ${printDuration(ranMs)} of ${printDuration(pace.durationMs)}; --loop starts again after the last.`,
     )
   await write([result])
   if (check && digests) await writeOutput(digests, check.digestLines(kept), force)
@@ -186,7 +168,7 @@ const replay = async (
   if (fault !== undefined) terminal.remark(`--requests: ${fault}`)
   else if (lost > 0)
     terminal.remark(
-      `${counted(lost)} requests are not in ${quotedPath(requests ?? '')}, which took them too slowly: another disk, or a name without .gz.`,
+      `${counted(lost)} requests are missing in ${quotedPath(requests ?? '')}, because the file was too slow: use another disk, or no .gz.`,
     )
   const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
   if (isFailed) return thresholdFailed

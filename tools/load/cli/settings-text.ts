@@ -1,4 +1,4 @@
-// The table of `rehearse` and of `whatif`: a row for each setting, the facts before it and remarks after it.
+// The tables of `rehearse` and `whatif`: a row for each setting, with facts before and remarks after.
 
 import { factsText, tableOf } from 'abohawa/command-line/tables.ts'
 import { counted, numbered, percentText } from 'abohawa/command-line/terminal.ts'
@@ -20,7 +20,7 @@ const { duration: ageText, bytes: bytesText } = createFigures('en', 'UTC')
 
 type Column<Row> = readonly [head: string, cell: (row: Row) => string, isShown?: boolean]
 
-// The other columns are numbers.
+// The columns without numbers.
 const ofWords = new Set(['setting', '', 'stretch', 'budget'])
 
 const columnsText = <Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string => {
@@ -64,7 +64,7 @@ export const whatIfText = (result: WhatIfResult): string => {
     ['max', ({ age }) => ageText(age.max)],
     ['memory', ({ memory }) => bytesText(memory.mostBytes)],
   ]
-  const faulty = traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines left out` : ''
+  const faulty = traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines skipped` : ''
   const facts = factsText([
     [
       'traffic',
@@ -75,13 +75,13 @@ export const whatIfText = (result: WhatIfResult): string => {
     [
       'no weather',
       first && first.none > 0
-        ? `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, places and parameters that are refused`
+        ? `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, refused places and parameters`
         : undefined,
     ],
     ['instances', String(instances)],
     [
       'start',
-      `${warm ? 'after all of it once' : 'cold'}${warmUpSeconds > 0 ? `, counted after ${printDuration(warmUpSeconds * 1000)}` : ''}`,
+      `${warm ? 'after all of the traffic once' : 'cold'}${warmUpSeconds > 0 ? `, counted after ${printDuration(warmUpSeconds * 1000)}` : ''}`,
     ],
     ...base.map(({ path, value, default: usual }) => [path, `${value} (default ${usual})`] as const),
   ])
@@ -120,15 +120,13 @@ export const rehearsalText = (
     ['max', age('max')],
   ]
   return [
-    `${counted(requests)} requests of ${numbered(keys, 'key', 'keys')} from ${from} on, ${ageText(spanSeconds)}.`,
+    `${counted(requests)} requests of ${numbered(keys, 'key', 'keys')} from ${from}, for ${ageText(spanSeconds)}.`,
     ...(substitute > 0
-      ? [
-          `${counted(substitute)} of them were recorded as answered and without a key: they are sent with keys that nothing limits.`,
-        ]
+      ? [`${counted(substitute)} have a recorded response but no key id: they are sent with unlimited keys.`]
       : []),
     ...(nothing > 0
       ? [
-          `${counted(nothing)} of them are sent without a key, and refused with 401: recorded as refused or redirected, or with neither a key nor an answer.`,
+          `${counted(nothing)} are sent without a key and refused with 401: recorded as refused or redirected, or with neither a key id nor a response.`,
         ]
       : []),
     '',
@@ -139,7 +137,7 @@ export const rehearsalText = (
 const countOf = (statuses: Readonly<Record<string, number>>, isMeant: (status: number) => boolean): number =>
   Object.entries(statuses).reduce((sum, [status, count]) => (isMeant(Number(status)) ? sum + count : sum), 0)
 
-// As the gateway's own warning: the rest is less than a cell weighs, or is kept for requests in flight.
+// The same as for the gateway's own warning: the rest is less than one cell, or reserved for requests in flight.
 const spentShare = 0.98
 
 const budgetText = ({ result, providerRefused }: RehearsedCase): string => {

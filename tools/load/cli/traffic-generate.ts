@@ -1,20 +1,19 @@
-// `abohawa traffic generate`: writes requests that are drawn from a seed, to standard output or a file. What the options mean
-// is in generate-options.ts, and what is drawn in traffic/generate/.
+// `abohawa traffic generate`: writes requests drawn from a seed, to standard output or a file.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
 import { interruption } from 'abohawa/command-line/interruption.ts'
-import { rateIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, rateIn } from 'abohawa/command-line/quantities.ts'
 import { factsText } from 'abohawa/command-line/tables.ts'
 import { type AddCommand, counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { checkOutputs, forceOption, outputsOf } from 'abohawa/command-line/writable.ts'
-import { type Calendar, createCalendar, isoOf } from 'abohawa/common/calendar.ts'
+import { type Calendar, createCalendar, isoOf, utcDayMs } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
 import { standardOutput } from 'abohawa/common/file-bytes.ts'
 import { printable } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { shapes } from '../traffic/generate/arrivals.ts'
 import { type GeneratedTraffic, generate } from '../traffic/generate/generate.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
@@ -40,7 +39,8 @@ import { outOption } from './traffic-options.ts'
 const defaultStart = '2026-11-16'
 const maxRequests = 1e9
 
-type Options = GenerateOptions & { out: string; force?: boolean }
+type Options = Omit<GenerateOptions, 'duration' | 'mix'> &
+  Partial<Pick<GenerateOptions, 'duration' | 'mix'>> & { out: string; force?: boolean }
 
 export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =>
   add<Options>(traffic, 'generate', {
@@ -50,58 +50,30 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
     setUp: command =>
       void command
         .option('--rate <requests>', 'mean requests per second, or such as 90/m, 500/h', rateIn, 1)
-        .addOption(
-          new Option('--duration <duration>', 'length of the traffic, such as 10m')
-            .argParser(spanIn)
-            .default(86_400_000, '24h'),
-        )
+        .option('--duration <duration>', 'length of the traffic, such as 10m (default: 24h)', spanIn)
         .option('--seed <number>', 'equal seeds give equal bytes', seedIn, 1)
-        .addOption(
-          new Option(
-            '--shape <shape>',
-            'the rate over time: the hours of the local day, level, rising, a spike in the middle, or the day and a storm',
-          )
-            .choices([...shapes, 'storm'])
-            .default('day'),
-        )
-        .option(
-          '--start <when>',
-          'a day, from its local midnight, or an instant such as 2026-11-16T08:00+06:00',
-          defaultStart,
-        )
+        .addOption(choiceOption('--shape <shape>', 'request rate over time', [...shapes, 'storm']))
+        .option('--start <when>', 'a day, or an instant such as 2026-11-16T08:00+06:00', defaultStart)
         .option(
           '--storm <storm>',
-          'a place type/id, a local time and a duration, such as district/2015@18:00/2h: more requests for the place and those below; may be given again',
+          'more requests around a place: type/id, local time and duration, such as district/2015@18:00/2h (repeatable)',
           stormIn,
         )
-        .option(
-          '--storm-factor <number>',
-          'how many times the usual requests, for places in a storm',
-          factorIn,
-          10,
-        )
-        .addOption(
-          new Option('--mix <shares>', 'how often each endpoint is requested')
-            .argParser(mixIn)
-            .default(mixIn(defaultMix), defaultMix),
-        )
-        .option('--alpha <number>', 'skew of places: the exponent of Zipf, by population', alphaIn, 1)
-        .option('--keys <number>', 'how many keys, from key-0001 on', keysIn, 1000)
-        .option('--keys-alpha <number>', 'skew of keys', alphaIn, 0.8)
-        .option('--english <share>', 'share with names in English instead of Bengali', shareIn, 0.3)
-        .option('--conditional <share>', 'share that is sent with if-none-match', shareIn, 0.1)
-        .option('--compressed <share>', 'share that accepts gzip; half of those accept br too', shareIn, 0.75)
+        .option('--storm-factor <number>', 'times the usual requests in a storm', factorIn, 10)
+        .option('--mix <shares>', `share of each endpoint (default: ${defaultMix})`, mixIn)
+        .option('--alpha <number>', 'skew of places: Zipf exponent, by population', alphaIn, 1)
+        .option('--keys <number>', 'number of keys, from key-0001 on', keysIn, 1000)
+        .option('--keys-alpha <number>', 'skew of keys: Zipf exponent', alphaIn, 0.8)
+        .option('--english <share>', 'share with English instead of Bengali names', shareIn, 0.3)
+        .option('--conditional <share>', 'share sent with if-none-match', shareIn, 0.1)
+        .option('--compressed <share>', 'share that accepts gzip; half of it also accepts br', shareIn, 0.75)
         .option(
           '--bad <share>',
-          'share that is refused: unknown places and endpoints, bad parameters, no key',
+          'share that is refused: unknown places, bad parameters, no key',
           shareIn,
           0.01,
         )
-        .addOption(
-          new Option('--arrivals <kind>', 'at random and independent, or with even gaps')
-            .choices(['poisson', 'even'])
-            .default('poisson'),
-        )
+        .addOption(choiceOption('--arrivals <kind>', 'random or even gaps', ['poisson', 'even']))
         .addOption(outOption())
         .addOption(forceOption()),
     run: generateTraffic,
@@ -109,19 +81,20 @@ export const addGenerateCommand = (traffic: Command, add: AddCommand): Command =
 
 const generateTraffic = async (
   terminal: Terminal,
-  { out, force = false, ...options }: Options,
+  { out, force = false, duration = utcDayMs, mix = mixIn(defaultMix), ...given }: Options,
 ): Promise<number> => {
+  const options = { ...given, duration, mix }
   const expected = Math.round((options.rate * options.duration) / 1000)
   if (expected > maxRequests)
     throw new UsageError(
-      `--rate and --duration give ${counted(expected)} requests; allowed: up to ${counted(maxRequests)}`,
+      `--rate and --duration give ${counted(expected)} requests, but the maximum is ${counted(maxRequests)}`,
     )
   const config = terminal.config()
   if (out !== standardOutput) await checkOutputs(terminal, outputsOf('--out', out), { inputs: [], force })
   const calendar = createCalendar(config.quota.timeZone)
   const catalogue = await readCatalogue(config.catalogue.path)
   const { bounds } = catalogue
-  if (catalogue.size === 0) throw new InputError('the catalogue has no published place')
+  if (catalogue.size === 0) throw new InputError('the catalogue has no published places')
   const settings = settingsOf(options, catalogue, calendar)
   const requests = generate(settings, { catalogue, bounds, offsetSecondsAt: calendar.offsetSecondsAt })
 
@@ -163,7 +136,7 @@ async function* observed(
     progress.requests += batch.length
     yield batch
     batch = []
-    // A pipe and /dev/null take all that comes without a pause in which signals could be seen.
+    // A pipe and /dev/null never make the stream wait, so signals would not be handled.
     await turn()
     if (progress.isStopped) return
     const { requests: made, expected, began } = progress

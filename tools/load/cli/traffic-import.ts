@@ -1,13 +1,12 @@
-// `abohawa traffic import`: logs and traffic files, in order, become one traffic file, or a part of one, or one for others, or the
-// list of their keys. traffic-rewrite.ts reads and writes them, traffic/ chooses and scrubs requests.
+// `abohawa traffic import`: merges logs and traffic files into one traffic file, selects and scrubs requests, or lists their keys.
 
-import { collect, durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, collect, durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import type { AddCommand } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption } from 'abohawa/command-line/writable.ts'
 import { type Destination, destinations } from 'abohawa/common/endpoints.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { createPseudonyms } from '../traffic/pseudonyms.ts'
 import { createScrub, type Scrubbing } from '../traffic/scrub.ts'
 import { type Moment, type Selection, selected } from '../traffic/selection.ts'
@@ -28,11 +27,7 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
         .option('--longest-gap <duration>', 'shorten longer gaps between requests to this', durationIn)
         .option('--from <when>', 'start: timestamp, or duration after the first request', momentIn)
         .option('--to <when>', 'end (exclusive): timestamp, or duration after the first request', momentIn)
-        .option(
-          '--duration <duration>',
-          'how much time to keep, from --from or the first request',
-          durationIn,
-        )
+        .option('--duration <duration>', 'time to keep, from --from or the first request', durationIn)
         .option(
           '--endpoint <names>',
           `${destinations.slice(0, -1).join(', ')} or ${destinations.at(-1)}`,
@@ -52,9 +47,10 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
         .option('--without-answers', 'remove status, outcome, tier, cell, bytes and ms')
         .option('--start <instant>', 'move all times so that the first is this timestamp', instantIn)
         .addOption(
-          new Option('--as <what>', 'write requests, or the ids of their keys as CSV for keys create --from')
-            .choices(['requests', 'keys'])
-            .default('requests'),
+          choiceOption('--as <what>', 'write requests, or their key ids as CSV for keys create --from', [
+            'requests',
+            'keys',
+          ]),
         )
         .option('--tier <name>', 'with --as keys: tier of each key', 'enterprise'),
     run: async (terminal, options, ...files) => {
@@ -68,18 +64,17 @@ export const addImportCommand = (traffic: Command, add: AddCommand): Command =>
     },
   })
 
-/** @throws UsageError for what nothing can match */
+/** @throws UsageError for a selection that nothing can match */
 const checkSelection = ({ from, to, cell }: Selection): void => {
   const wrong = cell?.find(name => !/^(-?\d+(\.\d+)?,-?\d+(\.\d+)?|[a-z]+\/\S+)$/.test(name))
   if (wrong !== undefined)
     throw new UsageError(
-      `--cell is ${quoted(wrong)}; allowed: a cell such as 23.7,90.4, or a place such as district/3026`,
+      `--cell must be a cell such as 23.7,90.4 or a place such as district/3026, got ${quoted(wrong)}`,
     )
-  if (from && to && isAfter(from, to))
-    throw new UsageError('--from is not before --to; allowed: an earlier one')
+  if (from && to && isAfter(from, to)) throw new UsageError('--from must be before --to')
 }
 
-/** Where one is an instant and the other a duration, that is known with the first request alone. */
+/** An instant and a duration can be compared only once the first request is known. */
 const isAfter = (from: Moment, to: Moment): boolean =>
   ('at' in from && 'at' in to && from.at >= to.at) ||
   ('after' in from && 'after' in to && from.after >= to.after)

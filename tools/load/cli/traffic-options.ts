@@ -1,4 +1,4 @@
-// The options that commands on traffic files share, what is read of them, and the cells of the configured catalogue.
+// Options that the commands on traffic files share, and the cells of the configured catalogue.
 
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
 import { numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
@@ -15,30 +15,20 @@ import type { Moment } from '../traffic/selection.ts'
 
 export const addReadOptions = (command: Command): Command =>
   command
-    .argument('<files...>', 'files in any of the formats, plain or gzip; - is standard input')
-    .option(
-      '--format <name>',
-      `of all files: ${formatNames.join(', ')}; detected from their content if not given`,
-      formatIn,
-    )
+    .argument('<files...>', 'logs or traffic files, plain or gzip; - is standard input')
+    .option('--format <name>', `format of all files: ${formatNames.join(', ')} (default: detected)`, formatIn)
     .addOption(hostOption())
     .option(
       '--window <requests>',
-      'how many requests are held back and sorted; docs/load-testing.md says what happens beyond',
+      'number of requests that are kept in memory and sorted',
       numberIn(1, 10_000_000),
       defaultWindow,
     )
 
 export const outOption = (): Option =>
-  new Option(
-    '--out <path>',
-    'the file to write, with gzip where it ends in .gz; - is standard output',
-  ).default('-')
+  new Option('--out <path>', 'file to write, with gzip if it ends in .gz; - is standard output').default('-')
 
-/**
- * The cells of requests that were recorded without one, by the configured catalogue and grid; where these can't be read, only
- * what was recorded is known, and that is said.
- */
+/** Finds the cells of requests by the configured catalogue and grid; without a readable catalogue only recorded cells are known. */
 export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
   try {
     const { catalogue, cache } = terminal.config()
@@ -54,7 +44,7 @@ export const configuredCellOf = async (terminal: Terminal): Promise<CellOf> => {
 export const hostOption = (): Option =>
   new Option(
     '--host <host>',
-    'take only the requests to this host (HAR, .gor, logs with hosts or URLs); default for a HAR: the host of its first request to this API',
+    'keep only requests to this host (HAR, .gor, logs with hosts); default for HAR: the first host of this API',
   ).argParser(hostIn)
 
 export const formatIn = (given: string): string => {
@@ -62,14 +52,13 @@ export const formatIn = (given: string): string => {
   throw new InvalidArgumentError(`Allowed: ${formatNames.join(', ')}.`)
 }
 
-/** As a URL has it: in lower case, with its port unless that is usual. */
+/** In lower case, without the default port. */
 const hostIn = (given: string): string => {
   const url = /[/?#@\s]/.test(given) ? null : URL.parse(`https://${given}`)
   if (url) return withoutUsualPort(url.host)
   throw new InvalidArgumentError('Allowed: a host such as api.example.org or localhost:8080.')
 }
 
-/** An instant, or a duration from the first request. */
 export const momentIn = (given: string): Moment => {
   if (given === '0') return { after: 0 }
   const at = parseInstant(given)

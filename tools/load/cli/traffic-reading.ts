@@ -63,7 +63,7 @@ export const readFiles = async (
   }
 }
 
-/** Of all files, packed as they are; undefined where one has no size. */
+/** Of all files as they are on disk; undefined where one has no size. */
 const sizeOfFiles = async (files: readonly string[]): Promise<number | undefined> => {
   let size = 0
   for (const file of files) {
@@ -94,7 +94,7 @@ const createFaults = (terminal: Terminal, isStrict = false) => {
   }
 }
 
-/** What of the requests of a browser is no traffic; undefined where all are. */
+/** Requests of a HAR that no server received, or that went to other hosts; undefined without any. */
 const leftOutText = ({ leftOut, files }: TrafficSummary): string | undefined => {
   const { cached, blocked, otherHosts } = leftOut
   const hosts = files.flatMap(({ host }) => host ?? []).join(' and ')
@@ -113,7 +113,7 @@ export const remarkLeftOut = (terminal: Pick<Terminal, 'remark'>, summary: Traff
   if (text !== undefined) terminal.remark(`Left out: ${text}.`)
 }
 
-/** What was found of the files beside their requests. @param longestGap to which gaps were shortened */
+/** Facts about the files besides their requests. @param longestGap the maximum to which gaps were shortened, in ms */
 export const factsOfReading = (
   summary: TrafficSummary,
   { count, cutMs, longest: [longest] }: GapsFound,
@@ -129,19 +129,19 @@ export const factsOfReading = (
     [
       'order',
       late > 0
-        ? `${counted(late)} requests were too far out of place for --window, and stand out of order: \`LC_ALL=C sort\` puts the lines in order`
+        ? `${counted(late)} requests were too far apart for --window and are out of order; \`LC_ALL=C sort\` sorts the lines`
         : undefined,
     ],
     [
       'gaps',
       longest &&
-        `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}; ${longestGap === undefined ? 'import --longest-gap shortens them' : `${spanText(cutMs)} cut`}`,
+        `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}; ${longestGap === undefined ? 'import --longest-gap shortens gaps' : `shortened by ${spanText(cutMs)}`}`,
     ],
     [
       'share',
       share === null
         ? undefined
-        : `the log holds ${share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+        : `the log has only ${share} of the requests (log.accessShare), so a cache hits less often than it did`,
     ],
   ]
 }

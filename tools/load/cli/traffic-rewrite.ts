@@ -1,5 +1,4 @@
-// Reads traffic files, writes one file of the requests that are passed on, or of the ids of their keys, and reports what was read
-// and written, as facts or as JSON.
+// Reads traffic files, writes the selected requests or the ids of their keys to one file, and reports what was read and written.
 
 import { csvLine } from 'abohawa/catalogue/csv-text.ts'
 import { checkTier } from 'abohawa/command-line/key-tier.ts'
@@ -35,7 +34,7 @@ type Batches = AsyncIterable<readonly TrafficRequest[]>
 
 /**
  * Resolves to the exit code.
- * @param pass makes the requests to write of those that were read
+ * @param pass selects and changes the requests to write
  * @throws InputError, with `strict` for the first fault too
  */
 export const rewrite = async (
@@ -75,7 +74,7 @@ export const rewrite = async (
     if (!(thrown instanceof Interrupted)) throw thrown
     terminal.progress('')
     const isBegun = out === standardOutput && as === 'requests'
-    const what = isBegun ? 'standard output has a part of it' : 'nothing was written'
+    const what = isBegun ? 'standard output has some of them' : 'nothing was written'
     terminal.remark(`Interrupted after ${counted(written.requests)} requests: ${what}.`)
     return 1
   }
@@ -106,7 +105,7 @@ export const rewrite = async (
     ['from', first === undefined ? undefined : `${isoOf(first)}, for ${spanText(span)}`],
     ...factsOfReading(summary, gaps.found(), longestGap),
   ])}`
-  // On standard error where standard output has the traffic.
+  // On standard error if standard output has the traffic.
   if (out !== standardOutput) terminal.show(shown, text)
   else if (terminal.json) process.stderr.write(`${jsonText(shown)}\n`)
   else for (const line of text.split('\n')) terminal.remark(line)
@@ -116,22 +115,19 @@ export const rewrite = async (
 class Interrupted extends Error {}
 class NothingLeft extends Error {}
 
-// As many as `keys create --from` takes.
+// The maximum of `keys create --from`.
 const maxKeys = 100_000
-// So much that many replays on one day do not use it up.
+// High enough for many replays a day.
 const limit = 1_000_000_000
 
-/**
- * The ids of keys as the CSV that `abohawa keys create --from` reads. What it creates has each id as its external id, by which a
- * replay finds the key of a request. @throws InputError for too many
- */
+/** The CSV that `abohawa keys create --from` reads, with the ids of the keys as external ids. @throws InputError for too many keys */
 async function* keysText(batches: Batches, tier: string): AsyncGenerator<string> {
   const ids = new Set<string>()
   for await (const requests of batches) {
     for (const { key } of requests) if (key !== undefined) ids.add(key)
     if (ids.size > maxKeys)
       throw new InputError(
-        `the files have more than ${counted(maxKeys)} keys, which is all that keys create --from takes`,
+        `the files have more than ${counted(maxKeys)} keys, the maximum of keys create --from`,
       )
   }
   const rows = [...ids].sort().map(id => csvLine(['Load test', tier, id, limit]))

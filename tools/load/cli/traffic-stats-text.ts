@@ -1,4 +1,4 @@
-// The figures of traffic as text for a terminal, one table with a line for the rate, and as JSON.
+// Statistics of traffic as text for a terminal, and as JSON.
 
 import { factsText, indented, tableOf } from 'abohawa/command-line/tables.ts'
 import { counted, percentText } from 'abohawa/command-line/terminal.ts'
@@ -24,7 +24,6 @@ export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
   }
 }
 
-/** Facts of all requests, then one table of the most popular places, cells and keys. */
 export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, columns: number): string => {
   const { requests, from, to, gaps, places, cells, keys } = stats
   const read = [
@@ -32,7 +31,7 @@ export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, column
     ['sha256', summary.sha256],
     ...factsOfReading(summary, gaps),
   ] as const
-  if (from === null || to === null) return `There are no requests.\n${factsText(read)}`
+  if (from === null || to === null) return `No requests.\n${factsText(read)}`
   const width = Math.max(20, Math.min(columns - 18, 100))
   return [
     `${counted(requests)} requests from ${isoOf(from)}, for ${spanText(to - from)}`,
@@ -59,7 +58,7 @@ const answerFacts = (stats: TrafficStats) => {
     ['outcomes', sharesText(outcomes)],
     ['tiers', sharesText(tiers)],
     ['conditional', percentText(conditional / requests)],
-    ['compressed', `${percentText(compressed / requests)} take br or gzip`],
+    ['compressed', `${percentText(compressed / requests)} accept br or gzip`],
     [
       'bytes',
       bytes.requests === 0
@@ -88,7 +87,6 @@ const rateFacts = ({ rate, from, to, requests }: TrafficStats, width: number) =>
   const mean = requests / Math.max(0.001, ((to ?? 0) - (from ?? 0)) / 1_000)
   return [
     ['rate', columns.map(bar).join('')],
-    // Requests of one instant have no rate.
     [
       'mean',
       to === from
@@ -99,7 +97,7 @@ const rateFacts = ({ rate, from, to, requests }: TrafficStats, width: number) =>
   ] as const
 }
 
-/** At most so many values: means of neighbours. */
+/** Averages neighbours, so that at most `most` values are left. */
 const resampled = (values: readonly number[], most: number): number[] => {
   const each = Math.ceil(values.length / most)
   return Array.from({ length: Math.ceil(values.length / each) }, (_, i) => {

@@ -1,9 +1,8 @@
-// `abohawa traffic …`: files of traffic, one request a line. `stats` is here: what is counted is in traffic/stats/, how it looks on a
-// terminal in traffic-stats-text.ts.
+// `abohawa traffic import`, `generate` and `stats`: files of traffic, one request a line.
 
-import { numberIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, numberIn } from 'abohawa/command-line/quantities.ts'
 import { type AddCommand, type AddTopCommand, counted } from 'abohawa/command-line/terminal.ts'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { createTrafficStats, type Subject } from '../traffic/stats/traffic-stats.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
 import { addImportCommand } from './traffic-import.ts'
@@ -20,9 +19,12 @@ const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
     setUp: command =>
       void addReadOptions(command)
         .addOption(
-          new Option('--by <object>', 'object of reuse and of the miss-ratio curve')
-            .choices(['cell', 'place', 'path', 'key'])
-            .default('cell'),
+          choiceOption('--by <object>', 'object of reuse and of the miss-ratio curve', [
+            'cell',
+            'place',
+            'path',
+            'key',
+          ]),
         )
         .option('--top <number>', 'number of most popular objects to list', numberIn(1, 10_000), 10)
         .option('--strict', 'exit with code 1 at the first faulty line'),
@@ -34,7 +36,7 @@ const addStatsCommand = (traffic: Command, add: AddCommand): Command =>
       const stats = counters.stats()
       terminal.show(jsonOfStats(stats, summary), textOfStats(stats, summary, terminal.columns ?? 100))
       if (!reading.isInterrupted()) return 0
-      terminal.remark(`Interrupted: the figures are of the first ${counted(stats.requests)} requests.`)
+      terminal.remark(`Interrupted: the figures count only the first ${counted(stats.requests)} requests.`)
       return 1
     },
   })

@@ -1,5 +1,4 @@
-// `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
-// How the settings are tried is in tools/load/what-if; the table is in settings-text.ts.
+// `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway or a provider.
 
 import { availableParallelism } from 'node:os'
 import { interruption } from 'abohawa/command-line/interruption.ts'
@@ -43,7 +42,7 @@ type Options = GivenSettings &
     force?: boolean
   }
 
-// The default, as the help shows it.
+// The help shows the default as 0.
 const duration = (text: string): number => (text === '0' ? 0 : durationIn(text))
 
 export const addCommand: AddTopCommand = (program, add, summary) =>
@@ -53,36 +52,22 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
     setUp: command =>
       void addSettingOptions(command)
-        .option(
-          '--instances <number>',
-          'how many gateways share the store and the traffic',
-          numberIn(1, 64),
-          1,
-        )
+        .option('--instances <number>', 'number of gateways that share store and traffic', numberIn(1, 64), 1)
         .option(
           '--warm-up <duration>',
-          'count only what comes after it, such as 1h; the cache begins empty',
+          "don't count requests before, such as 1h; the cache starts empty",
           duration,
           0,
         )
-        .option('--warm', 'pass all of the traffic once before it is counted')
-        .option(
-          '--latency <duration>',
-          'how long the provider takes for a request, such as 300ms',
-          duration,
-          0,
-        )
-        .option(
-          '--threads <number>',
-          'how many settings are tried at a time; one for each core if not given',
-          numberIn(1, 256),
-        )
-        .option('--out <page.html>', 'write a page with plots')
+        .option('--warm', 'run all of the traffic once before counting')
+        .option('--latency <duration>', 'response time of the provider, such as 300ms', duration, 0)
+        .option('--threads <number>', 'settings at the same time (default: one per core)', numberIn(1, 256))
+        .option('--out <page.html>', 'write a page with charts')
         .addOption(forceOption()),
     run: async (terminal, given, ...files) => {
       const { out, force = false } = given
       if (out !== undefined && !out.endsWith('.html'))
-        throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
+        throw new UsageError(`--out must end in .html, got ${quotedPath(out)}`)
       const cases = await casesIn(given, terminal)
       const [page] = outputsOf('--out', out)
       await checkOutputs(terminal, outputsOf('--out', out), { inputs: files, force })
@@ -95,7 +80,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       const { trace, traffic } = await readAll(terminal, files, given)
       if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
         throw new UsageError(
-          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(Math.round(traffic.spanSeconds) * 1000)}; allowed: less than that`,
+          `--warm-up must be shorter than the traffic (${printDuration(Math.round(traffic.spanSeconds) * 1000)}), got ${printDuration(given.warmUp)}`,
         )
       const figures = await tryAll(terminal, cases, trace, options, given.threads)
       checkWeather(figures, trace)
@@ -130,7 +115,7 @@ const readAll = async (terminal: Terminal, paths: readonly string[], options: Re
   }
 }
 
-/** @throws InputError where no request was for weather: then the figures say nothing of any setting */
+/** @throws InputError where no request was for weather, so that the figures say nothing about settings */
 const checkWeather = (
   figures: readonly (CaseFigures | undefined)[],
   { at, leftOut }: Pick<SimulatedTraffic, 'at' | 'leftOut'>,
@@ -139,7 +124,7 @@ const checkWeather = (
   if (finished.length === 0 || finished.some(({ weather }) => weather > 0)) return
   const reasons = leftOutText(leftOut, counted)
   throw new InputError(
-    `none of the ${counted(at.length)} requests is for weather that a cache could hold${reasons === undefined ? '' : `: ${reasons}`}; allowed: traffic with requests for weather that have a key or a recorded answer`,
+    `none of the ${counted(at.length)} requests is for weather that a cache could hold${reasons === undefined ? '' : `: ${reasons}`}`,
   )
 }
 
@@ -152,7 +137,7 @@ const tryAll = async (
   options: SimulateOptions,
   threads = availableParallelism(),
 ): ReturnType<typeof runCases>['figures'] => {
-  // Before the first thread: a signal may come as soon as it runs.
+  // Before the first thread starts, because a signal may come at any time.
   const interrupted = interruption()
   const run = runCases(
     cases.map(({ config }) => config),

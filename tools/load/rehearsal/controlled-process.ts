@@ -1,5 +1,4 @@
-// A process of this program on a moved clock: starts it, sends it one order at a time, and ends it. What it does with an order
-// is in commands.ts.
+// Starts a process of this program on a moved clock, sends it one command at a time, and ends it.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,8 +12,8 @@ const patienceMs = 5_000
 const keptText = 2_000
 
 /**
- * @param name of the process in sentences, such as `the gateway`
- * @throws InputError when it ends before it serves, with what it wrote last. Resolves with where it serves as `url`
+ * @param name for sentences, such as `the gateway`
+ * @throws InputError if it ends before it serves, with its last output
  */
 export const startControlled = async (name: string, args: readonly string[], env: NodeJS.ProcessEnv) => {
   const child = fork(main, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
@@ -23,13 +22,13 @@ export const startControlled = async (name: string, args: readonly string[], env
   let isStopping = false
   const ended = exited.then(([code, signal]): never => {
     const how = signal === null ? `exit code ${code}` : `ended by ${signal}`
-    throw new InputError(`${name} of the rehearsal ended by itself, ${how}: ${safeText(written(), 500)}`)
+    throw new InputError(`${name} of the rehearsal ended early, ${how}: ${safeText(written(), 500)}`)
   })
-  // Not everybody waits for it.
+  // Not always awaited.
   ended.catch(() => {})
   let reply = Promise.withResolvers<Message>()
   child.on('message', (message: Message) => reply.resolve(message))
-  // A process that has just ended can't be sent anything; its end says so.
+  // Sending to a process that just ended fails; `ended` rejects too.
   child.on('error', () => {})
 
   const answer = async (): Promise<Message> => {
@@ -39,7 +38,7 @@ export const startControlled = async (name: string, args: readonly string[], env
       throw new InputError(`${name} of the rehearsal failed: ${safeText(message.failed, 500)}`)
     return message
   }
-  /** Resolves when it has ended: by itself within seconds, else killed. */
+  /** Resolves when it has ended; kills it after some seconds. */
   const stop = async (): Promise<void> => {
     if (!isStopping && child.connected) child.send('stop', () => {})
     isStopping = true
@@ -52,12 +51,12 @@ export const startControlled = async (name: string, args: readonly string[], env
     const { ready } = (await answer()) as { ready: string }
     return {
       url: ready,
-      /** @throws InputError when the process has ended, or could not carry the order out */
+      /** @throws InputError if the process has ended or the command failed */
       send: async (order: Order): Promise<Reply> => {
         child.send(order, () => {})
         return (await answer()) as Reply
       },
-      /** Rejects when it ends before `stop`. */
+      /** Rejects if it ends before `stop`. */
       ended,
       stop,
     }

@@ -1,5 +1,4 @@
-// The processes of a rehearsal: a provider and a gateway on clocks that are moved together, with an embedded store in a temporary
-// folder that holds the keys of the traffic. Sends no requests.
+// The processes of a rehearsal: a provider and a gateway on clocks that move together, with an embedded store in a temporary folder.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,13 +16,13 @@ import { startControlled } from './controlled-process.ts'
 export type FixtureOptions = {
   /** The first instant, ms since the epoch. */
   readonly start: number
-  /** Config files of the gateway, and its environment with the settings to rehearse. */
+  /** Configuration files and environment of the gateway. */
   readonly files: readonly string[]
   readonly env: NodeJS.ProcessEnv
   readonly keys: readonly string[]
-  /** How many keys there are for requests that were recorded without one, and that nothing limits. */
+  /** The number of unlimited keys, for requests that were recorded without a key. */
   readonly substitutes: number
-  /** Of the keys in the traffic; without one nothing limits them. */
+  /** Of the keys in the traffic; unlimited if not given. */
   readonly tier: string | undefined
   readonly provider: ProviderOptions
 }
@@ -39,7 +38,7 @@ export type Fixture = Awaited<ReturnType<typeof openFixture>>
 const unlimitedTier = 'rehearsal'
 const subscriber = 'Rehearsal'
 
-/** Where the gateway listens, what it writes and where it gets its weather, whatever its configuration says. */
+/** Settings that every rehearsal replaces: listeners, store, log and provider. */
 const placeOf = (folder: string, providerUrl: string): Record<string, string> => ({
   'provider.baseUrl': providerUrl,
   'provider.fallbacks': '[]',
@@ -63,7 +62,6 @@ const placeOf = (folder: string, providerUrl: string): Record<string, string> =>
   'log.access': 'false',
 })
 
-/** The settings that are the same in every rehearsal, so that none can be rehearsed. */
 export const settingsOfPlace: ReadonlySet<string> = new Set(Object.keys(placeOf('', '')))
 
 const environmentOf = (env: NodeJS.ProcessEnv, folder: string, providerUrl: string): NodeJS.ProcessEnv => {
@@ -72,13 +70,13 @@ const environmentOf = (env: NodeJS.ProcessEnv, folder: string, providerUrl: stri
   for (const [path, value] of Object.entries(own)) {
     const variable = variableOf(path.split('.'))
     overrides[variable] = value
-    // A setting is given once: the file of a secret would be a second time.
+    // A setting must not also be given as the file of a secret.
     overrides[`${variable}__FILE`] = undefined
   }
   return { ...env, ...overrides }
 }
 
-/** @throws InputError when a process can't be started */
+/** @throws InputError if a process can't be started */
 export const openFixture = async (options: FixtureOptions) => {
   const { start, files, env, provider: of } = options
   await using opening = new AsyncDisposableStack()
@@ -107,14 +105,14 @@ export const openFixture = async (options: FixtureOptions) => {
     config,
     keys: keys as ReadonlyMap<string, string>,
     substitutes: substitutes as readonly string[],
-    /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
+    /** Moves both clocks. Resolves when the due work has ended, to the provider's counts before the instant. */
     moveTo: async (instant: number): Promise<ProviderCounts> => {
-      // The provider first: what the gateway has to do at the instant it may have to do there.
+      // The provider first, because the gateway may call it at the instant.
       const reply = await provider.send({ moveTo: instant })
       await gateway.send({ moveTo: instant })
       return countsIn(reply)
     },
-    /** Resolves when no load is under way, with the number of requests that wait for a later instant. */
+    /** Resolves when no load is running, to the number of requests that wait for a later instant. */
     settle: async (): Promise<number> => (await gateway.send({ settle: true })).unanswered,
     counts: async (): Promise<ProviderCounts> => countsIn(await provider.send({ settle: true })),
     gatewayReport: async (): Promise<ProcessReport | undefined> =>

@@ -1,6 +1,5 @@
-// A rehearsal: the requests of a traffic file, sent by its own clock to a gateway whose clock and provider's clock are moved
-// from one arrival to the next. Nothing moves while an answer is out, so that latency takes no time of the traffic; a request
-// that waits for an instant, such as the end of a budget's window, gets it. What is measured goes to the recorder.
+// A rehearsal: sends traffic to a gateway whose clock is moved from one arrival to the next, with its provider's. The clock stands still
+// while a response is pending, unless requests wait for a later instant, such as the end of a budget window.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { InputError, messageOf } from 'abohawa/common/errors.ts'
@@ -17,21 +16,21 @@ import type { Fixture } from './fixture.ts'
 export type RehearsalOptions = {
   /** In order of arrival. */
   readonly requests: readonly TrafficRequest[]
-  /** Requests that arrive within so many ms are sent together, at the instant of the first. */
+  /** Requests within this time are sent together, at the instant of the first. */
   readonly stepMs: number
   readonly onProgress: (sent: number) => void
   readonly signal: AbortSignal
 }
 
-// The largest move where no request is due. By so much the provider may be ahead of what the gateway does in it.
+// The largest move without a due request: the provider's clock may be ahead of the gateway by as much.
 const quietMs = 5_000
 // While a request waits for a later instant.
 const waitingMs = 500
-// An answer that is written and not yet read is not one that waits for an instant.
+// A response may be written but not read yet.
 const answerWithinMs = 3
-// By the machine's clock, without any sign from the gateway.
+// By the machine's clock, without any progress.
 const longestWaitMs = 60_000
-// By the machine's clock; longer than the gateway's own deadlines for what it waits for.
+// By the machine's clock; longer than the gateway's own deadlines.
 const timeoutMs = 60_000
 
 export const maxConnections = 256
@@ -51,12 +50,12 @@ export const rehearse = async (
     keepAliveTimeout: 600_000,
     allowH2: false,
   })
-  // The tag for conditional requests: that of the last answer with the same path and encoding.
+  // ETags for conditional requests, by path and encoding.
   const tags = new Map<string, string>()
   const unanswered = new Set<Promise<void>>()
   let now = start
   let answeredAt = start
-  /** Whether a load may go on behind an answer. */
+  /** Whether a load may be running behind a response. */
   let mayLoad = false
   let limit: string | undefined
 
@@ -114,7 +113,7 @@ export const rehearse = async (
     }
   }
 
-  /** Resolves when every answer is there, or when those that are not wait for a later instant. */
+  /** Resolves when all requests are answered or wait for a later instant. */
   const answered = async (): Promise<void> => {
     const from = performance.now()
     for (let agreed = 0; unanswered.size > 0 && agreed < 2; ) {

@@ -1,5 +1,4 @@
-// One combination of settings rehearsed from beginning to end: its processes are started, the traffic is sent, the processes
-// are ended, and what was measured becomes a result. Which combinations there are, and what is printed, is the caller's.
+// Rehearses one combination of settings: starts the processes, sends the traffic, ends the processes, and builds the result.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isoOf } from 'abohawa/common/calendar.ts'
@@ -35,17 +34,17 @@ export type RehearsedCase = {
   readonly name: string
   readonly result: ReplayResult
   readonly days: readonly ProviderDay[]
-  /** Requests that the provider refused for a limit of its own. */
+  /** Requests that the provider refused because of its limits. */
   readonly providerRefused: number
 }
 
-/** Longer steps for longer traffic, so that a day has ninety-six. */
+/** Longer for longer traffic; a day has 96 steps. */
 const stepSecondsOf = (spanSeconds: number): number =>
   stepLengths.find(seconds => spanSeconds / seconds <= maxSteps) ?? 86_400
 const stepLengths = [1, 5, 15, 60, 300, 900, 3600, 6 * 3600]
 const maxSteps = 150
 
-/** @throws InputError when a process can't be started or ends by itself */
+/** @throws InputError if a process can't be started or ends early */
 export const rehearseCase = async (
   { name, env, config: configured }: SettingCase,
   parts: RehearsalParts,
@@ -110,9 +109,9 @@ export const rehearseCase = async (
     generator: {
       cpuShare: (user + system) / 1e6 / seconds,
       loopDelayP99: delay.percentile(99) / 1e6,
-      // Nothing is due at an instant of the machine's clock.
+      // Nothing is due by the machine's clock.
       lateP99: 0,
-      // Nothing moves while an answer is out: a busy generator makes the rehearsal longer and changes no figure.
+      // A busy generator makes a rehearsal longer, but changes no figure.
       saturated: false,
       reason: null,
     },
@@ -131,7 +130,7 @@ export const rehearseCase = async (
   }
 }
 
-// Of the gateway's place on a machine nothing is rehearsed.
+// These settings are replaced in a rehearsal, or don't matter.
 const ofThePlace = /^(server|ops|health|store|redis|log|config|provider\.(baseUrl|apiKey|name|fallbacks))\b/
 
 const changed = (config: Config): ReplayResult['settings'] =>

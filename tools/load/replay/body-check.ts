@@ -1,5 +1,5 @@
-// Whether the body of an answer is what the contract says, and a digest of what does not change with time in it. For the
-// answers that a replay kept; after the run, because it costs more than sending does.
+// Checks kept bodies against the API schema, and makes digests of what does not change with time. Runs after the replay, because it
+// costs more than sending.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -19,13 +19,13 @@ import * as z from 'zod'
 import type { ReplayResult } from '../report/result.ts'
 import type { KeptBody } from './kept-bodies.ts'
 
-// Bytes that inflate to more than this are no answer of ours.
+// No response of a gateway is larger.
 const maxBytes = 16 * 1_048_576
 
 const refusal = z.looseObject({
   error: z.string().min(1),
   code: z.string().regex(/^[a-z][a-z0-9_]+$/),
-  // Gateways before 1.1 and proxies before a gateway send neither.
+  // Missing in gateways before 1.1 and in responses of proxies.
   parameter: z.string().min(1).optional(),
   doc_url: z
     .string()
@@ -38,7 +38,7 @@ type Json = Record<string, unknown>
 type Operation = { responses: { 200: { content: { 'application/json': { schema: Json } } } } }
 type Document = { paths: Record<string, { get: Operation }>; components: { schemas: Json } }
 
-/** The bodies of 200 by endpoint, as the written reference describes them, and with no other fields. */
+/** The schemas of 200 responses by endpoint, without additional fields. */
 const readSchemas = (): Readonly<Record<EndpointName, z.ZodType>> => {
   const text = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
   const { paths, components }: Document = JSON.parse(
@@ -70,7 +70,6 @@ export const checkBodies = (kept: readonly KeptBody[]): NonNullable<ReplayResult
   return { checked: kept.length, faults: [...faults.values()] }
 }
 
-/** Undefined for a body that is right. */
 const faultOf = (answer: KeptBody): string | undefined => {
   const parsed = jsonOf(answer)
   if ('fault' in parsed) return parsed.fault
@@ -81,7 +80,7 @@ const faultOf = (answer: KeptBody): string | undefined => {
   if (error) {
     const [issue] = error.issues
     const where = issue && issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
-    return `status ${status}: ${where}${issue?.message ?? 'not as the contract has it'}`
+    return `status ${status}: ${where}${issue?.message ?? 'does not match the schema'}`
   }
   if (status !== 200 || endpoint === 'other') return undefined
   if (isList(endpoint)) return faultOfList(endpoint, path, parsed.value as readonly Content[])
@@ -97,12 +96,12 @@ const jsonOf = ({ body, encoding }: KeptBody): { value: unknown } | { fault: str
     const bytes = decoders[encoding ?? '']?.(body, { maxOutputLength: maxBytes }) ?? body
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
-    return { fault: `the body is no ${encoding ?? 'UTF-8'}: ${messageOf(error)}` }
+    return { fault: `the body is not valid ${encoding ?? 'UTF-8'}: ${messageOf(error)}` }
   }
   try {
     return { value: JSON.parse(text) }
   } catch {
-    return { fault: 'the body is no JSON' }
+    return { fault: 'the body is not JSON' }
   }
 }
 
@@ -115,7 +114,7 @@ type Content = {
   readonly daily?: Columns
 }
 
-/** Checks each body as that of the endpoint of one place. */
+/** Checks each element as the endpoint of one place. */
 const faultOfList = (
   endpoint: ListEndpoint,
   path: string,
@@ -123,8 +122,7 @@ const faultOfList = (
 ): string | undefined => {
   const { searchParams } = new URL(path, 'http://target')
   const places = [...new Set(searchParams.get('places')?.split(','))]
-  if (contents.length !== places.length)
-    return `there are ${contents.length} places, not the requested ${places.length}`
+  if (contents.length !== places.length) return `has ${contents.length} places instead of ${places.length}`
   const days = searchParams.get('days')
   const query = days === null ? '' : `?days=${days}`
   for (const [i, content] of contents.entries()) {
@@ -146,7 +144,7 @@ const faultOfContent = (endpoint: EndpointName, path: string, content: Content):
   if (endpoints[endpoint].path.endsWith('/:type/:id')) {
     const { location } = content
     if (location?.type !== type || (location?.id !== id && location?.slug_en !== id?.toLowerCase()))
-      return `the place is ${location?.type} ${location?.id}, not the requested one`
+      return `is for another place: ${location?.type} ${location?.id}`
   }
   const days = url.searchParams.get('days')
   for (const [name, columns] of Object.entries({ hourly: content.hourly, daily: content.daily })) {
@@ -154,7 +152,7 @@ const faultOfContent = (endpoint: EndpointName, path: string, content: Content):
     const lengths = new Set(Object.values(columns).map(column => (column as unknown[]).length))
     if (lengths.size !== 1) return `the columns of ${name} have different lengths`
     if (name === 'daily' && endpoint === 'forecast' && days !== null && !lengths.has(Number(days)))
-      return `${[...lengths][0]} days, not the requested ${days}`
+      return `has ${[...lengths][0]} days instead of ${days}`
     const times = columns.time as string[]
     if (times.some((time, i) => i > 0 && time <= (times[i - 1] as string)))
       return `the times of ${name} do not ascend`
@@ -162,19 +160,19 @@ const faultOfContent = (endpoint: EndpointName, path: string, content: Content):
   return undefined
 }
 
-// The schema knows the bounds of a variable; that some numbers within are none, such as a weather code of 40, it does not.
+// Numbers that the schema allows but that can't occur, such as a weather code of 40.
 const faultOfValues = ({ current = {}, hourly = {}, daily = {} }: Content): string | undefined => {
   for (const [section, columns] of Object.entries({ current, hourly, daily }))
     for (const [name, values] of Object.entries(columns)) {
       const range = Object.entries(ranges).find(([variable]) => variable === name)?.[1]
       const wrong =
         range && [values].flat().find(value => typeof value === 'number' && !isWithin(range, value))
-      if (wrong !== undefined) return `${section}.${name} is ${wrong}, which no weather is`
+      if (wrong !== undefined) return `${section}.${name} is ${wrong}, which can't occur`
     }
   return undefined
 }
 
-/** A line for each body that is JSON: its path, status and digest. */
+/** A line for each JSON body: path, status and digest. */
 export const digestLines = (kept: readonly KeptBody[]): string =>
   kept
     .flatMap(answer => {
@@ -185,12 +183,12 @@ export const digestLines = (kept: readonly KeptBody[]): string =>
     .sort()
     .join('')
 
-// Weather and its times: numbers that another minute has others of. How many there are stays.
+// Only the number of values in these stays the same.
 const changing = ['current', 'hourly', 'daily', 'reset_at']
 
 const digestOf = (value: unknown): string => {
   const unchanging = JSON.stringify(value, (name, part: unknown) => {
-    // It names the gateway's own address.
+    // Contains the gateway's address.
     if (name === 'doc_url') return undefined
     if (!changing.includes(name)) return part
     if (!(part instanceof Object)) return typeof part

@@ -1,6 +1,5 @@
-// The cost of a run for the gateway and its provider, by the gateway's own metrics: read before, every few seconds, and after.
-// A gateway may be several processes, each with series of its own: they are added up, and their delays are those of the worst.
-// Sends nothing itself; the caller gives it the text of /metrics.
+// The cost of a run for the gateway and its provider, from the gateway's metrics before, during and after. Several processes are
+// added up; delays are those of the worst.
 
 import type { ReplayResult, Step } from '../report/result.ts'
 
@@ -20,23 +19,22 @@ type Reading = {
 /** Values by the text of their labels. */
 type Series = ReadonlyMap<string, number>
 
-// prom-client samples the delay with a timer of 10 ms, and reports its whole interval.
+// prom-client samples the delay with a 10 ms timer, and includes its interval.
 const samplingMs = 10
 const windows = ['minute', 'hour', 'day'] as const
 
-/** @param metrics reads /metrics. @param now seconds since the begin of the run */
+/** @param metrics reads /metrics @param now seconds since the start of the run */
 export const createGatewayFigures = (metrics: () => Promise<string>, now: () => number) => {
   let readings: Reading[] = []
-  // Readings that are on their way when the run has warmed up are of the time before.
+  // A reading that started before the end of the warm-up does not count.
   let round = 0
 
-  /** Reads once more now. Rejects as the reading does. */
   const read = async (): Promise<void> => {
     const own = round
     const text = await metrics()
     if (own === round) readings.push(readingOf(text, now()))
   }
-  /** What each reading has more than the one before; what is smaller, or new, began at 0 since. */
+  /** The growth from reading to reading; a smaller or new series restarted at 0. */
   const grown = (of: (reading: Reading) => Series): { at: number; by: number }[] =>
     readings.slice(1).map((reading, i) => {
       const before = of(readings[i] as Reading)
@@ -47,7 +45,7 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
       return { at: reading.at, by: sumOf(by) }
     })
   const total = (of: (reading: Reading) => Series): number => sumOf(grown(of).map(({ by }) => by))
-  /** By the longest window: its sum is reset the least often. */
+  /** From the longest window, which is reset least often. */
   const spent = () => {
     const longest = windows.findLast(name => readings.at(-1)?.used.has(name))
     if (longest === undefined) return []
@@ -56,7 +54,7 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
 
   return {
     read,
-    /** Reads now, and forgets what was before: the run has warmed up. */
+    /** Starts again after the warm-up. */
     begin: (): Promise<void> => {
       round += 1
       readings = []
@@ -89,7 +87,7 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
         }),
       }
     },
-    /** The steps of the run with the weight that was spent in each; the last reading of a step has it. */
+    /** The steps with the weight that was spent in each. */
     withWeights: (steps: readonly Step[], stepSeconds: number): Step[] => {
       const weights = spent()
       if (weights.length === 0) return [...steps]
@@ -126,7 +124,7 @@ const seriesOf = (text: string, name: string): Series =>
       .filter(([, value]) => Number.isFinite(value)),
   )
 
-/** A figure of the whole fleet: every process reports it, and the largest report is the latest. */
+/** A figure of the whole fleet: every process reports it, and the largest value is the latest. */
 const byWindow = (text: string, name: string): Series => {
   const found = new Map<string, number>()
   for (const [labels, value] of seriesOf(text, name)) {

@@ -1,7 +1,6 @@
-// The connections of one sender over HTTP/1.1, each with one request at a time: heads that are ready are written to sockets, and
-// answers are read by hand, because a client library spends more on each request than a fast target does
-// (docs/decisions/load-tools.md). Opens some connections at once and more as they are needed, hands out the free ones in turn, and
-// sends a request again once when the server has closed a kept connection before it read it, as every client does. Times nothing out.
+// The HTTP/1.1 connections of one sender, with one request at a time each. Responses are parsed here, because a client library costs
+// more per request than a fast target (docs/decisions/load-tools.md). A request is sent once more if the server closed a kept
+// connection before reading it.
 
 import type { Socket } from 'node:net'
 import { createCapacity, isGeneratorError, reasonOf } from './generator-errors.ts'
@@ -14,41 +13,40 @@ export type OutgoingRequest = {
   readonly key: string | undefined
   readonly etag: string | undefined
   readonly keepsBody: boolean
-  /** Whether it is on its second connection. */
+  /** Whether it was sent a second time. */
   again: boolean
 }
 
 export type Answer = {
   readonly status: number
   readonly head: CacheFacts
-  /** As received, head and body. */
+  /** Received bytes, head and body. */
   readonly bytes: number
-  /** The body as received, where it was to be kept. */
+  /** As received; undefined unless `keepsBody`. */
   readonly body: Buffer | undefined
 }
 
-/** After each of them a connection can take a request. */
 export type PoolEvents<Sent> = {
   onAnswer(sent: Sent, answer: Answer): void
   onFailure(sent: Sent, reason: string): void
 }
 
 export type ConnectionPool<Sent> = {
-  /** A connection that takes one request; undefined where none is free and no more may be opened. */
+  /** Sends one request on a connection; undefined where none is free and no more may be opened. */
   take(): ((request: Sent) => void) | undefined
-  /** The requests in flight, the oldest first, each with what ends it for a reason. */
+  /** The requests in flight, oldest first, each with a function that ends it. */
   readonly busy: ReadonlyMap<Sent, (reason: string) => void>
   close(): void
 }
 
-// So many are open before one is used again: processes that share a port get connections, and not requests.
+// Opened before any is reused, because processes that share a port are given connections, not requests.
 const fewestOpen = 16
 const longestHead = 65_536
-// No blanks and no sign: as strict as Node's own parser. No file of a target is above 4 PiB.
+// As strict as Node's parser: no blanks, no sign.
 const chunkSize = /^[\da-f]{1,13}(?:;[\t\x20-\x7e\x80-\xff]*)?$/i
 const trailer = /^[\w!#$%&'*+.^`|~-]+:[\t\x20-\x7e\x80-\xff]*$/
 const none = Buffer.alloc(0)
-// In place of the length of a body.
+// Instead of the length of a body.
 const [byChunks, untilClose] = [-1, -2]
 
 export const http1Pool = <Sent extends OutgoingRequest>(
@@ -76,12 +74,12 @@ export const http1Pool = <Sent extends OutgoingRequest>(
 
 type Send<Sent> = (request: Sent) => void
 
-/** The part of a pool that its connections change. */
+/** The state that a pool shares with its connections. */
 type Pool<Sent extends OutgoingRequest> = {
   readonly target: Target
   readonly capacity: ReturnType<typeof createCapacity>
   readonly events: PoolEvents<Sent>
-  /** The one that was free first comes next. */
+  /** First in, first out. */
   readonly free: Send<Sent>[]
   readonly busy: Map<Sent, (reason: string) => void>
   readonly open: Set<Connection<Sent>>
@@ -91,13 +89,12 @@ type Pool<Sent extends OutgoingRequest> = {
 class Connection<Sent extends OutgoingRequest> {
   readonly #pool: Pool<Sent>
   readonly #socket: Socket
-  // The request in flight, and its answer so far.
   #inFlight: Sent | undefined
   #head: ResponseHead | undefined
   #pending: Buffer = none
   #bytes = 0
   #left = 0
-  // Of an answer in chunks: what comes next, and how much of the data is to come.
+  // For a chunked response: the expected part, and the missing bytes of the current chunk.
   #next: 'size' | 'data' | 'data end' | 'trailer' = 'size'
   #dataLeft = 0
   #trailerBytes = 0
@@ -184,7 +181,7 @@ class Connection<Sent extends OutgoingRequest> {
         return
       }
       const found = headOf(rest.toString('latin1', 0, headEnd + 4))
-      // The protocol is changed on request alone.
+      // No request asks for another protocol.
       if (!found || found.status === 101) {
         this.end('protocol')
         return
@@ -214,7 +211,7 @@ class Connection<Sent extends OutgoingRequest> {
     if (this.#inFlight?.keepsBody && part.length > 0) this.#kept.push(Buffer.from(part))
   }
 
-  /** Chunks as RFC 9112 has them; a line that is not yet whole waits. What is behind the last one belongs to nobody. */
+  /** RFC 9112. Bytes after the last chunk are a protocol error. */
   #readChunks(part: Buffer, head: ResponseHead): void {
     let rest = this.#pending.length > 0 ? Buffer.concat([this.#pending, part]) : part
     this.#pending = none

@@ -1,4 +1,4 @@
-// The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. Otherwise like http1.ts.
+// The HTTP/2 connections of one sender: many requests at once on each, with Node's client.
 
 import { type ClientHttp2Session, connect, constants } from 'node:http2'
 import { createCapacity, isGeneratorError, reasonOf } from './generator-errors.ts'
@@ -6,7 +6,7 @@ import type { ConnectionPool, OutgoingRequest, PoolEvents } from './http1.ts'
 import { type CacheFacts, cacheFactsIn } from './response-head.ts'
 import { socketTo, type Target } from './target.ts'
 
-// The least that RFC 9113 recommends a server to allow; a target with a lower bound says so in its settings.
+// The minimum that RFC 9113 recommends; a target with a lower limit sends it in its settings.
 const maxStreams = 100
 
 type Open = { readonly session: ClientHttp2Session; streams: number; isLeaving: boolean }
@@ -33,7 +33,7 @@ export const http2Pool = <Sent extends OutgoingRequest>(
     }
     session.on('goaway', leave)
     session.on('close', leave)
-    // Its streams fail with it, and their errors name the cause.
+    // The streams of the session fail too, with the cause.
     session.on('error', (error: NodeJS.ErrnoException) => {
       leave()
       if (isGeneratorError(reasonOf(error))) capacity.limited(open.length)
@@ -70,7 +70,7 @@ export const http2Pool = <Sent extends OutgoingRequest>(
     })
     busy.set(request, given => {
       reason = given
-      // A stream whose session is not connected yet can't be closed, and neither can the others of that session.
+      // A stream can't be closed before its session is connected.
       if (stream.pending) one.session.destroy()
       else stream.close(constants.NGHTTP2_CANCEL)
     })
@@ -93,7 +93,7 @@ export const http2Pool = <Sent extends OutgoingRequest>(
           bytes,
           body: request.keepsBody ? Buffer.concat(parts) : undefined,
         })
-      // A server that stops says which streams it will not read.
+      // A server that shuts down refuses the streams that it did not read.
       else if (
         !found &&
         one.isLeaving &&

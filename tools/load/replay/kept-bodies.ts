@@ -1,4 +1,4 @@
-// The bodies of a replay that are kept for a check or a digest: one of each path and status, in bounded memory.
+// The bodies that a replay keeps for a check or a digest: one per path and status, in bounded memory.
 
 import type { Destination } from 'abohawa/common/endpoints.ts'
 import type { Answer } from './http1.ts'
@@ -14,7 +14,6 @@ export type KeptBody = {
 
 const maxKeptBytes = 128 * 1_048_576
 
-/** A body of each path and status, as far as they are wanted. */
 export class KeptBodies {
   readonly list: KeptBody[] = []
   readonly #names = new Set<string>()
@@ -25,7 +24,7 @@ export class KeptBodies {
   }
   add({ path, endpoint }: RequestForm, { status, head, body }: Answer): void {
     if (!body || status === 304) return
-    // The first answer with weather in it; an error may come before it.
+    // An error may come before the first 200.
     const name = status === 200 ? path : `${status} ${path}`
     if (this.#names.has(name)) return
     this.#names.add(name)

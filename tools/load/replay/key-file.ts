@@ -1,5 +1,5 @@
-// The keys of a replay: traffic has ids of keys, a file has the keys that this target issued. Ids are found as external ids
-// or ids of keys; where not one of them is found, keys go to ids in the order of their first appearance.
+// The keys of a replay: traffic has key ids, a file has the keys that the target issued. They are matched by external id or id; if
+// none matches, in the order of first appearance.
 
 import { parseCsv } from 'abohawa/catalogue/csv.ts'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -10,11 +10,11 @@ import { unreadable } from 'abohawa/config/faults.ts'
 export type KeyRow = {
   readonly id: string | undefined
   readonly externalId: string | undefined
-  /** Undefined for a key that existed when the file was made: it is not shown again. */
+  /** Undefined for a key that already existed, because keys are shown only once. */
   readonly key: string | undefined
 }
 
-const allowed = 'the JSON or CSV of `abohawa keys create --json` or `--csv`'
+const expected = 'the output of `abohawa keys create --json` or `--csv`'
 
 export const readKeyFile = (file: string): KeyRow[] => {
   const text = textOf('--keys', file)
@@ -22,20 +22,20 @@ export const readKeyFile = (file: string): KeyRow[] => {
   const rows = given.map(({ where, id, externalId, key }) => {
     if (isText(key) && !isHeaderValue(key))
       throw new InputError(
-        `${where} of ${quotedPath(file)} has a key with blanks or invalid characters; allowed: ${allowed}`,
+        `${where} of ${quotedPath(file)} has a key with blanks or invalid characters; --keys takes ${expected}`,
       )
     const [ownId, otherId, ownKey] = [id, externalId, key].map(value => (isText(value) ? value : undefined))
     return { id: ownId, externalId: otherId, key: ownKey }
   })
   if (rows.some(({ key }) => key !== undefined)) return rows
-  throw new InputError(`--keys is ${quotedPath(file)}, which has no key; allowed: ${allowed}`)
+  throw new InputError(`--keys is ${quotedPath(file)}, which has no key; --keys takes ${expected}`)
 }
 
-/** The one key or token of a file, which becomes a header line. @throws InputError */
+/** The only key or token of a file. @throws InputError */
 export const readSecret = (option: string, what: 'key' | 'token', file: string): string => {
   const secret = textOf(option, file).trim()
   if (isHeaderValue(secret)) return secret
-  throw new InputError(`${option} is ${quotedPath(file)}; allowed: a file with one ${what} and nothing else`)
+  throw new InputError(`${option} must be a file with only one ${what}, got ${quotedPath(file)}`)
 }
 
 const isHeaderValue = (text: string): boolean => /^[\x21-\x7e]{1,1000}$/.test(text)
@@ -58,7 +58,7 @@ const rowsOfJson = (text: string, file: string): GivenRow[] => {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new InputError(`--keys is ${quotedPath(file)}, which is no whole JSON; allowed: ${allowed}`, {
+    throw new InputError(`--keys is ${quotedPath(file)}, which is not valid JSON; --keys takes ${expected}`, {
       cause,
     })
   }
@@ -77,11 +77,11 @@ const rowsOfCsv = (text: string, file: string): GivenRow[] => {
   const [fault] = faults
   if (fault && /^subscriber,tier,external_id/.test(text))
     throw new InputError(
-      `--keys is ${quotedPath(file)}, which has ids and no keys; allowed: what \`abohawa keys create --from ${file} --csv\` prints`,
+      `--keys is ${quotedPath(file)}, which has ids but no keys; give the output of \`abohawa keys create --from ${file} --csv\``,
     )
   if (fault)
     throw new InputError(
-      `--keys is ${quotedPath(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${allowed}`,
+      `--keys is ${quotedPath(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${expected}`,
     )
   return rows.map(({ line, fields: { id, external_id: externalId, key } }) => ({
     where: `line ${line}`,
@@ -95,8 +95,8 @@ const shown = 3
 
 /**
  * The keys in the order of the ids.
- * @param reuse ids without a key of their own share those of the file in turn
- * @throws InputError with the number of ids without a key
+ * @param reuse shares the keys of the file among ids without a key
+ * @throws InputError where ids are left without a key
  */
 export const keysFor = (ids: readonly string[], rows: readonly KeyRow[], reuse = false): string[] => {
   const byName = new Map<string, string | undefined>()
@@ -112,7 +112,7 @@ export const keysFor = (ids: readonly string[], rows: readonly KeyRow[], reuse =
     const examples = missing.slice(0, shown).map(id => quoted(id))
     const found = isNamed
       ? `--keys has no key for ${missing.length} of ${ids.length} key ids of the traffic, such as ${examples.join(', ')}`
-      : `the traffic has ${ids.length} key ids and --keys has ${given.length} keys, none of them for such an id`
+      : `the traffic has ${ids.length} key ids, but --keys has ${given.length} keys, none of them for such an id`
     throw new InputError(
       `${found}; --reuse-keys shares the keys of the file, --key FILE sends one key for all, and \`abohawa keys create --from\` creates a key for each external id`,
     )

@@ -1,5 +1,5 @@
-// The load of the generator itself, which shows whether the figures of a run are of the target or of the generator. One for each
-// sender: the delays of its event loop, how late it noticed due instants, and its share of a core. And the machine that it runs on.
+// The load of the generator, which shows whether the figures of a run are the target's or the generator's: event-loop delay,
+// lateness and CPU of each sender, and the machine.
 
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -10,13 +10,13 @@ import { coarse } from './histograms.ts'
 import { lateMs } from './recorder.ts'
 
 export type LoadForm = {
-  /** Of one core, without the turns of the event loop that only wait for a due instant. */
+  /** Of one core, without turns of the event loop that only wait for a due instant. */
   readonly cpuShare: number
   /** In ms. */
   readonly loopDelayP99: number
-  /** Of the delays in ms from a due instant to the turn that saw it; waiting for a connection is not in it. */
+  /** The delay from a due instant until the sender noticed it, in ms; not the wait for a connection. */
   readonly lateP99: number
-  /** The limit of this machine that it met, in words. */
+  /** The limit of this machine that it reached, as a sentence. */
   readonly limit?: string | undefined
 }
 
@@ -58,10 +58,9 @@ export const createLoad = () => {
     worked: (): void => {
       hasWorked = true
     },
-    /** A due instant was seen so many ms late. */
     due: (delayMs: number): void => late.recordValue(Math.max(0, Math.round(delayMs * 1000))),
     ended: (ms: number): void => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
-    /** Of these since the last call, as a compressed histogram of µs. */
+    /** The latencies since the last call, as a compressed histogram of µs. */
     recent: (): string => {
       const text = encodeIntoCompressedBase64(recent)
       recent.reset()
@@ -87,7 +86,7 @@ export const createLoad = () => {
 
 const cpuBound = 0.95
 
-/** The busiest of all senders, and whether the generator was the bottleneck. @param isClosed in a closed loop nothing is late */
+/** The busiest sender, and whether the generator was the bottleneck. @param isClosed in a closed loop nothing is late */
 export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
   const most = (of: (load: LoadForm) => number): number => Math.max(0, ...loads.map(of))
   const cpuShare = most(load => load.cpuShare)
@@ -97,9 +96,9 @@ export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
   const reason =
     limit ??
     (cpuShare >= cpuBound
-      ? `the load generator used ${Math.round(cpuShare * 100)} % of a core; more --workers send more`
+      ? `the load generator used ${Math.round(cpuShare * 100)} % of a core; use more --workers`
       : lateP99 > lateMs
-        ? `the load generator itself was late: 1 % of the requests by ${Math.round(lateP99)} ms or more; other work on this machine, or too few --workers`
+        ? `the load generator sent 1 % of the requests ${Math.round(lateP99)} ms late or more; use more --workers, or stop other work on this machine`
         : null)
   const saturated = reason !== null
   return { cpuShare, loopDelayP99, lateP99, saturated, reason, limited: limit !== undefined }

@@ -1,5 +1,5 @@
-// When each request of a run is due: as recorded times a speed, or evenly at a rate. Pure. A closed loop has no due instants:
-// its requests are due when a connection is free.
+// When each request of a run is due: as recorded times a speed, or evenly at a rate. In a closed loop, requests are due when a
+// connection is free.
 
 import { InputError } from 'abohawa/common/errors.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -21,13 +21,13 @@ export type Arrivals = {
   /** ms since the begin of the run; Infinity once the run is over. */
   due(arrival: number): number
   request(arrival: number): number
-  /** How many there will be; undefined where only time ends the run. */
+  /** The number of arrivals; undefined where only time ends the run. */
   readonly total: number | undefined
-  /** When the last is due, in ms; undefined for a closed loop and for one that only a signal ends. */
+  /** When the last is due, in ms; undefined for a closed loop without a duration, and without an end. */
   readonly endsAt: number | undefined
 }
 
-/** @throws InputError when a speed makes no sense of the requests */
+/** @throws InputError for a loop over requests of one instant */
 export const arrivalsOf = (schedule: Schedule, pace: Pace): Arrivals => {
   const { mode, speed, rate, loop, durationMs = Number.POSITIVE_INFINITY } = pace
   const { count, at } = schedule
@@ -44,7 +44,7 @@ export const arrivalsOf = (schedule: Schedule, pace: Pace): Arrivals => {
   // One mean gap between the last of a round and the first of the next.
   const period = count > 1 ? span + span / (count - 1) : 0
   if (mode === 'recorded' && loop && period === 0)
-    throw new InputError('--loop repeats arrivals that are all of one instant; allowed: with --rate')
+    throw new InputError('--loop requires --rate, because all requests arrived at the same instant')
   const planned =
     mode === 'rate'
       ? (arrival: number) => (arrival * 1000) / rate
@@ -62,7 +62,7 @@ export const arrivalsOf = (schedule: Schedule, pace: Pace): Arrivals => {
   return { due, request, total, endsAt: total === 0 ? 0 : planned(total - 1) }
 }
 
-/** The number of the first arrival of which something holds that holds of all after it, by bisection: due instants ascend. */
+/** The first arrival for which a condition holds, by bisection; it must hold for all later arrivals too. */
 const firstArrival = (holds: (arrival: number) => boolean, most = Number.POSITIVE_INFINITY): number => {
   let high = 1
   while (high < most && !holds(high)) high *= 2

@@ -1,11 +1,9 @@
-// Arrivals that wait for a connection, by their numbers. What a stalled target leaves waiting may be millions, so they don't move up
-// each time.
+// Arrivals that wait for a connection. A stalled target may leave millions waiting, so `shift` does not move them each time.
 
 export class Queue {
   #arrivals: number[] = []
   #front = 0
 
-  /** The one that has waited longest. */
   get first(): number | undefined {
     return this.#arrivals[this.#front]
   }

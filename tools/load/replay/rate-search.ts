@@ -1,29 +1,29 @@
-// Looks for the highest rate that a target holds: goes up until a threshold breaks, or halves the rate until one is held, then tries
-// between the two. Also what such a rate is compared with, the busiest minute of the traffic. Sends nothing itself.
+// Finds the highest rate that a target holds: doubles the rate until a threshold breaks, or halves it until one holds, then narrows
+// down. Also finds the busiest minute of the traffic, for comparison.
 
 export type RateVerdict =
   | 'held'
   /** A threshold broke. */
   | 'broken'
-  /** The load generator met a limit of its machine, or was the bottleneck when a threshold broke: nothing is known of the target. */
+  /** The load generator was the bottleneck, so the target was not tested. */
   | 'generator'
   | 'interrupted'
 
 export type FoundRate = {
   readonly held: number | undefined
   readonly broken: number | undefined
-  /** `threshold`: the two are close, or the lowest rate broke. `highest`: no rate did. */
+  /** `threshold`: the two are close, or the lowest rate broke. `highest`: no rate broke. */
   readonly ended: 'threshold' | 'highest' | 'generator' | 'interrupted'
 }
 
-// As close as figures of runs of some seconds are to each other.
+// Runs of some seconds differ by about a tenth.
 const closeEnough = 1.1
 const highestRate = 100_000
 
 /**
- * @param rates those to begin with, ascending; after the last one the rate doubles
- * @param least the lowest rate that is tried
- * @param tryRate sends at a rate; is called again where one breaks, because a pause of the machine is no limit of the target
+ * @param rates to start with, ascending; after the last one the rate doubles
+ * @param least the lowest rate to try
+ * @param tryRate sends at a rate; called again if a threshold breaks, because the machine may have paused
  */
 export const searchRate = async (
   rates: readonly number[],
@@ -53,12 +53,12 @@ export const searchRate = async (
   }
 }
 
-/** The rate of a traffic where it has most requests. */
+/** The busiest part of traffic. */
 export type Busiest = { readonly requests: number; readonly seconds: number; readonly rate: number }
 
 const minuteMs = 60_000
 
-/** Of any minute, not of those of the clock; of traffic that is shorter, all of it. Undefined where it is of one instant. */
+/** Any 60 seconds; all of shorter traffic. Undefined for traffic of one instant. */
 export const busiestMinute = (at: Float64Array): Busiest | undefined => {
   const span = at.at(-1) ?? 0
   if (span === 0) return undefined

@@ -1,5 +1,4 @@
-// Counts the requests of a run by outcome, with histograms of latency and age, and makes that part of the result.
-// Sends nothing. Replays and rehearsals record into it; each worker has a recorder, and their forms are added up.
+// Counts the requests of a run by outcome, with histograms of latency and age. Each worker has a recorder, whose forms are added up.
 
 import type { Destination } from 'abohawa/common/endpoints.ts'
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
@@ -11,17 +10,17 @@ import { createSteps, type StepForm } from './steps.ts'
 
 /** Instants of a request in ms since the begin of the run. */
 export type Instants = {
-  /** When it was due. Latency counts from here, so that a request that waited for its turn has waited for its answer. */
+  /** Latency counts from here, so that it includes the wait for a connection. */
   readonly dueAt: number
   /** When its first byte was sent. */
   readonly sentAt: number
-  /** Where the run goes by a moved clock: when it was due by that clock. It chooses the step; `dueAt` if left out. */
+  /** On a moved clock: when it was due by that clock, which chooses the step; `dueAt` if left out. */
   readonly at?: number | undefined
-  /** Its number in the schedule, for the log of each request; recorders don't read it. */
+  /** Its number in the schedule, for the log of requests. */
   readonly request?: number | undefined
 }
 
-/** A request that has no answer, and will have none. */
+/** A request without a response. */
 export type Unanswered = Instants & {
   /** `weather`, `forecast`, `coords`, `locations`, `location` or `other`. */
   readonly endpoint: Destination
@@ -29,17 +28,16 @@ export type Unanswered = Instants & {
 }
 
 export type Observation = Instants & {
-  /** As of one without an answer. */
   readonly endpoint: Destination
   readonly outcome: Outcome
   readonly status: number
-  /** When the last byte of the answer was received. */
+  /** When the last byte was received. */
   readonly endedAt: number
-  /** Where the run goes by a moved clock: the same by that clock; `at` if left out. */
+  /** On a moved clock: the end by that clock; `at` if left out. */
   readonly movedEnd?: number | undefined
-  /** Of the answer as it was received, head and body. */
+  /** Received bytes, head and body. */
   readonly bytes: number
-  /** How old the weather was, in seconds: `date` less `last-modified`. */
+  /** The age of the weather in seconds: `date` minus `last-modified`. */
   readonly ageSeconds?: number | undefined
 }
 
@@ -67,7 +65,7 @@ export type Scope = { readonly endpoint?: Destination; readonly outcome?: string
 type Waited = {
   /** In ms. */
   readonly value: number
-  /** Whether they were answered then. One that was given up would have waited longer, nobody knows how long. */
+  /** False for a lower bound: the request was given up. */
   readonly isAnswered: boolean
 }
 
@@ -107,12 +105,12 @@ export const addCounts = (to: Counts, more: Counts): void => {
 /** Sent so much after the due instant is late. */
 export const lateMs = 10
 
-// Stand where answers have what the cache did.
+// Outcomes of requests without a response.
 const [failed, dropped] = ['failed', 'dropped']
 
 /**
- * @param stepSeconds the length of a step, by the clock that the run goes by; doubled as a long run goes on
- * @param warmUpMs what is due before is not recorded
+ * @param stepSeconds the length of a step; doubled in long runs
+ * @param warmUpMs requests due before are not recorded
  */
 export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
   const counts = noCounts()
@@ -134,7 +132,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
     if (found.totalCount === 0) latencies.set(name, found)
     return found
   }
-  /** Answered or not: who is given up has waited too, and a percentile without them is that of the lucky. */
+  /** Includes requests that were given up, which a percentile must not ignore. */
   const waited = (step: LiveStep, endpoint: string, outcome: string, ms: number): void => {
     const micros = Math.max(0, Math.round(ms * 1000))
     latenciesOf(`${endpoint} ${outcome}`).recordValue(micros)
@@ -147,7 +145,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
     record: (observation: Observation): void => {
       const { endpoint, outcome, status, dueAt, endedAt, bytes, ageSeconds, at = dueAt } = observation
       if (dueAt < warmUpMs) return
-      // By the instant of the answer, so that a second without one shows.
+      // By the instant of the response, so that a second without responses shows.
       steps.at(observation.movedEnd ?? observation.at ?? endedAt).answered += 1
       const step = steps.at(at)
       sent(step, observation)
@@ -166,7 +164,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       step.age ??= coarse()
       step.age.recordValue(seconds)
     },
-    /** It was sent, and there will be no answer. @param reason such as `timeout`, `reset`, `refused` */
+    /** It was sent, but has no response. @param reason such as `timeout`, `reset`, `refused` */
     fail: (reason: string, request: Unanswered): void => {
       const { dueAt, at = dueAt, endpoint, endedAt } = request
       if (dueAt < warmUpMs) return
@@ -200,7 +198,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
       age: encodeIntoCompressedBase64(age),
       steps: steps.form(),
     }),
-    /** Of all requests so far, or those of an endpoint or outcome; null without one. */
+    /** Of all requests so far, or of an endpoint or outcome; null without requests. */
     latency: (percent: number | 'mean', scope?: Scope): Waited | null =>
       latencyWithin(latencies, percent, scope),
     result: ({ seconds, sendingSeconds, ...run }: Run): ReplayResult => {
@@ -229,7 +227,7 @@ export const createRecorder = (stepSeconds = 1, warmUpMs = 0) => {
 
 type Latencies = ReadonlyMap<string, Histogram>
 
-/** The latencies of an endpoint or outcome, or of all; `answered` leaves out those that have no response. */
+/** The latencies of an endpoint or outcome, or all; `answered` leaves out requests without a response. */
 const within = (latencies: Latencies, { endpoint, outcome }: Scope = {}, answered = false): Histogram => {
   const total = fine()
   for (const [name, histogram] of latencies) {
@@ -240,7 +238,7 @@ const within = (latencies: Latencies, { endpoint, outcome }: Scope = {}, answere
   return total
 }
 
-/** Of all requests: those without a response behind all responses, however soon they were given up. */
+/** All requests; those without a response rank after all responses, however soon they were given up. */
 const ranked = (latencies: Latencies): Histogram => {
   const total = within(latencies, {}, true)
   const unanswered = within(latencies).totalCount - total.totalCount
@@ -253,7 +251,7 @@ const latencyWithin = (latencies: Latencies, percent: number | 'mean', scope?: S
   if (found.totalCount === 0) return null
   if (percent === 'mean')
     return { value: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
-  // Those without an answer come after all others, since none of them is known to have ended sooner.
+  // Requests without a response rank last.
   const rank = Math.max(1, Math.floor((percent / 100) * found.totalCount + 0.5))
   const isAnswered = rank <= answered.totalCount
   const value = isAnswered

@@ -1,6 +1,5 @@
-// The log of each request of a run, as one file. A sender puts numbers into blocks and posts full ones to the thread that started it,
-// which makes lines of them and says when the file has taken these: a sender neither formats nor waits. So many blocks may be on
-// their way and no more; while the file takes them too slowly, requests are left out of it and counted.
+// The log of requests of a run. Senders post blocks of numbers to the main thread, which formats and writes them, so that senders
+// neither format nor wait. If the file is too slow, requests are left out and counted.
 
 import { EventEmitter, on } from 'node:events'
 import { messageOf } from 'abohawa/common/errors.ts'
@@ -8,7 +7,7 @@ import { writeText } from '../traffic/write-traffic.ts'
 import type { Instants, Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 
-/** Numbers of a row, in this order. `sent` is NaN for a request that was dropped, `status` for one without an answer. */
+/** The numbers of a row. `sent` is NaN for a dropped request, `status` for one without a response. */
 const rowFields = ['request', 'due', 'sent', 'end', 'status', 'name'] as const
 
 export type RowBlock = {
@@ -19,10 +18,10 @@ export type RowBlock = {
 }
 
 const rowsOfBlock = 1_024
-// 25 MB, half a million requests: some seconds of what a core sends.
+// 25 MB, half a million requests: what a core sends in some seconds.
 const maxBlocks = 512
 
-/** The rows of one sender. @param post hands a block over, for good. @param senders how many share the blocks */
+/** The rows of one sender. @param post transfers a block @param senders how many senders share the maximum */
 export const createRequestRows = (post: (block: RowBlock) => void, senders: number) => {
   const most = Math.max(2, Math.floor(maxBlocks / senders))
   const numbers = new Map<string, number>()
@@ -100,9 +99,9 @@ export const openRequestLog = ({ path, force }: RequestLogFile, schedule: Schedu
   }
   const written = writeText(path, text(), { force }).then(() => undefined, messageOf)
   return {
-    /** @param taken called when the file has taken it */
+    /** @param taken called when the block was written */
     add: (block: RowBlock, taken: () => void): void => void blocks.emit('block', block, taken),
-    /** Resolves when the file is whole; to the reason where there is none. */
+    /** Resolves when the file is complete, to the reason if it failed. */
     end: (): Promise<string | undefined> => {
       blocks.emit('end')
       return written

@@ -1,11 +1,9 @@
-// Reads the head of an answer for a replay: status, framing of the body, cache result and age of the weather. One pass over the
-// lines without objects for other headers, because it runs for each answer. Ambiguous framing is refused, as in Node's parser:
-// misread, the rest of an answer would count as the answer to another request.
+// Parses the head of a response: status, framing, cache result and age of the weather. One pass without objects for other headers,
+// because it runs for each response. Ambiguous framing is refused, as in Node's parser.
 
 import { parseHttpDate } from 'abohawa/common/calendar.ts'
 import type { Outcome } from '../traffic/traffic-request.ts'
 
-/** What an answer says of itself, beside its status and its body. */
 export type CacheFacts = {
   readonly etag: string | undefined
   readonly encoding: string | undefined
@@ -26,10 +24,10 @@ export type ResponseHead = {
 const statusLine = /^HTTP\/1\.[01] [1-9]\d\d[ \r]/
 const lengthValue = /^[\t ]*(\d{1,15})[\t ]*$/
 const chunkedValue = /^[\t ]*chunked[\t ]*$/i
-// Of the headers that are read; others are passed by.
+// By the length of its name: whether a header may be one that is read.
 const isReadLength = Array.from({ length: 18 }, (_, length) => [4, 10, 12, 13, 14, 16, 17].includes(length))
 
-/** @param text the head with its line breaks, in Latin-1. @returns undefined for what is no head of HTTP/1.1, and for a body without a clear end */
+/** @param text the head with its line breaks, in Latin-1 @returns undefined for an invalid head, and for ambiguous framing */
 export const headOf = (text: string): ResponseHead | undefined => {
   if (!statusLine.test(text) || text.includes('\0')) return undefined
   const isHttp10 = text.charCodeAt(7) === 48
@@ -49,7 +47,7 @@ export const headOf = (text: string): ResponseHead | undefined => {
   let from = text.indexOf('\r') + 2
   if (text.indexOf('\n') !== from - 1) return undefined
   for (;;) {
-    // To other readers a line break by itself ends a line too, a blank continues the line before, and one at a colon is none.
+    // Other parsers differ on single line breaks, folded lines and blanks at a colon.
     const end = text.indexOf('\r', from)
     if (text.indexOf('\n', from) !== end + 1) return undefined
     if (end === from) break
@@ -109,8 +107,7 @@ export const cacheFactsIn = (
 const isBlank = (text: string, at: number): boolean => text.charCodeAt(at) <= 32
 
 /**
- * The cache result in `cache-status` (RFC 9211). Of several caches the gateway's counts, or else that of the cache next to the
- * client. A hit with a negative ttl is stale: the gateway waits before it loads again.
+ * The cache result in `cache-status` (RFC 9211): the gateway's, else the last cache's. A hit with a negative ttl is stale.
  */
 export const cacheOutcomeOf = (value: string): Outcome => {
   const members = value.includes(',') ? value.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/) : [value]
@@ -127,7 +124,7 @@ const ageOf = (date: string | undefined, modified: string | undefined): number |
   return ms >= 0 ? ms / 1000 : undefined
 }
 
-// A date stands in every answer of a second, and a `last-modified` in all of a cell.
+// Dates repeat: `date` within a second, `last-modified` within a cell.
 const instants = new Map<string, number>()
 const maxInstants = 5_000
 

@@ -1,5 +1,4 @@
-// One replay from its parts to its result: starts the senders, follows the gateway's figures, and puts together what was
-// recorded. The command line, files and texts are the command's.
+// One replay: starts the senders, reads the gateway's metrics, and builds the result.
 
 import { isoOf } from 'abohawa/common/calendar.ts'
 import type { Clock } from 'abohawa/common/clock.ts'
@@ -65,7 +64,7 @@ export const startReplay = async (
     await figures?.read().catch(() => {})
     const since = (ms: number): number => Math.max(0.001, (ms - pace.warmUpMs) / 1000)
     const sendingSeconds = since(sentForMs)
-    // Responses that come after the sending took their time too: the rate is by all of it.
+    // The rate includes the time until the last response.
     const ranFor = since(Math.max(sentForMs, answeredForMs))
     const generator = generatorOf(loads, pace.mode === 'closed')
     const result = recorder.result({
@@ -95,7 +94,7 @@ export const startReplay = async (
       sendingSeconds,
     })
     const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
-    // Of the log of each request: how many it lacks, because the file took them too slowly, and why there is no file.
+    // `lost`: requests missing in the log, because the file was too slow. `fault`: why there is no file.
     return { result: { ...result, steps }, kept, logged: { lost: unlogged, fault } }
   }
   return {

@@ -1,5 +1,4 @@
-// The requests of a replay in columns: parsed, sorted and numbered before the first is sent, so that sending is a look-up. Says nothing
-// about pace; pace.ts does.
+// The requests of a replay in columns: parsed, sorted and numbered before the first is sent, so that sending is a look-up.
 
 import type { Destination } from 'abohawa/common/endpoints.ts'
 import { createTable, readColumns, type TrafficColumns } from '../traffic/columns.ts'
@@ -12,7 +11,7 @@ export type RequestForm = {
   readonly accepts: string | undefined
   readonly conditional: boolean
   readonly endpoint: Destination
-  /** The same number for all that share an ETag: method aside, one path in one encoding. */
+  /** Equal for requests that share an ETag: the same path and encodings. */
   readonly representation: number
 }
 

@@ -1,6 +1,6 @@
-// Sends the requests of one worker at their due instants and records what becomes of them. Open loop: an instant does not
-// wait for answers. A request that finds no free connection waits in a queue, its latency counting all the while, and is
-// dropped when it has waited too long. Closed loop: each connection sends the next request after its answer.
+// Sends the requests of one worker when they are due and records their outcome. Open loop: sending does not wait for responses; a
+// request without a free connection waits in a queue, and is dropped after too long. Closed loop: each connection sends its next
+// request after the response.
 
 import { isGeneratorError } from './generator-errors.ts'
 import { type Answer, type ConnectionPool, http1Pool, type OutgoingRequest } from './http1.ts'
@@ -13,13 +13,13 @@ import type { Recorder } from './recorder.ts'
 import type { RequestForm, Schedule } from './schedule.ts'
 import type { Target } from './target.ts'
 
-/** The parts of a sender; all plain values, so that a worker receives them as a message. */
+/** Plain values, so that a worker can receive them as a message. */
 export type SendOrder = {
   readonly schedule: Schedule
   readonly pace: Pace
   /** Sends arrivals `index`, `index + of`, `index + 2 × of`, … */
   readonly share: { readonly index: number; readonly of: number }
-  /** By the column `key` of the schedule: the first is sent with requests that have no id of a key. */
+  /** By the column `key` of the schedule: the first is for requests without a key id. */
   readonly keys: readonly (string | undefined)[]
   readonly target: Target
   readonly http: '1.1' | '2'
@@ -27,9 +27,9 @@ export type SendOrder = {
   /** How long a request may wait for a connection. */
   readonly queueTimeoutMs: number
   readonly timeoutMs: number
-  /** How many bodies of answers are kept; those of each path and status first. */
+  /** The maximum number of bodies to keep, one per path and status. */
   readonly keepBodies: number
-  /** The begin of the run, in ms of `process.hrtime`, which all threads share. */
+  /** The start of the run, in ms of `process.hrtime`, which all threads share. */
   readonly beginAt: number
 }
 
@@ -40,20 +40,20 @@ type SentRequest = OutgoingRequest & {
   readonly sentAt: number
 }
 
-/** Now, in ms, the same for all threads of the process. */
+/** In ms, the same for all threads. */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
-// A timer is up to a millisecond late: the last part of a wait is spent turning the event loop.
+// Timers are up to a millisecond late, so the last part of a wait spins the event loop.
 const spinMs = 1.5
 const sweepEveryMs = 50
 const graceMs = 2_000
-// In a closed loop, so that a target which no connection reaches is not called thousands of times a second.
+// In a closed loop, so that an unreachable target is not tried thousands of times a second.
 const reconnectMs = 100
-// Failures of requests on a connection, and not of the connection.
+// Failures after the connection was made.
 const responding = new Set(['reset', 'closed', 'protocol', 'timeout', 'unanswered'])
 
 export class Sender {
-  /** Resolves when all is sent and answered, or given up. */
+  /** Resolves when all requests are answered or given up. */
   readonly ended: Promise<void>
   readonly load = createLoad()
   readonly #onEnded: () => void
@@ -65,14 +65,14 @@ export class Sender {
   readonly #pool: ConnectionPool<SentRequest>
   readonly #etags: (string | undefined)[] = []
   readonly #bodies = new KeptBodies()
-  // In a closed loop, those that met a limit of this machine.
+  // In a closed loop: requests that reached a limit of this machine.
   readonly #queue = new Queue()
-  // performance.now() of this thread at the begin of the run.
+  // performance.now() of this thread at the start of the run.
   readonly #begin: number
   readonly #sweep: NodeJS.Timeout
   readonly #warmedUp: NodeJS.Timeout | undefined
   #arrival: number
-  // No arrival is left, or a signal has ended the run: then what waits in the queue is not sent either.
+  // No arrival is left; or cut by a signal, and the queue is not sent either.
   #isStopped = false
   #isCut = false
   #isOver = false
@@ -112,7 +112,7 @@ export class Sender {
     return this.#bodies.list
   }
 
-  /** Sends nothing more, and gives what is on its way two seconds. */
+  /** Sends nothing more, and waits two seconds for responses. */
   stop(): void {
     this.#isCut = true
     this.#cutAt = this.#now()
@@ -121,15 +121,15 @@ export class Sender {
     this.#onFree()
   }
 
-  /** How long it sent, in ms: until the last was due or sent, in a closed loop until the last ended or time was up. */
+  /** In ms: until the last request was due or sent, in a closed loop until the last ended or time was up. */
   sentFor(): number {
     if (this.#isCut) return Math.max(this.#lastSentAt, this.#cutAt)
-    // The time in which a target that stands still kept all from being sent is part of the run.
+    // The time in which a stalled target blocked sending is part of the run.
     const until = this.#isClosed ? Math.min(this.#lastEndedAt, this.#endsAt) : this.#endsAt
     return Math.max(this.#lastSentAt, until)
   }
 
-  /** When the last response came that is counted, in ms; 0 without one. */
+  /** When the last counted response came, in ms; 0 without responses. */
   answeredFor(): number {
     return this.#lastAnsweredAt
   }
@@ -216,7 +216,7 @@ export class Sender {
     }
   }
 
-  /** Closed loop: a request on each connection that is free. */
+  /** Closed loop: sends a request on each free connection. */
   readonly #fill = (): void => {
     const { pace, share } = this.#order
     for (;;) {
@@ -238,7 +238,7 @@ export class Sender {
     }
   }
 
-  /** Open loop: all requests that are due. */
+  /** Open loop: sends all requests that are due. */
   readonly #sendDue = (): void => {
     if (this.#isOver) return
     const { pace, share } = this.#order
@@ -261,7 +261,7 @@ export class Sender {
     else setImmediate(this.#sendDue)
   }
 
-  /** Requests are in the order of their sending, so the first one in time ends the pass. */
+  /** Requests are in the order of sending, so the first that is not late ends the loop. */
   readonly #endLate = (): void => {
     const at = this.#now()
     for (const [sent, end] of this.#pool.busy) {

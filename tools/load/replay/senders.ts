@@ -1,5 +1,4 @@
-// The senders of a run: worker threads, each with its share of the arrivals. Gathers what they recorded into one recorder, and
-// their figures on the way for the line of progress.
+// The worker threads of a run, each with its share of the arrivals. Merges what they recorded.
 
 import { Worker } from 'node:worker_threads'
 import { messageOf } from 'abohawa/common/errors.ts'
@@ -10,16 +9,15 @@ import { addCounts, type Counts, createRecorder, noCounts, type RecorderForm } f
 import type { RowBlock } from './request-log.ts'
 import { monotonicMs, type SendOrder } from './sender.ts'
 
-/** The figures of a sender on its way; `recent` are the latencies since those before. */
+/** The progress of a sender; `recent` has the latencies since the last message. */
 type Live = { readonly counts: Counts; readonly recent: string }
 export type FromWorker =
   | 'ready'
   | { readonly live: Live }
   | { readonly block: RowBlock }
   | { readonly ended: Ended }
-/** `taken`: a block of the log. Or the begin of the run, once all are ready. */
+/** `taken`: a block of the log was written. `beginAt`: all workers are ready. */
 export type ToWorker = 'stop' | 'taken' | { readonly beginAt: number }
-/** The data that a worker is started with. */
 export type WorkerOrder = {
   readonly order: Omit<SendOrder, 'beginAt'>
   readonly stepSeconds: number
@@ -36,12 +34,12 @@ type Ended = {
 
 export type LiveFigures = {
   readonly counts: Counts
-  /** In ms, of the requests that ended since the last figures; undefined without one. */
+  /** In ms, of the requests since the last figures; undefined without any. */
   readonly p50: number | undefined
   readonly p99: number | undefined
 }
 
-// From the order to begin to the first due instant.
+// From the message to the first due instant.
 const leadMs = 20
 
 type SendingEvents = {
@@ -95,14 +93,14 @@ export const startSending = (
     )
     return { ended, post }
   })
-  // A worker takes a moment to start, and longer on a busy machine: none is to begin late for it.
+  // Waits until all workers run, so that none starts late.
   const begin = (): void => {
     onBegin()
     const beginAt = monotonicMs() + leadMs
     for (const { post } of parts) post({ beginAt })
   }
   return {
-    /** Resolves when all is sent and answered, or given up. Rejects when a worker fails. */
+    /** Resolves when all requests are answered or given up. Rejects when a worker fails. */
     ended: Promise.all(parts.map(({ ended }) => ended)).then(all => {
       const recorder = createRecorder(stepSeconds)
       for (const { form } of all) recorder.add(form)

@@ -1,4 +1,4 @@
-// The steps of a run: counts and histograms for each interval, which doubles as the run goes on.
+// The steps of a run: counts and histograms per interval, which doubles in long runs.
 
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js'
 import { latencyAt } from '../report/histogram.ts'
@@ -11,13 +11,13 @@ type LiveStep = { -readonly [Count in keyof typeof none]: number } & {
   readonly latency: Histogram
   age: Histogram | undefined
 }
-/** With its latencies and ages as compressed histograms, empty without one. */
+/** With latencies and ages as compressed histograms, or empty. */
 export type StepForm = Step & { readonly latencies: string; readonly ages: string }
 
-// Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
+// Beyond this, two steps become one: bounded memory for any run.
 const maxSteps = 600
 
-/** @param beginSeconds the length of a step at the beginning */
+/** @param beginSeconds the first length of a step */
 export const createSteps = (beginSeconds: number) => {
   let seconds = beginSeconds
   let steps: LiveStep[] = []

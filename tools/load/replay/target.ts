@@ -1,6 +1,5 @@
-// The target of a replay: an address of HTTP, HTTPS or a Unix socket, and how to connect to it. A target that is neither
-// this machine nor in a private network is refused unless the caller allows it: a mistaken line must not flood a server of
-// others. A name is resolved once, and no redirect is followed.
+// The target of a replay: an HTTP or HTTPS address or a Unix socket, and how to connect to it. A target outside this machine and
+// private networks must be allowed, so that a mistake does not flood somebody else's server. A name is resolved once.
 
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
@@ -15,7 +14,7 @@ import { codeOf, generatorErrorOf } from './generator-errors.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
-  /** As it is shown: without a user or a password. */
+  /** For people: scheme, host and base path. */
   readonly name: string
   readonly isTls: boolean
   readonly host: string
@@ -34,7 +33,7 @@ export type Target = {
 
 export type TargetOptions = {
   readonly ca?: string | undefined
-  /** Takes any certificate; only of this machine. */
+  /** Accepts any certificate; only for this machine. */
   readonly insecure?: boolean | undefined
   readonly allowRemote?: boolean | undefined
 }
@@ -48,19 +47,17 @@ export const addressIn = (given: string): URL => {
     !/^(https?|unix):$/.test(url.protocol) ||
     (url.protocol !== 'unix:' && url.search + url.hash !== '')
   )
-    throw new InputError(`the target is ${quoted(given)}; allowed: ${example}`)
+    throw new InputError(`the target must be an address such as ${example}, got ${quoted(given)}`)
   if (url.username !== '' || url.password !== '')
-    throw new InputError(
-      'the target has a user or a password; allowed: an address, and keys by --keys or --key',
-    )
+    throw new InputError('the target must not have a user or password; give keys with --keys or --key')
   if (url.protocol !== 'unix:' && /\/api(\/v\d+)?\/*$/.test(url.pathname))
     throw new InputError(
-      `the target is ${quoted(given)}; allowed: without /api/v1, which the paths of the traffic begin with`,
+      `the target must not end in /api/v1, because the paths of the traffic start with it, got ${quoted(given)}`,
     )
   return url
 }
 
-/** @throws InputError with a sentence for what is no target, and for one that is not allowed */
+/** @throws InputError for an invalid target, and for one that is not allowed */
 export const targetOf = async (
   given: string,
   { ca, insecure = false, allowRemote = false }: TargetOptions = {},
@@ -76,7 +73,7 @@ export const targetOf = async (
   checkAddresses(`the target ${quoted(url.host)}`, addresses, allowRemote)
   if (insecure && !addresses.every(isLoopback))
     throw new InputError(
-      '--insecure is for targets on this machine; allowed for others: --ca with their certificates',
+      '--insecure works only for targets on this machine; for others give their certificates with --ca',
     )
   const base = url.pathname.replace(/\/+$/, '')
   return {
@@ -100,7 +97,7 @@ const certificatesIn = (file: string): string => {
   } catch (cause) {
     throw new InputError(`--ca is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`, { cause })
   }
-  throw new InputError(`--ca is ${quotedPath(file)}, which has no certificate; allowed: a file in PEM`)
+  throw new InputError(`--ca must be a PEM file with certificates, got ${quotedPath(file)}`)
 }
 
 const addressesOf = async (host: string): Promise<string[]> => {
@@ -108,16 +105,16 @@ const addressesOf = async (host: string): Promise<string[]> => {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address)
   } catch (cause) {
-    throw new InputError(`the name ${quoted(host)} of the target is not known: ${messageOf(cause)}`, {
+    throw new InputError(`the host name ${quoted(host)} can't be resolved: ${messageOf(cause)}`, {
       cause,
     })
   }
 }
 
-// One for all connections of a thread: what is read is worked on before the next read begins.
+// Shared by all connections of a thread, because each read is handled before the next starts.
 const received = Buffer.allocUnsafeSlow(262_144)
 
-/** A connection that is on its way. @param protocol over TLS, by ALPN */
+/** Starts a connection. @param protocol for ALPN over TLS */
 export const socketTo = (target: Target, protocol: 'h2' | 'http/1.1', onread?: OnReadOpts): Socket => {
   const { isTls, host, port, addresses, socketPath, ca, insecure } = target
   if (socketPath !== undefined) return connect({ path: socketPath, onread })
@@ -132,7 +129,7 @@ export const socketTo = (target: Target, protocol: 'h2' | 'http/1.1', onread?: O
   })
 }
 
-/** A connection to the target. @param onData called with each part as it is received; its memory is used again after the call */
+/** Starts a connection for HTTP/1.1. @param onData called with each chunk, whose memory is reused after the call */
 export const connectTo = (target: Target, onData: (part: Buffer) => void): Socket => {
   if (target.isTls) return socketTo(target, 'http/1.1').on('data', onData)
   const callback = (bytes: number): boolean => {
@@ -144,22 +141,19 @@ export const connectTo = (target: Target, onData: (part: Buffer) => void): Socke
 
 const connectWithinMs = 5_000
 
-/**
- * Connects once and disconnects, so that a target which is not there is one sentence and not a failure of each request.
- * @throws InputError
- */
+/** Connects once and disconnects, so that a missing target is one error instead of many failed requests. @throws InputError */
 export const checkReachable = async (target: Target, http: '1.1' | '2'): Promise<void> => {
   const within = { signal: AbortSignal.timeout(connectWithinMs) }
   const socket = socketTo(target, http === '2' ? 'h2' : 'http/1.1')
   try {
     await once(socket, target.isTls ? 'secureConnect' : 'connect', within)
     if (http === '1.1') return
-    // Without TLS there is nothing else to go by than that the other end begins with its settings.
+    // Without TLS, HTTP/2 shows only by the settings that the server sends first.
     const isOther = 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2'
     const session = isOther ? undefined : connectHttp2('http://localhost', { createConnection: () => socket })
     const begun = session && once(session, 'remoteSettings', within).finally(() => session.destroy())
     if (!(await begun?.catch(() => undefined)))
-      throw new InputError(`the target ${target.name} has no HTTP/2; allowed: --http 1.1`)
+      throw new InputError(`the target ${target.name} does not speak HTTP/2; use --http 1.1`)
   } catch (cause) {
     if (cause instanceof InputError) throw cause
     throw new InputError(`the target ${target.name} can't be reached: ${connectFault(cause)}`, { cause })
@@ -175,13 +169,13 @@ const untrusted = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Why there is no connection, in words for what is often the reason. */
+/** Why there is no connection, as a sentence. */
 export const connectFault = (cause: unknown): string => {
   if (!(cause instanceof Error)) return messageOf(cause)
   if (cause.name === 'AbortError') return `no connection within ${connectWithinMs / 1000} s`
   const code = codeOf(cause)
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
-    return 'it does not speak TLS; allowed for it: http://'
-  if (untrusted.has(code)) return 'its certificate is not trusted; --ca FILE names certificates that are'
+    return 'it does not speak TLS; use http:// instead'
+  if (untrusted.has(code)) return 'its certificate is not trusted; trust it with --ca FILE'
   return generatorErrorOf(cause) ?? messageOf(cause)
 }

@@ -1,5 +1,4 @@
-// Thresholds: what a run must hold to be good, as k6 has them in other words. `p99<20ms`, `errors<0.1%`, `weather.p99<20ms`,
-// `hit.p99<5ms`, `rate>4900`. Reads expressions and checks what a recorder holds; the exit code is the command's.
+// Thresholds of a run, similar to k6: `p99<20ms`, `errors<0.1%`, `weather.p99<20ms`, `hit.p99<5ms`, `rate>4900`.
 
 import { destinations } from 'abohawa/common/endpoints.ts'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -17,21 +16,21 @@ export type Threshold = {
 }
 
 type Unit = 'ms' | '%' | '' | '/s'
-/** In its unit; `isAnswered` is false where it is the least that it may be. Null where nothing was measured. */
+/** In its unit; `isAnswered` is false for a lower bound. Null where nothing was measured. */
 type Measure = (
   recorder: Recorder,
   seconds: number,
 ) => { readonly value: number; readonly isAnswered: boolean } | null
-/** A count, and what it is a share of. */
+/** A count, and the total for its share. */
 type Counted = (counts: Counts) => readonly [count: number, of: number]
 
-const allowed =
-  'p50, p99.9 or another percentile, mean or max with a duration (p99<20ms); errors, hits, stale, misses, late, dropped or status.401 with a share or a count (errors<0.1%, dropped<1); rate with requests a second (rate>4900); latencies also of an endpoint or an outcome (weather.p99<20ms, hit.p99<5ms)'
+const examples =
+  'p99<20ms, max<1s, weather.p99<20ms, hit.p99<5ms, errors<0.1%, dropped<1, status.401<1% or rate>4900'
 
-/** @throws InputError for what is no threshold */
+/** @throws InputError for an invalid expression */
 export const thresholdOf = (text: string): Threshold => {
   const refused = (): never => {
-    throw new InputError(`the threshold ${quoted(text)} is not one; allowed: ${allowed}`)
+    throw new InputError(`a threshold must be an expression such as ${examples}, got ${quoted(text)}`)
   }
   const [, name = '', sign = '', digits = '', given = ''] =
     /^([a-z0-9.]+)(<=|>=|<|>)(\d+(?:\.\d+)?)(us|µs|ms|s|m|%)?$/.exec(text.replaceAll(/\s/g, '')) ?? refused()
@@ -42,10 +41,10 @@ export const thresholdOf = (text: string): Threshold => {
     judge: (recorder, seconds) => {
       const found = measure(recorder, seconds)
       const verdict = (measured: string, passed: boolean) => ({ threshold: text.trim(), measured, passed })
-      // Of nothing nothing is known: a bound that was not tried is not held.
+      // A bound that was not tested is not held.
       if (!found) return verdict('no answer', false)
       const { value, isAnswered } = found
-      // How long it would have waited is not known: no bound holds for it.
+      // Nobody knows how long it would have waited, so no bound holds.
       if (!isAnswered) return verdict(`no answer after ${written(value, unit)}`, false)
       const isBeyond = sign.startsWith('<') ? value < bound : value > bound
       return verdict(written(value, unit), isBeyond || (sign.endsWith('=') && value === bound))
@@ -62,7 +61,7 @@ export const thresholdOf = (text: string): Threshold => {
     return threshold('ms', recorder => recorder.latency(percent, scope), number * factor)
   }
   if (given === '%' && number > 100)
-    throw new InputError(`the threshold ${quoted(text)} is a share of more than 100 %; allowed: 0 % to 100 %`)
+    throw new InputError(`a threshold must be a share from 0 % to 100 %, got ${quoted(text)}`)
   if (name === 'rate' && given === '')
     return threshold('/s', ({ counts }, seconds) =>
       seconds > 0 ? { value: answeredRate({ ...counts, seconds }), isAnswered: true } : null,

@@ -1,5 +1,4 @@
-// A worker thread of a replay: one sender with its share of the arrivals, which it is given when it starts. It begins when all
-// workers are ready, and tells on its way what it has recorded.
+// A worker thread of a replay: one sender with its share of the arrivals. It starts when all workers are ready, and reports progress.
 
 import { once } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'

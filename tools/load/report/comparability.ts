@@ -1,17 +1,16 @@
-// The reasons against a comparison: other traffic, another pace or length, another machine, figures of a saturated generator. Versions and
-// settings may differ, because they are what is compared.
+// Reasons against a comparison: different traffic, pace, length or machine, or a saturated generator. Versions and settings may differ,
+// because they are what is compared.
 
 import type { ReplayResult } from './result.ts'
 import { sentFor } from './run-figures.ts'
 
-// Of a turn of the generator's event loop, in ms: as much as makes a request late.
+// Event-loop delay of the generator in ms, from which on a request is late.
 const stoodStillMs = 10
 
-/** What each run has there; a side that has another is not comparable. */
+/** Facts that must be equal in all runs. */
 const facts = {
   traffic: ({ traffic }: ReplayResult) => traffic.sha256.slice(0, 12),
   kind: ({ kind }: ReplayResult) => kind,
-  // A moved clock goes as fast as it can.
   pace: ({ kind, pace: { mode, speed, rate } }: ReplayResult) =>
     kind === 'rehearsal'
       ? 'moved clock'
@@ -21,11 +20,11 @@ const facts = {
   machine: ({ machine: { cpu, cores } }: ReplayResult) => `${cores} × ${cpu}`,
 }
 
-/** What a run must not be. */
+/** States that a run must not have. */
 const states = {
   saturated: ({ generator }: ReplayResult) => generator.saturated,
   interrupted: ({ interrupted }: ReplayResult) => interrupted,
-  // In a rehearsal nothing goes on while the generator stands still.
+  // In a rehearsal the clock stands still with the generator.
   disturbed: ({ kind, generator }: ReplayResult) =>
     kind === 'replay' && !generator.saturated && generator.loopDelayP99 > stoodStillMs,
   late: ({ totals: { late, dropped, due } }: ReplayResult) => late + dropped > due / 100,
@@ -45,14 +44,15 @@ const sentences: Readonly<Record<Obstacle, (a: string, b: string) => string>> = 
   length: (a, b) => `The lengths differ: A lasted ${a}, B lasted ${b}.`,
   connections: (a, b) => `Connections, workers or HTTP differ: A has ${a}, B has ${b}.`,
   machine: (a, b) => `The machines differ: A has ${a}, B has ${b}.`,
-  saturated: (a, b) => `The load generator was saturated, so figures are its own: runs of A ${a}, of B ${b}.`,
+  saturated: (a, b) =>
+    `The load generator was saturated, so the figures are not the target's: runs of A ${a}, of B ${b}.`,
   interrupted: (a, b) => `Runs were stopped before their end: of A ${a}, of B ${b}.`,
   disturbed: (a, b) =>
-    `The load generator stood still for 10 ms and more, because of other work on its machine: runs of A ${a}, of B ${b}.`,
+    `The load generator was delayed by 10 ms or more by other work on its machine: runs of A ${a}, of B ${b}.`,
   late: (a, b) => `More than 1 % of the requests were late or dropped: runs of A ${a}, of B ${b}.`,
 }
 
-/** Whether what a run measured is its generator's doing, or of a part of the traffic: no difference to it is of the target. */
+/** Whether the figures of a run depend on its generator, or on a part of the traffic. */
 export const isDisturbed = (run: ReplayResult): boolean =>
   states.saturated(run) || states.interrupted(run) || states.disturbed(run)
 
@@ -64,7 +64,7 @@ const differInLength = (runs: readonly ReplayResult[]): boolean =>
   })
 const lengthText = ({ totals }: ReplayResult): string => `${Number(sentFor(totals).toPrecision(3))} s`
 
-/** @param a one run or more; all of a side are looked at */
+/** @param a at least one run */
 export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {
   const both = [...a, ...b]
   const all = (obstacle: Obstacle, of: (run: ReplayResult) => string): Warning => {

@@ -1,5 +1,4 @@
-// The page of a comparison: what makes it doubtful first, then limits of change, every figure of both sides with its verdict,
-// the sides themselves, charts over each other.
+// The page of a comparison: warnings first, then limits of change, the figures of both sides with verdicts, the runs, charts.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { badge, code, escaped, type Html, notice, section, table } from 'abohawa/common/page/html.ts'
@@ -54,7 +53,7 @@ const warningsHtml = (warnings: readonly Warning[]): Html =>
           .join('')}`,
       )
 
-/** With its range, where there are several runs. */
+/** With its range if there are several runs. */
 const figureHtml = ({ value, low, high }: SideFigure, write: (value: number) => string): Html =>
   `${write(value)}${low === high ? '' : `<br><small>${write(low)} to ${write(high)}</small>`}`
 
@@ -82,12 +81,11 @@ const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => 
 }
 
 export const undecidedSentence = (undecided: number, limits: number): string =>
-  `Limits of change that these runs can’t decide: ${undecided} of ${limits}. The change may be chance; more runs a side decide more.`
+  `Limits of change that these runs can’t decide: ${undecided} of ${limits}. The change may be chance; use more runs per side.`
 
-/** What it takes for a verdict, where there is none. */
-export const noVerdictSentence = `No verdicts: they take ${leastRuns} undisturbed runs a side. Two moments of one machine differ by more than a run shows.`
+export const noVerdictSentence = `No verdicts: they require ${leastRuns} undisturbed runs per side, because runs on the same machine differ too.`
 
-const method = `Medians of the runs are compared; small figures are the smallest and the largest run. A change is noise where a permutation test of the runs’ ranks gives chance more than 1 %, or where it is under a tenth (of provider weight: a hundredth).`
+const method = `Compares the medians of the runs; small figures are the smallest and the largest run. A change is noise if a permutation test of ranks gives p > 1 %, or if it is under 10 % (provider weight: 1 %).`
 
 export const hasVerdicts = (differences: readonly Difference[]): boolean =>
   differences.some(({ verdict }) => verdict !== null)

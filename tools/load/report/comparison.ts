@@ -1,6 +1,5 @@
-// Compares two sides of one or several runs: the median of each figure, and the change from A to B. From five runs a side on it says
-// whether the change is a difference or noise; fewer runs have numbers and no verdict, because two moments of one machine
-// differ by more than a run shows. Also checks limits of change, such as `p99>+10%`.
+// Compares two sides of one or several runs by the median of each figure. With five runs per side it decides whether a change is real
+// or noise; fewer runs have no verdict. Also checks limits of change, such as `p99>+10%`.
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
@@ -12,7 +11,7 @@ import type { ReplayResult } from './result.ts'
 
 type Verdict = 'better' | 'worse' | 'noise'
 
-/** A figure of a side: the median of its runs, and the smallest and the largest of them. */
+/** The median, the smallest and the largest of the runs of a side. */
 export type SideFigure = { readonly value: number; readonly low: number; readonly high: number }
 
 export type Difference = {
@@ -24,14 +23,14 @@ export type Difference = {
   readonly change: number | null
   /** Null where a side has fewer than five runs, or half of its runs were disturbed. */
   readonly verdict: Verdict | null
-  /** Whether chance alone would move the runs so far apart in less than one of a hundred comparisons; null as for the verdict. */
+  /** Whether p < 1 %; null as for the verdict. */
   readonly isSignificant: boolean | null
 }
 
-/** So few runs can differ by chance alone more often than once in a hundred comparisons. */
+/** With fewer, p < 1 % is impossible. */
 export const leastRuns = 5
 
-/** In the order of `metricNames`, those that all runs of both sides have. @param a one run or more */
+/** The metrics that all runs of both sides have, in the order of `metricNames`. @param a at least one run */
 export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Difference[] => {
   const canTell = [a, b].every(side => side.length >= leastRuns && !areDisturbed(side))
   return metricNames.flatMap((name): Difference[] => {
@@ -57,7 +56,7 @@ export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult
   })
 }
 
-/** Of several runs the median is compared, which half of them makes. */
+/** From half of the runs on, the median may be a disturbed one. */
 const areDisturbed = (runs: readonly ReplayResult[]): boolean =>
   runs.filter(isDisturbed).length * 2 >= runs.length
 
@@ -67,7 +66,7 @@ const figureOf = (values: readonly number[]): SideFigure => ({
   high: Math.max(...values),
 })
 
-/** By ranks, so that one run with a long pause weighs no more than any other. The same runs give the same answer every time. */
+/** By ranks, so that a run with a long pause has no more weight than others. Deterministic. */
 const areApart = (a: readonly number[], b: readonly number[]): boolean => {
   const all = [...a, ...b].toSorted((one, other) => one - other)
   const ranks = (values: readonly number[]): number[] =>
@@ -82,7 +81,7 @@ const verdictOf = (
   b: number,
   isSignificant: boolean,
 ): Verdict => {
-  // Of a share near one, what is left of it counts: 98.0 to 98.5 % hits are a quarter fewer misses.
+  // Near 100 %, the rest counts: from 98.0 to 98.5 % hits is a quarter fewer misses.
   const whole = unit === 'share' ? Math.min(a, 1 - a) : a
   if (!isSignificant || a === b || Math.abs(b - a) < leastChange * whole) return 'noise'
   return b > a === (isBetterLarger ?? false) ? 'better' : 'worse'
@@ -92,18 +91,18 @@ export type ChangeLimit = {
   readonly text: string
   readonly metric: MetricName
   readonly isAbove: boolean
-  /** Of A's figure: 0.1 is ten percent. */
+  /** Relative to A: 0.1 is ten percent. */
   readonly change: number
 }
 
-/** @throws InputError with what is allowed */
+/** @throws InputError for an invalid limit */
 export const changeLimitOf = (text: string): ChangeLimit => {
   const [, name = '', sign, number] =
     /^\s*([a-z][a-z0-9.-]*)\s*([<>])\s*([+-]?\d{1,6}(?:\.\d{1,6})?)\s*%\s*$/.exec(text) ?? []
   const metric = metricNames.find(each => each === (name === 'p999' ? 'p99.9' : name))
   if (metric === undefined || number === undefined)
     throw new InputError(
-      `--fail-if is ${quoted(text)}; allowed: a figure, < or >, and a change in percent, such as p99>+10% or hits<-2%; figures are ${metricNames.join(', ')}`,
+      `--fail-if must be a change such as p99>+10% or hits<-2%, of ${metricNames.join(', ')}, got ${quoted(text)}`,
     )
   return { text: text.trim(), metric, isAbove: sign === '>', change: Number(number) / 100 }
 }
@@ -112,13 +111,13 @@ export type LimitVerdict = {
   readonly limit: string
   /** Null where a side does not have the figure, or A is 0. */
   readonly change: number | null
-  /** `undecided`: the change is beyond the limit, and several runs a side say that it may be chance. */
+  /** `undecided`: the change is beyond the limit, but may be chance. */
   readonly verdict: 'passed' | 'failed' | 'undecided'
 }
 
 /**
- * A limit fails by the numbers: the change of the medians is beyond it. From five runs a side on, such a change must be significant
- * too. A figure that is 0 in A and not in B has grown beyond every limit. A figure that is missing fails, because nobody has looked.
+ * A limit fails if the change of the medians is beyond it; with five runs per side the change must also be significant. A figure that
+ * grew from 0 is beyond every limit, and a missing figure fails.
  */
 export const limitVerdicts = (limits: readonly ChangeLimit[], found: readonly Difference[]): LimitVerdict[] =>
   limits.map(({ text, metric, isAbove, change: limit }) => {

@@ -1,11 +1,10 @@
-// The figures by which runs are compared: what each is in a run, its unit, and which way is better.
+// The metrics by which runs are compared, with their units and directions.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { histogramOf, isUnanswered, unansweredMicros } from './histogram.ts'
 import type { ReplayResult } from './result.ts'
 import { answeredRate, errorsOf, shareOf } from './run-figures.ts'
 
-/** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
 export const valueText = (value: number, unit: Unit, figures: Figures): string =>
@@ -18,23 +17,23 @@ export const valueText = (value: number, unit: Unit, figures: Figures): string =
     bytes: () => figures.bytes(value),
   })[unit]()
 
-/** @param ms null where it is of requests without a response */
+/** @param ms null for requests without a response */
 export const latencyText = (ms: number | null, figures: Figures): string =>
   ms === null || isUnanswered(ms) ? 'no response' : figures.latency(ms / 1000)
 
 const mostTimes = 1_000
 
-/** A change so large that its percents say nothing, as from a latency to no response; otherwise by `percents`. */
+/** Percent, except for changes so large that percent is meaningless. */
 export const changeText = (change: number, percents: (change: number) => string): string =>
   change < mostTimes ? percents(change) : `over ${mostTimes} times`
 
 export type Metric = {
   readonly name: string
   readonly unit: Unit
-  /** Null where the run has no such figure. */
+  /** Null where the run has no such metric. */
   readonly of: (run: ReplayResult) => number | null
   readonly isBetterLarger?: true
-  /** A smaller change is noise, as a part of A: a tenth if not given. */
+  /** A smaller change is noise, relative to A: a tenth if not given. */
   readonly leastChange?: number
 }
 
@@ -68,7 +67,7 @@ export const metrics = {
   },
   hits: { name: 'hits', unit: 'share', of: run => shareOf(run, 'hit'), isBetterLarger: true },
   stale: { name: 'stale', unit: 'share', of: run => shareOf(run, 'stale') },
-  // A bill: a hundredth is a difference.
+  // A hundredth matters, because weight is paid for.
   weight: {
     name: 'provider weight',
     unit: 'count',

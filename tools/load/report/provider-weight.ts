@@ -1,5 +1,4 @@
-// The spending of traffic at its provider: the weight by UTC day, between instants, and in the fullest window of each length, from
-// counts at instants of the traffic.
+// The weight that traffic spends at the provider: by UTC day, between instants, and at most in a minute, an hour and a day.
 
 import { hourMs, isoOf, minuteMs, utcDayMs } from 'abohawa/common/calendar.ts'
 
@@ -9,7 +8,7 @@ export type ProviderDay = {
   readonly weight: number
 }
 
-/** As the provider counts since its start. */
+/** Since the start of the provider. */
 export type ProviderCounts = { readonly calls: number; readonly weight: number; readonly refused: number }
 
 export type ProviderWeight = ReturnType<typeof createProviderWeight>
@@ -30,7 +29,7 @@ export const createProviderWeight = () => {
     get total(): ProviderCounts {
       return { ...total, weight: rounded(total.weight) }
     },
-    /** Counts that were reached at an instant, in ms since the epoch; instants come in order. */
+    /** @param instant ms since the epoch, ascending */
     record: (instant: number, counts: ProviderCounts): void => {
       const [requests, weight] = [counts.calls - total.calls, counts.weight - total.weight]
       total = counts
@@ -52,9 +51,7 @@ export const createProviderWeight = () => {
         requests,
         weight: rounded(weight),
       })),
-    /** From one instant, inclusive, to another one. */
     weightBetween,
-    /** The most in a minute, an hour and a UTC day, as the provider has its windows. */
     most: (): Readonly<Record<'minute' | 'hour' | 'day', number>> => ({
       minute: rounded(windows.minute.most),
       hour: rounded(windows.hour.most),

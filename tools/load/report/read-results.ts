@@ -1,4 +1,4 @@
-// Reads the results of runs from their JSON files. Whatever else a file holds is one sentence with its name.
+// Reads the results of runs from JSON files.
 
 import { InputError, messageOf } from 'abohawa/common/errors.ts'
 import { safeText } from 'abohawa/common/outside-text.ts'
@@ -6,9 +6,9 @@ import { maxFileBytes, readTextFile } from 'abohawa/common/regular-file.ts'
 import { checkedCount, histogramOf } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
-/** The results of a file, which holds one or a list of them. @throws InputError with the file, what stands in it and what is allowed */
+/** One result or a list of results. @throws InputError for any other file */
 export const readResults = async (file: string): Promise<ReplayResult[]> => {
-  if (file === '-') throw new InputError("standard input can't be read here; name the file of a result")
+  if (file === '-') throw new InputError("a result can't be read from standard input; give a file")
   const text = await readTextFile(file, maxFileBytes.result).catch((thrown: unknown) => {
     throw new InputError(
       `${file} can't be read: ${isMissing(thrown) ? 'there is no such file' : messageOf(thrown)}`,
@@ -16,20 +16,16 @@ export const readResults = async (file: string): Promise<ReplayResult[]> => {
     )
   })
   if (!hasFewValues(text))
-    throw new InputError(
-      `${file} has too many values; allowed: at most ${maxValues.toLocaleString('en-US')}, commas and brackets together`,
-    )
+    throw new InputError(`${file} must have at most ${maxValues.toLocaleString('en-US')} commas and brackets`)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new InputError(`${file} is no JSON; allowed: a result that a replay or a rehearsal wrote`)
+    throw new InputError(`${file} is not JSON; give a result of replay or rehearse`)
   }
   const values = Array.isArray(value) ? value : [value]
   if (values.length === 0 || values.length > maxResults)
-    throw new InputError(
-      `${file} holds ${values.length === 0 ? 'no result' : `${values.length} results`}; allowed: from 1 to ${maxResults}`,
-    )
+    throw new InputError(`${file} must have 1 to ${maxResults} results, got ${values.length}`)
   return values.map(each => resultIn(each, file))
 }
 
@@ -37,7 +33,7 @@ const isMissing = (thrown: unknown): boolean => Object(thrown).code === 'ENOENT'
 
 const maxResults = 200
 
-// An empty object is two bytes of text and fifty of memory, and a level of nesting more: counted before they are made.
+// Values take much more memory than text, so they are counted before parsing.
 const maxValues = 1_000_000
 const structure = new Set([...',[{'].map(sign => sign.charCodeAt(0)))
 
@@ -50,12 +46,12 @@ const hasFewValues = (text: string): boolean => {
 
 const resultIn = (value: unknown, file: string): ReplayResult => {
   const fault = (reason: string, cause?: unknown) =>
-    new InputError(`${file} is no result of a replay or a rehearsal: ${reason}`, { cause })
+    new InputError(`${file} is not a result of replay or rehearse: ${reason}`, { cause })
   const { data, error } = replayResult.safeParse(value)
   if (data === undefined) {
     const [issue] = error.issues
     const at = issue?.path.length ? `${safeText(issue.path.join('.'), 200)}: ` : ''
-    throw fault(`${at}${issue?.message ?? 'not known'}`)
+    throw fault(`${at}${issue?.message ?? 'unknown'}`)
   }
   let values: number
   try {

@@ -1,6 +1,5 @@
-// The frame of every report: one HTML file that needs nothing else. Text and tables stand in it as HTML; the results stand in
-// it as JSON, from which the script (page/report.js) draws the charts with uPlot. To make a page, write its content with
-// common/page/html.ts, put `charts` where they belong, and give both to `reportFile`.
+// The frame of every report: one self-contained HTML file. Text and tables are HTML; the results are JSON, from which page/report.js
+// draws the charts with uPlot.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,12 +26,12 @@ export type DrawnRun = {
 
 export type PageData = {
   readonly runs?: readonly (DrawnRun & { readonly result: ReplayResult })[]
-  /** The result of `whatif` as its JSON, and the names of those cases that are drawn over time, by their places. */
+  /** The result of `whatif`, and the cases to draw over time, by index. */
   readonly whatIf?: {
     readonly drawn: readonly (readonly [place: number, name: string])[]
     readonly result: { readonly cases: readonly DrawnRun['result'][] }
   }
-  /** Settings by what they cost, named by their numbers. */
+  /** Settings by cost, named by number. */
   readonly points?: readonly {
     readonly name: string
     readonly weight: number
@@ -50,7 +49,7 @@ export const drawnRun = (result: ReplayResult, name: string) => {
   return {
     name: printable(name),
     result,
-    // The line ends where requests have no response.
+    // Without requests that have no response.
     percentiles: percents.flatMap(percent => {
       const ms = latencyAt(histogram, percent)
       return ms === null ? [] : [[percent, ms] as const]
@@ -70,14 +69,14 @@ export type ChartName =
   | 'hitsOverWeight'
   | 'ageOverWeight'
 
-/** Where the script puts charts; those without a value are left out. @param of the place of the run, or all over each other */
+/** A place for charts; charts without values are left out. @param of the index of a run, or all in one chart */
 export const charts = (of: number | 'all', ...names: readonly ChartName[]): Html =>
   `<div class="charts" data-of="${of}" data-charts="${names.join(' ')}"></div>`
 
-/** A column of settings beside each other, all of numbers; one that says nothing of any setting is left out. */
+/** A column of numbers, hidden where it has nothing to show. */
 export type SettingColumn<Row> = readonly [head: string, cell: (row: Row) => Html, isShown?: boolean]
 
-/** @param marked the places of the rows that no other beats */
+/** @param marked the indexes of the Pareto-optimal rows */
 export const settingsTable = <Row extends { readonly title: string }>(
   label: string,
   columns: readonly SettingColumn<Row>[],
@@ -100,7 +99,7 @@ const fileText = (path: string): string => readFileSync(new URL(path, import.met
 const packageText = (path: string): string => fileText(import.meta.resolve(`uplot/dist/${path}`))
 const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** The modules of the page as one script: what one exports stands before what imports it. */
+/** The modules of the page as one script, in the order of their imports. */
 const script = (): string =>
   [
     '../../../src/common/page/figures.js',
@@ -115,18 +114,14 @@ const script = (): string =>
     )
     .join('\n')
 
-/** In ASCII: nothing in it ends the element, and no sign of another text's direction stands in the file. */
+/** In ASCII, so that nothing ends the element and no bidi character is in the file. */
 const jsonText = (value: unknown): string =>
   JSON.stringify(value).replaceAll(
     /[<>&\u007f-\uffff]/g,
     sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/**
- * The text of the file.
- * @param page its sections as HTML, whose ids differ; `subtitle` stands beside the title
- * @param timeZone of its times of day
- */
+/** The text of the file. @param page its content as HTML @param timeZone for times of day */
 export const reportFile = (
   page: { readonly title: string; readonly subtitle: string; readonly content: Html },
   data: PageData,
@@ -160,8 +155,8 @@ export const reportFile = (
 </header>
 <main id="content" tabindex="-1">
 ${page.content}
-<p class="note hint" hidden>On a chart, arrow keys move from value to value.</p>
-<p class="note" id="unscripted">Charts are drawn by a script of this page, which does not run here.</p>
+<p class="note hint" hidden>On a chart, use the arrow keys to move between values.</p>
+<p class="note" id="unscripted">Charts need JavaScript, which does not run here.</p>
 </main>
 <script type="application/json" id="data">${jsonText({ timeZone, ...data })}</script>
 <script>${library}</script>

@@ -1,4 +1,4 @@
-// Figures of a run that pages and commands show, by one definition each, and which of several settings no other beats.
+// Figures of runs for pages and commands, and the Pareto-optimal settings.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import type { ReplayResult } from './result.ts'
@@ -8,24 +8,23 @@ const sum = (counts: readonly number[]): number => counts.reduce((total, count) 
 export const weathersOf = ({ outcomes }: ReplayResult): number =>
   sum([outcomes.hit ?? 0, outcomes.stale ?? 0, outcomes.miss ?? 0])
 
-/** Of the answers with weather, the share with this outcome; null where no answer carried weather. */
+/** Of the responses with weather; null without any. */
 export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): number | null =>
   weathersOf(run) === 0 ? null : (run.outcomes[outcome] ?? 0) / weathersOf(run)
 
-/** Responses a second, over the time in which they came. */
+/** Responses a second. */
 export const answeredRate = ({
   answered,
   seconds,
 }: Pick<ReplayResult['totals'], 'answered' | 'seconds'>): number => answered / Math.max(seconds, 1e-9)
 
-/** How long requests were due or sent. */
 export const sentFor = ({ seconds, sendingSeconds = seconds }: ReplayResult['totals']): number =>
   sendingSeconds
 
 export const failedIn = ({ failed }: Pick<ReplayResult['totals'], 'failed'>): number =>
   sum(Object.values(failed))
 
-/** Requests that were never sent or have no answer, and answers with a status of 500 or more. */
+/** Requests that were never sent or not answered, and responses with status 500 or above. */
 export const errorsIn = (
   totals: Pick<ReplayResult['totals'], 'failed' | 'dropped'>,
   statuses: ReplayResult['statuses'],
@@ -45,8 +44,8 @@ export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
 }
 
 /**
- * The places of the Pareto-optimal ones: no other is at least as good in every figure and better in one.
- * @param each figures that are better the larger they are; those that are better the smaller they are come negated
+ * The indexes of the Pareto-optimal ones: no other is at least as good in every figure and better in one.
+ * @param each figures, where larger is better
  */
 export const paretoOptimal = (each: readonly (readonly number[])[]): ReadonlySet<number> =>
   new Set(
@@ -62,10 +61,7 @@ export const paretoOptimal = (each: readonly (readonly number[])[]): ReadonlySet
     ),
   )
 
-/**
- * Of several sets of settings, the values in which each differs from another one, such as `3h` or `freshFor=3h, cellDegrees=0.2`;
- * empty for one that has none of them. And the paths that differ.
- */
+/** The paths that differ between sets of settings, and the differing values of each set, such as `freshFor=3h, cellDegrees=0.2`. */
 export const differingSettings = (
   all: readonly Readonly<Record<string, string>>[],
 ): { readonly paths: readonly string[]; readonly names: readonly string[] } => {

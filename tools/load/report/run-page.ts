@@ -1,5 +1,4 @@
-// The report on one or several runs. One run: verdict first, then everything that was measured. Several: a row for each setting,
-// hits over what they cost, the settings that no other beats, and then each run whole, folded.
+// The report on one run, or on several: a row for each, hits over cost, the best settings, and each run folded.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { badge, escaped, type Html, notice, part, section } from 'abohawa/common/page/html.ts'
@@ -18,7 +17,7 @@ import {
 } from './run-figures.ts'
 import { sectionsOf, thresholdsFailed, warningsOf } from './run-sections.ts'
 
-/** The text of the file. @param results one or more, in the order of the page @param timeZone of its times of day */
+/** The text of the file. @param results at least one @param timeZone for times of day */
 export const reportPage = (results: readonly ReplayResult[], timeZone: string): string => {
   const figures = figuresIn(timeZone)
   const [run] = results
@@ -35,7 +34,7 @@ export const reportPage = (results: readonly ReplayResult[], timeZone: string): 
   )
 }
 
-/** A run, and its number with the settings in which it differs from another one, such as `2. 3h`. */
+/** `title`: its number and its differing settings, such as `2. 3h`. */
 type NamedRun = ReplayResult & { readonly title: string }
 
 const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): string => {
@@ -71,7 +70,7 @@ const pageOfSeveral = (results: readonly ReplayResult[], figures: Figures): stri
   )
 }
 
-/** Whether the runs are of several rates, and so named by them. */
+/** Whether the runs differ by rate. */
 const areOfRates = (runs: readonly ReplayResult[]): boolean =>
   new Set(runs.map(({ pace }) => pace.rate)).size > 1
 
@@ -79,7 +78,7 @@ const namedRuns = (runs: readonly ReplayResult[], figures: Figures): NamedRun[] 
   const { paths, names } = differingSettings(
     runs.map(({ settings }) => Object.fromEntries((settings ?? []).map(({ path, value }) => [path, value]))),
   )
-  // The default that the other runs name is the value of one without a value.
+  // A run without the setting has the default that other runs name.
   const usual = runs.flatMap(({ settings }) => settings ?? []).find(({ path }) => path === paths[0])?.default
   const standard = paths.length === 1 && usual !== undefined ? `${usual} (default)` : 'default'
   return runs.map((run, i) => ({
@@ -88,11 +87,11 @@ const namedRuns = (runs: readonly ReplayResult[], figures: Figures): NamedRun[] 
   }))
 }
 
-/** The places of the runs that no other beats in hits and weight; none where one of the two is not known. */
+/** The Pareto-optimal runs by hits and weight; none where one of the two is unknown. */
 const bestOf = (runs: readonly ReplayResult[]): ReadonlySet<number> => {
   const known = runs.flatMap(run => {
     if (weathersOf(run) === 0 || run.provider === null) return []
-    // Of failures too: a setting that has no weather for many requests is not good for the rest of them.
+    // Failures count, because a setting that often fails is not good.
     const hits = (run.outcomes.hit ?? 0) / (weathersOf(run) + errorsOf(run))
     return [[hits, -run.provider.weight]]
   })

@@ -1,5 +1,4 @@
-// A run as HTML: what makes its figures void, the verdict of its thresholds, the figures that readers want first, and then
-// everything that was measured.
+// A run as HTML sections: warnings, verdict, main figures, then everything that was measured.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import { badge, code, escaped, facts, type Html, notice, table, tiles } from 'abohawa/common/page/html.ts'
@@ -10,7 +9,6 @@ import { answeredRate, errorsOf, paceText, sentFor, shareOf, weathersOf } from '
 
 export type Section = readonly [id: string, title: string, content: Html]
 
-/** Paragraphs on what must not be missed: a saturated generator, a run that was stopped. */
 export const warningsOf = ({ generator, interrupted, totals }: ReplayResult, figures: Figures): Html => {
   const reason = escaped(generator.reason?.replace(/\.$/, '') ?? '–')
   const saturated = `<b>These are the figures of the load generator, not of the gateway</b>The generator was saturated: ${reason}. Lower the rate, give it more workers or another machine, and run it again.`
@@ -105,7 +103,7 @@ const settings = ({ settings: changed }: ReplayResult): Html => {
   )
 }
 
-/** The outcomes of a run that have other words on a page; others stand as they are. */
+/** Outcomes with other words on a page. */
 const outcomeWords = new Map([
   ['none', 'no weather'],
   ['failed', 'not answered'],
@@ -130,7 +128,7 @@ const latency = (run: ReplayResult, place: number, figures: Figures): Html => {
   )}${charts(place, 'percentiles', 'latency')}`
 }
 
-/** Counts by name, each with its share of all of them, but `isCounted` alone where it is given. */
+/** Counts by name with their shares. @param isCounted the names that have a share */
 const countTable = (
   head: string,
   counts: Readonly<Record<string, number>>,
@@ -158,19 +156,19 @@ const answers = (run: ReplayResult, figures: Figures): Html => {
     Object.keys(failed).length === 0
       ? '<p>Every sent request was answered.</p>'
       : `<h3>Requests without an answer</h3>${countTable('Reason', failed, figures)}`
-  // As everywhere: shares of the answers with weather.
+  // Shares are of responses with weather.
   const outcomes = countTable('Outcome', run.outcomes, figures, outcomeCell, name => name !== 'none')
   return countTable('Status', run.statuses, figures) + outcomes + failures + bodiesOf(run, figures)
 }
 
 const bodiesOf = ({ bodies }: ReplayResult, figures: Figures): Html => {
   if (bodies === null) return ''
-  const heading = '<h3>Check of bodies</h3>'
+  const heading = '<h3>Body check</h3>'
   const checked = figures.count(bodies.checked)
   const faults = bodies.faults.reduce((sum, { count }) => sum + count, 0)
-  if (faults === 0) return `${heading}<p>All ${checked} bodies that were checked keep the contract.</p>`
-  return `${heading}<p>Of ${checked} bodies that were checked, ${figures.count(faults)} do not keep the contract.</p>${table(
-    'Check of bodies',
+  if (faults === 0) return `${heading}<p>All ${checked} checked bodies match the API schema.</p>`
+  return `${heading}<p>Of ${checked} checked bodies, ${figures.count(faults)} don’t match the API schema.</p>${table(
+    'Body check',
     [{ head: 'Path' }, { head: 'Fault' }, number('Count')],
     bodies.faults.map(({ path, fault, count }) => [code(path), escaped(fault), figures.count(count)]),
   )}`
@@ -240,7 +238,7 @@ const machine = ({ machine: own, command }: ReplayResult, figures: Figures): Htm
     ['Command', code(command)],
   ])
 
-/** All of them, in the order of the page. @param place of the run among those that the script draws */
+/** In the order of the page. @param place the index of the run for the charts */
 export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): readonly Section[] => [
   ['verdict', 'Verdict', thresholdsOf(run) + tilesOf(run, figures)],
   ['replayed', 'Traffic', replayed(run, figures)],

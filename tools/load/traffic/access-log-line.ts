@@ -1,5 +1,4 @@
-// A line of the gateway's own access log (telemetry/access-log.ts) as a request of traffic. Other lines of the log hold none. Client
-// addresses and what else a line says of the consumer are left behind.
+// Reads a line of the gateway's access log as a request, without client addresses and other facts about the consumer.
 
 import { logFieldsOf } from 'abohawa/common/text-lines.ts'
 import { testTier } from 'abohawa/keys/test-keys.ts'
@@ -7,7 +6,7 @@ import type { Found } from './format.ts'
 import { durationOf, instantOf, known, methodOf, ownText, pathOf, recordedOutcome } from './request-line.ts'
 import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
-/** Undefined for a line that is not of an answered request, or of a test key: those never meet the cache. @throws InputError */
+/** Undefined for other log lines, and for test keys, which never reach the cache. @throws InputError */
 export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): TrafficRequest | undefined => {
   const fields = logFieldsOf(line)
   if (fields.msg !== 'answered' || fields.tier === testTier) return undefined
@@ -18,14 +17,14 @@ export const requestOfAccessLog = (line: string, found: Pick<Found, 'share'>): T
   return known({
     at:
       arrivedAt === undefined
-        ? // As versions before that field wrote it.
+        ? // Older versions have no `arrivedAt`.
           Math.round(instantOf(time, 'time') - (ms ?? 0))
         : instantOf(arrivedAt, 'arrivedAt'),
     method: methodOf(fields.method),
     path: pathOf(fields.url),
-    // A replay sends no key that was refused, as none is sent for one that nobody knows.
+    // A replay sends no refused key.
     key: typeof keyId === 'string' && status !== 401 ? ownText(keyId.slice(0, 200)) : undefined,
-    // Of what the consumer took, the log has what the gateway chose.
+    // The log has only the encoding that was chosen.
     accepts: encoding === 'br' || encoding === 'gzip' ? encoding : undefined,
     conditional: typeof notModified === 'boolean' || undefined,
     status: heldAs('status', status),

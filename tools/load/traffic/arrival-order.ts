@@ -1,19 +1,16 @@
-// Puts requests into the order of their arrival. A log is written when answers end, so neighbours are out of order; a window
-// of requests sorts them. What is further out of place than that is late: it is counted, and goes out where it stands.
+// Sorts requests by arrival. Logs are written when responses end, so neighbours are out of order; a window of requests is sorted.
+// Requests that come later than the window are counted, and stay out of order.
 
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** So many requests are held back, and at times twice as many. */
+/** In requests; up to twice as many are kept in memory. */
 export const defaultWindow = 50_000
-// Of the paths of what is held, in characters: long ones make the window shorter.
+// Characters of all paths in the window: long paths make the window shorter.
 const maxText = 64 * 1024 * 1024
 
 type Batches = AsyncIterable<readonly TrafficRequest[]>
 
-/**
- * Batches in the order of arrival. Requests that come behind the window of their own go out where they stand.
- * @param onLate called with their number
- */
+/** Batches in the order of arrival. @param onLate called with the number of requests that came too late for the window */
 export async function* inOrder(
   batches: Batches,
   onLate: (requests: number) => void,
@@ -24,7 +21,7 @@ export async function* inOrder(
   let given = Number.NEGATIVE_INFINITY
 
   const take = (count: number): TrafficRequest[] => {
-    // Stable, and linear in what is sorted already.
+    // Stable, and linear for sorted input.
     const taken = held.sort(byArrival).slice(0, count)
     held = held.slice(count)
     text = held.reduce((sum, { path }) => sum + path.length, 0)
@@ -60,7 +57,7 @@ type Head = {
   batch: TrafficRequest[] | undefined
 }
 
-/** One stream of several, each in the order of arrival; of equal instants the earlier stream's go first. */
+/** Merges streams that are in the order of arrival; of equal instants, earlier streams come first. */
 export async function* merged(
   streams: readonly AsyncGenerator<TrafficRequest[], void, undefined>[],
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
@@ -69,7 +66,7 @@ export async function* merged(
     for (;;) {
       for (const head of heads)
         while (head.batch?.length === 0) head.batch = (await head.stream.next()).value ?? undefined
-      // The one whose batch ends first goes on behind that end: up to there, nothing is missing.
+      // Up to the first end of a batch, all streams are known.
       const ends = heads.map(({ batch }) => batch?.at(-1)?.at ?? Number.POSITIVE_INFINITY)
       const end = Math.min(...ends)
       if (end === Number.POSITIVE_INFINITY) return

@@ -1,5 +1,4 @@
-// Requests as columns of numbers: read once, in shared memory, so that all threads of a command have one copy. What is not a number
-// stands in a table and is numbered.
+// Requests as columns of numbers in shared memory, so that all threads of a command use one copy. Other values are numbered in tables.
 
 import type { TrafficRequest } from './traffic-request.ts'
 
@@ -7,17 +6,17 @@ export type TrafficColumns<Form> = {
   readonly count: number
   /** When each request arrived, ms since the epoch, ascending. */
   readonly at: Float64Array
-  /** Its place in `forms`. */
+  /** Index in `forms`. */
   readonly form: Uint32Array
-  /** 0 for a request without a key, else one more than the place of its id in `keys`. */
+  /** 0 for a request without a key, else 1 + its index in `keys`. */
   readonly key: Uint32Array
   readonly forms: readonly Form[]
   readonly keys: readonly string[]
 }
 
 /**
- * @param batches many requests at a time; those that are far out of place are put in their place
- * @param formOf the form of a request, and a name that it shares with its equals; undefined for one that is left out
+ * @param batches in any order; the columns are sorted
+ * @param formOf the form of a request, under a name that equal forms share; undefined leaves the request out
  */
 export const readColumns = async <Form>(
   batches: AsyncIterable<readonly TrafficRequest[]>,
@@ -71,7 +70,7 @@ const createColumn = <Column extends Kind>(Of: ColumnOf<Column>) => {
       }
       column[row] = value
     },
-    /** The first so many rows, in an order of theirs if one is given. */
+    /** The first rows, reordered if an order is given. */
     end: (rows: number, order?: Uint32Array): Column => {
       if (!order) return new Of(column.buffer as SharedArrayBuffer, 0, rows)
       const sorted = new Of(new SharedArrayBuffer(rows * Of.BYTES_PER_ELEMENT))
@@ -81,7 +80,7 @@ const createColumn = <Column extends Kind>(Of: ColumnOf<Column>) => {
   }
 }
 
-/** Numbers values by their names, in the order of their first appearance. */
+/** Numbers values by name, in order of first appearance. */
 export const createTable = <Value>() => {
   const numbers = new Map<string, number>()
   const values: Value[] = []
@@ -96,7 +95,7 @@ export const createTable = <Value>() => {
   }
 }
 
-/** The numbers of instants in their order, of one instant in the order in which they stand; undefined where they ascend. */
+/** The stable order of instants; undefined where they already ascend. */
 const arrivalOrderOf = (at: Float64Array): Uint32Array | undefined =>
   at.every((instant, i) => i === 0 || instant >= (at[i - 1] as number))
     ? undefined

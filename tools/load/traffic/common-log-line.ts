@@ -1,5 +1,5 @@
-// A line of nginx or Apache as a request: the common and the combined format, with a host before or figures behind, and the
-// format of deploy/nginx. Client addresses, users, referrers and agents are left behind. Instants have whole seconds here.
+// Reads a line of nginx or Apache as a request: common and combined format, with a host before or durations after, and the format of
+// deploy/nginx. Client addresses, users, referrers and agents are dropped. Instants are whole seconds.
 
 import { isIP } from 'node:net'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -8,7 +8,7 @@ import { hostIn, isOfHost, type Reading } from './format.ts'
 import { durationOf, instantOf, known, methodOf, pathOf } from './request-line.ts'
 import { heldAs, type TrafficRequest } from './traffic-request.ts'
 
-/** `isEnd`: the instant is that of the end of the answer, as nginx logs it with a duration; else of the arrival. */
+/** `isEnd`: the instant is the end of the response, as nginx logs it with a duration; else the arrival. */
 export type CommonLine = { readonly request: TrafficRequest; readonly isEnd: boolean }
 
 // 203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005
@@ -16,25 +16,25 @@ export const quotedRequest =
   /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (?:(\d+\.\d{3}) )?(\d+|-)(?=\s|$)(.*)$/s
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** Undefined where the client sent nothing that is a request, null for one to another host. @throws InputError */
+/** Undefined where the client sent no valid request, null for a request to another host. @throws InputError */
 export const requestOfCommonLog = (line: string, reading: Reading): CommonLine | undefined | null => {
   const match = quotedRequest.exec(line)
   const [, time = '', sent, status, seconds, bytes, rest = ''] = match ?? []
-  if (sent === undefined) throw new InputError(`${quoted(line)} is no line of the common or combined format`)
+  if (sent === undefined) throw new InputError(`${quoted(line)} is not in common or combined format`)
   const [, method, target] = /^([A-Z]{1,20}) (.*?)(?: HTTP\/[\d.]+)?$/.exec(sent) ?? []
   if (method === undefined || target === undefined) return undefined
   if (!isOfHost(reading, hostOf(target, line.slice(0, match?.index)))) return null
   const at = instantOfTime(time)
-  // `$request_time` stands before `$body_bytes_sent` in some formats of nginx.
+  // Some formats of nginx have `$request_time` before `$body_bytes_sent`.
   const { ms, isEnd } = durationBehind(seconds === undefined ? rest : ` ${seconds}`, at)
   return { request: requestWith(at, method, unescapedPath(target), status, bytes, ms), isEnd }
 }
 
-/** The host of a URL, or the one that stands before client, ident and user. */
+/** The host of a URL, or the field before client, ident and user. */
 const hostOf = (target: string, before: string): string | undefined => {
   if (!target.startsWith('/')) return hostIn(target)
   const [, first = ''] = /^(\S+) \S+ \S+ \S+ $/.exec(before) ?? []
-  // A user with a blank makes the first the client.
+  // With a blank in the user, the first field is the client.
   return isIP(first) === 0 ? hostIn(first) : undefined
 }
 
@@ -42,12 +42,12 @@ const hostOf = (target: string, before: string): string | undefined => {
 export const ownRequest =
   /^\S+ \[(\d{4}-\d\d-\d\dT[\d:]{8}(?:Z|[+-]\d\d:\d\d))\] (\S+) (.*) (\d{3}) (\d+) (\d+\.\d{3}) /
 
-/** Undefined where the client sent nothing that is a request. @throws InputError */
+/** Undefined where the client sent no valid request. @throws InputError */
 export const requestOfOwnNginx = (line: string): CommonLine | undefined => {
   const [, time = '', method = '', uri = '', status, bytes, seconds] = ownRequest.exec(line) ?? []
-  if (status === undefined) throw new InputError(`${quoted(line)} is no line of the format in deploy/nginx`)
+  if (status === undefined) throw new InputError(`${quoted(line)} is not in the format of deploy/nginx`)
   if (!uri.startsWith('/')) return undefined
-  // nginx decoded it, so that each % in it was sent as %25.
+  // nginx decoded the path, so each % was sent as %25.
   const path = unescapedPath(uri.replaceAll(/[%?#]/g, encodeURIComponent))
   const request = requestWith(instantOf(time, 'the time'), method, path, status, bytes, milliseconds(seconds))
   return { request, isEnd: true }
@@ -65,22 +65,22 @@ const requestWith = (
     at,
     method: methodOf(method),
     path: pathOf(path),
-    // Only who sends an etag or a date is answered so.
+    // 304 answers only conditional requests.
     conditional: status === '304' || undefined,
     status: heldAs('status', Number(status)),
-    // The common format of Apache has - for an empty body.
+    // Apache logs an empty body as -.
     bytes: bytes === '-' ? 0 : heldAs('bytes', Number(bytes)),
     ms: durationOf(ms),
   })
 
 /**
  * nginx logs `$request_time` in seconds with three decimals, Traefik ends with milliseconds, Apache logs `%D` in whole
- * microseconds. Of several whole numbers none is known to be that: `%I %O` are bytes.
+ * microseconds. Several whole numbers are ambiguous, because `%I %O` are bytes.
  */
 const durationBehind = (rest: string, at: number): { ms?: number; isEnd: boolean } => {
-  // One that nothing closes ends with the line: a pattern that can't fail reads each character once.
+  // An unclosed quote ends with the line: a pattern that can't fail reads each character once.
   const behind = rest.replaceAll(/"(?:[^"\\]|\\.?)*(?:"|$)/gs, '')
-  // `$msec` is the instant of the line itself.
+  // `$msec` is the instant of the line.
   const seconds = behind
     .match(/(?<=^|[\s=])\d+\.\d{3}(?=\s|$)/g)
     ?.find(figure => !figure.startsWith(`${at / 1_000}.`))
@@ -95,7 +95,7 @@ const durationBehind = (rest: string, at: number): { ms?: number; isEnd: boolean
 
 const milliseconds = (seconds: string | undefined): number => Math.round(Number(seconds) * 1_000)
 
-// nginx writes bytes as \xE0, Apache some signs as \" and \t.
+// nginx escapes bytes as \xE0, Apache some characters as \" and \t.
 const unescapedPath = (target: string): string =>
   target.includes('\\')
     ? target.replaceAll(/\\(?:x([\da-fA-F]{2})|(.))/gu, (_, code?: string, sign?: string) =>
@@ -107,7 +107,7 @@ const signs: Record<string, string> = { b: '\b', n: '\n', r: '\r', t: '\t', v: '
 let lastTime = ''
 let lastRead = 0
 
-/** Of `21/Nov/2026:12:00:00 +0600`; many lines have the same. @throws InputError */
+/** Of `21/Nov/2026:12:00:00 +0600`; the last one is kept, because many lines are equal. @throws InputError */
 const instantOfTime = (time: string): number => {
   if (time === lastTime) return lastRead
   const [day = '', month = '', year = '', hours, minutes, seconds, zone = ''] = time.split(/[/: ]/)
@@ -121,14 +121,13 @@ const instantOfTime = (time: string): number => {
   return instant
 }
 
-// Of each, how many of its requests were read: a log that is written when answers end has some seconds under way at a time.
+// Logs are written when responses end, so several seconds are mixed.
 const maxSeconds = 4_096
 const spreadBits = 10
 
 /**
- * Gives the requests of a whole second an instant each. Left at its begin they would arrive all at once, which they did not. The
- * places are halves, quarters, eighths and so on (van der Corput), so that any number of them is even over the second, and no
- * request has to wait until all lines of its second are read.
+ * Spreads the requests of a second over it, by the van der Corput sequence: any number is spread evenly, without waiting for all
+ * lines of the second.
  */
 export const createSpread = (): ((line: CommonLine) => TrafficRequest) => {
   const seconds = new Map<number, number>()

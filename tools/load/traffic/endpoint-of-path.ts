@@ -1,5 +1,4 @@
-// What a request asks for, by its path: the endpoint of the API, under the names of the log and the metrics, the place that it
-// names, and the cell from which a gateway would answer it. Without a catalogue, whether there is such a place is not known.
+// What a request asks for, by its path: the endpoint, named as in log and metrics, the place, and the cell that a gateway would use.
 
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { type Bounds, isLocationType } from 'abohawa/catalogue/location-schema.ts'
@@ -15,7 +14,7 @@ import {
 import type { Grid } from 'abohawa/weather/cell.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-// A group for each parameter, and one for each endpoint: empty where its path matched.
+// A group for each parameter, and an empty one for the endpoint whose path matched.
 const endpointPath = new RegExp(
   `^${apiPrefix}(?:${endpointNames.map(name => `${endpoints[name].path.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}(?<${name}>)`).join('|')})$`,
 )
@@ -24,7 +23,7 @@ type Parts = {
   readonly pathname: string
   readonly query: string
   readonly endpoint: Destination
-  /** As they were sent; those of other endpoints are undefined. */
+  /** As sent; undefined for parameters of other endpoints. */
   readonly params: Readonly<Record<string, string | undefined>>
 }
 
@@ -42,7 +41,7 @@ const read = (path: string): Parts => {
 let lastPath = ''
 let lastParts = read('')
 
-/** Read once for those who ask in turn. */
+/** Keeps the last path, because callers ask several times in a row. */
 const partsOf = (path: string): Parts => {
   if (path !== lastPath) {
     lastParts = read(path)
@@ -53,14 +52,14 @@ const partsOf = (path: string): Parts => {
 
 export const endpointOf = (path: string): Destination => partsOf(path).endpoint
 
-/** The place or point of a request for weather, such as `district/3026` or `23.81,90.41`; of a list and of others the path. */
+/** The place or point of a weather request, such as `district/3026` or `23.81,90.41`; for lists and others the path. */
 export const placeOf = (path: string): string => {
   const { pathname, endpoint, params } = partsOf(path)
   if (!hasWeather(endpoint) || isList(endpoint)) return pathname
   return endpoint === 'coords' ? `${params.lat},${params.lng}` : `${params.type}/${params.id}`
 }
 
-/** For a list of places, the path that asks for each of them alone; for others the path itself. */
+/** For a list of places, the path of each place; for others the path itself. */
 export const pathsOfPlaces = (path: string): string[] => {
   const { endpoint, query } = partsOf(path)
   if (!hasWeather(endpoint) || !isList(endpoint)) return [path]
@@ -69,7 +68,7 @@ export const pathsOfPlaces = (path: string): string[] => {
   return named.length === 0 ? [path] : named.map(place => `${apiPrefix}/weather/${place}`)
 }
 
-/** A path of an endpoint with weather, in its parts. */
+/** The parts of a path with weather. */
 export type WeatherPath = {
   readonly endpoint: WeatherEndpoint
   readonly params: Readonly<Record<string, string>>
@@ -77,7 +76,7 @@ export type WeatherPath = {
   readonly query: string
 }
 
-/** Undefined for a path that no endpoint with weather has, or that the router refuses because it is no text. */
+/** Undefined for a path without weather, and for one that the router refuses because it is not UTF-8. */
 export const weatherPathOf = (path: string): WeatherPath | undefined => {
   const { endpoint, params, query } = partsOf(path)
   if (!hasWeather(endpoint)) return undefined
@@ -94,10 +93,10 @@ export const weatherPathOf = (path: string): WeatherPath | undefined => {
 /** The cell of a request; undefined where it is not answered with weather. */
 export type CellOf = (request: Pick<TrafficRequest, 'cell' | 'path'>) => string | undefined
 
-/** The recorded cell, for use without a catalogue. */
+/** For use without a catalogue. */
 export const recordedCell: CellOf = ({ cell }) => cell
 
-/** The recorded cell, or that from which a gateway with this catalogue and this grid would answer. */
+/** The recorded cell, or the cell that a gateway with this catalogue and grid would use. */
 export const createCellOf = (catalogue: Catalogue, bounds: Bounds, grid: Grid): CellOf => {
   const { south, north, west, east } = bounds
   const degrees = /^-?\d{1,3}(?:\.\d{1,20})?$/

@@ -1,5 +1,4 @@
-// The formats of traffic files, and which of them a file is in: found by its first lines, since names of logs say little.
-// Each format reads chunks of bytes into requests; what a line means stands in a file for each format.
+// The formats of traffic files, detected by the first lines of a file.
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
@@ -47,7 +46,7 @@ const spreadOver =
 
 export const ownFormat = 'ndjson'
 
-/** Whether it begins as an object with a member `log`. A text in `log` is a line that Docker kept. */
+/** Whether the JSON begins with an object that has `log`. If `log` is a text, it is a line of Docker. */
 const isHar = (begin: string): boolean => {
   if (!/^\s*\{/.test(begin)) return false
   let depth = 0
@@ -75,14 +74,14 @@ const formats: readonly Format[] = [
   lines('nginx', ownRequest, spreadOver(requestOfOwnNginx)),
 ]
 
-/** @throws InputError for a name that is none of a format */
+/** @throws InputError for an unknown name */
 export const formatNamed = (name: string): Format => {
   const found = formats.find(format => format.name === name)
-  if (!found) throw new InputError(`the format is ${quoted(name)}; allowed: ${formatNames.join(', ')}`)
+  if (!found) throw new InputError(`the format must be one of ${formatNames.join(', ')}, got ${quoted(name)}`)
   return found
 }
 
-/** @param begin of the file, unpacked. @throws InputError when it is in none of the formats */
+/** @param begin of the file, unpacked @throws InputError for an unknown format */
 export const formatOf = (begin: string): Format => {
   const text = begin
     .replace(/^\ufeff/, '')
@@ -92,10 +91,10 @@ export const formatOf = (begin: string): Format => {
     .join('\n')
   const found = formats.find(({ matches }) => matches(text))
   if (found?.name !== 'har' && /\r/.test(text) && !text.includes('\n'))
-    throw new InputError("its lines end with CR alone; convert them first: tr '\\r' '\\n'")
+    throw new InputError("the lines end with CR only; convert them first: tr '\\r' '\\n'")
   if (!found)
     throw new InputError(
-      `its format is unknown, it begins with ${quoted(begin)}; --format names one of ${formatNames.join(', ')}`,
+      `unknown format, the file begins with ${quoted(begin)}; give --format: ${formatNames.join(', ')}`,
     )
   return found
 }

@@ -1,21 +1,20 @@
-// Finds the gaps of a stream in the order of arrival, and shortens them if that is wanted: the requests behind a gap move
-// forward with all that follow.
+// Finds long gaps between requests in the order of arrival, and optionally shortens them by moving all later requests.
 
 import { minuteMs } from 'abohawa/common/calendar.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** Of the gaps, the longest few; `from` is the instant of the request before a gap, as it was read. */
+/** `from`: the instant of the request before the gap, as it was read. */
 export type GapsFound = {
   readonly count: number
   readonly cutMs: number
   readonly longest: readonly { readonly from: number; readonly ms: number }[]
 }
 
-/** Longer gaps are found where none are shortened. */
+/** Longer gaps are reported unless gaps are shortened. */
 export const reportedGapMs = 5 * minuteMs
 const maxListed = 5
 
-/** @param longestMs to which longer gaps are shortened; undefined leaves them */
+/** @param longestMs shortens longer gaps to this */
 export const createGaps = (longestMs?: number) => {
   let found: GapsFound = { count: 0, cutMs: 0, longest: [] }
   let last: number | undefined
@@ -34,7 +33,6 @@ export const createGaps = (longestMs?: number) => {
     return found.cutMs === 0 ? request : { ...request, at: at - found.cutMs }
   }
   return {
-    /** The same requests, moved where gaps were shortened. */
     async *pass(batches: AsyncIterable<readonly TrafficRequest[]>) {
       for await (const batch of batches) yield batch.map(passed)
     },

@@ -1,5 +1,5 @@
-// Reads files of goreplay: payloads, each a line `kind id nanoseconds [duration]` and what was sent, with a line of monkeys
-// behind. Requests (kind 1) are joined with their responses (kind 2) where the file has those. Bodies are left behind.
+// Reads GoReplay files: payloads with a line `kind id nanoseconds [duration]` before and a line of monkeys after. Requests (kind 1)
+// are joined with their responses (kind 2), without bodies.
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
@@ -8,14 +8,13 @@ import { hostIn, isOfHost, type Reading } from './format.ts'
 import { durationOf, known, methodOf, ownText, pathOf, recordedOutcome, sentIn } from './request-line.ts'
 import { heldAs, isInstant, type TrafficRequest } from './traffic-request.ts'
 
-/** Behind each payload. */
 export const gorSeparator = '\n🐵🙈🙉\n'
 const separator = Buffer.from(gorSeparator)
-// The most that goreplay itself copies of a payload.
+// The maximum that GoReplay copies.
 const longestPayload = 5 * 1024 * 1024
 // The part of a payload before its body.
 const longestHead = 64 * 1024
-// So many requests wait for their response.
+// Requests that wait for their response.
 const maxWaiting = 10_000
 
 export async function* readGor(
@@ -58,12 +57,12 @@ export async function* readGor(
     line += linesIn(payload)
   }
 
-  // The unfinished payload, at the start of a block that doubles when it is full, because chunks may be small.
+  // The unfinished payload; the block doubles when it is full, because chunks may be small.
   let block: Buffer = Buffer.alloc(64 * 1024)
   let held = 0
   let isSkipping = false
   for await (const chunk of chunks) {
-    // A separator may be parted by the end of a chunk.
+    // A chunk may end within a separator.
     let searched = Math.max(0, held - separator.length)
     if (held + chunk.length > block.length) {
       const larger = Buffer.alloc(2 * (held + chunk.length))
@@ -120,9 +119,9 @@ const payloadOf = (payload: Buffer): Payload => {
   const [, kind, id, nanoseconds, duration] = firstLine.exec(about) ?? []
   if (kind === undefined || id === undefined || nanoseconds === undefined || end < 0)
     throw new InputError(
-      `${quoted(about)} is no first line of a payload such as "1 932079936fa4306fc308d67588178d17d823647c 1439818823587396305 0"`,
+      `${quoted(about)} is not the first line of a payload, such as "1 932079936fa4306fc308d67588178d17d823647c 1439818823587396305 0"`,
     )
-  // More digits than a number holds.
+  // Too many digits for a number.
   const at = Number(BigInt(nanoseconds) / 1_000_000n)
   if (!isInstant(at))
     throw new InputError(
@@ -150,7 +149,7 @@ const requestOfHead = (
   nameOf: Reading['nameOf'],
 ): TrafficRequest => {
   const [, method, target] = /^(\S+) (.*?)(?: HTTP\/[\d.]+)?$/.exec(requestLine) ?? []
-  if (method === undefined) throw new InputError(`${quoted(requestLine)} is no request line`)
+  if (method === undefined) throw new InputError(`${quoted(requestLine)} is not a request line`)
   return known({ at, method: methodOf(method), path: pathOf(target), ...sentIn(headers, nameOf) })
 }
 

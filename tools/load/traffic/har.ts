@@ -1,5 +1,4 @@
-// Reads HAR: the JSON that browsers and proxies export, as one document of bounded length. A page has requests to many hosts,
-// and some that never left the browser: of these, only those that one host received are traffic.
+// Reads HAR, the JSON that browsers and proxies export, as one document of bounded length. Keeps only requests that one host received.
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { endpointOf } from './endpoint-of-path.ts'
@@ -7,9 +6,9 @@ import { type LeftOut, type Reading, withoutUsualPort } from './format.ts'
 import { durationOf, instantOf, known, methodOf, pathOf, recordedOutcome, sentIn } from './request-line.ts'
 import { givenText, heldAs, type TrafficRequest } from './traffic-request.ts'
 
-// Bodies stand in it, and parsed it takes several times as much.
+// Includes bodies, and takes several times as much when parsed.
 const longestMiB = 64
-// Of faults: an entry has a number, and no line that is known.
+// Faults name the number of an entry instead of its line.
 const line = 1
 
 export async function* readHar(
@@ -51,7 +50,7 @@ const documentOf = async (chunks: AsyncIterable<Buffer>, reading: Reading): Prom
       )
     parts.push(chunk)
   }
-  if (reading.failure !== undefined) throw new InputError(`${reading.failure}; the file could not be read`)
+  if (reading.failure !== undefined) throw new InputError(`${reading.failure}; the file can't be read`)
   try {
     return JSON.parse(
       Buffer.concat(parts)
@@ -59,8 +58,8 @@ const documentOf = async (chunks: AsyncIterable<Buffer>, reading: Reading): Prom
         .replace(/^\ufeff/, ''),
     )
   } catch (cause) {
-    // Its own message shows a part of the text, which may hold a key.
-    throw new InputError('the HAR is no whole JSON, expected the file as a browser exports it', { cause })
+    // The message of JSON.parse quotes the text, which may contain a key.
+    throw new InputError('the HAR is not valid JSON, expected a file as a browser exports it', { cause })
   }
 }
 
@@ -74,7 +73,7 @@ const entriesIn = (document: unknown): readonly unknown[] => {
 /** `host` is empty where the URL has none. */
 type OfHost = { readonly request: TrafficRequest; readonly host: string }
 
-/** Those of one host: the wanted one, else that of the first request to this API, else that of the first. */
+/** The requests of one host: of `--host`, else of the first request to this API, else of the first request. */
 const requestsOfHost = (all: readonly OfHost[], { host: wanted, found }: Reading): TrafficRequest[] => {
   const first = all.find(({ request }) => endpointOf(request.path) !== 'other') ?? all[0]
   const host = wanted ?? first?.host
@@ -86,14 +85,14 @@ const requestsOfHost = (all: readonly OfHost[], { host: wanted, found }: Reading
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The object of that name, empty where it is missing. @throws InputError */
+/** An object, empty where it is missing. @throws InputError */
 const partOf = (value: unknown, name: string, expected = 'an object'): Fields => {
   if (value === undefined) return {}
   if (value instanceof Object && !Array.isArray(value)) return value as Fields
   throw new InputError(`${name} is ${givenText(value)}, expected ${expected}`)
 }
 
-/** Undefined for what is no HTTP. @throws InputError */
+/** Undefined for other protocols than HTTP. @throws InputError */
 const requestOfEntry = (entry: Fields, nameOf: Reading['nameOf']): OfHost | LeftOut | undefined => {
   const [sent, received] = [partOf(entry.request, 'request'), partOf(entry.response, 'response')]
   const { url } = sent
@@ -118,7 +117,7 @@ const requestOfEntry = (entry: Fields, nameOf: Reading['nameOf']): OfHost | Left
   return { request, host: withoutUsualPort(URL.parse(String(url))?.host ?? '') }
 }
 
-/** Whether the browser had the response itself, as Chrome and Edge, Safari, or Firefox write it. */
+/** Whether the response came from the browser's cache, as Chrome and Edge, Safari, or Firefox write it. */
 const isCached = ({ _fromCache, _fetchType, cache, response }: Fields): boolean => {
   const { beforeRequest, afterRequest } = fieldsIn(cache)
   return (

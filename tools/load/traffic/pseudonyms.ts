@@ -1,5 +1,5 @@
-// Names for API keys: the same key has the same name within one reading, and nothing leads back, for the salt is random and
-// stands nowhere. No key of this API passes this file, and no secret that has a telling name or is long and random.
+// Replaces API keys and other secrets by pseudonyms. Equal keys have equal pseudonyms within one reading; the salt is random and is
+// not kept, so nothing leads back to a key.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { holdsKey } from 'abohawa/common/key-redaction.ts'
@@ -7,7 +7,6 @@ import { endpointOf } from './endpoint-of-path.ts'
 import { known } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
-/** The pseudonym of a key or of the id of one. */
 export type Pseudonyms = (secret: string) => string
 
 const maxKept = 100_000
@@ -25,7 +24,7 @@ export const createPseudonyms = (salt: Buffer = randomBytes(32)): Pseudonyms => 
   }
 }
 
-/** The same request with pseudonyms in place of API keys; a key in its path is its key where it has no other. */
+/** Replaces API keys by pseudonyms; a key in the path becomes the key of a request without one. */
 export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
   const { path, key, accepts, cell, tier } = request
   if (!holdsKey(`${key ?? ''} ${accepts ?? ''} ${cell ?? ''} ${tier ?? ''} ${path}`)) return request
@@ -46,17 +45,17 @@ export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): Tra
   })
 }
 
-// Of a name of a parameter, wherever in it; and of its words, those that also stand within harmless ones.
+// Anywhere in the name of a parameter; and whole words that also occur within harmless ones.
 const secretPart =
   /pass|pwd|secret|token|key|auth|credential|signature|sess|jwt|hmac|csrf|xsrf|cookie|appid|saml/
 const secretWords = /\b(?:sid|sig|pin|otp|totp|mfa|tan|pw|nonce|ticket|bearer)\b/
-// Of one use: no client is known by them.
+// Used once, so they don't identify a client.
 const ofOneUse = /^(?:.*[^a-z])?(?:pin|otp|totp|mfa|tan|nonce|code|saml[a-z]*)$/
-// A cheap check for a possible one of those, plain or encoded.
+// A cheap first check for these, plain or encoded.
 const mayBeSecret =
   /pass|pwd|secret|token|key|auth|credential|sig|sess|jwt|hmac|csrf|cookie|app|saml|sid|pin|otp|mfa|tan|pw|nonce|ticket|bearer|code|%/i
 
-/** In words of lower case: `userPin` and `user_pin` are `user pin`. */
+/** As lower-case words: `userPin` and `user_pin` are `user pin`. */
 const wordsOf = (name: string): string =>
   name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -67,14 +66,14 @@ const wordsOf = (name: string): string =>
 const isSecret = (words: string): boolean =>
   words === 'code' || secretPart.test(words.replaceAll(' ', '')) || secretWords.test(words)
 
-/** Whether a text has a parameter that is named like a secret, as a URL within a parameter may. */
+/** Whether a text has a parameter that is named like a secret, such as a URL in a parameter. */
 const holdsSecret = (text: string): boolean =>
   [...text.matchAll(/[?&;#~]([^?&;#~=]*)=/g)].some(([, name = '']) => isSecret(wordsOf(name)))
 
 const mayBeRandom = /[\w%-]{20}/
 const uuid = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
 
-/** Whether a text has a long random part: links of webhooks, bots and invitations let in whoever has them. */
+/** Whether a text has a long random part, as in links of webhooks, bots and invitations. */
 const isRandom = (text: string): boolean =>
   !holdsKey(text) && (uuid.test(text) || (text.match(/[\w-]{20,}/g) ?? []).some(isRandomPart))
 
@@ -85,9 +84,8 @@ const isRandomPart = (part: string): boolean => {
 }
 
 /**
- * The same request with pseudonyms in place of the values of parameters that are named like secrets: keys of other APIs,
- * sessions, one-time passwords. In the query, the fragment and the path (`;jsessionid=…`). Of other paths than those of this
- * API, whose places may have any id, also in place of what is long and random, whatever its name.
+ * Replaces the values of parameters that are named like secrets by pseudonyms, in the query, the fragment and the path
+ * (`;jsessionid=…`); outside this API also long random parts, whatever their name.
  */
 export const withoutSecrets = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
   const { path, key } = request
@@ -111,16 +109,16 @@ export const withoutSecrets = (request: TrafficRequest, nameOf: Pseudonyms): Tra
   const cleaned = way.replaceAll(/[^/]+/g, segment => {
     const [first = ''] = segment.split(';', 1)
     const plain = unescaped(first)
-    // The sign before its name may be encoded as well.
+    // The separator before the name may be encoded too.
     const isHidden = (first === segment && holdsSecret(plain)) || (hidesRandom && isRandom(plain))
     return (isHidden ? nameOf(plain) : first) + segment.slice(first.length).replaceAll(/;[^;]*/g, cleanedPart)
   })
-  // From sign to sign, where no name begins twice: a pattern that may match anywhere rescans a long name.
+  // Matches from separator to separator, so that a long name is scanned once.
   const rest = query.replaceAll(/[?&;#][^&;#]*/g, cleanedPart)
   return known({ ...request, path: cleaned + rest, key: key ?? found })
 }
 
-/** As often as it was encoded, up to a bound. */
+/** Decodes repeatedly, up to a bound. */
 export const unescaped = (part: string): string => {
   let text = part
   for (let i = 0; i < 5 && text.includes('%'); i++)

@@ -1,11 +1,5 @@
-// Reads traffic files as one stream of requests in the order of arrival:
-//
-//   const traffic = readTraffic(['monday.ndjson.gz', 'gateway-2.log'], { onFault })
-//   for await (const request of traffic) …          // or, faster: for await (const requests of traffic.batches()) …
-//   traffic.summary()                               // sha256, counts; of what was read so far
-//
-// Files are in any of the formats, plain or gzip, `-` is standard input; memory is bounded, faulty lines are reported and the
-// rest goes on. No API key comes out. What is further out of place than the window stays out of order. May be read once.
+// Reads traffic files of any format, plain or gzip, as one stream of requests in the order of arrival. Memory is bounded, faulty
+// lines are reported, and no API key comes out. Can be read once.
 
 import { createHash } from 'node:crypto'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -20,9 +14,9 @@ export type TrafficFault = { readonly file: string; readonly line: number; reado
 
 export type ReadOptions = {
   readonly onFault?: (fault: TrafficFault) => void
-  /** Of all files; detected from their content if not given. */
+  /** Of all files; detected if not given. */
   readonly format?: string | undefined
-  /** How many requests are held back to be sorted, of all files. */
+  /** The number of requests that are sorted at a time, in all files. */
   readonly window?: number | undefined
   readonly host?: string | undefined
 }
@@ -30,15 +24,15 @@ export type ReadOptions = {
 type Counts = Found & {
   requests: number
   faultyLines: number
-  /** Requests that were further out of place than the window. */
+  /** Requests that came too late for the window. */
   late: number
 }
 
 type FileSummary = Readonly<Counts> & {
   readonly file: string
-  /** Null while its beginning has not been read. */
+  /** Null until the beginning was read. */
   readonly format: string | null
-  /** Of its text, unpacked, as far as it was read. */
+  /** Of the unpacked text, as far as it was read. */
   readonly sha256: string
 }
 
@@ -49,14 +43,14 @@ export type TrafficSummary = Omit<FileSummary, 'file' | 'format' | 'host'> & {
 export type Traffic = AsyncIterable<TrafficRequest> & {
   batches(): AsyncGenerator<TrafficRequest[], void, undefined>
   summary(): TrafficSummary
-  /** How many bytes of the files, packed as they are, were read. */
+  /** Bytes read from disk. */
   bytesRead(): number
 }
 
-/** @throws InputError, also while it is read: a file that can't be read or whose format is unknown */
+/** @throws InputError for a file that can't be read or has an unknown format, also while reading */
 export const readTraffic = (paths: readonly string[], options: ReadOptions = {}): Traffic => {
   if (paths.filter(path => path === standardInput).length > 1)
-    throw new InputError('standard input (-) is given twice; allowed: once')
+    throw new InputError('standard input (-) can be given only once')
   const given = options.format === undefined ? undefined : formatNamed(options.format)
   const pseudonyms = createPseudonyms()
   const window = Math.ceil((options.window ?? defaultWindow) / Math.max(1, paths.length))
@@ -89,7 +83,7 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
 const countsOf = (count: (why: LeftOut) => number) =>
   Object.fromEntries(leftOut.map(why => [why, count(why)])) as Record<LeftOut, number>
 
-/** Of one file its own; of several that of theirs, one a line. */
+/** Of several files, the hash of their hashes. */
 const sha256Of = (all: readonly string[]): string =>
   all.length === 1 ? (all[0] as string) : createHash('sha256').update(all.join('\n')).digest('hex')
 
@@ -139,9 +133,9 @@ const readFile = (
       format ??= formatIn(begin)
       if (host !== undefined && !formatsWithHosts.includes(format.name))
         throw new InputError(
-          `--host chooses requests by their host, but ${file} is in the format ${format.name}, which names none; leave it out`,
+          `--host can't be used with ${file}, because the format ${format.name} has no hosts`,
         )
-      // Our own files went through this once, and may have such parameters on purpose.
+      // Our own files were cleaned before, and may have such parameters on purpose.
       const isOwn = format.name === ownFormat
       for await (const batch of format.read(chunks, reading)) {
         counts.requests += batch.length
@@ -150,7 +144,7 @@ const readFile = (
         )
       }
     } finally {
-      // However it ends: what does not read to the end would leave the file open.
+      // Closes the file if it was not read to the end.
       await bytes.chunks.return()
     }
   }

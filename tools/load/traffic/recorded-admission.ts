@@ -1,17 +1,16 @@
-// Which recorded requests reach the cache when their traffic passes again. The logs of nginx and Apache have no keys: there the
-// recorded answer says whether a request was admitted. One rule for all that try or rehearse traffic, and the key with which a
-// request is sent in a rehearsal.
+// Which recorded requests reach the cache in `whatif` and `rehearse`, and with which key. Logs of nginx and Apache have no keys, so the
+// recorded response shows whether a request was admitted.
 
 import type { TrafficRequest } from './traffic-request.ts'
 
 const reasons = {
   method: 'with a method other than GET and HEAD',
   refused: 'recorded as refused or redirected',
-  keyless: 'with neither a key nor a recorded answer',
+  keyless: 'with neither a key id nor a recorded response',
 }
 export type LeftOutReason = keyof typeof reasons
 
-/** Undefined for a request that reaches the cache, should its path have weather. */
+/** Undefined for a request that reaches the cache if its path has weather. */
 export const leftOutOf = ({
   method,
   key,
@@ -24,11 +23,11 @@ export const leftOutOf = ({
   return key === undefined && !isAnswered ? 'keyless' : undefined
 }
 
-// A proxy before the gateway redirects: its client comes again.
+// A redirect comes from a proxy, and the client comes again.
 const isRefusal = (status: number): boolean =>
   status === 401 || status === 403 || status === 429 || (status >= 300 && status < 400 && status !== 304)
 
-/** How many requests were left out for each reason, in words of a sentence; undefined where none was. */
+/** The counts by reason as part of a sentence; undefined without any. */
 export const leftOutText = (
   counts: Readonly<Record<LeftOutReason, number>>,
   write: (count: number) => string,
@@ -40,18 +39,18 @@ export const leftOutText = (
   return parts.length === 0 ? undefined : parts.join(', ')
 }
 
-/** `own key`: that of its id. `substitute`: one of several that nothing limits. `nothing`: it is answered with 401. */
+/** `substitute`: one of several unlimited keys. `nothing`: the response is 401. */
 export type SentWith = 'own key' | 'substitute' | 'nothing'
 
 export const sentWithOf = (request: TrafficRequest): SentWith => {
   const reason = leftOutOf(request)
   const hasKey = request.key !== undefined
   if (reason === undefined) return hasKey ? 'own key' : 'substitute'
-  // The quota of the rehearsal's own tier decides about these, and the API about methods.
+  // The quota of the rehearsal decides about 429, and the API about methods.
   return hasKey && (reason === 'method' || request.status === 429) ? 'own key' : 'nothing'
 }
 
-/** So many that the share of the budget that is one key's bounds none of them. */
+/** Enough that no key reaches its share of the provider budget. */
 export const substituteKeys = 64
 
 export const countSentWith = (requests: readonly TrafficRequest[]): Readonly<Record<SentWith, number>> => {

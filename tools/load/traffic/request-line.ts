@@ -1,5 +1,4 @@
-// The parts of a request out of the text of a log, in the form that a traffic file holds: a path without a host and in ASCII,
-// instants, durations, the cache result.
+// Parts of requests from the text of logs, in the form of a traffic file: path, instant, duration, cache result.
 
 import { parseInstant, utcDayMs } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -13,7 +12,7 @@ import {
   type TrafficRequest,
 } from './traffic-request.ts'
 
-/** The parts that are known: those that are undefined are left away. */
+/** The parts that are not undefined. */
 export const known = <Parts extends object>(parts: Parts): Known<Parts> => {
   const found: Record<string, unknown> = {}
   for (const name in parts) if (parts[name] !== undefined) found[name] = parts[name]
@@ -31,14 +30,14 @@ export const methodOf = (value: unknown): string => {
   return value as string
 }
 
-/** Path and query of a path or URL; what is not printable in ASCII is percent-encoded. @throws InputError */
+/** Path and query of a path or URL, percent-encoded to printable ASCII. @throws InputError */
 export const pathOf = (value: unknown): string => {
   if (typeof value !== 'string')
     throw new InputError(
       `the path is ${givenText(value)}, expected one such as "/api/v1/weather/district/3026"`,
     )
   const sent = value.startsWith('/') ? value : value.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
-  // No sign becomes shorter, so that what is too long already is not encoded.
+  // Encoding never shortens a text.
   const path = sent.length > longestPath ? '' : asciiOf(sent)
   const begun = path.startsWith('/') ? path : path === '' || path.startsWith('?') ? `/${path}` : undefined
   if (begun === undefined || Math.max(sent.length, begun.length) > longestPath)
@@ -48,7 +47,7 @@ export const pathOf = (value: unknown): string => {
   return ownText(begun)
 }
 
-/** The same text, which does not keep alive the long text that it was cut from. */
+/** A copy that does not keep the longer text in memory. */
 export const ownText = (text: string): string => Buffer.from(text).toString()
 
 const ascii = /^[\x21-\x7e]*$/
@@ -60,14 +59,14 @@ const asciiOf = (text: string): string =>
         Buffer.from(part).toString('hex').toUpperCase().replaceAll(/../g, '%$&'),
       )
 
-/** In ms; undefined for what is no number of them. @throws InputError for a day and longer, which is another figure */
+/** In ms; undefined for an invalid number. @throws InputError for a day or longer, which is no duration */
 export const durationOf = (value: unknown): number | undefined => {
   if (typeof value !== 'number' || !(value >= 0)) return undefined
   if (value < utcDayMs) return value
   throw new InputError(`the duration is ${value} ms, expected less than a day`)
 }
 
-/** In ms since the epoch; one without a zone is UTC. @throws InputError */
+/** In ms since the epoch; UTC without a zone. @throws InputError */
 export const instantOf = (value: unknown, name: string): number => {
   const instant = typeof value === 'string' ? parseInstant(value) : Number.NaN
   if (isInstant(instant)) return instant
@@ -76,7 +75,7 @@ export const instantOf = (value: unknown, name: string): number => {
 
 type Headers = Readonly<Record<string, string>>
 
-/** What the headers of a request say, named in lower case: the credential of a client is the key of this API, or that of another. */
+/** Key, encodings and condition in the headers of a request. @param headers named in lower case */
 export const sentIn = (headers: Headers, nameOf: (secret: string) => string) => {
   const key = headers['x-api-key'] || headers.authorization?.replace(/^(?:bearer|basic)\s+/i, '')
   const accepts = heldAs('accepts', headers['accept-encoding'])
@@ -89,8 +88,7 @@ export const sentIn = (headers: Headers, nameOf: (secret: string) => string) => 
 }
 
 /**
- * The cache result in the text of `cache-status` (api/rendered-weather.ts). A negative ttl is that of a stale answer without a
- * load behind it. No text: an answer without weather.
+ * The cache result in `cache-status`; without it, a response without weather. A negative ttl is stale.
  */
 export const recordedOutcome = (
   status: string | undefined,
@@ -98,7 +96,7 @@ export const recordedOutcome = (
   if (status === undefined) return { outcome: 'none' }
   const [, cell] = /key="([\d.,-]{1,60})"/.exec(status) ?? []
   if (status.includes('fwd=miss')) return known({ outcome: 'miss' as const, tier: 'provider', cell })
-  // A list of places of which none has weather.
+  // A list of places without any weather.
   if (!/\b(?:hit|fwd)\b/.test(status)) return { outcome: 'none' }
   const outcome = status.includes('fwd=stale') || status.includes('ttl=-') ? 'stale' : 'hit'
   const [, tier] = /detail=(\w{1,40})/.exec(status) ?? []

@@ -1,22 +1,21 @@
-// Takes out of requests what others should not see: ids of keys get new pseudonyms, and query parameters, keys, cells or what
-// was answered are left out as wanted.
+// Removes from requests what others should not see: key ids get new pseudonyms, and parameters, keys or responses are left out.
 
 import { type Pseudonyms, unescaped, withoutSecrets, withPseudonyms } from './pseudonyms.ts'
 import { known } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 export type Scrubbing = {
-  /** Keys and their ids get new names, and so does what looks secret, also in our own files. */
+  /** Replaces keys, key ids and secret-looking values, also in our own files. */
   readonly scrub?: boolean
   readonly withoutParameter?: readonly string[]
   readonly withoutKeys?: boolean
   /** Without status, outcome, tier, cell, bytes and ms. */
   readonly withoutAnswers?: boolean
-  /** The first instant becomes this one, and the others keep their distance. */
+  /** The new instant of the first request; all others move by as much. */
   readonly start?: number
 }
 
-/** Scrubs one request after the other; undefined where nothing is to be scrubbed. @param nameOf gives the new names of keys */
+/** Undefined where nothing has to be scrubbed. @param nameOf the new pseudonyms of keys */
 export const createScrub = (
   { scrub, withoutParameter = [], withoutKeys, withoutAnswers, start }: Scrubbing,
   nameOf: Pseudonyms,

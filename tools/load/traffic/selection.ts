@@ -1,29 +1,30 @@
-// Chooses requests of a stream: by time, endpoint, key, cell or place, or by a sample of cells. A sample is of
-// cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
+// Selects requests: by time, endpoint, key, cell or place, or by a sample of cells. A sample takes whole cells, because a sample of
+// requests would lower the hit rate.
 
 import type { Destination } from 'abohawa/common/endpoints.ts'
 import { type CellOf, endpointOf, pathsOfPlaces, placeOf, recordedCell } from './endpoint-of-path.ts'
+import { hashOf } from './generate/random.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** All given conditions must hold. */
 export type Selection = {
-  /** Of cells, from 0 to 1; the same cells in every file. */
+  /** The share of cells, from 0 to 1; the same cells in every file. */
   readonly sample?: number | undefined
   /** An instant, or ms from the first request. */
   readonly from?: Moment
   readonly to?: Moment
-  /** Ms from `from`, or else from the first request. */
+  /** Ms from `from`, else from the first request. */
   readonly duration?: number
   readonly endpoint?: readonly Destination[]
   readonly key?: readonly string[]
   /** Names of cells, or places such as `district/3026`. */
   readonly cell?: readonly string[]
-  /** Of those that are left, the first. */
+  /** The maximum number of requests. */
   readonly head?: number
 }
 export type Moment = { readonly at: number } | { readonly after: number }
 
-/** The same order; ends early where nothing more can follow. @param cellOf gives the cells that were not recorded */
+/** Keeps the order; ends early where nothing more can match. @param cellOf finds cells that were not recorded */
 export async function* selected(
   batches: AsyncIterable<readonly TrafficRequest[]>,
   { sample, from, to, duration, endpoint, key, cell, head = Number.POSITIVE_INFINITY }: Selection,
@@ -35,13 +36,13 @@ export async function* selected(
     if (keys && !(request.key !== undefined && keys.has(request.key))) return false
     if (cells === undefined && sample === undefined) return true
     const paths = pathsOfPlaces(request.path)
-    // A recorded cell is that of one place.
+    // A recorded cell is for one place only.
     const asked = paths.length === 1 ? [request] : paths.map(path => ({ path }))
     const cellsOfIt = asked.map(cellOf)
     const places = paths.map(placeOf)
     const isNamed = (name: string | undefined): boolean => name !== undefined && cells?.has(name) === true
     if (cells && !cellsOfIt.some(isNamed) && !places.some(isNamed)) return false
-    // A list is in a sample where the cell of its first place is: as many lists as other requests.
+    // A list is in the sample if its first place is, so that lists are sampled like other requests.
     return sample === undefined || isSampled(cellsOfIt[0] ?? places[0] ?? '', sample)
   }
   let span: { readonly from: number; readonly to: number } | undefined
@@ -74,13 +75,12 @@ const setOf = <Value>(values: readonly Value[] | undefined) => values && new Set
 const instantOf = (moment: Moment | undefined, begin: number): number | undefined =>
   moment && ('at' in moment ? moment.at : begin + moment.after)
 
-/** Whether a cell, or a place whose cell is not known, is in a sample of this share. */
-export const isSampled = (name: string, share: number): boolean => hashOf(name) < share * 2 ** 32
+/** @param name of a cell, or of a place with an unknown cell */
+export const isSampled = (name: string, share: number): boolean => spreadHashOf(name) < share * 2 ** 32
 
-/** FNV-1a with the last step of MurmurHash3, which spreads names that differ in their last digit. */
-const hashOf = (text: string): number => {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+/** With the last step of MurmurHash3, which spreads names that differ in their last digit. */
+const spreadHashOf = (text: string): number => {
+  let hash = hashOf(text)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0

@@ -1,24 +1,23 @@
-// One request of a traffic file, and its line of JSON. A file is such lines, by the instant of arrival; it holds ids of keys
-// and never a key. Reading files and other formats is left to the readers beside this file.
+// One request of a traffic file, and its JSON line. Files are sorted by arrival, and have key ids but no keys.
 
 import { isoOf, parseInstant, utcDayMs } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
 import { escapedJson, quoted } from 'abohawa/common/outside-text.ts'
 
-/** The cache result of a request: `none` for answers without weather. */
+/** The cache result of a request; `none` without weather. */
 export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** How a request was answered when it was recorded; each part only where it is known. */
+/** The recorded response, as far as it is known. */
 type RecordedAnswer = {
   readonly status?: number
   readonly outcome?: Outcome
   /** Where the weather came from: `memory`, `redis`, `embedded` or `provider`. */
   readonly tier?: string
   readonly cell?: string
-  /** Of the body as it was sent. */
+  /** Of the body, as sent. */
   readonly bytes?: number
-  /** How long the answer took, in milliseconds. */
+  /** The duration of the response in ms. */
   readonly ms?: number
 }
 
@@ -26,23 +25,23 @@ export type TrafficRequest = RecordedAnswer & {
   /** When it arrived, ms since the epoch. */
   readonly at: number
   readonly method: string
-  /** Path and query as they were sent, without host. */
+  /** Path and query as sent, without host. */
   readonly path: string
   /** The id of the key; absent for a request without one. */
   readonly key?: string
-  /** The header `accept-encoding`; absent for a request without it. */
+  /** The header `accept-encoding`. */
   readonly accepts?: string
-  /** Whether the client asked for the body only if it had changed. */
+  /** Whether it had `if-none-match` or `if-modified-since`. */
   readonly conditional?: boolean
 }
 
-/** Its line, without a line break: always the same text for the same request. */
+/** Its line without a line break; equal requests give equal lines. */
 export const lineOf = (request: TrafficRequest): string => {
   const { at, method, path, key, accepts, conditional } = request
   const { status, outcome, tier, cell, bytes, ms } = request
   const sent = { at: isoText(at), method, path, key, accepts, conditional }
   const json = JSON.stringify({ ...sent, status, outcome, tier, cell, bytes, ms })
-  // Most lines need no escape, and a check is cheaper than writing every character anew.
+  // Most lines need no escape, and the check is cheap.
   return ascii.test(json) ? json : escapedJson(json)
 }
 
@@ -51,7 +50,7 @@ const ascii = /^[\x20-\x7e]*$/
 let lastInstant = Number.NaN
 let lastText = ''
 
-/** Made once for neighbours of one millisecond. */
+/** Keeps the last text, because neighbours share a millisecond. */
 const isoText = (at: number): string => {
   if (at !== lastInstant) {
     lastText = isoOf(at)
@@ -60,7 +59,7 @@ const isoText = (at: number): string => {
   return lastText
 }
 
-/** Whether a request may have arrived then: what lies outside is a figure that was taken for an instant. */
+/** Whether the instant is plausible; others are mistaken numbers. */
 export const isInstant = (ms: number): boolean => ms >= firstInstant && ms < tooLate
 const firstInstant = Date.UTC(2000)
 const tooLate = Date.UTC(2100)
@@ -73,7 +72,7 @@ const isText = (most: number) => (value: unknown) =>
 const isLike = (form: RegExp) => (value: unknown) => typeof value === 'string' && form.test(value)
 const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
-// Methods and header values stand in a request as they are: neither may hold what would end their line.
+// Methods and header values are sent as they are, so they must not contain line breaks.
 const kinds = {
   at: {
     expected: expectedInstant,
@@ -112,20 +111,20 @@ const kinds = {
 const names = Object.keys(kinds) as (keyof TrafficRequest)[]
 const required: readonly string[] = ['at', 'method', 'path']
 
-/** A value where a request can hold it under this name; undefined for any other. */
+/** The value if it is valid for this field, else undefined. */
 export const heldAs = <Name extends keyof TrafficRequest>(
   name: Name,
   value: unknown,
 ): TrafficRequest[Name] | undefined =>
   kinds[name].holds(value) ? (value as TrafficRequest[Name]) : undefined
 
-/** @throws InputError for a value that a request can't hold under this name */
+/** @throws InputError for an invalid value */
 export const checkField = (name: keyof TrafficRequest, value: unknown): void => {
   const { expected, holds } = kinds[name]
   if (!holds(value)) throw new InputError(`${name} is ${givenText(value)}, expected ${expected}`)
 }
 
-/** A value of JSON for a sentence; what is nested is named and never walked through, however deep it is. */
+/** A JSON value for a sentence; nested values are only named, because they may be deep. */
 export const givenText = (value: unknown): string => {
   if (typeof value === 'string') return quoted(value)
   if (value === undefined) return 'missing'
@@ -133,16 +132,16 @@ export const givenText = (value: unknown): string => {
   return value instanceof Object ? 'an object' : String(value)
 }
 
-/** The request of a line. Fields that are not known are ignored. @throws InputError with what is wrong, without the line's number */
+/** The request of a line; unknown fields are ignored. @throws InputError without the line number */
 export const requestOf = (line: string): TrafficRequest => {
   let fields: Record<string, unknown>
   try {
     fields = JSON.parse(line)
   } catch {
-    throw new InputError(`${quoted(line)} is no JSON`)
+    throw new InputError(`${quoted(line)} is not JSON`)
   }
   if (!(fields instanceof Object) || Array.isArray(fields))
-    throw new InputError(`${quoted(line)} is no JSON object`)
+    throw new InputError(`${quoted(line)} is not a JSON object`)
   const request: Record<string, unknown> = { at: 0 }
   for (const name of names) {
     const value = fields[name] ?? undefined

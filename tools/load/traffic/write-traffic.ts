@@ -1,5 +1,4 @@
-// Writes text to a file or to standard output, a chunk at a time, with gzip where the name ends in .gz. A file appears under
-// its name when it is whole, and one that exists is replaced only if that is wanted.
+// Writes text to a file or to standard output in chunks, with gzip if the name ends in .gz. A file appears when it is complete.
 
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -10,11 +9,6 @@ import { nameOfFile, standardOutput } from 'abohawa/common/file-bytes.ts'
 import { isSink, writeBeside } from 'abohawa/common/write-beside.ts'
 import { lineOf, type TrafficRequest } from './traffic-request.ts'
 
-export type WriteOptions = {
-  /** Whether a file of that name may be replaced. */
-  readonly force?: boolean
-}
-
 export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>): AsyncGenerator<string> {
   for await (const batch of batches) {
     let text = ''
@@ -23,11 +17,11 @@ export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>)
   }
 }
 
-/** @param path `-` is standard output. @throws InputError for one that can't be written, or that exists without `force` */
+/** @param path `-` is standard output @param force replaces a file @throws InputError for a file that can't be written or exists */
 export const writeText = async (
   path: string,
   text: AsyncIterable<string>,
-  { force = false }: WriteOptions = {},
+  { force = false }: { readonly force?: boolean } = {},
 ): Promise<void> => {
   const source = Readable.from(text, { objectMode: true })
   if (path === standardOutput) return pipeline(source, process.stdout, { end: false })

@@ -1,5 +1,4 @@
-// A thread that tries settings one after the other on the traffic it was given: those whose numbers come as messages. Its
-// progress stands in shared memory. It is stopped from outside, wherever it is.
+// A thread that tries settings on the traffic, by the indexes that come as messages. Its progress is in shared memory.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'

@@ -1,10 +1,11 @@
-// Counts what one setting did: outcomes, ages, spending by window and by step of time, stretch and memory. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
+// Counts what one setting did: outcomes, ages, provider weight, stretch and memory, in total and by step. Durations are in seconds,
+// shares from 0 to 1.
 
 import { createProviderWeight, rounded } from '../report/provider-weight.ts'
 
 type Sample = {
   readonly stretch: number
-  /** Of the instance that holds most. */
+  /** Of the instance with the most. */
   readonly memoryBytes: number
   readonly memoryEntries: number
   readonly sharedEntries: number
@@ -12,13 +13,13 @@ type Sample = {
 
 export type CaseFigures = ReturnType<ReturnType<typeof createCounters>['figures']>
 
-/** A count of answers as a share of the answers with weather; 0 where there are none. */
+/** A share of the responses with weather; 0 without any. */
 export const servedShare = (
   count: number,
   { weather, failed }: { readonly weather: number; readonly failed: number },
 ): number => (weather === failed ? 0 : count / (weather - failed))
 
-// Ages in seconds; nothing is served for longer than two days.
+// In seconds; nothing is served for longer than two days.
 const maxAge = 3 * 86_400
 
 const newStep = () => ({ requests: 0, hits: 0, stale: 0, misses: 0, failed: 0, weight: 0, stretch: 1 })
@@ -38,7 +39,7 @@ const newCounts = () => ({
   memory: { mostBytes: 0, mostEntries: 0, sharedEntries: 0 },
 })
 
-/** @param now of the clock that the traffic goes by @param stepMs the length of a step @param encodedBytes of an entry of the shared tier */
+/** @param now by the clock of the traffic @param stepMs the length of a step @param encodedBytes the size of an entry in the shared tier */
 export const createCounters = (now: () => number, stepMs: number, encodedBytes: number) => {
   const ages = new Uint32Array(maxAge + 1)
   let from = now()
@@ -59,7 +60,7 @@ export const createCounters = (now: () => number, stepMs: number, encodedBytes: 
   }
 
   return {
-    /** @param places that it asks for */
+    /** @param places that it requests */
     request: (places = 1): void => {
       counts.requests += places
       step().requests += places
@@ -81,7 +82,7 @@ export const createCounters = (now: () => number, stepMs: number, encodedBytes: 
       counts.failed += places
       step().failed += places
     },
-    /** A request to the provider of so much weight. */
+    /** A request to the provider. */
     spent: (cells: number, weight: number): void => {
       counts.provider.requests += 1
       counts.provider.cells += cells
@@ -93,7 +94,7 @@ export const createCounters = (now: () => number, stepMs: number, encodedBytes: 
         refused: 0,
       })
     },
-    /** Taken each minute. @param minutes for how many: those before the last one without stretch */
+    /** @param minutes since the last sample; earlier ones were without stretch */
     sample: ({ stretch, memoryBytes, memoryEntries, sharedEntries }: Sample, minutes: number): void => {
       counts.stretch.samples += minutes
       if (stretch > 1) counts.stretch.above += 1
@@ -117,26 +118,25 @@ export const createCounters = (now: () => number, stepMs: number, encodedBytes: 
       const weather = served + failed
       return {
         requests,
-        /** Those that reached the cache, the failed ones among them. */
+        /** Requests that reached the cache, including failed ones. */
         weather,
-        /** Requests without weather: other endpoints, and those that are refused before the cache is read. */
+        /** Other endpoints, and requests refused before the cache is read. */
         none: requests - weather,
         hits,
         stale,
         /** Requests that waited for the provider. */
         misses,
-        /** Requests for weather that got an error: nothing was cached, and the budget had no room in time. */
+        /** Requests that got an error: nothing was cached, and the budget had no room in time. */
         failed,
-        /** Of the answers with weather, as everywhere: those that failed are not among them. */
+        /** Of the responses with weather, without failed requests. */
         hitShare: servedShare(fresh, { weather, failed }),
-        /** By UTC day, in the fullest windows, and in all. */
         provider: {
           ...provider,
           days: spending.days(),
           most: spending.most(),
           weight: spending.total.weight,
         },
-        /** `share`: of the minutes, those in which freshness was stretched. */
+        /** `share`: of the minutes in which freshness was stretched. */
         stretch: { most: stretch.most, share: stretch.samples === 0 ? 0 : stretch.above / stretch.samples },
         /** Of the weather that was served, however fresh. */
         age: {
@@ -144,10 +144,10 @@ export const createCounters = (now: () => number, stepMs: number, encodedBytes: 
           p95: ageAt(0.95 * served),
           max: ages.findLastIndex(count => count > 0),
         },
-        /** Of the memory tier the most that one instance held; of the shared tier what it held in the end. */
+        /** Memory tier: the maximum of one instance. Shared tier: at the end. */
         memory: { ...memory, sharedBytes: memory.sharedEntries * encodedBytes },
         stepSeconds: stepMs / 1000,
-        /** `at`: when a step begins, from the begin of what is counted. */
+        /** `at`: seconds from the start of counting. */
         steps: counts.steps.map((one, i) => ({
           at: (i * stepMs) / 1000,
           ...one,

@@ -1,6 +1,5 @@
-// A store that counts its steps: work that has stopped taking steps waits for the clock. Reads of the purge log are left out,
-// since each instance makes one twice a second. Heartbeats are kept in memory: they are as many, and of a fleet, which the
-// embedded store has none of.
+// A store that counts its calls: work that makes no calls waits for the clock. Reads of the purge log don't count, because each instance
+// makes two a second. Heartbeats are kept in memory, because the embedded store has no fleet.
 
 import type { Store } from 'abohawa/parts'
 
@@ -13,7 +12,7 @@ export const createCountingStore = (store: Store) => {
   const heartbeat: Store['heartbeat'] = async ({ instance, aliveForMs, requested, wantedForMs, now }) => {
     alive.set(instance, now + aliveForMs)
     for (const name of requested) {
-      // The latest last.
+      // Keeps the latest last.
       wanted.delete(name)
       wanted.set(name, now)
     }
@@ -52,9 +51,9 @@ export const createCountingStore = (store: Store) => {
   return {
     store: counting,
     steps: () => steps,
-    /** Whether a load is under way: a lease is held. */
+    /** Whether a load is running: a lease is held. */
     isBusy: () => leases > 0,
-    /** How many entries of the shared tier have not expired. */
+    /** The number of entries in the shared tier that have not expired. */
     entries: (now: number): number => {
       for (const [key, expiresAt] of expiries) if (expiresAt <= now) expiries.delete(key)
       return expiries.size

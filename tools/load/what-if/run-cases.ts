@@ -1,4 +1,4 @@
-// Tries every case in threads of its own, as many at a time as there are cores, over one copy of the traffic.
+// Tries every case in worker threads, which share one copy of the traffic.
 
 import { Worker } from 'node:worker_threads'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -8,7 +8,7 @@ import type { CaseFigures } from './counters.ts'
 import type { SimulateOptions } from './simulate.ts'
 import type { SimulatedTraffic } from './simulated-traffic.ts'
 
-// As the system shows it.
+// Shown by the operating system.
 const threadName = 'settings'
 
 export const runCases = (
@@ -50,14 +50,14 @@ export const runCases = (
       await worker.terminate()
     }
   }
-  // A thread may not check its messages for long, such as in a gap of the traffic.
+  // Terminated, because a thread may not read messages for long.
   const stop = (): void => {
     isStopped = true
     for (const worker of workers) void worker.terminate()
   }
 
   return {
-    /** By case; undefined for those that were stopped. @throws InputError with the reason of a case that failed */
+    /** By case; undefined for stopped ones. @throws InputError with the reason of a failed case */
     figures: Promise.all(
       Array.from({ length: Math.min(threads, configs.length) }, () =>
         runThread().catch(error => {
@@ -66,7 +66,7 @@ export const runCases = (
         }),
       ),
     ).then(() => figures),
-    /** The share of the time of all cases that has passed. */
+    /** The share of the work that is done. */
     progress: (): number => progress.reduce((sum, share) => sum + share, 0) / configs.length,
     stop,
   }

@@ -1,5 +1,5 @@
-// One plausible timeline, moved to the instant of each load: its numbers differ from hour to hour as weather does, so that
-// it is as large in both tiers, and its bodies are as long, as real ones. What the weather is does not matter here.
+// One plausible timeline, moved to the instant of each load. Its values vary like weather, so that entries and bodies are as large as
+// real ones.
 
 import { type Calendar, hourMs } from 'abohawa/common/calendar.ts'
 import {
@@ -20,7 +20,7 @@ import {
 export type SampleWeather = {
   timelineAt(fetchedAt: number): Timeline
   readonly text: TimelineText
-  /** Of the shared tier: an entry without its numbers, which are the same in all. */
+  /** For the shared tier: entries without values, which are equal in all. */
   readonly codec: Codec<Timeline>
   readonly encodedBytes: number
 }

@@ -1,5 +1,5 @@
-// Passes traffic through instances of the gateway on a clock of discrete events: the real cache, demand, freshness, budget and
-// client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
+// Runs traffic through gateways on a clock of discrete events: the real cache, freshness, budget and provider client, without sockets.
+// Requests go to the instances in turn, as from a load balancer without affinity.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
@@ -18,30 +18,30 @@ import type { SimulatedTraffic } from './simulated-traffic.ts'
 
 export type SimulateOptions = {
   readonly instances: number
-  /** How long from the first request on nothing is counted. */
+  /** Nothing is counted for this time after the first request. */
   readonly warmUpMs: number
-  /** Whether all of it goes through once before, as on the days before. */
+  /** Whether the traffic runs once before, as on earlier days. */
   readonly warm: boolean
-  /** How long the provider takes for a request. */
+  /** The response time of the provider. */
   readonly latencyMs: number
 }
 
 export type SimulateParts = {
   readonly catalogue: Catalogue
-  /** Called with the share of the time that has passed, 0 to 1, that of `warm` too. */
+  /** Called with the share of the time that has passed, 0 to 1. */
   readonly onProgress: (share: number) => void
-  /** False lets the clock tick through gaps in which nothing happens: the same figures, after much longer. */
+  /** False lets the clock tick through quiet gaps: the same figures, but slower. */
   readonly skips?: boolean
 }
 
-// After the last request or load all parts know of it: heartbeats and passes of refresh-ahead have come.
+// Heartbeats and refresh-ahead have run by this time after a request or load.
 const quietAfterMs = 15_000
 const progressEvery = 1_000
 const maxSteps = 96
 const lookEveryMs = 10_000
-// After the last request, for those that still wait.
+// After the last request, for requests that still wait.
 const lastMoveMs = 500
-// Work that goes on without the clock shows within so many turns of the event loop.
+// Work that does not wait for the clock shows within this many turns of the event loop.
 const turnsWithoutProgress = 3
 
 export const simulate = async (
@@ -52,7 +52,7 @@ export const simulate = async (
 ): Promise<CaseFigures> => {
   const begin = traffic.at[0] ?? 0
   const end = traffic.at.at(-1) ?? begin
-  // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
+  // Whole days, so that hours, model runs and budget windows stay in place.
   const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
   const clock = createMovedClock(begin - aheadMs)
   const { store, ...work } = createCountingStore(openEmbeddedStore(':memory:', clock))
@@ -79,7 +79,7 @@ export const simulate = async (
   let activeAt = begin - aheadMs
   let reads = 0
   let settledAt = -1
-  // Loads that wait for the clock make no progress: then it may move on.
+  // The clock may move on once all loads wait for it.
   const settle = async (): Promise<void> => {
     for (let hops = 0; hops < 12 && !work.isBusy(); hops++) await null
     if (work.steps() === settledAt && reads === 0) return
@@ -112,7 +112,7 @@ export const simulate = async (
   const workAt = (): number => Math.min(...instances.map(({ timelines }) => timelines.nextWorkAt()))
   const quietUntil = (): number =>
     reads > 0 || work.isBusy() ? clock.now() : endOfQuiet(clock.now(), activeAt, sampled, workAt)
-  /** Moves the clock, over what is quiet in one step. */
+  /** Moves the clock, over quiet gaps in one step. */
   const moveTo = async (instant: number): Promise<void> => {
     while (skips && instant - clock.now() > quietAfterMs) {
       const until = Math.min(quietUntil(), instant)
@@ -148,7 +148,7 @@ export const simulate = async (
             reads -= 1
           })
       }
-      // A stale answer is there at once, and has a load behind it.
+      // A stale response comes immediately, with a load behind it.
       if (late || work.steps() !== settledAt) await settle()
       if (row % progressEvery === 0) showProgress()
     }
@@ -163,7 +163,7 @@ export const simulate = async (
   return figures
 }
 
-/** Answers the requests of the traffic by their rows, each by the instance whose turn it is. */
+/** Answers the rows of the traffic, by the instances in turn. */
 const readerOf = ({ forms, form, key, keys }: SimulatedTraffic, instances: readonly SimulatedGateway[]) => {
   const asked = forms.map(({ path, accepts }) => {
     const parts = path === undefined ? undefined : weatherPathOf(path)
@@ -182,13 +182,13 @@ const readerOf = ({ forms, form, key, keys }: SimulatedTraffic, instances: reado
         const keyId = number === 0 ? undefined : keys[number - 1]
         return instances[row % instances.length]?.answer(path, { accepts, keyId })
       } catch {
-        // Refused for its parameters or its place: no weather.
+        // Refused for its parameters or its place.
       }
     },
   }
 }
 
-/** Until when nothing would find anything to do; now where something goes on. @param activeAt of the latest request or load */
+/** Until when nothing has to be done; now if something is running. @param activeAt the latest request or load */
 const endOfQuiet = (
   now: number,
   activeAt: number,
@@ -198,7 +198,7 @@ const endOfQuiet = (
   const day = Math.floor(now / utcDayMs) * utcDayMs
   const knownAt = Math.max(activeAt, day) + quietAfterMs
   if (sampled.stretch > 1 || now < knownAt) return now
-  // The next sample tells how loads, or a new day's budget, stretch freshness.
+  // The next sample shows how loads, or a new day's budget, stretch freshness.
   const end = sampled.at < knownAt ? sampled.at + minuteMs : day + utcDayMs
   return Math.min(end, workAt())
 }

@@ -1,5 +1,5 @@
-// One gateway without its sockets and quotas: the endpoints with weather, the bodies that they render and keep, and the
-// upstream behind them, whose provider sends nothing. Bodies are compressed once; from then on their size is known by their length.
+// One gateway without sockets and quotas: the weather endpoints, the bodies that they render, and the upstream with a provider that
+// sends nothing. Compressed sizes are known from the first body of each length.
 
 import { brotliCompressSync, deflateRawSync } from 'node:zlib'
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
@@ -28,10 +28,9 @@ import type { SampleWeather } from './sample-weather.ts'
 
 export type SimulatedGateway = Pick<Upstream, 'timelines' | 'start' | 'close'> & {
   /**
-   * Answers a request up to its body, at once where memory holds the weather.
-   * @param from `accepts` is the header `accept-encoding`, `keyId` whose share of the budget a load is;
-   *   undefined for nobody in particular
-   * @throws Problem for a refused request; a promise rejects where there is no weather
+   * Answers a request, without a promise if the weather is in memory.
+   * @param from `accepts`: the header `accept-encoding`; `keyId`: the key whose budget share a load uses
+   * @throws Problem for a refused request; a promise rejects without weather
    */
   answer(
     path: WeatherPath,
@@ -43,12 +42,12 @@ type GatewayParts = {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly clock: Clock
-  /** How many share the store. */
+  /** The number of gateways that share the store. */
   readonly instances: number
   readonly weather: SampleWeather
-  /** How long a request to the provider takes, in ms of the clock. */
+  /** The response time of the provider, in ms of the clock. */
   readonly latencyMs: number
-  /** Called with each request to the provider: how many cells it has, and what they weigh. */
+  /** Called for each request to the provider. */
   readonly onSpent: (cells: number, weight: number) => void
   readonly observer: UpstreamObserver
 }
@@ -89,10 +88,7 @@ export const openSimulatedGateway = (config: Config, parts: GatewayParts): Simul
   }
 }
 
-/**
- * A provider that sends nothing: requests have the configured protocol's batches and weights, and are answered at once or after a
- * while of the clock, with a timeline made at once.
- */
+/** A provider that sends nothing: requests have the batches and weights of the protocol, and responses a made-up timeline. */
 export const stubsOf = ({
   weather,
   clock,
@@ -126,7 +122,7 @@ export const stubsOf = ({
         requestFor: cells => ({
           ...protocol.requestFor(cells),
           decode: async body => {
-            // Counted when it ends, as the provider does.
+            // Counted at the end, as the provider does.
             for await (const _ of body);
             onSpent(cells.length, cells.length * protocol.weightPerCell)
             return cells.map(() => weather.timelineAt(clock.now()))
@@ -139,13 +135,13 @@ export const stubsOf = ({
   }
 }
 
-/** Encodes a body as the API does, so that what is kept of it counts towards the memory. */
+/** Encodes a body as the API does, because kept encodings take memory. */
 const send = ({ chunks, encode }: Representation, accepts: string | undefined): void => {
   const accepted = accepts === undefined ? undefined : acceptedOf(accepts, lengthOf(chunks))
   if (accepted) void encode(accepted)
 }
 
-/** Compresses one body of each length: the weather is the same text everywhere. */
+/** Compresses one body of each length, because all weather is the same text. */
 const createSampleCompression = (): Compression => {
   const sizes = new Map<string, number>()
   const sampled = (name: string, bytes: Buffer, compress: (bytes: Buffer) => Buffer): Buffer => {
@@ -160,6 +156,6 @@ const createSampleCompression = (): Compression => {
   }
 }
 
-// Views of one block: as long as a body, without taking its memory.
+// Views of one block, so that bodies take no memory.
 const block = Buffer.alloc(64 * 1024)
 const sample = (bytes: number): Buffer => block.subarray(0, Math.min(bytes, block.length))

@@ -1,20 +1,19 @@
-// The traffic that settings are tried on: of a request only what decides about the cache is kept.
+// The traffic for `whatif`: only what matters for the cache.
 
 import { readColumns, type TrafficColumns } from '../traffic/columns.ts'
 import { type LeftOutReason, leftOutOf } from '../traffic/recorded-admission.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
-/** The path is undefined for requests that are left out; `accepts` is the header `accept-encoding`. */
+/** `path` is undefined for requests that are left out. */
 type RequestForm = { readonly path: string | undefined; readonly accepts: string | undefined }
 
 export type SimulatedTraffic = TrafficColumns<RequestForm> & {
-  /** How many requests do not reach the cache, whatever their path. */
+  /** Requests that don't reach the cache, whatever their path. */
   readonly leftOut: Readonly<Record<LeftOutReason, number>>
 }
 
 const none = { name: '', make: (): RequestForm => ({ path: undefined, accepts: undefined }) }
 
-/** @param batches those that are far out of place are put in their place */
 export const readSimulatedTraffic = async (
   batches: AsyncIterable<readonly TrafficRequest[]>,
 ): Promise<SimulatedTraffic> => {

@@ -1,5 +1,4 @@
-// The page of `whatif --out`: a row for each setting, hits over what they cost, the day of the settings that no other beats,
-// and the most weight in a minute, an hour and a day.
+// The page of `whatif --out`: a row for each setting, hits over cost, the best settings over time, and peaks of provider weight.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
 import {
@@ -22,11 +21,11 @@ import { type CaseResult, caseNameText, paretoNote, remarksOn, type WhatIfResult
 
 type NamedCase = CaseResult & { readonly title: string }
 
-/** The text of the file. @param timeZone of its times of day */
+/** The text of the file. @param timeZone for times of day */
 export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
   const figures = figuresIn(timeZone)
   const cases = namedCases(result.cases)
-  // Those that no other beats first.
+  // Pareto-optimal cases first.
   const drawn = [...cases.keys()]
     .toSorted((a, b) => Number(cases[b]?.paretoOptimal) - Number(cases[a]?.paretoOptimal))
     .slice(0, maxLines)
@@ -63,7 +62,7 @@ export const whatIfPage = (result: WhatIfResult, timeZone: string): string => {
   )
 }
 
-// As many as there are line styles.
+// The number of line styles.
 const maxLines = 8
 
 const namedCases = (cases: readonly CaseResult[]): NamedCase[] => {

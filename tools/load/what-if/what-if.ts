@@ -1,5 +1,4 @@
-// The result of `whatif`, as JSON and for the page: the figures of all cases, whether the budget
-// bit, and which cases no other beats. Durations are in seconds, shares from 0 to 1, weights in the provider's unit.
+// The result of `whatif` as JSON: the figures of all cases, and which are Pareto-optimal. Durations are in seconds, shares from 0 to 1.
 
 import { explainConfig } from 'abohawa/config/explain.ts'
 import { type ConfigSources, readConfig } from 'abohawa/config/load.ts'
@@ -17,7 +16,7 @@ type TriedTraffic = {
   readonly sha256: string
   readonly requests: number
   readonly faultyLines: number
-  /** Requests that do not reach the cache, whatever their path. */
+  /** Requests that don't reach the cache, whatever their path. */
   readonly leftOut: Readonly<Record<LeftOutReason, number>>
   readonly from: string
   readonly spanSeconds: number
@@ -30,7 +29,7 @@ export type WhatIfParts = {
   readonly options: SimulateOptions
 }
 
-/** @param figures by case; undefined for those that were stopped */
+/** @param figures by case; undefined for stopped ones */
 export const whatIfResultOf = (
   cases: readonly SettingCase[],
   figures: readonly (CaseFigures | undefined)[],
@@ -57,16 +56,16 @@ export const whatIfResultOf = (
     warmUpSeconds: warmUpMs / 1000,
     warm,
     latencyMs,
-    /** The limits of the configured budget, where all cases have the same. */
+    /** The configured budget, if it is equal in all cases. */
     budget:
       budgets.size === 1 ? { minute: perMinute ?? null, hour: perHour ?? null, day: perDay ?? null } : null,
     cases: finished.map(({ name, values, figures: one }, i) => ({
-      /** As `--case` takes it; empty for the configuration as it is. */
+      /** As `--case` takes it; empty for the configuration. */
       name,
       settings: { ...values },
-      /** Whether no other case has more hits at less weight, younger weather and less memory. */
+      /** By hits, weight, age and memory. */
       paretoOptimal: best.has(i),
-      /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
+      /** Whether the budget stretched freshness or refused requests, and so limited the weight. */
       budgetBit: one.stretch.most > 1 || one.failed > 0,
       ...one,
     })),
@@ -74,35 +73,33 @@ export const whatIfResultOf = (
   }
 }
 
-// Settings of listeners, logs and stores change nothing here.
+// Other settings don't matter here.
 const isRelevant = (path: string): boolean =>
   /^(cache|weather|catalogue)\.|^provider\.(max|budget|runs)/.test(path)
 
 const mebibyte = 2 ** 20
 
-/** More hits, less weight, younger weather, less memory; rounded, so that noise decides nothing. */
+/** Larger is better; rounded, so that noise does not matter. */
 const objectives = ({ hits, weather, provider, age, memory }: CaseFigures): number[] => [
-  // Of all requests for weather: one that failed is no reason to be marked.
+  // Of all requests for weather, including failed ones.
   Math.round(((hits.memory + hits.shared) / Math.max(1, weather)) * 10_000),
   -Math.round(provider.weight),
   -age.p95,
   -Math.round((memory.mostBytes / mebibyte) * 10),
 ]
 
-/** The words of a case that was not named: the configuration as it is. */
 export const caseNameText = ({ name }: Pick<CaseResult, 'name'>): string => name || 'as configured'
 
-export const paretoNote = 'No other setting beats it in hits, weight, age (p95) and memory together.'
+export const paretoNote =
+  'marks the best settings: no other is better in hits, weight, age (p95) and memory together.'
 
 export const remarksOn = ({ cases, unfinished }: WhatIfResult): string[] => [
   ...(cases.some(({ budgetBit }) => budgetBit)
-    ? [
-        'Where freshness was stretched or requests failed, the configured budget was the limit: without it, the weight would be higher.',
-      ]
+    ? ['The configured budget limited the weight: freshness was stretched, or requests failed.']
     : []),
   ...(unfinished.length > 0
     ? [
-        `The run was stopped before these settings were done: ${unfinished.map(name => caseNameText({ name })).join('; ')}.`,
+        `Stopped before these settings were finished: ${unfinished.map(name => caseNameText({ name })).join('; ')}.`,
       ]
     : []),
 ]

@@ -1,7 +1,7 @@
 // `abohawa provider`: runs the simulator, which speaks the real provider's protocol, until a signal ends it.
 
 import { interruption, stopCommand } from 'abohawa/command-line/interruption.ts'
-import { durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import type { AddTopCommand } from 'abohawa/command-line/terminal.ts'
 import { Option } from 'commander'
 import type { SimulatorOptions } from '../simulator.ts'
@@ -20,28 +20,12 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       command
         .option('--host <address>', 'address to listen on', '127.0.0.1')
         .option('--port <number>', 'port to listen on; 0 for a free port', numberIn(0, 65_535), 8090)
-        .option(
-          '--seed <number>',
-          'seed of the weather; the same seed gives the same weather',
-          numberIn(0, 999_999_999),
-          1,
-        )
+        .option('--seed <number>', 'equal seeds give equal weather', numberIn(0, 999_999_999), 1)
         .option('--latency <duration>', 'delay of each response, such as 80ms', durationIn, 0)
-        .addOption(
-          new Option('--limits <kind>', 'free: the limits of the free host; none: no limits')
-            .choices(['free', 'none'])
-            .default('none'),
-        )
-        .addOption(
-          new Option(
-            '--runs <kind>',
-            'ecmwf: a model run every 6 h changes the weather; none: it never changes',
-          )
-            .choices(['ecmwf', 'none'])
-            .default('ecmwf'),
-        )
+        .addOption(choiceOption('--limits <kind>', 'limits of the free service, or none', ['none', 'free']))
+        .addOption(choiceOption('--runs <kind>', 'a model run every 6 h, or none', ['ecmwf', 'none']))
         .option('--require-key <key>', 'refuse requests without this key')
-        // How a rehearsal starts its provider: with the first instant of its clock, ms since the epoch.
+        // For rehearsals: the first instant of a moved clock, ms since the epoch.
         .addOption(new Option('--moved-clock <instant>').hideHelp()),
     run: async (
       { json, clock, remark },
@@ -53,7 +37,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       if (movedClock !== undefined) return provideOnMovedClock(options, Number(movedClock))
       const stopped = interruption('SIGHUP')
       const provider = await startSimulator({ ...options, clock })
-      // Programs wait for this line, with and without --json; people get a hint besides.
+      // Programs wait for this line, with and without --json.
       process.stdout.write(
         `${JSON.stringify({ msg: 'listening', listener: 'provider', url: provider.url })}\n`,
       )
@@ -66,7 +50,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-/** In a process whose clock another one moves. */
+/** Serves in a process whose clock another process moves. */
 const provideOnMovedClock = async (options: SimulatorOptions, start: number): Promise<number> => {
   const { startSimulator } = await import('../simulator.ts')
   const { createMovedClock } = await import('abohawa/common/moved-clock.ts')

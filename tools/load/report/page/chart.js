@@ -1,5 +1,4 @@
-// A chart of a report: drawn by uPlot, with a legend, its values under the pointer and by arrow keys, and all of them as a table.
-// What is drawn is decided in report.js.
+// A chart of a report, drawn by uPlot: with a legend, values by pointer and arrow keys, and a table of all values.
 
 import { colourOf } from 'abohawa/common/page/preferences.js'
 import uPlot from 'uplot'
@@ -13,10 +12,10 @@ import uPlot from 'uplot'
  * @property {{ name: string, values: number[], write: Write, tick?: Write, axis?: uPlot.Axis, scale?: uPlot.Scale, timeZone?: string }} x ascending; with a zone, seconds since the epoch
  * @property {{ name?: string, write: Write, tick?: Write, axis?: uPlot.Axis, scale: uPlot.Scale }} y
  * @property {{ name: string, values: Values, isArea?: boolean }[]} lines
- * @property {string[]} [points] their names, where the chart has points of one line in place of lines
+ * @property {string[]} [points] the names of points; then the chart has points instead of lines
  */
 
-// Lines differ by dashes beside colour. As many as a chart has lines at most.
+// Lines differ by dashes as well as colour.
 const looks = [
   { colour: '--line-1', dash: [] },
   { colour: '--line-3', dash: [7, 4] },
@@ -52,7 +51,7 @@ const lookOf = place => looks[place % mostLines] ?? { colour: '--ink', dash: [] 
 
 const font = '12px system-ui, sans-serif'
 
-/** All values of a chart. @param {Chart} chart */
+/** @param {Chart} chart */
 const tableOf = ({ title, x, y, lines, points }) => {
   /** @param {string[]} texts @param {boolean} isHead */
   const rowOf = (texts, isHead) =>
@@ -79,7 +78,7 @@ const tableOf = ({ title, x, y, lines, points }) => {
 /** @param {Chart['y']} y @param {number | null | undefined} value */
 const textOf = (y, value) => (value === null || value === undefined ? '–' : y.write(value))
 
-/** The figure of a chart. It is drawn when it has a width, and again in the colours of another theme: `redraw`. @param {Chart} chart */
+/** Draws when the figure has a width; `redraw` draws again for another theme. @param {Chart} chart */
 export const figureOf = chart => {
   const { title, note, x, y, lines, points } = chart
   const remark = made('small', '', note ?? '')
@@ -96,7 +95,7 @@ export const figureOf = chart => {
   /** @type {uPlot | undefined} */
   let plot
   let at = -1
-  /** Writes the values at a place; without one, none. @param {number | undefined} place */
+  /** Shows the values at a place; undefined shows none. @param {number | undefined} place */
   const write = place => {
     const name = points && place !== undefined ? `${points[place]}, ${x.name}: ` : ''
     const where = place === undefined ? '' : `${name}${x.write(x.values[place] ?? 0)}`
@@ -136,7 +135,7 @@ export const figureOf = chart => {
     )
     const grid = { stroke: colourOf('--hairline'), width: 1 }
     const axis = { stroke: colourOf('--muted'), font, ticks: { show: false }, grid }
-    /** What an axis marks; a logarithmic one leaves some marks without a text. @param {Write} mark */
+    /** A logarithmic axis has marks without text. @param {Write} mark */
     const marks = mark => (/** @type {uPlot} */ _, /** @type {(number | null)[]} */ splits) =>
       splits.map(split => (split === null ? '' : mark(split)))
     plot = new uPlot(
@@ -178,7 +177,6 @@ export const figureOf = chart => {
         ],
         hooks: {
           setCursor: [({ cursor: { left = -1, idx } }) => write(left < 0 ? undefined : (idx ?? undefined))],
-          // The names of points.
           draw: [
             ({ ctx, valToPos }) => {
               const scale = devicePixelRatio

@@ -1,4 +1,4 @@
-// The script of a report: which charts a result has, drawn from the JSON that stands in the page, and the choice of a theme.
+// The script of a report: draws the charts from the JSON in the page, and switches the theme.
 
 import { createFigures } from 'abohawa/common/page/figures.js'
 import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from 'abohawa/common/page/preferences.js'
@@ -31,7 +31,7 @@ const latencyTick = ms => (ms < 1000 ? `${figures.plain(ms)} ms` : `${figures.pl
 
 /** From zero to above the largest. @type {uPlot.Scale} */
 const fromZero = { range: (_, __, most) => [0, most > 0 ? most * 1.06 : 1] }
-/** Around all values, wide enough that noise does not fill it and that marks differ. @param {number} leastRoom @returns {uPlot.Scale} */
+/** Around all values, with room so that noise does not fill the chart. @param {number} leastRoom @returns {uPlot.Scale} */
 const around = leastRoom => ({
   range: (_, least, most) => {
     const room = Math.max((most - least) * 0.12, Math.abs(most) * 0.01, leastRoom)
@@ -46,7 +46,7 @@ const durations = [
   864_000, 1_728_000, 4_320_000, 8_640_000,
 ]
 
-/** @param {number} seconds since the begin, with hours where there are any, and from two days on with days */
+/** @param {number} seconds since the start */
 const elapsed = seconds => {
   const two = (/** @type {number} */ value) => String(Math.floor(value)).padStart(2, '0')
   const days = seconds < 172_800 ? 0 : Math.floor(seconds / 86_400)
@@ -56,7 +56,7 @@ const elapsed = seconds => {
   return seconds % 86_400 === 0 ? `${days} d` : `${days} d ${clock}`
 }
 
-/** Several lines on the values of x that any of them has. @param {{ at: number[], values: Values }[]} lines */
+/** Aligns lines on a common x axis. @param {{ at: number[], values: Values }[]} lines */
 const onOneAxis = lines => {
   const [at = [], ...values] = uPlot.join(
     lines.map(line => /** @type {uPlot.AlignedData} */ ([line.at, line.values])),
@@ -64,11 +64,11 @@ const onOneAxis = lines => {
   return { at: [...at], values: values.map(each => /** @type {Values} */ ([...each])) }
 }
 
-/** The axis of time: times of day where the run went by a moved clock, else since its begin. @param {Run['result']} run @param {number[]} at @returns {Chart['x']} */
+/** Times of day for a rehearsal, else the time since the start. @param {Run['result']} run @param {number[]} at @returns {Chart['x']} */
 const timeAxis = ({ kind, traffic, stepSeconds, steps }, at) => {
   const begin = kind === 'rehearsal' && traffic?.from ? Date.parse(traffic.from) / 1000 : undefined
   const isLong = steps.length * stepSeconds > 129_600
-  /** @param {number} seconds since the epoch; with its day where there are several */
+  /** @param {number} seconds since the epoch */
   const timeOfDay = seconds =>
     isLong
       ? figures.instant(new Date(seconds * 1000).toISOString(), '1970-01-01T00:00:00Z')
@@ -85,7 +85,7 @@ const timeAxis = ({ kind, traffic, stepSeconds, steps }, at) => {
 }
 
 /** @typedef {{ name: string, of: (step: Step, stepSeconds: number) => number | null | undefined }} Measure */
-/** @typedef {{ title: string, y: Chart['y'], measures: Measure[], isArea?: boolean }} OverTime the first measure is that which stands for a run beside others */
+/** @typedef {{ title: string, y: Chart['y'], measures: Measure[], isArea?: boolean }} OverTime with several runs, only the first measure is drawn */
 
 /** @param {OverTime} chart @returns {(drawn: readonly Run[]) => Chart | undefined} */
 const overTime =
@@ -107,7 +107,7 @@ const overTime =
     const steps = `steps of ${figures.duration(first.result.stepSeconds)}`
     return {
       title,
-      note: first.result.kind === 'rehearsal' ? `by the moved clock, ${steps}` : steps,
+      note: first.result.kind === 'rehearsal' ? `moved clock, ${steps}` : steps,
       x: timeAxis(first.result, joined.at),
       y,
       lines: lines.map(({ at: _, ...line }, i) => ({ ...line, values: joined.values[i] ?? [] })),
@@ -122,7 +122,7 @@ const shareOf = name => step => {
 
 /** @param {readonly Run[]} drawn @returns {Chart | undefined} */
 const percentiles = drawn => {
-  // By its nines: as wide from 90 to 99 as from 99 to 99.9.
+  // A logarithmic axis: equally wide from 90 to 99 and from 99 to 99.9.
   const known = drawn.filter(run => run.percentiles.length > 0)
   const nines = (/** @type {number} */ percent) => Number((-Math.log10(1 - percent / 100)).toFixed(6))
   const write = (/** @type {number} */ at) =>
@@ -159,7 +159,7 @@ const overWeight = (title, name, y) => {
   if (known.length < 2) return undefined
   return {
     title,
-    note: 'by the number of the setting; ★ no other beats',
+    note: 'numbers are settings; ★ marks the best',
     x: {
       name: 'Provider weight',
       values: known.map(point => point.weight),
@@ -210,7 +210,7 @@ const makers = {
     ],
   }),
   age: overTime({
-    title: 'Age of the weather that was served',
+    title: 'Age of served weather',
     y: duration,
     isArea: true,
     measures: [
@@ -219,7 +219,7 @@ const makers = {
     ],
   }),
   weight: overTime({
-    title: `Provider weight in each ${figures.duration(runs[0]?.result.stepSeconds)}`,
+    title: `Provider weight per ${figures.duration(runs[0]?.result.stepSeconds)}`,
     y: { write: figures.measured, tick: figures.short, scale: fromZero },
     isArea: true,
     measures: [{ name: 'weight', of: step => step.weight }],
@@ -231,16 +231,16 @@ const makers = {
       ? stretch(drawn)
       : undefined,
   hitsOverWeight: () => overWeight('Hits over provider weight', 'hits', share),
-  ageOverWeight: () => overWeight('Age of the weather served over provider weight', 'age', duration),
+  ageOverWeight: () => overWeight('Age over provider weight', 'age', duration),
 }
 const lateness = overTime({
-  title: 'Largest delay from the due instant to the first byte',
+  title: 'Maximum send delay',
   y: { write: latency, tick: latencyTick, scale: fromZero },
   isArea: true,
   measures: [{ name: 'delay', of: ({ late }) => late }],
 })
 const stretch = overTime({
-  title: 'Stretch of freshness',
+  title: 'Freshness extended by',
   y: rate,
   measures: [{ name: 'stretch', of: step => step.stretch }],
 })

@@ -1,7 +1,5 @@
-// The instants at which requests arrive: a Poisson process, as of consumers who know nothing of each other, or even gaps,
-// with a rate that has a given mean and follows a shape: the hours of a local day, level, rising, or with a spike. Works step by
-// step, so that a year takes no more memory than a minute. Shapes are piecewise linear, because sines differ in their last bit
-// between machines.
+// The instants at which requests arrive: a Poisson process or even gaps, with a mean rate and a shape: hours of a day, level, rising
+// or a spike. Shapes are piecewise linear, because sines differ in their last bit between machines.
 
 import { hourMs, minuteMs } from 'abohawa/common/calendar.ts'
 import { naturalLog, type Random } from './random.ts'
@@ -16,15 +14,15 @@ type ArrivalProcess = Span & {
   /** The mean over the span, in requests per second. */
   readonly rate: number
   readonly arrivals: 'poisson' | 'even'
-  /** How the rate goes: an amount of no unit at an instant. */
+  /** The relative rate at an instant. */
   readonly weightAt: (instant: number) => number
   readonly random: Random
 }
 
-// The rate is constant within a step; a short file has as many steps as a day of minutes.
+// The rate is constant within a step of at most a minute.
 const stepsAtLeast = 1440
 
-/** The instants of all requests, ms since the epoch, in their order; at least one weight must be above 0. */
+/** The instants of all requests, ms since the epoch, ascending; at least one weight must be above 0. */
 export function* arrivalsOf({
   start,
   durationMs,
@@ -41,7 +39,7 @@ export function* arrivalsOf({
   for (let step = 0; step < steps; step++) weights += amountOf(step)
   const requestsPerWeight = (rate * durationMs) / 1000 / weights
 
-  // Counted in expected requests: the next arrival, and where the step begins.
+  // In expected requests: the next arrival, and the start of the step.
   let next = arrivals === 'even' ? 0.5 : -naturalLog(1 - random())
   let passed = 0
   for (let step = 0; step < steps; step++) {
@@ -59,11 +57,10 @@ export function* arrivalsOf({
 export const shapes = ['day', 'flat', 'ramp', 'spike'] as const
 export type Shape = (typeof shapes)[number]
 
-/** A weight at an instant. @param progress how much of the time of the file has passed, 0 to 1 */
+/** @param progress the share of the time that has passed, 0 to 1 */
 type Weight = (localMs: number, progress: number) => number
 
-// At each full hour: people look at the weather before they leave in the morning and when they plan the next day in the
-// evening, and sleep at night.
+// By hour: most requests in the morning and in the evening, few at night.
 const dayWeights = [
   ...[0.45, 0.28, 0.2, 0.18, 0.25, 0.5, 1, 1.6, 1.8, 1.55, 1.3, 1.15],
   ...[1.1, 1.05, 1, 1.05, 1.15, 1.3, 1.55, 1.75, 1.7, 1.4, 1, 0.7],
@@ -84,6 +81,6 @@ export const weightOf: Readonly<Record<Shape, Weight>> = {
   flat: () => 1,
   /** From nothing to twice the mean. */
   ramp: (_localMs, progress) => progress,
-  /** Level, and ten times as much for a tenth of the time, in the middle. */
+  /** Ten times as much in the middle tenth of the time. */
   spike: (_localMs, progress) => (progress >= 0.45 && progress < 0.55 ? spikeFactor : 1),
 }

@@ -1,5 +1,4 @@
-// Generates traffic: who sends which request at which instant, drawn from a seed. Equal settings and an equal catalogue give
-// equal requests on every machine. Draws alone; writing a file is left to the command.
+// Generates requests from a seed. Equal settings and an equal catalogue give equal requests on every machine.
 
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import type { Bounds } from 'abohawa/catalogue/location-schema.ts'
@@ -13,16 +12,16 @@ import { createChoice, createRandom, zipfWeights } from './random.ts'
 /** Shares are from 0 to 1. */
 export type GeneratedTraffic = Span & {
   readonly seed: number
-  /** The mean of requests per second. */
+  /** Mean requests per second. */
   readonly rate: number
   readonly arrivals: 'poisson' | 'even'
   readonly shape: Shape
   readonly storms: readonly Storm[]
   readonly mix: Readonly<Record<EndpointName, number>>
-  /** Zipf's exponent of the places, the most populous first. */
+  /** Zipf exponent of the places, by population. */
   readonly alpha: number
   readonly keys: number
-  /** Zipf's exponent of the keys. */
+  /** Zipf exponent of the keys. */
   readonly keysAlpha: number
   readonly english: number
   readonly conditional: number
@@ -37,7 +36,6 @@ export type World = {
   readonly offsetSecondsAt: (instant: number) => number
 }
 
-/** The ids of so many keys: key-0001 and on. */
 const keyIds = (count: number): string[] => {
   const digits = Math.max(4, String(count).length)
   return Array.from({ length: count }, (_, i) => `key-${String(i + 1).padStart(digits, '0')}`)
@@ -74,7 +72,7 @@ export function* generate(settings: GeneratedTraffic, world: World): Generator<T
   const badRequest = createBadRequests(bounds, randomOf('bad paths'))
 
   for (const at of instants) {
-    // Drawn for every request, wanted or not, so that other shares leave the rest of a file as it was.
+    // Everything is drawn for every request, so that changing a share leaves the rest as it was.
     const place = places.placeAt(at)
     const id = ids[key()] as string
     const path = paths[endpointNames[endpoint()] as EndpointName](place, language() < settings.english)

@@ -1,5 +1,4 @@
-// The path of a request for a place, as consumers of the API send it: by endpoint, answered with 200; and of the kinds that the API
-// refuses: an unknown place, a bad parameter, an endpoint that does not exist, no key.
+// Paths as consumers send them: valid ones by endpoint, and ones that the API refuses.
 
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import type { Bounds, Location, LocationType } from 'abohawa/catalogue/location-schema.ts'
@@ -8,7 +7,7 @@ import type { Random } from './random.ts'
 
 type PathOf = (place: Location, isEnglish: boolean) => string
 
-/** The path of a request for a place, below that of the API, by endpoint. */
+/** By endpoint, the path for a place, without the prefix of the API. */
 export const createPaths = (
   catalogue: Catalogue,
   bounds: Bounds,
@@ -20,7 +19,7 @@ export const createPaths = (
     return undefined
   }
 
-  // An application lists places by level, by the places under another one, or by a typed text.
+  // Applications list places by level, by parent, or by typed text.
   const lists: readonly PathOf[] = [
     () => '/locations?type=district',
     place => {
@@ -42,7 +41,7 @@ export const createPaths = (
     },
   ]
 
-  /** A dashboard shows a place among those of its level under the same parent. */
+  /** A place with its siblings, as a dashboard shows them. */
   const besides = ({ type, id, parentId }: Location): string => {
     const { results } = catalogue.list({
       type,
@@ -78,7 +77,6 @@ const near = (degrees: number, least: number, most: number, random: Random): str
   return Math.min(most, Math.max(least, moved)).toFixed(4)
 }
 
-/** The path is below that of the API. */
 type BadRequest = { readonly path: string; readonly hasKey: boolean }
 
 type BadPathOf = (place: Location, bounds: Bounds) => string
@@ -110,12 +108,12 @@ const unknownEndpoints: readonly BadPathOf[] = [
   () => '/status',
 ]
 
-// 401, for want of a key.
+// 401.
 const withoutKey: BadPathOf = ({ type, id }) => `/weather/${type}/${id}`
 
 const kinds = [unknownPlaces, badParameters, unknownEndpoints, [withoutKey]]
 
-/** Draws a bad request for a place, each kind as often as the others. */
+/** Draws a bad request for a place; all kinds are equally likely. */
 export const createBadRequests =
   (bounds: Bounds, random: Random): ((place: Location) => BadRequest) =>
   place => {

@@ -1,32 +1,30 @@
-// Which place a request is for: by popularity, and more often where there is a storm. A storm's requests come on top of the
-// usual ones, so that the rest of the country is requested as always.
+// Which place a request is for: by popularity, with additional requests where there is a storm.
 
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import type { Location } from 'abohawa/catalogue/location-schema.ts'
 import { createChoice, createRandom, zipfWeights } from './random.ts'
 
 export type Storm = {
-  /** Where it is: this place and all below it. */
+  /** This place and all places below it. */
   readonly place: Location
   /** Ms since the epoch. */
   readonly from: number
   readonly to: number
-  /** How many times the usual requests come for these places at its height. */
+  /** Times the usual requests at its peak. */
   readonly factor: number
 }
 
-/** How strong it is at an instant, 0 to 1: it rises over the first quarter of its time, and falls over the second half. */
+/** From 0 to 1: rises over the first quarter of its time, falls over the second half. */
 const strengthAt = ({ from, to }: Storm, instant: number): number => {
   const progress = (instant - from) / (to - from)
   return Math.max(0, Math.min(1, progress * 4, (1 - progress) * 2))
 }
 
-/** @param alpha Zipf's exponent of the published places, the most populous first */
+/** @param alpha Zipf exponent of the published places, by population */
 export const createPopularPlaces = (
   catalogue: Catalogue,
   { seed, alpha, storms }: { seed: number; alpha: number; storms: readonly Storm[] },
 ) => {
-  // Sorting is stable, and the catalogue is by id.
   const places = catalogue.all().toSorted((a, b) => b.population - a.population)
   const popularity = zipfWeights(places.length, alpha)
   const usual = createChoice(popularity, createRandom(seed, 'places'))
@@ -42,7 +40,7 @@ export const createPopularPlaces = (
     }
   })
 
-  /** The requests that storms add at an instant, in proportion to the usual ones. */
+  /** The requests that storms add, relative to the usual ones. */
   const addedAt = (instant: number) => areas.reduce((total, area) => total + area.addedAt(instant), 0)
   const isOfStorm = createRandom(seed, 'requests of storms')
   const positionAt = (instant: number): number => {

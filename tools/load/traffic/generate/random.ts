@@ -1,6 +1,5 @@
-// Seeded draws: random numbers by xoshiro128** (Blackman and Vigna), in integers of 32 bits, choices by weight, and the
-// arithmetic of both, so that a seed gives the same draws on every machine. Each use has a stream of its own, so that changing
-// one share leaves everything else of a file as it was.
+// Seeded random numbers by xoshiro128** (Blackman and Vigna) and choices by weight, equal on every machine. Each use has its own
+// stream, so that changing one share leaves everything else as it was.
 
 /** Numbers from 0 up to, not including, 1. */
 export type Random = () => number
@@ -23,14 +22,14 @@ export const createRandom = (seed: number, name: string): Random => {
 
 const rotated = (value: number, by: number): number => (value << by) | (value >>> (32 - by))
 
-// FNV-1a.
-const hashOf = (text: string): number => {
+/** FNV-1a. */
+export const hashOf = (text: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return hash
 }
 
-// Fills the state: four numbers that differ even where seeds are close.
+// Fills the state with four numbers that differ even for close seeds.
 const splitmix = (seed: number): (() => number) => {
   let state = seed
   return () => {
@@ -41,7 +40,7 @@ const splitmix = (seed: number): (() => number) => {
   }
 }
 
-/** Draws the position of a weight, each as often as its share of all; one weight at least must be above 0. */
+/** Draws an index in proportion to its weight; at least one weight must be above 0. */
 export const createChoice = (weights: readonly number[], random: Random): (() => number) => {
   const totals = new Float64Array(weights.length)
   let total = 0
@@ -62,12 +61,11 @@ export const createChoice = (weights: readonly number[], random: Random): (() =>
   }
 }
 
-/** Weights by Zipf's law: the one of rank r, counted from 1, is r to the power of -alpha. */
+/** Weights by Zipf's law: rank r, from 1, has r to the power of -alpha. */
 export const zipfWeights = (count: number, alpha: number): number[] =>
   Array.from({ length: count }, (_, i) => power(i + 1, -alpha))
 
-// From additions, multiplications and divisions alone. Those round alike everywhere, and Math.log and Math.pow do not: a
-// generated file would differ between processors and versions of the runtime.
+// Math.log and Math.pow differ between processors and runtimes; addition, multiplication and division do not.
 const ln2 = Math.LN2
 
 export const naturalLog = (value: number): number => {

@@ -1,5 +1,4 @@
-// How often each of many things was requested: counts, the most popular, and how skewed they are. Exact up to a bound of
-// different things; of those that come later only the sum is kept.
+// How often things were requested: counts, the most popular, and the skew. Exact up to a number of different things.
 
 export type PopularityReport = ReturnType<ReturnType<typeof createPopularity>['report']>
 
@@ -22,14 +21,13 @@ export const createPopularity = () => {
       const shareOf = (first: number) =>
         requests === 0 ? 0 : sorted.slice(0, first).reduce((sum, [, count]) => sum + count, 0) / requests
       return {
-        // Different names; at least so many where it is not exact.
+        // A lower bound unless exact.
         distinct: counts.size,
         isExact,
         requests,
         top: sorted.slice(0, top).map(([name, count]) => ({ name, requests: count })),
-        // Of requests for the most popular ones.
         topShares: { 1: shareOf(1), 10: shareOf(10), 100: shareOf(100) },
-        // The exponent of Zipf's law that fits best; null for fewer than ten names. 0 is no skew.
+        // The best Zipf exponent; null for fewer than ten names.
         zipf: zipfOf(sorted.map(([, count]) => count)),
       }
     },
@@ -37,14 +35,14 @@ export const createPopularity = () => {
 }
 
 const fewestRanks = 10
-// Beyond, each was requested so seldom that it says little.
+// Later ranks were requested too rarely to matter.
 const maxRanks = 10_000
 const largestExponent = 4
 const steps = 40
 
 /**
- * The exponent with the greatest likelihood, of counts that descend: rank r is requested in proportion to r^-s. The sum over
- * ranks is convex in s, so that halving the interval by its slope finds it.
+ * The most likely exponent s of descending counts, where rank r is requested in proportion to r^-s. The sum over ranks is convex
+ * in s, so that bisection by its slope finds it.
  */
 const zipfOf = (counts: readonly number[]): number | null => {
   if (counts.length < fewestRanks) return null
@@ -62,7 +60,7 @@ const zipfOf = (counts: readonly number[]): number | null => {
       weights += weight
       weighted += weight * log
     }
-    // The mean logarithm of the rank falls with the exponent.
+    // The mean logarithm of the ranks falls with the exponent.
     if (weighted / weights > observed) least = exponent
     else most = exponent
   }

@@ -1,4 +1,4 @@
-// The rate of requests over time, in steps that double as the traffic gets longer: bounded memory for any span, exact counts.
+// The request rate over time, in steps that double for longer traffic: bounded memory, exact counts.
 
 type Peak = { readonly requests: number; readonly at: number }
 
@@ -13,7 +13,7 @@ export const createRateOverTime = () => {
   let peak: Peak | null = null
   return {
     add: (at: number): void => {
-      // Requests out of order count in the first step at the earliest.
+      // Requests from before the first count in the first step.
       begin ??= Math.floor(at / 1_000) * 1_000
       let step = Math.max(0, Math.floor((at - begin) / stepMs))
       while (step >= maxSteps) {
@@ -31,9 +31,7 @@ export const createRateOverTime = () => {
       second = present
       if (inSecond > (peak?.requests ?? 0)) peak = { requests: inSecond, at: present * 1_000 }
     },
-    /** Requests in each step, from the step of the first request on. */
     series: () => ({ stepSeconds: stepMs / 1_000, counts }),
-    /** The most requests of one second; null without requests. */
     peak: (): Peak | null => peak,
   }
 }

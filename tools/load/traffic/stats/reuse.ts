@@ -1,6 +1,5 @@
-// Reuse of what is requested: the reuse distance (how many different others were requested since the last time), the reuse
-// time, and from the distances the miss-ratio curve of an LRU cache of every size. Exact, by Mattson's stack algorithm on a
-// Fenwick tree: O(log n) a request, memory for the different objects and not for the requests.
+// Reuse of objects: the reuse distance (how many other objects were requested since), the reuse time, and the miss-ratio curve of LRU
+// caches. Exact, by Mattson's stack algorithm on a Fenwick tree, in O(log n) per request.
 
 type Quantiles = { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
 
@@ -8,7 +7,7 @@ const spans = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400]
 
 export const createReuse = () => {
   const distances: number[] = []
-  // By the logarithm of the time: steps of 2 %.
+  // By the logarithm of the time, in steps of 2 %.
   const times: number[] = []
   const within = spans.map(() => 0)
   const last = new Map<string, { place: number; at: number }>()
@@ -16,7 +15,7 @@ export const createReuse = () => {
   let next = 0
   let requests = 0
 
-  // Places are given out in the order of requests; when they run out, the objects get new ones in the order of their last.
+  // Places are numbered in the order of requests; when they run out, objects are renumbered in the order of their last request.
   const renumber = (): void => {
     const ordered = [...last.values()].sort((one, other) => one.place - other.place)
     tree = createTree(Math.max(1_024, 4 * ordered.length))
@@ -53,24 +52,24 @@ export const createReuse = () => {
     report: () => ({
       objects: last.size,
       requests,
-      // For an object for the first time: a miss of any cache.
+      // First requests for an object miss in any cache.
       first: last.size,
-      // Of the other requests: the number of different others in between.
+      // Other objects since the last request for the same one.
       distance: quantilesOf(distances, distance => distance),
-      // Of the other requests: seconds since the last one for the same object.
+      // Seconds since the last request for the same object.
       seconds: quantilesOf(times, secondsOf),
-      // The share of all requests that follow one for the same object within so many seconds.
+      // The share of requests that follow a request for the same object within this time.
       within: spans.map((seconds, i) => ({
         seconds,
         share: requests === 0 ? 0 : (within[i] ?? 0) / requests,
       })),
-      // Of an LRU cache without expiry that holds so many objects.
+      // Of an LRU cache without expiry, by its size in objects.
       missRatios: missRatiosOf(distances, last.size, requests),
     }),
   }
 }
 
-/** A Fenwick tree: sums of the beginnings of a row of numbers that change. */
+/** A Fenwick tree: prefix sums of numbers that change. */
 const createTree = (size: number) => {
   const sums = new Int32Array(size + 1)
   return {
@@ -78,7 +77,7 @@ const createTree = (size: number) => {
     add: (place: number, change: number): void => {
       for (let i = place + 1; i <= size; i += i & -i) sums[i] = (sums[i] as number) + change
     },
-    /** Of the places up to this one, itself included. */
+    /** Includes the place. */
     sumUpTo: (place: number): number => {
       let sum = 0
       for (let i = place + 1; i > 0; i -= i & -i) sum += sums[i] as number
@@ -120,7 +119,7 @@ const missRatiosOf = (distances: readonly number[], objects: number, requests: n
   let hits = 0
   let from = 0
   return sizes.map(size => {
-    // A cache of this size still has an object if fewer others came in between.
+    // A cache of this size still has an object if fewer others came since.
     for (; from < size; from++) hits += distances[from] ?? 0
     return { objects: size, missRatio: 1 - hits / requests }
   })

@@ -1,4 +1,4 @@
-// Statistics of traffic: times, endpoints, keys, outcomes, and the best possible hit share. One pass, bounded memory.
+// Statistics of traffic: times, endpoints, keys, outcomes, reuse. One pass, bounded memory.
 
 import { hasWeather } from 'abohawa/common/endpoints.ts'
 import { type CellOf, endpointOf, placeOf, recordedCell } from '../endpoint-of-path.ts'
@@ -12,12 +12,9 @@ export type Subject = 'cell' | 'place' | 'path' | 'key'
 
 export type TrafficStats = ReturnType<ReturnType<typeof createTrafficStats>['stats']>
 
-/**
- * Counts what passes; `stats` may be called at any time.
- * @param by the object of reuse: of weather and forecasts the cell, or the place where no catalogue gives the cells
- */
+/** @param by the object of reuse; for `cell` without a catalogue, the place */
 export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = recordedCell) => {
-  // With a catalogue, a place without a cell is none.
+  // With a catalogue, a place without a cell is unknown.
   const knowsCells = cellOf !== recordedCell
   const rate = createRateOverTime()
   const gaps = createGaps()
@@ -31,7 +28,6 @@ export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = re
   const reuse = createReuse()
   const sums = { requests: 0, conditional: 0, compressed: 0 }
   const bytes = { requests: 0, sum: 0 }
-  // The first and the last instant; null without requests.
   const span: { from: number | null; to: number | null } = { from: null, to: null }
 
   const add = (request: TrafficRequest): void => {
@@ -47,7 +43,6 @@ export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = re
     count(counters.outcomes, outcome)
     count(counters.tiers, tier)
     if (conditional) sums.conditional += 1
-    // Those that take br or gzip.
     if (accepts !== undefined && /\b(?:br|gzip)\b/.test(accepts)) sums.compressed += 1
     if (request.bytes !== undefined) {
       bytes.requests += 1
@@ -89,10 +84,10 @@ export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = re
   }
 }
 
-/** Answered before any weather was looked for. */
+/** Refused before weather was read. */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 499
 
-// Of methods and tiers, which come from files, so many different ones.
+// Methods and tiers come from files, so their number is bounded.
 const maxNames = 50
 
 const count = (counts: Record<string, number>, name: string | number | undefined): void => {
