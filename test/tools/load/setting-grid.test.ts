@@ -62,17 +62,17 @@ t.test('null, names in a map and lists can be given', t => {
 })
 
 const durations = 'such as 500ms, 30s, 10m, 1h or 400d'
-const forCase = 'but must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"'
+const forCase = '--case must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"'
 const range = `but must be a duration from 100ms to 48h, ${durations}`
-const several = 'is not one setting, but several; give one of them'
+const several = 'is a group of settings; give one'
 const many = Array.from({ length: 1001 }, (_, i) => i + 1).join(',')
 const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = [
   [
     { set: ['cache.freshFor'] },
-    '--set is "cache.freshFor", but must be a setting and its values, such as cache.freshFor=30m,1h',
+    '--set must be a setting and its values, such as cache.freshFor=30m,1h, got "cache.freshFor"',
   ],
-  [{ case: [' '] }, `--case is " ", ${forCase}`],
-  [{ case: ['cache.freshFor=1h run'] }, `--case is "run", ${forCase}`],
+  [{ case: [' '] }, `${forCase}, got " "`],
+  [{ case: ['cache.freshFor=1h run'] }, `${forCase}, got "run"`],
   [{ set: ['cache.freshfor=1h'] }, 'cache.freshfor is not a known setting; did you mean cache.freshFor?'],
   [{ set: ['provider.budget=1'] }, `provider.budget ${several}, such as provider.budget.perMinute`],
   [{ set: ['quota.tiers=1'] }, `quota.tiers ${several}, such as quota.tiers.free`],
@@ -85,11 +85,11 @@ const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = 
   ],
   [
     { set: ['cache.freshFor=1h', 'cache.freshFor=2h'] },
-    'cache.freshFor is given twice; allowed: once, as in --set cache.freshFor=…,…',
+    'cache.freshFor can be given only once, as in --set cache.freshFor=…,…',
   ],
   [
     { set: [`cache.prefetchPlaces=${many}`] },
-    '--set gives 1001 combinations of settings; allowed: up to 1000',
+    '--set must give at most 1000 combinations of settings, got 1001',
   ],
 ]
 

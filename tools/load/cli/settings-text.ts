@@ -122,11 +122,11 @@ export const rehearsalText = (
   return [
     `${counted(requests)} requests of ${numbered(keys, 'key', 'keys')} from ${from}, for ${ageText(spanSeconds)}.`,
     ...(substitute > 0
-      ? [`${counted(substitute)} have a recorded response but no key id: they are sent with unlimited keys.`]
+      ? [`Sent with unlimited keys: ${counted(substitute)} with a recorded response but no key id.`]
       : []),
     ...(nothing > 0
       ? [
-          `${counted(nothing)} are sent without a key and refused with 401: recorded as refused or redirected, or with neither a key id nor a response.`,
+          `Sent without a key, and refused with 401: ${counted(nothing)} recorded as refused or redirected, or with neither a key id nor a response.`,
         ]
       : []),
     '',

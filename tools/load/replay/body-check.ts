@@ -144,7 +144,7 @@ const faultOfContent = (endpoint: EndpointName, path: string, content: Content):
   if (endpoints[endpoint].path.endsWith('/:type/:id')) {
     const { location } = content
     if (location?.type !== type || (location?.id !== id && location?.slug_en !== id?.toLowerCase()))
-      return `is for another place: ${location?.type} ${location?.id}`
+      return `the place is ${location?.type} ${location?.id}, not the requested one`
   }
   const days = url.searchParams.get('days')
   for (const [name, columns] of Object.entries({ hourly: content.hourly, daily: content.daily })) {

@@ -96,8 +96,8 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   const args = ['rehearse', file, '--set', 'cache.freshFor=1h,3h', '--out', out, '--parallel', '2']
   const { code, stdout, stderr } = await runCommand(args, fewPlaces)
   t.equal(code, 0, stderr)
-  t.match(stderr, /day\.ndjson:2: "no line of traffic" is no JSON/)
-  t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
+  t.match(stderr, /day\.ndjson:2: "no line of traffic" is not JSON/)
+  t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z, for 1 s\.\n/)
   t.match(stdout, /\nsetting +hits .*\ncache\.freshFor=1h .* fits .*\ncache\.freshFor=3h /)
   for (const [i, value] of ['1h', '3h'].entries()) {
     const result = replayResult.parse(JSON.parse(readFileSync(join(folder, `out-${i + 1}.json`), 'utf8')))
@@ -124,13 +124,13 @@ t.test('what was answered without a known key is sent with one, which no tier li
   const given = ['--tier', 'free', '--set', 'quota.tiers.free=1', '--out', out]
   const { code, stdout, stderr } = await runCommand(['rehearse', log, known, ...given], fewPlaces)
   t.equal(code, 0, stderr)
-  t.match(stdout, /^2 of them were recorded as answered and without a key: they are sent with keys/m)
-  t.match(stdout, /^1 of them are sent without a key, and refused with 401: recorded as refused/m)
+  t.match(stdout, /^Sent with unlimited keys: 2 with a recorded response/m)
+  t.match(stdout, /^Sent without a key, and refused with 401: 1 recorded as refused/m)
   const { statuses, outcomes } = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
   t.strictSame(statuses, { 200: 2, 304: 1, 401: 1, 429: 1 })
   t.strictSame(outcomes, { miss: 1, hit: 2, none: 2 })
   const none = await runCommand(['rehearse', at('keyless.ndjson')])
-  t.match(none, { code: 1, stderr: /none of the 1 requests was recorded with a key or as answered/ })
+  t.match(none, { code: 1, stderr: /none of the 1 requests has a key id or a status/ })
 })
 
 const childrenOf = (pid: number): number[] =>

@@ -110,7 +110,10 @@ t.test('--until-slower says in one sentence how far the target is from the traff
   t.equal(none?.code, ended === 'threshold' ? 99 : 1)
   if (ended === 'threshold') t.match(sentence, /did not hold 40\/s either \(errors<50%: 100 %\)/)
   t.match([refused?.code, refused?.stdout], [1, ''])
-  t.match(refused?.stderr, /abohawa: 0 of \d+ answers were 2xx or 304 \(401: \d+\); allowed: a target, keys/)
+  t.match(
+    refused?.stderr,
+    /abohawa: only 0 of \d+ responses were 2xx or 304 \(401: \d+\); check the target, the keys/,
+  )
 })
 
 t.test('Ctrl-C says what was held until then', async t => {

@@ -47,7 +47,7 @@ t.test('a comparison as text, as JSON and as a page', async t => {
   t.equal(code, 0)
   t.match(stdout, /^A: .*a\.json\nB: .*b\.json\n\nfigure +A +B +change of B +verdict\n/)
   t.match(stdout, /^p90 .* \+\d\d\.\d% +-$/m)
-  t.match(stdout, /^No verdicts: they take 5 undisturbed runs a side\./m)
+  t.match(stdout, /^No verdicts: they require 5 undisturbed runs per side,/m)
   const { stdout: json } = outcome(1)
   const value = JSON.parse(json)
   t.match(value, { a, b, runs: { a: 1, b: 1 }, warnings: [], limits: [], out: at('page.html') })
@@ -86,22 +86,22 @@ t.test('one file is a report of its runs, as text and as a page', async t => {
 })
 
 t.test('whatever else is given is one sentence', async t => {
-  const no = 'is no result of a replay or a rehearsal'
-  const notJson = /text\.json is no JSON; allowed: a result that a replay or a rehearsal wrote/
+  const no = 'is not a result of replay or rehearse'
+  const notJson = /text\.json is not JSON; give a result of replay or rehearse/
   const mistakes: Mistake[] = [
     [report(), 2, /missing required argument 'file'/],
-    [report(a, b, a), 2, /3 files are given; allowed: one or two|too many arguments/],
-    [report(a, '--fail-if', 'p99>1%'), 2, /--fail-if is about a change; allowed: with two files/],
-    [report(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],
-    [report(a, b, '--out', at('x.txt')), 2, /--out is ".*x\.txt"; allowed: /],
+    [report(a, b, a), 2, /too many arguments/],
+    [report(a, '--fail-if', 'p99>1%'), 2, /--fail-if requires two result files/],
+    [report(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if must be a change such as .*, got "speed>1%"/],
+    [report(a, b, '--out', at('x.txt')), 2, /--out must end in \.html, got ".*x\.txt"/],
     [report(a, b, '--out', at('absent/x.html')), 1, /can't be written: ".*absent" is a folder that is mis/],
     [report(a, at('absent.json')), 1, /absent\.json can't be read: there is no such file/],
-    [report('-'), 1, /standard input can't be read here; name the file of a result/],
+    [report('-'), 1, /a result can't be read from standard input; give a file/],
     [report(a, folder), 1, /can't be read: it is a directory/],
     [report(a, at('text.json')), 1, notJson],
     [report(a, at('old.json')), 1, new RegExp(`old\\.json ${no}: format: `)],
     [report(a, at('histogram.json')), 1, new RegExp(`histogram\\.json ${no}: histogram: `)],
-    [report(a, at('none.json')), 1, /none\.json holds no result/],
+    [report(a, at('none.json')), 1, /none\.json must have 1 to 200 results, got 0/],
   ]
   await checkMistakes(t, mistakes)
   t.notOk(existsSync(at('absent')))

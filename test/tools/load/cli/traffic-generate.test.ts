@@ -130,6 +130,6 @@ t.test('the keys of files, or of a part of them, as CSV; faulty lines are said',
   ])
   t.match(free, { code: 0, stderr: '', stdout: /^Load test,free,key-0001,1000000000\r$/m })
   t.equal(both?.stdout.trimEnd().split('\r\n').length, 62)
-  t.match(both?.stderr, /^\S+a\.ndjson:2: "broken" is no JSON\n$/)
+  t.match(both?.stderr, /^\S+a\.ndjson:2: "broken" is not JSON\n$/)
   t.match(part?.stdout, /^subscriber.*\r\n.*key-0007.*\r\n.*key-0060.*\r\n$/)
 })

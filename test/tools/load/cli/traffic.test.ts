@@ -121,7 +121,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
   t.match(whole, { code: 0, stderr: '' })
   for (const said of [
     /whole has 9,000 requests\.\n/,
-    /order +[\d,]+ requests were too far out of place for --window, and stand out of order: `LC_ALL=C sort`/,
+    /order +[\d,]+ requests were too far apart for --window and are out of order; `LC_ALL=C sort` sorts/,
     /gaps +1 longer than 5m, the longest 1 h from 2026-11-21T06:00:59\.990Z; import --longest-gap shortens/,
   ])
     t.match(whole?.stdout, said)
@@ -148,10 +148,10 @@ t.test('faulty lines are shown, the first ten in full, and the exit code says so
   t.match(loose, { code: 0, stdout: /out has 2 requests\.[\s\S]*faulty +25 lines, left out/ })
   const remarks = loose?.stderr.trim().split('\n') ?? []
   t.equal(remarks.length, 11)
-  t.match(remarks[0], /a:2: "broken" is no JSON$/)
+  t.match(remarks[0], /a:2: "broken" is not JSON$/)
   t.equal(remarks[10], 'and 15 more faulty lines.')
   for (const ended of [strict, strictStats])
-    t.match(ended, { code: 1, stdout: '', stderr: /^abohawa: .*a:2: "broken" is no JSON\n$/ })
+    t.match(ended, { code: 1, stdout: '', stderr: /^abohawa: .*a:2: "broken" is not JSON\n$/ })
   t.strictSame(readdirSync(folder).sort(), ['a', 'b', 'out'])
 })
 
@@ -211,7 +211,7 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
     [importing, /^Interrupted after [\d,]+ requests: nothing was written\.\n$/],
     [
       traffic('stats', '-', '--window', '1'),
-      /^Interrupted: the figures are of the first [\d,]+ requests\.\n$/,
+      /^Interrupted: the figures count only the first [\d,]+ requests\.\n$/,
     ],
   ] as const) {
     const { child, said, exited } = spawnCommand(t, args)

@@ -98,7 +98,7 @@ t.test('a log without keys counts what was answered, and says what is left out',
   const { stdout } = await runCommand(['whatif', log, '--json', '--out', page])
   const text = textOf(stdout)
   t.match(text, /^ {2}left out +1 with a method other than GET and HEAD, 3 recorded as refused or red/m)
-  t.match(text, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, places/m)
+  t.match(text, /^ {2}no weather +6 of 9 counted requests: those left out, other endpoints, refused places/m)
   const { cases, traffic } = jsonOf(stdout)
   t.match(cases, [{ requests: 9, weather: 3, none: 6, misses: 1, hits: { memory: 2 } }])
   t.strictSame(traffic.leftOut, { method: 1, refused: 3, keyless: 0 })
@@ -115,7 +115,7 @@ t.test('traffic without any request for weather is no traffic to judge by', asyn
     [
       `whatif ${join(folder, 'keyless.ndjson')}`,
       1,
-      new RegExp(`${none}: 1 with neither a key nor a recorded`),
+      new RegExp(`${none}: 1 with neither a key id nor a recorded`),
     ],
     [`whatif ${join(folder, 'lists.log')}`, 1, new RegExp(none)],
   ])
@@ -141,7 +141,7 @@ t.test('the table, the remarks and the page', async t => {
     /^ {2}start +cold, counted after 10m$/m,
     /^setting +hits +stale +misses +weight/m,
     /^cache\.freshFor=30m +\* +\d/m,
-    'No other setting beats it in hits, weight, age (p95) and memory together.',
+    '* marks the best settings: no other is better in hits, weight, age (p95) and memory together.',
   ])
     t.match(stdout, said)
   t.match(stderr, /traffic\.ndjson:41: /)

@@ -56,24 +56,21 @@ t.test('what is wrong in a body is found', async t => {
     return { ...of, body: Buffer.from(JSON.stringify(body)) }
   }
   const cases: [KeptBody, RegExp][] = [
-    [{ ...weather, body: weather.body.subarray(0, 50) }, /no JSON/],
-    [{ ...weather, encoding: 'gzip' }, /no gzip/],
+    [{ ...weather, body: weather.body.subarray(0, 50) }, /not JSON/],
+    [{ ...weather, encoding: 'gzip' }, /not valid gzip/],
     [changed(weather, 'location', 'id', '3033'), /the place is district 3033, not the requested one/],
     [changed(weather, 'current', 'temperature_2m', 99), /200: current.temperature_2m: Too big: .*<=70/],
-    [changed(weather, 'current', 'weather_code', 40), /^current.weather_code is 40, which no weather is$/],
+    [changed(weather, 'current', 'weather_code', 40), /^current.weather_code is 40, which can't occur$/],
     [changed(weather, 'current', 'temperature_2m', 'warm'), /status 200: current.temperature_2m: /],
-    [{ ...forecast, path: forecast.path.replace('days=3', 'days=4') }, /3 days, not the requested 4/],
+    [{ ...forecast, path: forecast.path.replace('days=3', 'days=4') }, /has 3 days instead of 4/],
     [changed(forecast, 'daily', 'time', ['2026-11-21']), /the columns of daily have different lengths/],
     [{ ...weather, status: 500 }, /status 500: error: /],
-    [listed(list, body => body.slice(1)), /^there are 2 places, not the requested 3$/],
+    [listed(list, body => body.slice(1)), /^has 2 places instead of 3$/],
     [
       listed(list, body => [body[1], body[0], body[2]] as object),
       /^district\/3026: the place is coords undefined/,
     ],
-    [
-      { ...days, path: days.path.replace('days=3', 'days=2') },
-      /^district\/3026: 3 days, not the requested 2$/,
-    ],
+    [{ ...days, path: days.path.replace('days=3', 'days=2') }, /^district\/3026: has 3 days instead of 2$/],
     [listed(days, () => []), /status 200: /],
   ]
   for (const [body, fault] of cases) {

@@ -142,7 +142,7 @@ t.test('without a script all but the charts can be read, and no control is there
   if (!page) return
   await page.goto(pages.one)
   t.ok(await page.locator('text=All thresholds passed').isVisible())
-  t.ok(await page.locator('text=Charts are drawn by a script').isVisible())
+  t.ok(await page.locator('text=Charts need JavaScript').isVisible())
   t.notOk(await page.locator('.theme').isVisible())
 })
 

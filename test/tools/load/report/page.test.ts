@@ -83,7 +83,7 @@ t.test('what makes figures void comes before all else', async t => {
     'Thresholds failed: 1 of 1.',
     'Traffic',
     'The settings are not known.',
-    'Of 100 bodies that were checked, 3 do not keep the contract.',
+    'Of 100 checked bodies, 3 don’t match the API schema.',
     'The requests to the provider are not known.',
   ].map(each => text.indexOf(each))
   t.notOk(order.includes(-1))
@@ -159,7 +159,7 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
     'Limits of change broken: 1 of 1.',
     'worse',
     'noise',
-    'Medians of the runs are compared',
+    'Compares the medians of the runs',
   ])
     t.ok(text.includes(each), each)
   t.notMatch(text, /NaN|undefined|Infinity/)

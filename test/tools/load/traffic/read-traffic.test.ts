@@ -44,7 +44,7 @@ t.test('the broken line 200,001 is reported with line and reason, and the rest g
   let requests = 0
   for await (const batch of traffic.batches()) requests += batch.length
   t.equal(requests, 200_001)
-  t.strictSame(faults, [{ file: path, line: 200_001, reason: '"{\\"at\\":\\"2026" is no JSON' }])
+  t.strictSame(faults, [{ file: path, line: 200_001, reason: '"{\\"at\\":\\"2026" is not JSON' }])
   t.match(traffic.summary(), { requests: 200_001, faultyLines: 1 })
 })
 
@@ -74,7 +74,7 @@ t.test('of gzip that is cut off or damaged, what was readable is kept and the fa
   }
   await until('it is closed too', () => !isOpen(join(folder, 'nothing')))
   writeFileSync(join(folder, 'long'), 'no format begins so\n'.repeat(10_000))
-  await t.rejects(readAll([join(folder, 'long')]), /its format is unknown/)
+  await t.rejects(readAll([join(folder, 'long')]), /unknown format/)
   await until('a long file is closed', () => !isOpen(join(folder, 'long')))
 })
 
