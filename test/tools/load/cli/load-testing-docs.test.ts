@@ -17,7 +17,7 @@ const sectionOf = (text: string, heading: string): string =>
 
 /** The commands of all blocks, with a backslash where a line goes on. */
 const commandsOf = (section: string): string[] =>
-  [...section.matchAll(/^ *npm run -s abohawa -- (?:.*\\\n)*.*$/gm)].map(([line]) => line.trim())
+  [...section.matchAll(/^ *abohawa (?:.*\\\n)*.*$/gm)].map(([line]) => line.trim())
 
 const folder = t.testdir({ samples: {} })
 symlinkSync(join(root, 'config'), join(folder, 'config'))
@@ -31,7 +31,7 @@ const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
 
 /** The words of a command, as a shell takes them. */
 const wordsOf = (script: string): string[] => {
-  const print = script.replaceAll('npm run -s abohawa --', "printf '%s\\0'")
+  const print = script.replace(/^abohawa /, "printf '%s\\0' ")
   const printed = execFileSync('bash', ['-euc', print], { cwd: folder, env: cleanEnv(), encoding: 'utf8' })
   return printed.split('\0').slice(0, -1)
 }
@@ -57,7 +57,7 @@ t.test('replay, report and comparison', async t => {
   t.equal(commands.length, 3)
   // A store that a gateway would have made; a bound that other work on the machine does not break.
   await check(t, [
-    'npm run -s abohawa -- keys create --create-store --subscriber A --tier free',
+    'abohawa keys create --create-store --subscriber A --tier free',
     ...commands.map(command =>
       command.replace('http://127.0.0.1:8080', target.url).replace('p99<50ms', 'p99<9s'),
     ),
@@ -76,7 +76,7 @@ t.test('replay, report and comparison', async t => {
   t.match(stdout, /\/s/)
   const outs = ['result', 'before', 'after'].map(name => `--out ${name}.json`).join(' ')
   await check(t, [
-    `npm run -s abohawa -- replay samples/weekday.ndjson.gz --target ${target.url} --keys issued.csv --rate 500 ${outs}`,
+    `abohawa replay samples/weekday.ndjson.gz --target ${target.url} --keys issued.csv --rate 500 ${outs}`,
     ...commandsOf(sectionOf(page, 'Reports and comparisons')),
   ])
   t.match(readFileSync(join(folder, 'comparison.html'), 'utf8'), /<!doctype html>/)

@@ -19,7 +19,7 @@ const generate = (...options: string[]) => ['traffic', 'generate', ...options]
 t.test('the samples are what the commands of their page write', async t => {
   const folder = t.testdir()
   const page = readFileSync(join(samples, 'README.md'), 'utf8')
-  const lines = [...page.matchAll(/^npm run -s abohawa -- (.+)$/gm)]
+  const lines = [...page.matchAll(/^abohawa (.+)$/gm)]
   const commands = lines.map(([, line = '']) => line.split(' '))
   const names = readdirSync(samples).filter(name => name.endsWith('.gz'))
   const ended = await runCommands(commands.map(words => words.map(word => word.replace(/^samples/, folder))))
@@ -96,7 +96,7 @@ t.test('the commands of the documentation: files, and keys for one that are crea
   const commands = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => text)
   const script = commands
     .join('')
-    .replaceAll('npm run -s abohawa --', product)
+    .replaceAll(/^abohawa /gm, `${product} `)
     .replace('--rate 2000', '--rate 20')
   const options = { cwd: folder, env: cleanEnv(env), encoding: 'utf8' } as const
   const { status, stderr } = spawnSync('bash', ['-euc', script], options)
