@@ -37,17 +37,8 @@ export type HeartbeatParts = {
   readonly onHeartbeatFailure: () => void
 }
 
-export const createHeartbeat = ({
-  store,
-  demand,
-  namespace,
-  settings,
-  demandForMs,
-  report,
-  clock,
-  onHeartbeat,
-  onHeartbeatFailure,
-}: HeartbeatParts) => {
+export const createHeartbeat = (parts: HeartbeatParts) => {
+  const { demandForMs, clock } = parts
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
   /** From when the next period counts. */
@@ -57,30 +48,23 @@ export const createHeartbeat = ({
     const now = clock.now()
     // After the clock was set back nothing is known to be sent.
     const unsent = now < sentAt ? now - demandForMs : sentAt
-    const requested = demand.since(unsent).map(({ subject }) => subject.id)
+    const requested = parts.demand.since(unsent).map(({ subject }) => subject.id)
     const before = [sentAt, beatAt] as const
     sentAt = beatAt = now
     try {
-      onHeartbeat(
-        await store.heartbeat({
-          instance,
-          aliveForMs,
-          settings: runsWith,
-          topic: namespace,
-          requested,
-          wantedForMs: demandForMs,
-          now,
-          report: reported,
-        }),
-      )
+      const fleet = await parts.store.heartbeat({
+        ...{ instance, aliveForMs, settings: runsWith, topic: parts.namespace },
+        ...{ requested, wantedForMs: demandForMs, now, report: reported },
+      })
+      parts.onHeartbeat(fleet)
     } catch {
       // The next heartbeat repeats this demand.
       ;[sentAt, beatAt] = before
-      onHeartbeatFailure()
+      parts.onHeartbeatFailure()
     }
   }
 
-  const sendNow = (): Promise<void> => send(report(), settings())
+  const sendNow = (): Promise<void> => send(parts.report(), parts.settings())
 
   return {
     /** The name of this instance in the store. */

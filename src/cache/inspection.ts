@@ -1,11 +1,10 @@
-// What the cache holds, for operators: one cell in both tiers, the state and demand of cells, and when those in demand expire if
-// nothing is loaded any more. Reads alone; nothing counts as a request.
+// What operators see of the cache: a cell in both tiers, the state and demand of cells, and when cells in demand expire if no load
+// succeeds. Nothing here counts as a request. Expiry reads memory only: an entry that only the shared tier holds counts as usable.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { CacheParts } from './cache-parts.ts'
-import { expiryOfDemand, firstExpiry } from './demand-expiry.ts'
 import type { FleetDemand } from './fleet-demand.ts'
 import { type Entry, type EntryFacts, factsOf, freshnessOf } from './freshness.ts'
 import type { ReadThrough } from './read-through.ts'
@@ -20,23 +19,35 @@ export const createInspection = (
 ) => ({
   /** The size of the memory tier. */
   cached: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
-  /**
-   * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, in the past
-   * where one has expired; undefined where nothing is known of any. A cell that the provider refuses does not count, because it
-   * has errors anyway.
-   * @param whose `cached`: a cell with nothing cached decides only where nothing in demand is cached
-   */
+  /** As `firstExpiry`. A cell that the provider refuses does not count, because it has errors anyway. */
   firstExpiryAt: (whose?: 'any' | 'cached'): number | undefined => {
     const isUncached = (id: string) =>
       uncached.has(id) && !hasCode(failures.last(id)?.error, 'provider_refused')
     return firstExpiry({ memory, isUncached, policy }, fleetDemand.ids(), clock.now(), whose)
   },
-  /** The age at which the weather of cells in demand expires, by the settings and by the timelines that were fetched. */
+  /** The age at which the weather of cells in demand expires. The settings and the timelines differ after a change of the settings. */
   coverage: () => {
     const now = clock.now()
-    // Cells that were in demand before the start have no requests here yet.
-    const demanded = Array.from(fleetDemand.ids(), id => [id, demand.scoreOf(id, now) || 1] as const)
-    return expiryOfDemand(memory, policy.longestUseMs, demanded)
+    const allowedMs = policy.longestUseMs
+    let [whole, covered, leastMs] = [0, 0, Number.POSITIVE_INFINITY]
+    for (const id of fleetDemand.ids()) {
+      const entry = memory.peek(id)
+      if (!entry) continue
+      const coveredMs = (entry.coversUntil ?? Number.POSITIVE_INFINITY) - entry.fetchedAt
+      // Cells that were in demand before the start have no requests here yet.
+      const weight = demand.scoreOf(id, now) || 1
+      whole += weight
+      if (coveredMs >= allowedMs) covered += weight
+      leastMs = Math.min(leastMs, coveredMs, allowedMs)
+    }
+    return {
+      /** The longest time after its load that the settings let an entry be served. */
+      allowedMs,
+      /** The share of the demand, 0 to 1, whose timelines last so long; null where memory holds none of it. */
+      share: whole === 0 ? null : covered / whole,
+      /** The shortest time after its load that one of them can be served; null likewise. */
+      leastMs: whole === 0 ? null : leastMs,
+    }
   },
   /** How many cells back off, by the code of their last failure. */
   backoffs: failures.backoffs,
@@ -78,3 +89,32 @@ export const createInspection = (
       .sort((one, other) => other.requests - one.requests)
       .slice(0, most),
 })
+
+/**
+ * When the first of the keys can't be served any more if no load succeeds, ms since the epoch: 0 where one has nothing cached, in
+ * the past where one has expired, undefined where nothing is known of any.
+ * @param isUncached whether no tier is known to hold anything usable of a key
+ * @param whose `cached`: a key with nothing cached decides only where nothing else is cached, so that it does not hide the others
+ */
+export const firstExpiry = <Value>(
+  {
+    memory,
+    policy,
+    isUncached,
+  }: Pick<CacheParts<Cell, Value>, 'memory' | 'policy'> & { readonly isUncached: (key: string) => boolean },
+  keys: Iterable<string>,
+  now: number,
+  whose: 'any' | 'cached' = 'any',
+): number | undefined => {
+  let first = Number.POSITIVE_INFINITY
+  let hasUncached = false
+  for (const key of keys) {
+    const entry = memory.peek(key)
+    // An entry that a hard purge covered during its load is not served any more.
+    if (entry)
+      first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
+    else hasUncached ||= isUncached(key)
+  }
+  if (hasUncached && (whose === 'any' || !Number.isFinite(first))) return 0
+  return Number.isFinite(first) ? first : undefined
+}

@@ -2,7 +2,6 @@
 // store. Decides nothing; the dashboard and the CLI show it.
 
 import { LRUCache } from 'lru-cache'
-import type { DemandExpiry } from '../cache/demand-expiry.ts'
 import { aliveForMs } from '../cache/heartbeat.ts'
 import type { Upstream } from '../cache/upstream.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
@@ -226,7 +225,11 @@ export const budgetStatus = (
   }
 }
 
-const reachStatus = ({ allowedMs, share, leastMs }: DemandExpiry): GatewayStatus['cache']['reach'] => ({
+const reachStatus = ({
+  allowedMs,
+  share,
+  leastMs,
+}: ReturnType<Upstream['timelines']['coverage']>): GatewayStatus['cache']['reach'] => ({
   allowedSeconds: Math.round(allowedMs / 1000),
   share,
   leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),

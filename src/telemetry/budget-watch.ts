@@ -1,18 +1,15 @@
-// Logs what keeps weather from being loaded: the spent budget of the day, one line for each UTC day in which it is, and
-// a closure after a limit that the provider reported, one line when this gateway knows of it and one when it is over. The
-// metrics are in gauges.ts; what a request gets then is decided by the budget.
+// Logs what keeps weather from being loaded: a spent daily budget, once for each UTC day, and a closure after a limit that the provider
+// reported, when this gateway learns of it and when it ends.
 
 import { hourMs, isoOf } from '../common/calendar.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { Log } from './log.ts'
 
-export type BudgetWatch = { close(): void }
-
 // As the alert AbohawaBudgetSpent: the rest is less than a cell weighs, or is kept for requests in flight.
 const spentShare = 0.98
 const checkEveryMs = 1_000
 
-export const watchBudget = (state: () => BudgetState, now: () => number, log: Log): BudgetWatch => {
+export const watchBudget = (state: () => BudgetState, now: () => number, log: Log) => {
   // The end of the day, and its limit: a limit that was raised can be spent too.
   let warnedOf = ''
   let reported: number | null = null

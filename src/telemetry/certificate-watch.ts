@@ -1,15 +1,10 @@
-// Warns before the API's certificate expires: a line of the log a day and one when it does, and a detail of /readyz. The metric is in
-// telemetry/gauges.ts; renewed files are taken by the reload.
+// Warns before the API's certificate expires: a log line a day, one when it has expired, and a detail of /readyz.
 
 import { isoOf, utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Log } from './log.ts'
 
-export type CertificateWatch = {
-  /** For /readyz; undefined where the API serves no certificate. */
-  detail(): string | undefined
-  close(): void
-}
+export type CertificateWatch = ReturnType<typeof watchCertificate>
 
 const warnForMs = 14 * utcDayMs
 const urgentForMs = 2 * utcDayMs
@@ -24,12 +19,9 @@ export const renewalOf = (expiresAt: number, now: number): 'valid' | 'due' | 'ur
 }
 
 /** @param expiresAt of the certificate that is served, ms since the epoch; undefined without one */
-export const watchCertificate = (
-  expiresAt: () => number | undefined,
-  clock: Clock,
-  log: Log,
-): CertificateWatch => {
+export const watchCertificate = (expiresAt: () => number | undefined, clock: Clock, log: Log) => {
   let logged = { at: Number.NEGATIVE_INFINITY, expired: false }
+  /** For /readyz; undefined where the API serves no certificate. */
   const detail = (): string | undefined => {
     const at = expiresAt()
     return at === undefined ? undefined : `${at <= clock.now() ? 'expired' : 'expires'} ${isoOf(at)}`

@@ -1,9 +1,9 @@
-// What happens at one of several upstreams, in metrics and log lines that have its name. The counts of what is loaded for each key
-// are those of all upstreams (gateway.ts), and so are outages.
+// Metrics and log lines of one upstream. Its name is a field where there are several; outages and the loads of keys count over all.
 
 import { isoOf } from '../common/calendar.ts'
 import type { AccountObserver } from '../provider/accounts.ts'
 import type { BreakerState } from '../provider/breaker.ts'
+import type { ModelRun } from '../provider/protocol.ts'
 import type { Log } from './log.ts'
 import type { createOddValues } from './odd-values.ts'
 import type { Outages } from './outages.ts'
@@ -28,6 +28,19 @@ export const createCircuitLines = (log: Log, upstream: string | undefined) => {
   }
 }
 
+/** The lines that each upstream has. */
+export const accountLines = (log: Log, upstream: string | undefined) => ({
+  newRun: ({ initialisedAt, availableAt }: ModelRun): void =>
+    log.info({ upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'new model run'),
+  runsUnknown: (reason: string): void =>
+    log.warn({ upstream, reason }, 'model runs unknown, assuming the usual interval'),
+  /** Nothing where it was not closed here. */
+  reopened: (closedUntil: number | null): void => {
+    if (closedUntil !== null)
+      log.warn({ upstream, closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
+  },
+})
+
 export const createFallbackObserver =
   (
     metrics: Pick<UpstreamMetrics, 'request'>,
@@ -38,6 +51,7 @@ export const createFallbackObserver =
   (upstream: string): Omit<AccountObserver, 'loaded'> => {
     const circuit = createCircuitLines(log, upstream)
     return {
+      ...accountLines(log, upstream),
       request: (outcome, _points, _ms, reason) => {
         metrics.request(upstream, outcome)
         if (reason === undefined) return
@@ -46,20 +60,9 @@ export const createFallbackObserver =
       },
       refused: nothing,
       odd: oddValues(upstream),
-      newRun: ({ initialisedAt, availableAt }) =>
-        log.info(
-          { upstream, initialised: isoOf(initialisedAt), available: isoOf(availableAt) },
-          'new model run',
-        ),
-      runsUnknown: reason =>
-        log.warn({ upstream, reason }, 'model runs unknown, assuming the usual interval'),
       // The budget of the first upstream is counted in the same store.
       storeAway: nothing,
       storeBack: nothing,
-      reopened: closedUntil => {
-        if (closedUntil !== null)
-          log.warn({ upstream, closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
-      },
       breaker: circuit.breaker,
     }
   }

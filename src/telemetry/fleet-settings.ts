@@ -1,5 +1,4 @@
-// Notices when the instances of a fleet run different settings for longer than a change takes to reach all of them: a line of
-// the log, and one when they agree again. The heartbeats count the different settings.
+// Logs when the gateways of a fleet run different settings for longer than a change takes to reach all of them, and when they agree again.
 
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
@@ -8,18 +7,14 @@ import type { Log } from './log.ts'
 // Each reads its own file, and a restart of many instances takes a while.
 const toleratedMs = 2 * minuteMs
 
-export type FleetSettings = {
-  /** A heartbeat counted so many different settings among the instances alive. */
-  onHeartbeat(variants: number): void
-  /** How many there are, once that has lasted; 1 until then. */
-  variants(): number
-}
+export type FleetSettings = ReturnType<typeof createFleetSettings>
 
-export const createFleetSettings = (clock: Clock, log: Pick<Log, 'info' | 'warn'>): FleetSettings => {
+export const createFleetSettings = (clock: Clock, log: Pick<Log, 'info' | 'warn'>) => {
   let differSince: number | undefined
   let reported = 1
   return {
-    onHeartbeat: variants => {
+    /** A heartbeat counted so many different settings among the instances alive. */
+    onHeartbeat: (variants: number): void => {
       if (variants <= 1) {
         differSince = undefined
         if (reported > 1) log.info('fleet settings agree again')
@@ -39,6 +34,7 @@ export const createFleetSettings = (clock: Clock, log: Pick<Log, 'info' | 'warn'
         )
       reported = variants
     },
-    variants: () => reported,
+    /** How many there are, once that has lasted; 1 until then. */
+    variants: (): number => reported,
   }
 }

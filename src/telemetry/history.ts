@@ -1,5 +1,5 @@
-// The traffic of the last hour, a point every ten seconds: rates, which tier answered, and latencies. Takes the differences
-// of the counters that metrics.ts has anyway, so that a request pays nothing for it.
+// The traffic of the last hour, a point every ten seconds: rates, which tier answered, and latencies. The points are differences of the
+// metrics' counters, so that a request pays nothing for them.
 
 import { type Clock, every } from '../common/clock.ts'
 import { hasWeather, type ResponseName } from '../common/endpoints.ts'
@@ -39,16 +39,7 @@ type Point = {
   readonly p99: number | null
 }
 
-export type History = {
-  /** The last 360 points, oldest first; `endsAt` is the end of the last one, ms since the epoch. */
-  points(): { readonly endsAt: number; readonly points: readonly Point[] }
-  newest(): Point
-  /** The share of reads of the last minute that a tier answered, failed ones among them; null without any. */
-  recentHitShare(): number | null
-  /** Answers with 5xx in the steps of the last five minutes. */
-  recentErrors(): number
-  close(): void
-}
+export type History = ReturnType<typeof createHistory>
 
 type Step = Totals & { readonly seconds: number }
 
@@ -62,7 +53,7 @@ const emptyPoint: Point = {
 }
 
 /** @param onStep is called at the end of each step, for what else is sampled */
-export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => void = () => {}): History => {
+export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => void = () => {}) => {
   let steps: (Step | null)[] = []
   let last: { readonly at: number; readonly slot: number; readonly totals: Totals } | undefined
 
@@ -86,24 +77,27 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
   const endTimer = every(clock, tickMs, sample)
 
   return {
-    points: () => ({
+    /** The last 360 points, oldest first; `endsAt` is the end of the last one, ms since the epoch. */
+    points: (): { readonly endsAt: number; readonly points: readonly Point[] } => ({
       endsAt: (last?.slot ?? Math.floor(clock.now() / stepMs)) * stepMs,
       points: [
         ...Array.from({ length: maxPoints - steps.length }, () => emptyPoint),
         ...steps.map(step => (step ? pointOf(step) : emptyPoint)),
       ],
     }),
-    newest: () => {
+    newest: (): Point => {
       const step = steps.at(-1)
       return step ? pointOf(step) : emptyPoint
     },
-    recentHitShare: () => {
+    /** The share of reads of the last minute that a tier answered, failed ones among them; null without any. */
+    recentHitShare: (): number | null => {
       const recent = steps.slice(-6).filter(step => step !== null)
       const hits = sumOf(recent.map(({ memory, shared }) => memory + shared))
       const reads = hits + sumOf(recent.map(({ provider, failed }) => provider + failed))
       return reads === 0 ? null : hits / reads
     },
-    recentErrors: () => sumOf(steps.slice(-recentSteps).map(step => step?.errors ?? 0)),
+    /** Answers with 5xx in the steps of the last five minutes. */
+    recentErrors: (): number => sumOf(steps.slice(-recentSteps).map(step => step?.errors ?? 0)),
     close: endTimer,
   }
 }

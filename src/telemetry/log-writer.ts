@@ -1,6 +1,5 @@
 // Writes the log's bytes to a file descriptor, one write at a time, and never stops the process: lines that can't be written
-// are dropped and counted. Writes whole lines in order; a line that a full disk cut is finished first when there is room.
-// log.ts makes the lines.
+// are dropped and counted. Lines stay whole and in order: a line that a full disk cut is finished first when there is room.
 
 import { writev, writevSync } from 'node:fs'
 import { messageOf } from '../common/errors.ts'
@@ -10,7 +9,7 @@ export type LogWriterOptions = {
   readonly maxBytes: number
   /** The most bytes of whole lines in one write; a longer line is a write of its own. */
   readonly chunkBytes?: number
-  /** How long `writeAtOnce` waits for such a reader. */
+  /** How long a synchronous write waits for a slow reader. */
   readonly endForMs: number
   /** The first write failed after one that succeeded. */
   readonly onFailed: (reason: string) => void
@@ -19,14 +18,7 @@ export type LogWriterOptions = {
   readonly onWritten: () => void
 }
 
-export type LogWriter = {
-  /** Takes whole lines; their bytes must not be changed afterwards. */
-  write(lines: Buffer): void
-  /** Resolves when everything is written or dropped. */
-  idle(): Promise<void>
-  /** For the end of the process, when no callback runs any more: from now on `write` is synchronous. */
-  writeAtOnce(): void
-}
+export type LogWriter = ReturnType<typeof createLogWriter>
 
 const newline = 0x0a
 // A non-blocking descriptor reports EAGAIN while its reader is slow.
@@ -36,13 +28,13 @@ const nothing = Buffer.alloc(0)
 export const createLogWriter = (
   fd: number,
   { maxBytes, chunkBytes = 256 * 1024, endForMs, onFailed, onDropped, onWritten }: LogWriterOptions,
-): LogWriter => {
+) => {
   // Whole lines, of which the first `at` bytes are written; after a failure these are the beginning of a cut line.
   let queue: Buffer[] = []
   let queuedBytes = 0
   let at = 0
   let isWriting = false
-  let isAtOnce = false
+  let isSynchronous = false
   let hasFailed = false
   let whenIdle: (() => void)[] = []
 
@@ -113,7 +105,8 @@ export const createLogWriter = (
   }
 
   return {
-    write: lines => {
+    /** Takes whole lines; their bytes must not be changed afterwards. */
+    write: (lines: Buffer): void => {
       if (queuedBytes + lines.length > maxBytes) {
         onDropped(linesIn(lines), 'its reader is behind')
         return
@@ -121,16 +114,18 @@ export const createLogWriter = (
       queue.push(...chunksOf(lines, chunkBytes))
       queuedBytes += lines.length
       // Beside a running write, lines would be torn and out of order.
-      if (!isWriting) isAtOnce ? writeAllNow() : writeNext()
+      if (!isWriting) isSynchronous ? writeAllNow() : writeNext()
     },
-    idle: async () => {
+    /** Resolves when everything is written or dropped. */
+    idle: async (): Promise<void> => {
       if (!isWriting) return
       const { promise, resolve } = Promise.withResolvers<void>()
       whenIdle.push(resolve)
       await promise
     },
-    writeAtOnce: () => {
-      isAtOnce = true
+    /** For the end of the process, when no callback runs any more: from now on `write` is synchronous. */
+    beSynchronous: (): void => {
+      isSynchronous = true
     },
   }
 }

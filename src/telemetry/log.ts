@@ -1,6 +1,5 @@
-// The log: one JSON object a line on standard output or in a file that can be reopened. What happens now and then is written
-// at once; the lines of requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key
-// and no provider secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
+// The log: one JSON object a line on standard output or in a file that can be reopened. Events are written immediately; lines of requests
+// are buffered, and written at short intervals and at the end. Keys and secrets that slip into a line are hidden here.
 
 import { closeSync, fstatSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
@@ -19,7 +18,7 @@ export type Lines = {
 }
 
 export type LineParts = {
-  /** Takes a part of a line, of ASCII. */
+  /** Takes a part of a line, in ASCII. */
   write(part: string): void
   /** The same as bytes, which take a third of the time. */
   copy(part: Uint8Array): void
@@ -41,11 +40,11 @@ export type OpenLog = {
   reopen(): void
 }
 
-const gatherBytes = 64 * 1024
-const gatherForMs = 250
+const bufferBytes = 64 * 1024
+const bufferForMs = 250
 // How long the end waits for a reader that is behind.
 const flushForMs = 2_000
-// A reader that stands still costs so much memory; what comes then is lost, and the log says so.
+// The most memory that a stalled reader costs; later lines are lost, and the log says so.
 const maxBytes = 64 * 1024 * 1024
 // Writes to a pipe that are no longer do not mix with those of other processes (POSIX: PIPE_BUF, here that of Linux).
 const atomicBytes = 4_096
@@ -54,7 +53,7 @@ const standardError = 2
 
 /** Buffers the parts of lines until they are written together. */
 const createLineBuffer = (send: (bytes: Buffer) => void) => {
-  // Lines stand here one behind the other; those up to `flushed` are the writer's.
+  // Whole lines up to `lineBegins`, then the begun one; the writer has those up to `flushed`.
   let buffered = Buffer.alloc(0)
   let flushed = 0
   let used = 0
@@ -68,7 +67,7 @@ const createLineBuffer = (send: (bytes: Buffer) => void) => {
   const makeRoom = (bytes: number): void => {
     flush()
     const begun = buffered.subarray(lineBegins, used)
-    buffered = Buffer.allocUnsafeSlow(Math.max(gatherBytes, 2 * (begun.length + bytes)))
+    buffered = Buffer.allocUnsafeSlow(Math.max(bufferBytes, 2 * (begun.length + bytes)))
     buffered.set(begun)
     flushed = 0
     lineBegins = 0
@@ -107,7 +106,7 @@ export const openLog = (
       maxBytes,
       ...(isShared && file === null && fstatSync(fd).isFIFO() ? { chunkBytes: atomicBytes } : {}),
       endForMs: flushForMs,
-      onFailed: reason => warnAside(`the log can't be written, dropping lines until it can: ${reason}`),
+      onFailed: reason => warnOnStderr(`the log can't be written, dropping lines until it can: ${reason}`),
       onDropped: (lines, why) => {
         dropped += lines
         unreported += lines
@@ -125,11 +124,11 @@ export const openLog = (
   let reason = ''
   let fd = file === null ? standardOutput : openFile(file)
   let writer = writerTo(fd)
-  let endingFormer: Promise<void> = Promise.resolve()
+  let closingPrevious: Promise<void> = Promise.resolve()
   const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
   const buffer = createLineBuffer(send)
-  setInterval(buffer.flush, gatherForMs).unref()
+  setInterval(buffer.flush, bufferForMs).unref()
 
   const log = createLog(
     level,
@@ -145,7 +144,7 @@ export const openLog = (
   process.on('SIGXFSZ', () => {})
   // The last requests may be logged after everything else has ended.
   process.once('exit', () => {
-    writer.writeAtOnce()
+    writer.beSynchronous()
     buffer.flush()
   })
   return {
@@ -155,24 +154,24 @@ export const openLog = (
     flush: async () => {
       buffer.flush()
       const { promise, resolve } = Promise.withResolvers<void>()
-      const patience = setTimeout(resolve, flushForMs)
-      await Promise.race([Promise.all([endingFormer, writer.idle()]), promise])
-      clearTimeout(patience)
+      const timeout = setTimeout(resolve, flushForMs)
+      await Promise.race([Promise.all([closingPrevious, writer.idle()]), promise])
+      clearTimeout(timeout)
     },
     reopen: () => {
       if (file === null) return
       // Lines gathered before belong to the old file.
       buffer.flush()
-      const [formerFd, former] = [fd, writer]
+      const [previousFd, previous] = [fd, writer]
       try {
         fd = openFile(file)
       } catch (error) {
-        // The former file may be gone, and a line in it with it.
-        warnAside(`${messageOf(error)}; the log continues in the previous file`)
+        // The previous file may be gone, and a line in it with it.
+        warnOnStderr(`${messageOf(error)}; the log continues in the previous file`)
         throw error
       }
       writer = writerTo(fd)
-      endingFormer = former.idle().then(() => closeSync(formerFd))
+      closingPrevious = previous.idle().then(() => closeSync(previousFd))
     },
   }
 }
@@ -189,7 +188,7 @@ const openFile = (path: string): number => {
 }
 
 /** Standard error may go somewhere else than the log; where it goes nowhere either, the sentence is lost. */
-const warnAside = (sentence: string): void => {
+const warnOnStderr = (sentence: string): void => {
   try {
     writeSync(standardError, `abohawa: ${sentence}\n`)
   } catch {}

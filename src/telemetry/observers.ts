@@ -1,9 +1,8 @@
-// Turns what happens in the parts of a gateway into metrics, log lines and outages: a set of functions for each part. Decides
-// nothing. The lines of an outage are in outage.ts, what is watched on a timer in the files named after it.
+// Turns what happens in the parts of a gateway into metrics, log lines and outages: a set of functions for each part.
 
 import type { UpstreamObserver } from '../cache/upstream.ts'
 import type { LiveCatalogueOptions } from '../catalogue/live-catalogue.ts'
-import { isoOf, isoOrNull } from '../common/calendar.ts'
+import { isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
 import { redactedUrls } from '../common/redacted-url.ts'
@@ -12,7 +11,7 @@ import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import { countCells } from '../weather/cell-set.ts'
-import { createCircuitLines, createFallbackObserver } from './fallback-observer.ts'
+import { accountLines, createCircuitLines, createFallbackObserver } from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { createOddValues } from './odd-values.ts'
@@ -172,7 +171,9 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
   const oddValues = createOddValues(metrics.upstreams, log)
   const [firstName] = metrics.upstreams.names
   const circuit = createCircuitLines(log, firstName)
+  const lines = accountLines(log, firstName)
   const upstream: Omit<UpstreamObserver, 'loaded'> = {
+    ...lines,
     onRead: metrics.cacheRead,
     onCollapsed: metrics.cacheCollapsed,
     onLoadFailure: failure => {
@@ -215,16 +216,11 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
     refused: metrics.providerAnswerRefused,
     odd: oddValues(firstName),
     onShareUsedUp: metrics.keyShareUsedUp,
-    newRun: ({ initialisedAt, availableAt }) =>
-      log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'new model run'),
-    runsUnknown: reason => log.warn({ reason }, 'model runs unknown, assuming the usual interval'),
     storeAway: reason => outages.storeAway('budget', reason),
     storeBack: () => outages.storeBack('budget'),
     reopened: closedUntil => {
-      // Nothing was closed here, so nothing changes.
-      if (closedUntil === null) return log.debug('budget reopened, it was not closed here')
-      metrics.budgetReopened()
-      log.warn({ closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
+      if (closedUntil !== null) metrics.budgetReopened()
+      lines.reopened(closedUntil)
     },
     breaker: state => {
       log.debug({ state }, 'provider circuit changed')

@@ -1,6 +1,5 @@
-// An outage in lines: one at its start with the cause, one for each further cause, one each minute with what failed since the
-// last one, one at its end with the sums; the sums so far at any time. The caller begins and ends it; minutes follow the clock. Writes
-// nothing.
+// One outage as log lines: one at its start, one for each further cause, one a minute with the failures of that minute, and one at its
+// end with the sums. The caller decides when it starts and ends.
 
 import { isoOf, minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
@@ -39,23 +38,7 @@ export type OutageOptions = {
   readonly changed?: () => void
 }
 
-export type Outage = {
-  isOn(): boolean
-  /** Undefined while it is not on. */
-  state(): OutageState | undefined
-  /** Nothing while it is on. @param since the first failure, ms since the epoch; now where absent */
-  begin(cause: Cause, since?: number): void
-  /** Writes a cause that it did not have yet; nothing while it is not on. */
-  further(cause: Cause): void
-  /** Counts a failure by its code, and for its cell; nothing while it is not on. */
-  failed(code: string, cell?: FailingCell): void
-  /** A consumer meets it now; nothing while it is not on. */
-  met(): void
-  /** Nothing while it is not on. @param fields more of the last line */
-  end(fields?: Fields): void
-  /** Call at least once a second: writes the line of a minute that is over. */
-  tick(): void
-}
+export type Outage = ReturnType<typeof createOutage>
 
 // One per cell of a fine grid; the cells beyond it are counted as failures alone.
 const maxCells = 20_000
@@ -74,7 +57,8 @@ type Running = {
   readonly cells: Map<string, { readonly failingSince: number; usableUntil: number | null }>
 }
 
-export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageOptions): Outage => {
+/** Apart from `begin`, no function does anything while the outage is not on. */
+export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageOptions) => {
   let running: Running | undefined
 
   const noCounts = (): Counts => ({ causes: new Map(), failures: 0, before: noticed() })
@@ -108,12 +92,13 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
 
   return {
     isOn: () => running !== undefined,
-    state: () => {
-      if (!running) return
+    state: (): OutageState | undefined => {
+      if (!running) return undefined
       const { cause, since, failedAt, whole } = running
       return { ...cause, since, failedAt, failures: whole.failures, ...noticedSince(whole.before) }
     },
-    begin: ({ code, reason }, since = clock.now()) => {
+    /** Nothing while it is on. @param since the first failure, ms since the epoch */
+    begin: ({ code, reason }: Cause, since = clock.now()): void => {
       if (running) return
       const now = clock.now()
       const cause = { code, reason }
@@ -130,13 +115,15 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
       write('started', { ...cause, ...(since < now && { since: isoOf(since) }) })
       changed?.()
     },
-    further: cause => {
+    /** Writes a cause that it did not have yet. */
+    further: (cause: Cause): void => {
       if (!running || running.reported.size >= maxCauses || running.reported.has(kindOf(cause))) return
       running.reported.add(kindOf(cause))
       running.cause = cause
       write('has another cause', cause)
     },
-    failed: (code, cell) => {
+    /** Counts a failure by its code, and for its cell. */
+    failed: (code: string, cell?: FailingCell): void => {
       if (!running) return
       tick()
       running.failedAt = clock.now()
@@ -149,15 +136,18 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
       else if (cells.size < maxCells)
         cells.set(cell.cell, { failingSince: clock.now(), usableUntil: cell.usableUntil })
     },
-    met: () => {
+    /** A consumer meets it now. */
+    met: (): void => {
       if (running) running.failedAt = clock.now()
     },
-    end: (fields = {}) => {
+    /** @param fields more of the last line */
+    end: (fields: Fields = {}): void => {
       if (!running) return
       write('ended', { ...fieldsOf(running, running.whole), ...fields })
       running = undefined
       changed?.()
     },
+    /** Call at least once a second: writes the line of a minute that is over. */
     tick,
   }
 }

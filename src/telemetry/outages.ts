@@ -1,7 +1,6 @@
-// When an outage of the provider or of the store begins and ends, and which failures belong to it and get no line of their
-// own. The provider's is what consumers meet: it begins with the first answer that failed for want of weather, or was stale and
-// could not be refreshed, and ends when any upstream loads weather for the cache. The store's begins with the first part that
-// can't reach it.
+// When an outage of the provider or the store begins and ends. An outage of the provider is what consumers notice: it begins with the
+// first response that failed, or was stale and could not be refreshed, and ends when any upstream loads a cell. An outage of the store
+// begins when the first part can't reach it. Failures that belong to an outage get no log line of their own.
 
 import type { LoadFailure } from '../cache/cache-parts.ts'
 import { minuteMs } from '../common/calendar.ts'
@@ -9,34 +8,14 @@ import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
 import type { Next } from '../provider/next-upstream.ts'
 import type { Log } from './log.ts'
-import { type Cause, createOutage, type Noticed, type Outage, type OutageState } from './outage.ts'
+import { type Cause, createOutage, type Noticed, type Outage } from './outage.ts'
 
 /** A part that can't do without the store: the connection, the counts of quotas, the budget for the provider. */
 type StorePart = 'redis' | 'quota' | 'budget'
 
 type OutageName = 'provider' | 'store'
 
-type OpenOutage = OutageState & { readonly outage: OutageName }
-
-export type Outages = {
-  /** A request for weather to any upstream brought none. */
-  requestFailed(cause: Cause): void
-  /** A cell was loaded from any upstream. What a probe brings is not kept, and is no load. */
-  loaded(): void
-  /** A read failed, or had something stale that is not being refreshed, because of an earlier failure. */
-  shortfall(met: 'failed' | 'stale', error: unknown): void
-  /** True when the failure belongs to an outage, which counts it. */
-  loadFailed(failure: LoadFailure): boolean
-  storeAway(part: StorePart, reason: string): void
-  /** @param fields of the line when the outage is over */
-  storeBack(part: StorePart, fields?: Readonly<Record<string, unknown>>): void
-  sharedTierFailed(step: string): void
-  /** A request ended in 500. True when the failure belongs to an outage, whose lines have the cause. */
-  answered500(error: unknown): boolean
-  /** Those that are on. */
-  open(): OpenOutage[]
-  close(): void
-}
+export type Outages = ReturnType<typeof openOutages>
 
 const nextSteps = {
   provider: 'abohawa status says how long the cache lasts; docs/runbook.md#abohawaproviderdown',
@@ -106,7 +85,7 @@ export const openOutages = (
   log: Log,
   clock: Clock,
   { staleReads, room, onProvider = () => {} }: OutageParts,
-): Outages => {
+) => {
   let errors = 0
   const outageOf = outagesOf(log, clock, () => ({ stale: staleReads(), errors }), onProvider)
   const provider = outageOf('provider')
@@ -144,13 +123,16 @@ export const openOutages = (
   }, tickEveryMs).unref()
 
   return {
-    requestFailed: cause => {
+    /** A request for weather to any upstream brought none. */
+    requestFailed: (cause: Cause): void => {
       if (cause.code === limited || cause.code === notSent) return
       failures = goOn(failures, cause, clock.now())
       provider.further(cause)
     },
+    /** A cell was loaded from any upstream. A probe is no load, because its weather is not kept. */
     loaded: endProvider,
-    shortfall: (met, error) => {
+    /** A read failed, or had something stale that is not being refreshed, because of an earlier failure. */
+    shortfall: (met: 'failed' | 'stale', error: unknown): void => {
       const cause = causeOf(error)
       if (!isOfWeather(cause.code) && cause.code !== ofShare) return
       // A budget that is short of room keeps what is left for reads that fail without it.
@@ -163,7 +145,8 @@ export const openOutages = (
       // A used-up limit is a cause once answers fail for want of it.
       if (cause.code === limited) provider.further(cause)
     },
-    loadFailed: ({ id, error, purpose, usableUntil }) => {
+    /** True when the failure belongs to an outage, which counts it. */
+    loadFailed: ({ id, error, purpose, usableUntil }: LoadFailure): boolean => {
       const cause = causeOf(error)
       if (cause.code === notSent) return false
       if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
@@ -174,7 +157,7 @@ export const openOutages = (
       provider.failed(cause.code, { cell: id, usableUntil })
       return provider.isOn()
     },
-    storeAway: (part, reason) => {
+    storeAway: (part: StorePart, reason: string): void => {
       const isFirst = !away.has(part)
       away.add(part)
       store.begin({ code: storeCode, reason })
@@ -182,15 +165,17 @@ export const openOutages = (
       // The first reason of another part says only that it has no connection.
       if (!isFirst || part === 'redis') store.further({ code: storeCode, reason })
     },
-    storeBack: (part, fields = {}) => {
+    /** @param fields of the line at the end of the outage */
+    storeBack: (part: StorePart, fields: Readonly<Record<string, unknown>> = {}): void => {
       away.delete(part)
       ended = { ...ended, ...fields }
       if (away.size > 0) return
       store.end(ended)
       ended = {}
     },
-    sharedTierFailed: step => store.failed(step),
-    answered500: error => {
+    sharedTierFailed: (step: string): void => store.failed(step),
+    /** A request ended in 500. True when the failure belongs to an outage, whose lines have the cause. */
+    answered500: (error: unknown): boolean => {
       errors += 1
       const { code } = causeOf(error)
       if (code === storeCode) store.failed(code)
@@ -198,6 +183,7 @@ export const openOutages = (
       if (ofWaiting.has(code)) provider.failed(code)
       return code === storeCode ? store.isOn() : provider.isOn() && isOfWeather(code)
     },
+    /** Those that are on. */
     open: () => {
       endIfQuiet()
       return Object.entries({ provider, store }).flatMap(([outage, { state }]) => {

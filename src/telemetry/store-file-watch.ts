@@ -1,16 +1,11 @@
-// Notices that a file of the embedded store is no longer the one that is open, because somebody moved, removed or replaced it: the
-// gateway goes on in the former one, commands use the other, and a restart loses what was written. A line of the log and a detail
-// of /readyz; both end when the file is put back.
+// Notices when somebody moves, removes or replaces a file of the embedded store. The gateway keeps writing to the open file, commands use
+// the other one, and a restart loses what was written. The log and /readyz say so until the file is put back.
 
 import { type BigIntStats, statSync } from 'node:fs'
 import { storeFiles } from '../stores/sqlite/store-file.ts'
 import type { Log } from './log.ts'
 
-export type StoreFileWatch = {
-  /** Undefined while the files are those that are open. */
-  fault(): string | undefined
-  close(): void
-}
+export type StoreFileWatch = ReturnType<typeof watchStoreFile>
 
 const checkEveryMs = 1_000
 
@@ -24,7 +19,7 @@ const statOf = (file: string): BigIntStats | undefined => {
 }
 
 /** @param path of a store that has just been opened */
-export const watchStoreFile = (path: string, log: Log): StoreFileWatch => {
+export const watchStoreFile = (path: string, log: Log) => {
   const opened = storeFiles(path).flatMap(file => {
     const stat = statOf(file)
     return stat ? [{ file, stat }] : []
@@ -49,10 +44,11 @@ export const watchStoreFile = (path: string, log: Log): StoreFileWatch => {
   }
   const timer = setInterval(check, checkEveryMs).unref()
   return {
-    fault: () => {
+    /** Undefined while the files are those that are open. */
+    fault: (): string | undefined => {
       check()
       return fault
     },
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }

@@ -4,7 +4,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout } from 'node:timers/promises'
-import type { Attributes, Span, SpanKind } from '@opentelemetry/api'
+import type { Attributes, Span, Tracer } from '@opentelemetry/api'
 import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
@@ -88,7 +88,7 @@ const withFailuresLogged = (exporter: SpanExporter, log: Log, clock: Clock): Spa
 }
 
 const loadTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tracing> => {
-  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } = await import('@opentelemetry/api')
+  const api = await import('@opentelemetry/api')
   const sdk = await import('@opentelemetry/sdk-trace')
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
   const { defaultResource, detectResources, envDetector, resourceFromAttributes } = await import(
@@ -113,101 +113,27 @@ const loadTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tr
   })
   const tracer = provider.getTracer('abohawa')
   const running = new AsyncLocalStorage<Span>()
-
-  const childOf = (parent: Span, name: string, kind: SpanKind, attributes: Attributes): Span =>
-    tracer.startSpan(name, { kind, attributes }, trace.setSpan(ROOT_CONTEXT, parent))
-  const endWith = (span: Span, error?: unknown): void => {
-    if (error !== undefined) {
-      const code = error instanceof AbohawaError ? error.code : 'internal'
-      span.setAttribute('error.type', code)
-      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) })
-    }
-    span.end()
-  }
-
+  const beginChild = childrenOf(api, tracer, () => running.getStore())
   return {
     request: (parent, next) => {
+      const traceFlags = parent?.isSampled ? api.TraceFlags.SAMPLED : api.TraceFlags.NONE
       const context = parent
-        ? trace.setSpanContext(ROOT_CONTEXT, {
-            traceId: parent.traceId,
-            spanId: parent.spanId,
-            traceFlags: parent.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-            isRemote: true,
-          })
-        : ROOT_CONTEXT
-      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, context)
+        ? api.trace.setSpanContext(api.ROOT_CONTEXT, { ...parent, traceFlags, isRemote: true })
+        : api.ROOT_CONTEXT
+      const span = tracer.startSpan('request', { kind: api.SpanKind.SERVER }, context)
       running.run(span, next)
       return {
         traceId: span.spanContext().traceId,
-        end: ({ requestId, method, endpoint, status, httpVersion, address, keyId, cell, cache, reason }) => {
-          span.updateName(`${method} ${endpoint}`)
-          span.setAttributes(
-            given({
-              'http.request.method': method,
-              'http.response.status_code': status,
-              'network.protocol.version': httpVersion,
-              'client.address': address,
-              'error.type': reason,
-              'abohawa.endpoint': endpoint,
-              'abohawa.request_id': requestId,
-              'abohawa.key_id': keyId,
-              'abohawa.cell': cell,
-              'abohawa.cache': cache,
-            }),
-          )
-          if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+        end: request => {
+          span.updateName(`${request.method} ${request.endpoint}`)
+          span.setAttributes(attributesOf(request))
+          if (request.status >= 500) span.setStatus({ code: api.SpanStatusCode.ERROR })
           span.end()
         },
       }
     },
-    store: store => {
-      const system = store.kind === 'redis' ? 'redis' : 'sqlite'
-      return new Proxy(store, {
-        get: (of, name, receiver) => {
-          const member: unknown = Reflect.get(of, name, receiver)
-          const parent = running.getStore()
-          if (parent === undefined || typeof member !== 'function' || typeof name !== 'string') return member
-          return (...args: unknown[]): unknown => {
-            const span = childOf(parent, name, SpanKind.CLIENT, {
-              'db.system.name': system,
-              'db.operation.name': name,
-            })
-            const end = (error?: unknown): void => endWith(span, error)
-            try {
-              const result: unknown = Reflect.apply(member, of, args)
-              if (result instanceof Promise) result.then(() => end(), end)
-              else end()
-              return result
-            } catch (error) {
-              end(error)
-              throw error
-            }
-          }
-        },
-      })
-    },
-    call: (call, origin) => {
-      const { hostname, port, protocol } = new URL(origin)
-      const attributes = {
-        'http.request.method': 'GET',
-        'server.address': hostname,
-        'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
-      }
-      const traced = async function* (...args: never[]): AsyncGenerator<Uint8Array> {
-        const parent = running.getStore()
-        const span = parent && childOf(parent, 'GET', SpanKind.CLIENT, attributes)
-        let failure: unknown
-        try {
-          yield* call.bytes(...args)
-        } catch (error) {
-          failure = error
-          throw error
-        } finally {
-          if (span) endWith(span, failure)
-        }
-      }
-      return { ...call, bytes: traced }
-    },
+    store: store => traceStore(store, beginChild),
+    call: (call, origin) => traceCall(call, origin, beginChild),
     close: () => {
       const exported = provider.shutdown().then(
         () => true,
@@ -218,8 +144,88 @@ const loadTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tr
   }
 }
 
-const given = (fields: Record<string, string | number | undefined>): Attributes =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+const attributesOf = (request: AnsweredRequest): Attributes => {
+  const fields = {
+    'http.request.method': request.method,
+    'http.response.status_code': request.status,
+    'network.protocol.version': request.httpVersion,
+    'client.address': request.address,
+    'error.type': request.reason,
+    'abohawa.endpoint': request.endpoint,
+    'abohawa.request_id': request.requestId,
+    'abohawa.key_id': request.keyId,
+    'abohawa.cell': request.cell,
+    'abohawa.cache': request.cache,
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+/** Begins a span below the request that runs, and returns what ends it; undefined where no request runs. */
+type BeginChild = (name: string, attributes: Attributes) => ((error?: unknown) => void) | undefined
+
+const childrenOf =
+  (
+    { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace }: typeof import('@opentelemetry/api'),
+    tracer: Tracer,
+    running: () => Span | undefined,
+  ): BeginChild =>
+  (name, attributes) => {
+    const parent = running()
+    if (!parent) return undefined
+    const kind = SpanKind.CLIENT
+    const span = tracer.startSpan(name, { kind, attributes }, trace.setSpan(ROOT_CONTEXT, parent))
+    return error => {
+      if (error !== undefined) {
+        span.setAttribute('error.type', error instanceof AbohawaError ? error.code : 'internal')
+        span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) })
+      }
+      span.end()
+    }
+  }
+
+const traceStore = <Of extends object & { readonly kind: string }>(store: Of, beginChild: BeginChild): Of => {
+  const system = store.kind === 'redis' ? 'redis' : 'sqlite'
+  return new Proxy(store, {
+    get: (of, name, receiver) => {
+      const member: unknown = Reflect.get(of, name, receiver)
+      if (typeof member !== 'function' || typeof name !== 'string') return member
+      return (...args: unknown[]): unknown => {
+        const end = beginChild(name, { 'db.system.name': system, 'db.operation.name': name })
+        try {
+          const result: unknown = Reflect.apply(member, of, args)
+          if (!(result instanceof Promise)) end?.()
+          else if (end) result.then(() => end(), end)
+          return result
+        } catch (error) {
+          end?.(error)
+          throw error
+        }
+      }
+    },
+  })
+}
+
+const traceCall = <Of extends Bytes>(call: Of, origin: string, beginChild: BeginChild): Of => {
+  const { hostname, port, protocol } = new URL(origin)
+  const attributes = {
+    'http.request.method': 'GET',
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+  }
+  const bytes = async function* (...args: never[]): AsyncGenerator<Uint8Array> {
+    const end = beginChild('GET', attributes)
+    let failure: unknown
+    try {
+      yield* call.bytes(...args)
+    } catch (error) {
+      failure = error
+      throw error
+    } finally {
+      end?.(failure)
+    }
+  }
+  return { ...call, bytes }
+}
 
 const numbersOf = <Name extends string>(
   env: Environment,
