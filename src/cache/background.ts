@@ -4,7 +4,7 @@
 import { type Clock, every } from '../common/clock.ts'
 import type { Accounts } from '../provider/accounts.ts'
 import { maxProbePoints } from '../provider/batch.ts'
-import { type Next, soonMs } from '../provider/next-upstream.ts'
+import { type Next, soonMs } from '../provider/failover.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Demand } from './demand.ts'
 import type { FreshnessPolicy } from './freshness.ts'

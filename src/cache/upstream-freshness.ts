@@ -5,7 +5,7 @@ import { utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { Accounts, OpenUpstream } from '../provider/accounts.ts'
-import { soonMs } from '../provider/next-upstream.ts'
+import { soonMs } from '../provider/failover.ts'
 import { createFreshness, createStretch, type Run } from './freshness.ts'
 
 /** @param cellsWanted how many cells are in demand over the fleet */

@@ -14,7 +14,7 @@ import {
   openAccounts,
 } from '../provider/accounts.ts'
 import { ShareUsedUpError } from '../provider/errors.ts'
-import type { Next } from '../provider/next-upstream.ts'
+import type { Next } from '../provider/failover.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, createGrid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'

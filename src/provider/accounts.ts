@@ -1,21 +1,18 @@
-// The accounts at providers, each with what belongs to a base URL and key: connections, requests, circuit, budget, model runs and the
-// operators' way to it. Nothing of that is shared between upstreams. Opened, started, changed and closed together; loads go to one.
+// The accounts at providers. Each has its own connections, requests, circuit, budget, model runs and pass-through; upstreams share none
+// of them. They are opened, changed and closed together, and a load goes to one.
 
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { type UpstreamConfig, upstreamsIn } from '../config/upstreams.ts'
 import type { SpendingStore } from '../stores/spending-store.ts'
-import type { Cell } from '../weather/cell.ts'
 import { budgetSettingsIn, openBudget, protocolIn } from './account.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
 import { Provider, type ProviderObserver } from './client.ts'
 import type { ProviderErrorCode } from './errors.ts'
 import { createFailover } from './failover.ts'
-import { createNextUpstream } from './next-upstream.ts'
 import { createPassthrough } from './passthrough.ts'
 import type { ModelRun, ProviderProtocol } from './protocol.ts'
 import { createProviderCall, type ProviderCall, type TracedCall } from './provider-call.ts'
-import type { Urgency } from './queue.ts'
 import { createRunWatch, type RunObserver } from './runs.ts'
 import type { BudgetObserver } from './spending-ledger.ts'
 
@@ -34,18 +31,18 @@ export type AccountParts = {
   readonly clock: Clock
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
-  /** Those that asked for weather of late, at most two. */
+  /** The consumers that asked for weather last, at most two. */
   readonly recentConsumers: () => readonly string[]
   readonly observer: AccountObserver
   /** Undefined where requests are not traced. */
   readonly tracing: TracedCall | undefined
-  /** In place of the provider's HTTP or protocol, for tools that send nothing. */
+  /** Replaces the provider's HTTP or protocol, for tools that send nothing. */
   readonly stubs: AccountStubs | undefined
   /** How long a cold cell waits for the budget's next window, in ms; 0 where another upstream may have room now. */
   readonly queueForMs: number
-  /** Whether another upstream is behind this one. */
+  /** Whether another upstream comes after this one. */
   readonly isBacked?: boolean | undefined
-  /** The longest time for a call for weather; undefined for that of the settings. */
+  /** The longest time for a call for weather, if it is shorter than the setting. */
   readonly longestCallMs?: number | undefined
 }
 
@@ -158,21 +155,18 @@ export type AccountsParts = Omit<AccountParts, 'observer' | 'queueForMs'> & {
   readonly observerOf: (fallback: string | undefined) => AccountObserver
 }
 
-// Where another upstream is behind it. A call that hangs, and a second one that was queued behind it, leave time for that one
-// within `cache.waitFor`; the circuit opens behind the two.
+// For an upstream that is not the last. A call that hangs, and a second one queued after it, leave time for the next upstream within
+// `cache.waitFor`; after these two the circuit opens.
 const callsWithinWait = 3
 const failuresInARow = 2
 
 const noRuns: readonly ModelRun[] = []
 
-/**
- * The settings of budgets that need a restart, because they came with another host or key, which do: no account is asked under
- * the limits of another.
- */
+/** The budget settings that need a restart, because their host or key changed too: no account runs under the limits of another. */
 export const settingsThatNeedRestart = (started: Config, next: Config): readonly string[] => {
-  const former = upstreamsIn(started)
+  const before = upstreamsIn(started)
   return upstreamsIn(next).flatMap(({ config: { provider } }, i) => {
-    const one = former[i]?.config.provider
+    const one = before[i]?.config.provider
     if (one?.baseUrl === provider.baseUrl && one.apiKey === provider.apiKey) return []
     const path = i === 0 ? 'provider' : `provider.fallbacks[${i - 1}]`
     return Object.keys(provider.budget).map(name => `${path}.budget.${name}`)
@@ -206,13 +200,13 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
   const [primary, ...others] = configs
   const first = open(primary, 0)
   const named = [first, ...others.map((each, i) => open(each, i + 1))] as const
-  const failover = isAlone ? undefined : createFailover(named, { queueForMs, refusedForMs }, clock)
-  const all: readonly [OpenUpstream, ...OpenUpstream[]] = failover ? named : [{ ...first, name: undefined }]
+  const all: readonly [OpenUpstream, ...OpenUpstream[]] = isAlone ? [{ ...first, name: undefined }] : named
+  // The only upstream waits for its budget itself.
+  const failover = createFailover(all, { queueForMs: isAlone ? 0 : queueForMs, refusedForMs }, clock)
   const byName = new Map(named.map(each => [each.name, each]))
-  const { provider } = first.account
-  const [only] = all
 
   return {
+    ...failover,
     /** The first one, whose limits, runs and pass-through are those of a gateway without fallbacks. */
     first: first.account,
     /** In their order. */
@@ -224,15 +218,6 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
           .map(({ account }) => account.name)
           .toSorted()
           .join(' '),
-    /** Asks for a cell, of the first upstream that can. @throws ProviderError */
-    load: failover
-      ? <Result>(cell: Cell, urgency: Urgency, ask: (upstream: OpenUpstream) => Promise<Result>) =>
-          failover.load(cell, urgency, ask)
-      : <Result>(_: Cell, __: Urgency, ask: (upstream: OpenUpstream) => Promise<Result>) => ask(only),
-    expedite: failover?.expedite ?? provider.expedite,
-    throttled: failover?.throttled ?? provider.throttled,
-    /** The upstream that would load what is asked for now, or why none would. */
-    next: createNextUpstream(all, clock),
     /** The model runs that decide on entries of an upstream. */
     runsOf: (name: string | undefined): readonly ModelRun[] =>
       (name === undefined ? first : byName.get(name))?.account.runs?.recent() ?? noRuns,

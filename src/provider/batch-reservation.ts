@@ -1,4 +1,4 @@
-// The budget that is reserved for a batch of queued cells: for each consumer what its share allows, and for cold cells before others.
+// Reserves budget for a batch of queued cells: for each consumer what its share allows, and for cold cells first.
 
 import type { Budget } from './budget.ts'
 import type { Purpose, Reservation } from './charge.ts'
@@ -16,7 +16,7 @@ type Reserved = {
   readonly reservation: BatchReservation
 }
 
-/** @param recent the consumers that asked for weather last: they are there, even if they want nothing now */
+/** @param recent the consumers that asked for weather last: they count as present, even if they want nothing now */
 export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: () => readonly string[]) => {
   const reserveFor = async (cells: readonly Waiting[], purpose: Purpose): Promise<Reserved> => {
     const counts = new Map<string | undefined, number>()
@@ -27,24 +27,26 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
     const claims = [...counts].map(([consumer = '', points]) => ({ consumer, points }))
     const reservation = await budget.reserve(forNobody, purpose, claims)
 
-    const full = new OutOfBudgetError(reservation.retryAt)
-    const left = new Map<string | undefined, { points: number; error: ProviderError }>()
-    left.set(undefined, { points: reservation.points, error: full })
-    for (const [i, { consumer }] of claims.entries()) {
-      const { points, throttledUntil } = reservation.claims[i] ?? { points: 0, throttledUntil: null }
-      left.set(consumer, {
-        points,
-        error: throttledUntil === null ? full : new ShareUsedUpError(consumer, throttledUntil),
-      })
-    }
+    type Left = { points: number; readonly throttledUntil: number | null; error?: ProviderError }
+    const left = new Map<string | undefined, Left>()
+    left.set(undefined, { points: reservation.points, throttledUntil: null })
+    for (const [i, { consumer }] of claims.entries())
+      left.set(consumer, { ...(reservation.claims[i] ?? { points: 0, throttledUntil: null }) })
     const admitted: Waiting[] = []
     const refused: RefusedCell[] = []
     for (const waiting of cells) {
-      const of = left.get(waiting.consumer)
-      if (of && of.points > 0) {
+      const { consumer } = waiting
+      const of = left.getOrInsertComputed(consumer, () => ({ points: 0, throttledUntil: null }))
+      if (of.points > 0) {
         of.points -= 1
         admitted.push(waiting)
-      } else refused.push({ waiting, error: of?.error ?? full })
+        continue
+      }
+      of.error ??=
+        consumer === undefined || of.throttledUntil === null
+          ? new OutOfBudgetError(reservation.retryAt)
+          : new ShareUsedUpError(consumer, of.throttledUntil)
+      refused.push({ waiting, error: of.error })
     }
     return { admitted, refused, reservation }
   }

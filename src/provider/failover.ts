@@ -1,22 +1,24 @@
-// Which upstream loads a cell: the first one that can. The next one is asked only after the one before has refused or failed, never
-// beside it. One whose circuit is not closed is left out, so that nothing but its probe is sent there. One that refused the cell a
-// while ago is left out too. accounts.ts opens the upstreams, next-upstream.ts says which one would load now.
+// Which upstream loads a cell: the first one that can. The next one is asked only after the previous one refused or failed. An upstream
+// whose circuit is not closed is left out, so that it gets only its probe, and so is one that refused the cell a while ago.
 
 import { after, type Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Breaker } from './breaker.ts'
+import type { Budget } from './budget.ts'
+import type { Purpose } from './charge.ts'
 import type { Provider } from './client.ts'
 import { OutOfBudgetError, ProviderError, type ProviderErrorCode, ShareUsedUpError } from './errors.ts'
-import { soonMs } from './next-upstream.ts'
 import type { Urgency } from './queue.ts'
 
 /** An upstream as far as the choice needs it. */
 export type FailoverUpstream = {
-  readonly name: string
+  /** Undefined where it is the only one. */
+  readonly name: string | undefined
   readonly account: {
     readonly provider: Pick<Provider, 'expedite' | 'throttled'>
     readonly breaker: Pick<Breaker, 'state'>
+    readonly budget: Pick<Budget, 'roomAt'>
   }
 }
 
@@ -27,16 +29,31 @@ export type FailoverOptions = {
   readonly refusedForMs: number
 }
 
+type Obstacle = {
+  readonly code: Extract<ProviderErrorCode, 'provider_circuit_open' | 'provider_limited'>
+  /** When it ends, ms since the epoch; null where that is not known. */
+  readonly until: number | null
+}
+
+/** The upstream that loads next, and whether more than its reserve is left; or the obstacle that ends first. */
+export type Next<Upstream> =
+  | { readonly upstream: Upstream; readonly room: 'any' | 'reserve' }
+  | ({ readonly upstream: undefined; readonly room: 'none' } & Obstacle)
+
+/** A load that nobody waits for waits up to this long for room: weather of another upstream would stay for an hour or a whole run. */
+export const soonMs = 65_000
 const leastWaitMs = 20
 const maxRefused = 10_000
 
 const ofBudget: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited', 'key_share_used_up'])
 
-type Failed = { readonly name: string; readonly error: ProviderError }
+type Failed = { readonly name: string | undefined; readonly error: ProviderError }
 
-/** @param upstreams in their order, two or more */
+const isClosed = ({ account }: FailoverUpstream): boolean => account.breaker.state().state === 'closed'
+
+/** @param upstreams in their order, one or more */
 export const createFailover = <Upstream extends FailoverUpstream>(
-  upstreams: readonly [Upstream, ...Upstream[]],
+  upstreams: readonly Upstream[],
   { queueForMs, refusedForMs }: FailoverOptions,
   clock: Clock,
 ) => {
@@ -52,21 +69,20 @@ export const createFailover = <Upstream extends FailoverUpstream>(
     // A clock that was set back since would lengthen it.
     return at !== undefined && Math.abs(clock.now() - at) < refusedForMs
   }
-  const isClosed = ({ account }: Upstream): boolean => account.breaker.state().state === 'closed'
 
-  /** Those to ask, in their order. A cell that somebody waits for tries what is left out in the end. */
+  /** The upstreams to ask, in order. A cell that somebody waits for tries those that are left out in the end. */
   const orderFor = (cell: Cell, urgency: Urgency): readonly Upstream[] => {
     const usable = upstreams.filter(upstream => isClosed(upstream) && !hasRefused(upstream, cell))
     if (usable.length === 0) return upstreams
     return urgency === 'cold' ? [...usable, ...upstreams.filter(each => !usable.includes(each))] : usable
   }
-  /** How long until there is room in a budget again; infinite for an error that is of something else. */
+  /** How long until a budget has room again; infinite for an error that has another cause. */
   const untilRoom = ({ code, retryAt = Number.POSITIVE_INFINITY }: ProviderError): number =>
     ofBudget.has(code) ? Math.max(leastWaitMs, retryAt - clock.now()) : Number.POSITIVE_INFINITY
   /** Whether a load ends at this upstream, and asks no other one. */
   const endsAt = (error: ProviderError, urgency: Urgency): boolean =>
     urgency !== 'cold' && untilRoom(error) <= soonMs
-  /** Whether a load waits where none of them has room. */
+  /** Whether a load waits where no upstream has room. */
   const mayWait = (error: ProviderError, urgency: Urgency, mostMs: number): boolean =>
     urgency === 'cold' && untilRoom(error) <= mostMs
 
@@ -80,7 +96,7 @@ export const createFailover = <Upstream extends FailoverUpstream>(
       try {
         return { result: await ask(upstream) }
       } catch (error) {
-        // A fault of this program is no reason to ask somebody else.
+        // A bug of the gateway is no reason to ask another upstream.
         if (!(error instanceof ProviderError)) throw error
         failed.push({ name: upstream.name, error })
         if (error.code === 'provider_refused') recordRefusal(upstream, cell)
@@ -91,8 +107,8 @@ export const createFailover = <Upstream extends FailoverUpstream>(
 
   return {
     /**
-     * What the first upstream gives that can. A cold cell waits for room in a budget where all of them are without.
-     * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
+     * What the first upstream gives that can. A cold cell waits for room in a budget where no upstream has any.
+     * @throws ProviderError; a ShareUsedUpError concerns only one consumer
      */
     load: async <Result>(
       cell: Cell,
@@ -117,19 +133,46 @@ export const createFailover = <Upstream extends FailoverUpstream>(
       const closed = upstreams.filter(isClosed)
       let soonest: ShareUsedUpError | undefined
       for (const { account } of closed.length > 0 ? closed : upstreams) {
-        const held = account.provider.throttled(consumer, urgency)
-        if (!held) return undefined
-        if (endsAt(held, urgency)) return held
-        if (!soonest || (held.retryAt ?? 0) < (soonest.retryAt ?? 0)) soonest = held
+        const error = account.provider.throttled(consumer, urgency)
+        if (!error) return undefined
+        if (endsAt(error, urgency)) return error
+        if (!soonest || (error.retryAt ?? 0) < (soonest.retryAt ?? 0)) soonest = error
       }
       return soonest && mayWait(soonest, urgency, queueForMs) ? undefined : soonest
     },
+    /**
+     * The first upstream that has room for any load, else the first one whose reserve has room for a cold cell; else why there is none.
+     * Goes by the circuits and the last known spending; what a load meets is decided by the load itself.
+     * @param withinMs an upstream that has room so soon counts as having it
+     */
+    next: (withinMs = 0): Next<Upstream> => nextOf(upstreams, withinMs, clock.now()),
   }
 }
 
+const nextOf = <Upstream extends FailoverUpstream>(
+  upstreams: readonly Upstream[],
+  withinMs: number,
+  now: number,
+): Next<Upstream> => {
+  const obstacleOf = ({ account }: Upstream, purpose: Purpose): Obstacle | undefined => {
+    const { state, openUntil } = account.breaker.state()
+    if (state !== 'closed') return { code: 'provider_circuit_open', until: openUntil }
+    const until = account.budget.roomAt(purpose)
+    return until === null || until - now <= withinMs ? undefined : { code: 'provider_limited', until }
+  }
+  const firstFor = (purpose: Purpose) => upstreams.find(upstream => !obstacleOf(upstream, purpose))
+  const upstream = firstFor('refresh')
+  if (upstream) return { upstream, room: 'any' }
+  const last = firstFor('cold')
+  if (last) return { upstream: last, room: 'reserve' }
+  const obstacles = upstreams.flatMap(each => obstacleOf(each, 'cold') ?? [])
+  const first = obstacles.reduce((one, other) => ((other.until ?? 0) < (one.until ?? 0) ? other : one))
+  return { upstream: undefined, room: 'none', ...first }
+}
+
 /**
- * The failures of all upstreams as one. A used-up share concerns one consumer, for whom the others may have room. What can be tried
- * again at a known instant says when; a failure without one has a backoff of its own.
+ * The failures of all upstreams as one, with the earliest instant to try again; without one where a failure has none, whose backoff then
+ * decides. A used-up share concerns one consumer, for whom the others may have room.
  */
 const together = (failed: readonly Failed[]): ProviderError => {
   const errors = failed.map(({ error }) => error)

@@ -6,7 +6,7 @@ import type { LoadFailure } from '../cache/cache-parts.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { AbohawaError, messageOf } from '../common/errors.ts'
-import type { Next } from '../provider/next-upstream.ts'
+import type { Next } from '../provider/failover.ts'
 import type { Log } from './log.ts'
 import { type Cause, createOutage, type Noticed, type Outage } from './outage.ts'
 

@@ -2,7 +2,7 @@
 // without series but the one in use: the series of the provider are those of the first upstream in either case.
 
 import type { OpenUpstream } from '../provider/accounts.ts'
-import type { Next } from '../provider/next-upstream.ts'
+import type { Next } from '../provider/failover.ts'
 import { ranges } from '../weather/ranges.ts'
 import type { Counters } from './counters.ts'
 import { pairs, providerFailures } from './label-values.ts'

@@ -1,8 +1,8 @@
 // When the cache runs out of what is in demand: the first of the keys that can't be served any more, and those with nothing cached.
 
 import t from 'tap'
-import { firstExpiry } from '../../src/cache/inspection.ts'
 import { createUncached } from '../../src/cache/failures.ts'
+import { firstExpiry } from '../../src/cache/inspection.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
 import { policyOf, textEntry } from './cache-set-up.ts'
 

@@ -8,8 +8,7 @@ import {
   type ProviderErrorCode,
   ShareUsedUpError,
 } from '../../src/provider/errors.ts'
-import { createFailover } from '../../src/provider/failover.ts'
-import { createNextUpstream, soonMs } from '../../src/provider/next-upstream.ts'
+import { createFailover, soonMs } from '../../src/provider/failover.ts'
 import type { Urgency } from '../../src/provider/queue.ts'
 import type { Cell, CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -42,12 +41,9 @@ const setUp = (names = ['a', 'b', 'c']) => {
       },
     }
   }
-  const [first, ...others] = names.map(upstreamOf)
-  if (!first) throw new Error('no upstream')
-  const failover = createFailover([first, ...others], { queueForMs: 200, refusedForMs: 600_000 }, clock)
-  const next = createNextUpstream([first, ...others], clock)
+  const failover = createFailover(names.map(upstreamOf), { queueForMs: 200, refusedForMs: 600_000 }, clock)
   return {
-    ...{ clock, errors, held, expedited, failover, next },
+    ...{ clock, errors, held, expedited, failover, next: failover.next },
     of: (name: string) => state.get(name) as State,
     /** Who was asked for a cell, in order, and what came of it. */
     load: async (urgency: Urgency = 'cold', cell = dhaka) => {
