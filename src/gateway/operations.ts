@@ -2,14 +2,12 @@
 
 import type { FastifyInstance } from 'fastify'
 import type { buildApi } from '../api/api.ts'
-import type { Upstream } from '../cache/upstream.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Calendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Reload } from '../config/reload.ts'
 import type { Config } from '../config/schema.ts'
 import type { createKeyActivities } from '../keys/key-activity.ts'
-import type { LoadsByKey } from '../keys/loads-by-key.ts'
 import type { Metering } from '../keys/metering.ts'
 import { tiersOf } from '../keys/test-keys.ts'
 import { createCacheAdmin } from '../operate/cache-admin.ts'
@@ -17,37 +15,28 @@ import { createCacheWarm } from '../operate/cache-warm.ts'
 import { createCellSurvey } from '../operate/cell-survey.ts'
 import { registerDashboard } from '../operate/dashboard/dashboard.ts'
 import { createDayUsage, readUsage } from '../operate/day-usage.ts'
-import type { SelfReport } from '../operate/instance-report.ts'
 import { createKeyPanel } from '../operate/key-panel.ts'
 import { registerCache } from '../operate/listener/cache-routes.ts'
 import { registerKeys } from '../operate/listener/key-routes.ts'
 import { registerPassthrough } from '../operate/listener/passthrough.ts'
 import { registerStatus } from '../operate/listener/status-routes.ts'
 import { createStatus } from '../operate/status.ts'
-import type { SpendingForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
-import type { createFleetSettings } from '../telemetry/fleet-settings.ts'
-import type { History } from '../telemetry/history.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { watchStoreFile } from '../telemetry/store-file-watch.ts'
 import type { StoreFacts } from '../telemetry/store-watch.ts'
 import type { Telemetry } from './telemetry.ts'
+import type { openWeather } from './weather.ts'
 
 /** What a gateway is made of, as far as operators see it. */
-export type OperatorsParts = {
+export type OperatorsParts = ReturnType<typeof openWeather> & {
   readonly api: ReturnType<typeof buildApi>
   readonly store: Store
   readonly storeFile: ReturnType<typeof watchStoreFile> | undefined
   readonly metering: Metering
-  readonly loads: LoadsByKey
   readonly activities: ReturnType<typeof createKeyActivities>
   readonly catalogue: LiveCatalogue
   readonly reload: Reload
-  readonly fleetSettings: ReturnType<typeof createFleetSettings>
-  readonly upstream: Upstream
-  readonly self: SelfReport
-  readonly history: History
-  readonly forecast: SpendingForecast
   readonly telemetry: Telemetry
   readonly logLinesDropped: () => number
   readonly calendar: Calendar

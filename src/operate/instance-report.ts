@@ -13,34 +13,6 @@ import { longestReport } from '../stores/records.ts'
 import type { History } from '../telemetry/history.ts'
 import type { Outages } from '../telemetry/outages.ts'
 
-export type Phase = 'starting' | 'ready' | 'draining'
-
-/** Instants are ms since the epoch; null for what is not known. */
-export type InstanceReport = {
-  readonly host: string | null
-  readonly pid: number | null
-  readonly version: string | null
-  readonly startedAt: number | null
-  readonly phase: Phase | null
-  /** A short hash of the settings that the instances of a fleet should have in common. */
-  readonly configHash: string | null
-  readonly requestsPerSecond: number | null
-  /** The share of reads of the cache that a tier answered, 0 to 1. */
-  readonly hitShare: number | null
-  readonly memoryBytes: number | null
-  /** The code of the outage of the provider that the instance sees; null where it sees none. */
-  readonly providerOutage: string | null
-  /** Of the circuit breaker of the provider. */
-  readonly circuit: BreakerState | null
-  /** The outages that consumers of the instance meet, by their first failure; null for one of a version that does not report them. */
-  readonly outages: readonly ReportedOutage[] | null
-  /** Answers with 5xx in the last minutes, as `recentErrors` of the history counts them. */
-  readonly recentErrors: number | null
-  readonly seenAt: number | null
-}
-
-export type ReportedOutage = { readonly outage: 'provider' | 'store'; readonly since: number }
-
 const lastInstant = 8.64e15
 const text = z
   .string()
@@ -49,26 +21,36 @@ const text = z
   .transform(value => safeText(value))
 const instant = z.int().min(0).max(lastInstant)
 
+const reportedOutage = z.object({ outage: z.enum(['provider', 'store']), since: instant })
+export type ReportedOutage = Readonly<z.infer<typeof reportedOutage>>
+
+const orNull = <Value extends z.ZodType>(form: Value) => form.nullable().catch(null)
+
 const fields = z.object({
-  host: text.nullable().catch(null),
-  pid: z.int().min(1).nullable().catch(null),
-  version: text.nullable().catch(null),
-  startedAt: instant.nullable().catch(null),
-  phase: z.enum(['starting', 'ready', 'draining']).nullable().catch(null),
-  configHash: text.nullable().catch(null),
-  requestsPerSecond: z.number().min(0).max(1e9).nullable().catch(null),
-  hitShare: z.number().min(0).max(1).nullable().catch(null),
-  memoryBytes: z.int().min(0).nullable().catch(null),
-  providerOutage: text.nullable().catch(null),
-  circuit: z.enum(['closed', 'open', 'half-open']).nullable().catch(null),
-  outages: z
-    .array(z.object({ outage: z.enum(['provider', 'store']), since: instant }))
-    .max(2)
-    .nullable()
-    .catch(null),
-  recentErrors: z.int().min(0).nullable().catch(null),
-  seenAt: instant.nullable().catch(null),
+  host: orNull(text),
+  pid: orNull(z.int().min(1)),
+  version: orNull(text),
+  startedAt: orNull(instant),
+  phase: orNull(z.enum(['starting', 'ready', 'draining'])),
+  /** A short hash of the settings that the instances of a fleet should have in common. */
+  configHash: orNull(text),
+  requestsPerSecond: orNull(z.number().min(0).max(1e9)),
+  /** The share of reads of the cache that a tier answered. */
+  hitShare: orNull(z.number().min(0).max(1)),
+  memoryBytes: orNull(z.int().min(0)),
+  /** The code of the provider outage that the instance sees; null where it sees none. */
+  providerOutage: orNull(text),
+  circuit: orNull(z.enum(['closed', 'open', 'half-open'])),
+  /** Outages that consumers of the instance meet; null for a version that does not report them. */
+  outages: orNull(z.array(reportedOutage).max(2)),
+  /** Answers with 5xx in the last minutes, as `recentErrors` of the history counts them. */
+  recentErrors: orNull(z.int().min(0)),
+  seenAt: orNull(instant),
 })
+
+/** Instants are ms since the epoch; null for what is not known. */
+export type InstanceReport = Readonly<z.infer<typeof fields>>
+export type Phase = NonNullable<InstanceReport['phase']>
 
 /** The report of an instance whose own is missing or is no object. */
 const unknownInstance: InstanceReport = fields.parse({})

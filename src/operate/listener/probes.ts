@@ -5,9 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../../common/errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Phase } from '../instance-report.ts'
 import { jsonType } from './refusal.ts'
-
-type Phase = 'starting' | 'ready' | 'draining'
 
 /** The answer of /readyz. */
 type ReadinessReport = { readonly status: Phase; readonly detail: Readonly<Record<string, string>> }
