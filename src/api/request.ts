@@ -6,10 +6,9 @@ import { AsyncResource } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { closeAfterResponse, mustClose, stopParsing } from '../common/closing.ts'
 import { apiPrefix } from '../common/endpoints.ts'
 import { holdsKey } from '../common/key-redaction.ts'
-import { endAtLast } from '../common/last-request.ts'
-import { endBehind, isLast } from '../common/unread-body.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { Admission } from './admission.ts'
 import type { ClientAddress } from './connection/client-address.ts'
@@ -30,7 +29,7 @@ export const createListener =
     const connection = connectionOf(request) ?? connections.register(request)
     if (connection.isEnding) {
       if (isHttp2(response)) refuseStream(response)
-      else endAtLast(request.socket)
+      else stopParsing(request.socket)
       return
     }
     const { headers } = request
@@ -38,11 +37,11 @@ export const createListener =
     else if (
       // Undefined for nearly all requests.
       (headers['content-length'] ?? headers['transfer-encoding'] ?? headers.upgrade) !== undefined &&
-      isLast(request)
+      mustClose(request)
     ) {
       connection.isEnding = true
       connection.unreadBody = request
-      endBehind(request, response)
+      closeAfterResponse(request, response)
     }
     if (connection.requests === 0 || !connections.waits(connection, request, response, route))
       route(request, response)

@@ -3,7 +3,7 @@
 // No key is read from such bytes: nothing is counted, and the figures of the quota are zeros.
 
 import type { Socket } from 'node:net'
-import { endWith, isOfParser, wasEnded } from '../common/unread-body.ts'
+import { endSocket, isParserError, wasEnded } from '../common/closing.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { Connection } from './connection/connection.ts'
 import { closedLines, headOf } from './connection/connection.ts'
@@ -30,7 +30,7 @@ export const createUnparsable = ({ connections, quota, live, docUrl }: Unparsabl
       live.cors?.lines(undefined, null) ?? '',
       `x-request-id: ${requestIdOf(undefined)}\r\n${closedLines}`,
     ]
-    endWith(socket, Buffer.concat([Buffer.from(head.join('')), body]))
+    endSocket(socket, Buffer.concat([Buffer.from(head.join('')), body]))
   }
 
   return {
@@ -43,7 +43,7 @@ export const createUnparsable = ({ connections, quota, live, docUrl }: Unparsabl
       }
       // Its end was sent: what the client sends on is read past for a while.
       if (wasEnded(socket)) return
-      if (!isOfParser(code) || !socket.writable) {
+      if (!isParserError(code) || !socket.writable) {
         socket.destroy()
         return
       }

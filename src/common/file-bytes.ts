@@ -109,7 +109,7 @@ const reasonOf = (cause: NodeJS.ErrnoException): string =>
 
 const reasons: Record<string, string> = {
   ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder',
+  EISDIR: 'it is a directory',
   EACCES: 'permission is denied',
 }
 

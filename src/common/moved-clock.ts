@@ -53,7 +53,7 @@ export const createMovedClock = (start: number): MovedClock => {
     },
     moveTo: async (instant, settle = work => work) => {
       if (instant < now)
-        throw new InputError(`the clock is at ${isoOf(now)} and never goes back; given: ${isoOf(instant)}`)
+        throw new InputError(`the clock can't go back from ${isoOf(now)} to ${isoOf(instant)}`)
       for (let timer = next(); timer && timer.dueAt <= instant; timer = next()) {
         now = Math.max(now, timer.dueAt)
         earliest = undefined

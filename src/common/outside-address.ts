@@ -49,12 +49,10 @@ export const checkAddresses = (what: string, addresses: readonly string[], allow
   const bad = addresses.find(isForbidden)
   if (bad !== undefined)
     throw new InputError(
-      `${what} leads to ${bad}, an address that is link-local, multicast, reserved or of a metadata service; allowed: one that a gateway listens on`,
+      `${what} leads to ${bad}, which is link-local, multicast, reserved or a metadata service; no gateway listens there`,
     )
   if (!allowsRemote && (addresses.length === 0 || !addresses.every(isNear)))
-    throw new InputError(
-      `${what} is neither this machine nor in a private network; --allow-remote sends there all the same`,
-    )
+    throw new InputError(`${what} is neither this machine nor in a private network; --allow-remote allows it`)
 }
 
 /** Gives these addresses for whatever name. */

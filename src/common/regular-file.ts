@@ -1,6 +1,5 @@
-// Opens the files that settings, the command line and a reload name: regular files of at most a given size, both checked on the
-// open descriptor. O_NONBLOCK keeps a pipe in their place from being waited for. The one other source is a pipe that the shell
-// hands over, such as `<(command)`, which is read once.
+// Files that a setting or an argument names: regular files up to a size, both checked on the open descriptor. O_NONBLOCK keeps a pipe
+// in their place from being waited for. Only a pipe that the shell hands over, such as `<(command)`, is read, and once.
 
 import {
   accessSync,
@@ -30,7 +29,7 @@ export class FileError extends Error {
   }
 }
 
-/** Sizes that files of a kind never have; the cost of a larger one is memory and time of the process that reads it. */
+/** The largest size of a file of each kind: a larger one would cost memory and time. */
 export const maxFileBytes = {
   /** Config files, secrets, tokens, certificates: larger than any of them is. */
   config: 262_144,
@@ -45,19 +44,17 @@ export const maxFileBytes = {
 } as const
 
 const noFile = (isDirectory: boolean): FileError =>
-  new FileError(
-    isDirectory ? 'EISDIR' : 'ENOTREG',
-    `it is ${isDirectory ? 'a directory' : 'no regular file'}; allowed: a regular file`,
-  )
+  isDirectory
+    ? new FileError('EISDIR', 'it is a directory')
+    : new FileError('ENOTREG', 'it is not a regular file')
 
 /** @throws FileError for all but a regular file */
 const requireRegular = (stats: Stats): void => {
   if (!stats.isFile()) throw noFile(stats.isDirectory())
 }
 
-const requireSize = (bytes: number, most: number, what = 'it is too large'): void => {
-  if (bytes > most)
-    throw new FileError('EFBIG', `${what}; allowed: at most ${most.toLocaleString('en-US')} bytes`)
+const requireSize = (bytes: number, max: number, what = 'it'): void => {
+  if (bytes > max) throw new FileError('EFBIG', `${what} is larger than ${max.toLocaleString('en-US')} bytes`)
 }
 
 const opened = (path: string, flags: number, mode?: number): number => {
@@ -82,27 +79,24 @@ const openRegular = (path: string, flags: number, mode?: number): number => {
 }
 
 /** @param isPrivate whether it must be closed to other users of the machine @throws FileError, or the system's error */
-export const readRegularFileSync = (path: string, most: number, isPrivate = false): Buffer => {
-  if (isHandedOver(path)) return readHandedOver(path, most)
+export const readRegularFileSync = (path: string, max: number, isPrivate = false): Buffer => {
+  if (isHandedOver(path)) return readHandedOver(path, max)
   const file = openRegular(path, readOnly)
   try {
     const { size, mode } = fstatSync(file)
-    requireSize(size, most)
+    requireSize(size, max)
     if (isPrivate && (mode & 0o007) !== 0)
-      throw new FileError(
-        'EACCES',
-        'other users of this machine may open it; allowed: mode 600 or 640 (chmod)',
-      )
-    return readToEnd(file, most)
+      throw new FileError('EACCES', 'other users of this machine may open it: set its mode to 600 or 640')
+    return readToEnd(file, max)
   } finally {
     closeSync(file)
   }
 }
 
 // The size is only a hint: a file may grow, and some of the system say 0.
-const readToEnd = (file: number, most: number): Buffer => {
+const readToEnd = (file: number, max: number): Buffer => {
   const chunks: Buffer[] = []
-  for (let size = 0; ; requireSize(size, most)) {
+  for (let size = 0; ; requireSize(size, max)) {
     const bytes = Buffer.allocUnsafe(chunkBytes)
     const count = readSync(file, bytes)
     if (count === 0) return Buffer.concat(chunks)
@@ -112,12 +106,12 @@ const readToEnd = (file: number, most: number): Buffer => {
 }
 
 /** The same, without holding up the process. */
-export const readRegularFile = async (path: string, most: number): Promise<Buffer> => {
-  if (isHandedOver(path)) return readHandedOver(path, most)
+export const readRegularFile = async (path: string, max: number): Promise<Buffer> => {
+  if (isHandedOver(path)) return readHandedOver(path, max)
   await using file = await openStream(path)
-  requireSize((await file.stat()).size, most)
-  const bytes = Buffer.concat(await file.createReadStream({ end: most, autoClose: false }).toArray())
-  requireSize(bytes.length, most)
+  requireSize((await file.stat()).size, max)
+  const bytes = Buffer.concat(await file.createReadStream({ end: max, autoClose: false }).toArray())
+  requireSize(bytes.length, max)
   return bytes
 }
 
@@ -141,36 +135,24 @@ export const openStream = async (path: string): Promise<FileHandle> => {
  */
 export async function* readLines(path: string, maxBytes: number): AsyncGenerator<string, void, undefined> {
   await using file = await openStream(path)
-  let begun: Buffer[] = []
-  let size = 0
-  const line = (end: Buffer): string => {
-    const text = Buffer.concat([...begun, end]).toString()
-    begun = []
-    size = 0
-    return text.endsWith('\r') ? text.slice(0, -1) : text
-  }
+  let rest = Buffer.alloc(0)
   for await (const chunk of file.createReadStream({ highWaterMark: chunkBytes })) {
-    const bytes = chunk as Buffer
-    let from = 0
-    for (let to = bytes.indexOf(newline); to !== -1; to = bytes.indexOf(newline, from)) {
-      yield line(bytes.subarray(from, to))
-      from = to + 1
+    rest = Buffer.concat([rest, chunk as Buffer])
+    for (let end = rest.indexOf(newline); end !== -1; end = rest.indexOf(newline)) {
+      yield rest.toString('utf8', 0, end).replace(/\r$/, '')
+      rest = rest.subarray(end + 1)
     }
-    begun.push(bytes.subarray(from))
-    size += bytes.length - from
-    requireSize(size, maxBytes, 'it has a line that is too long')
+    requireSize(rest.length, maxBytes, 'a line of it')
   }
-  if (size > 0) yield line(Buffer.alloc(0))
+  if (rest.length > 0) yield rest.toString().replace(/\r$/, '')
 }
-const newline = 0x0a
 
 /** Its text in UTF-8, without a byte order mark. @throws FileError also where it is none */
-export const readTextFileSync = (path: string, most: number): string =>
-  textOf(readRegularFileSync(path, most))
+export const readTextFileSync = (path: string, max: number): string => textOf(readRegularFileSync(path, max))
 
 /** The same, without holding up the process. */
-export const readTextFile = async (path: string, most: number): Promise<string> =>
-  textOf(await readRegularFile(path, most))
+export const readTextFile = async (path: string, max: number): Promise<string> =>
+  textOf(await readRegularFile(path, max))
 
 const textOf = (bytes: Buffer): string => {
   try {
@@ -216,6 +198,7 @@ export const versionOf = (path: string): Promise<string> =>
   )
 
 const chunkBytes = 65_536
+const newline = 0x0a
 
 const handedOver = /^\/(dev\/(stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/
 
@@ -226,12 +209,12 @@ const isHandedOver = (path: string): boolean =>
 // A pipe can be read once: its bytes are kept here for the next read of the same path, as in a reload.
 const read = new Map<string, Buffer>()
 
-const readHandedOver = (path: string, most: number): Buffer => {
+const readHandedOver = (path: string, max: number): Buffer => {
   const known = read.get(path)
   if (known) return known
   const file = openSync(path, O_RDONLY | O_NOCTTY)
   try {
-    const bytes = readToEnd(file, most)
+    const bytes = readToEnd(file, max)
     read.set(path, bytes)
     return bytes
   } finally {

@@ -347,7 +347,7 @@ t.test('traffic', async t => {
   await check(
     t,
     ['traffic import', 2, /missing required argument 'files'/],
-    [`traffic stats ${folder}`, 1, /can't be read: it is a folder/],
+    [`traffic stats ${folder}`, 1, /can't be read: it is a directory/],
     ['traffic import - -', 1, /standard input \(-\) can be given only once/],
     [`traffic import ${at('no\u001b')}`, 1, /no\\u001b can't be read: there is no such file/],
     [`traffic import ${at('hello')}`, 1, /hello: unknown format, the file begins with "hello/],

@@ -23,7 +23,7 @@ const urlOf = (address: string): string => `http://${isIP(address) === 6 ? `[${a
 
 const noGateway = {
   name: 'InputError',
-  message: /^the target .* leads to .* link-local, multicast, reserved or of a metadata/,
+  message: /^the target .* leads to .* link-local, multicast, reserved or a metadata/,
 }
 const isAway = { message: /neither this machine nor in a private network/ }
 

@@ -14,7 +14,7 @@ const stated: [row: string, says: string, file: string, constants: Record<string
   ['Requests without a good key on a', '| 100 |', 'api/connection/connections', { maxRefusals: 100 }],
   ['Requests for `/docs`', '300 a minute', 'api/reference-routes', { requestsPerMinute: 300 }],
   ['Time without progress while', '| 120 s |', 'api/server', { stalledMs: 120_000 }],
-  ['Body of a request, or', '2 s', 'common/unread-body', { sendOnMs: 2_000 }],
+  ['Body of a request, or', '2 s', 'common/closing', { sendOnMs: 2_000 }],
   [
     'Time without progress of a response',
     '| 30 s;',

@@ -166,7 +166,7 @@ t.test('a ticket key that can’t be used stops the start with one sentence', as
     [join(folder, 'none'), "which can't be read: ENOENT"],
     [writeKey(folder, 'empty', Buffer.alloc(0)), 'which has 0 bytes; allowed: a file of exactly 48 random'],
     [writeKey(folder, 'hex', Buffer.from(randomBytes(48).toString('hex'))), 'which has 96 bytes; allowed'],
-    [open, "which can't be read: other users of this machine may open it; allowed: mode 600 or 640"],
+    [open, "which can't be read: other users of this machine may open it: set its mode to 600 or 640"],
   ] as const
   for (const [file, reason] of faults) {
     // A gateway in this process is stopped by the same error; what a process makes of one is the same for all.

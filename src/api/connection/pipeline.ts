@@ -2,7 +2,7 @@
 // has to go because too many wait. What waits is a head that was parsed: no unit is taken, and no body is made.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { endAtLast } from '../../common/last-request.ts'
+import { stopParsing } from '../../common/closing.ts'
 import { type Connection, isHttp2, type Waiting } from './connection.ts'
 import { refuseStream } from './http2.ts'
 
@@ -50,7 +50,7 @@ export const createPipelines = (ended: () => void) => {
     if (!mustGo && count < maxWaitingWithKey) return
     ended()
     connection.isEnding = true
-    endAtLast(request.socket)
+    stopParsing(request.socket)
     if (mustGo) {
       connection.waiting = undefined
       setTimeout(uncount, endedForMs, count).unref()

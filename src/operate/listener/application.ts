@@ -5,9 +5,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify'
+import { closeAfterResponse, mustClose } from '../../common/closing.ts'
 import { messageOf } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
-import { endBehind, isLast } from '../../common/unread-body.ts'
 import type { Admit } from './admission.ts'
 import { addressOf, Refusal, type RefusalObserver, statusOf } from './refusal.ts'
 import { longestBodyBytes, takeJsonOnly } from './request-input.ts'
@@ -46,9 +46,9 @@ export const createApplication = (
       observer.refused(error.reason, addressOf(raw))
       reply.headers(error.headers)
     }
-    if (isLast(raw) && !raw.complete) {
+    if (mustClose(raw) && !raw.complete) {
       observer.refused('unread_body')
-      endBehind(raw, reply.raw)
+      closeAfterResponse(raw, reply.raw)
       raw.resume()
       reply.header('connection', 'close')
     }

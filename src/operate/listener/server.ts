@@ -3,8 +3,7 @@
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { endAtLast } from '../../common/last-request.ts'
-import { endBehind, endWith, isOfParser } from '../../common/unread-body.ts'
+import { closeAfterResponse, endSocket, isParserError, stopParsing } from '../../common/closing.ts'
 import { jsonType, Refusal, type RefusalObserver } from './refusal.ts'
 import { longestBodyBytes } from './request-input.ts'
 
@@ -101,19 +100,19 @@ export const createBoundedServer = (
     const { socket } = request
     // Behind the last answer of a connection nothing is a request any more.
     if (latest.get(socket)?.shouldKeepAlive === false || ended.has(socket)) {
-      endAtLast(socket)
+      stopParsing(socket)
       return
     }
     if (isTooMany(socket, response)) {
       observer.refused('connections')
-      endAtLast(socket)
+      stopParsing(socket)
       socket.destroy()
       return
     }
     latest.set(socket, response)
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
     // An offer to upgrade is ignored, and Node's parser loses what follows it.
-    if (request.headers.upgrade !== undefined) endBehind(request, response)
+    if (request.headers.upgrade !== undefined) closeAfterResponse(request, response)
     handle(request, response)
   }
 
@@ -152,17 +151,17 @@ export const createBoundedServer = (
       const last = latest.get(socket)
       // What a client sends on behind the last answer is read past for a while.
       const isEnding = ended.has(socket) || (last?.headersSent && !last.shouldKeepAlive)
-      if (!isOfParser(error.code) || !(isEnding || socket.writable)) socket.destroy()
+      if (!isParserError(error.code) || !(isEnding || socket.writable)) socket.destroy()
       if (isEnding) return
       ended.add(socket)
       const refusal = unparsable(error.code, requestTimeoutMs)
       observer.refused(refusal.reason)
-      if (!last || last.writableFinished) endWith(socket, bytesOf(refusal))
+      if (!last || last.writableFinished) endSocket(socket, bytesOf(refusal))
       // Behind the answers to all whole requests before it.
-      else if (last.req.complete || last.headersSent) last.once('finish', () => endWith(socket, ''))
+      else if (last.req.complete || last.headersSent) last.once('finish', () => endSocket(socket, ''))
       // What is at fault is the body of a request that waits for its answer.
       else {
-        endBehind(last.req, last)
+        closeAfterResponse(last.req, last)
         const [headers, body] = partsOf(refusal)
         last.writeHead(refusal.status, headers).end(body)
       }

@@ -114,7 +114,7 @@ t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrli
   closeSync(sparse)
   const { code, stderr } = await run(['report', file])
   t.equal(code, 1)
-  t.match(stderr, /is too large; allowed: at most 16,777,216 bytes/)
+  t.match(stderr, /is larger than 16,777,216 bytes/)
 })
 
 t.test('what a run may have at most is a page and a comparison', { skip: withoutPrlimit }, async t => {

@@ -7,7 +7,7 @@ import { createServer as createSecure } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
-import { endAtLast } from '../../src/common/last-request.ts'
+import { stopParsing } from '../../src/common/closing.ts'
 import { localCertificate, trusting } from '../support/http2-client.ts'
 
 const [cert, key] = [readFileSync(localCertificate.cert), readFileSync(localCertificate.key)]
@@ -20,7 +20,7 @@ for (const isTls of [false, true])
       const listener: RequestListener = ({ socket }) => {
         made += 1
         if (made < 10) return
-        endAtLast(socket)
+        stopParsing(socket)
         socket.destroy()
       }
       const server = isTls ? createSecure({ cert, key }, listener) : createServer(listener)
