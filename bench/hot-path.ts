@@ -106,7 +106,7 @@ const measureSteps = async (isBrief = false): Promise<Cost[]> => {
     copy(part)
     used = 0
   }
-  const accessLog = createAccessLog({ accessShare: 1 }, { write, copy, end }, clock)
+  const accessLog = createAccessLog(1, { write, copy, end }, clock)
   const units = Array.from({ length: connections })
 
   const takeAll = (): Promise<unknown> =>

@@ -179,8 +179,8 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
   }
 }
 
-const accessLogIn = ({ log: settings }: Config, { log, lines, clock }: GatewayParts) =>
-  settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
+const accessLogIn = ({ log: { access } }: Config, { log, lines, clock }: GatewayParts) =>
+  access !== false && log.isLevelEnabled('info') ? createAccessLog(Number(access), lines, clock) : undefined
 
 /** @throws InputError */
 const openPlaces = (

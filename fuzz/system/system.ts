@@ -82,7 +82,7 @@ const open = async (
     ...(configText !== undefined && { ABOHAWA_CONFIG_FILE: configFile }),
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_SERVER__REQUEST_TIMEOUT: '5s',
+    ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '5s',
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_REDIS__URL: `redis://${address}`,
     // Long timeouts: a busy machine must not look like a Redis outage.

@@ -2,6 +2,10 @@
 // here with its reason. Tests replace values of the object before a configuration is read; nothing else does.
 
 export const constants = {
+  server: {
+    // Within it a request to the API must have arrived completely. Slow clients need some of it, and strangers can't keep more.
+    requestTimeoutMs: 30_000,
+  },
   ops: {
     // Beyond it the oldest without a whole request is closed; probes are answered in any case. Each costs memory and a descriptor.
     maxConnections: 128,
@@ -17,6 +21,8 @@ export const constants = {
     connectTimeoutMs: 2_000,
   },
   provider: {
+    // The share of each limit for gateways that have lost Redis. Nothing is set aside without Redis or with one process.
+    outageShare: 0.05,
     // More helps on bad lines and makes an outage slower to notice.
     connectTimeoutMs: 2_000,
     // The silence allowed between two chunks of a body; a large batch is computed while it is sent.

@@ -8,6 +8,7 @@ import { safeText } from '../common/outside-text.ts'
 import { maxFileBytes, readTextFileSync } from '../common/regular-file.ts'
 import { type Fault, maxFaults, type Place, type Source, type Tree, unreadable } from './faults.ts'
 import { secrets } from './kinds.ts'
+import { removedSettings } from './removed.ts'
 import {
   allowsNull,
   coreOf,
@@ -54,6 +55,8 @@ export const variableOf = (path: readonly string[]): string =>
     .join('__')
 
 const namedSettings = settings.map(({ path, named }) => ({ path, named, name: variableOf(path) }))
+
+const removedPaths = new Map(removedSettings.map(path => [variableOf(path.split('.')), path.split('.')]))
 
 // Compared without what all begin with.
 const suggestions = [
@@ -104,7 +107,7 @@ const meaningOf = (text: string, schema: z.core.$ZodType): unknown => {
   const item = itemOf(schema)
   if (item) return text !== '' && partsOf(item) ? asYaml(text) : asList(text)
   if (text === '') return allowsNull(schema) ? null : text
-  const isParsed = [z.ZodNumber, z.ZodBoolean, z.ZodObject].some(kind => core instanceof kind)
+  const isParsed = [z.ZodNumber, z.ZodBoolean, z.ZodUnion, z.ZodObject].some(kind => core instanceof kind)
   return isParsed ? asYaml(text) : text
 }
 
@@ -148,10 +151,16 @@ export const readEnvironment = (env: NodeJS.ProcessEnv): Source => {
     if (faults.length > maxFaults || text === undefined || !variable.startsWith(PREFIX)) continue
     if (variable.startsWith(IGNORED) || variable === CONFIG_FILES || ofConsumers.has(variable)) continue
     const secret = secretOf(variable)
+    const removed = removedPaths.get(variable)
     const path = secret?.path ?? pathOf(variable)
     const schema = path && schemaAt(path)
     if (!schema && ofKubernetes.some(form => form.test(`${variable}=${text}`))) continue
     const at = { variable: safeText(variable, longestName) }
+    if (removed) {
+      put(tree, removed, text)
+      places.set(printPath(removed), at)
+      continue
+    }
     try {
       if (!schema) {
         const nearest = nearestOf(variable.slice(PREFIX.length), suggestions, ({ near }) => near)

@@ -91,6 +91,12 @@ export const text = (allowed: string, pattern = /\S/, accepts: (value: string) =
 /** true or false, and no other word for them. */
 export const flag = () => z.boolean('true or false')
 
+/** true, false or a share between the two. */
+export const flagOrShare = () => {
+  const allowed = 'true, false or a number from 0 to 1'
+  return z.union([flag(), z.number().min(0, allowed).max(1, allowed)], allowed)
+}
+
 /** One of the given words. */
 export const oneOf = <const Words extends readonly string[]>(words: Words) =>
   z.enum(words, `one of ${words.join(', ')}`)

@@ -6,6 +6,7 @@ import { InputError, messageOf } from '../common/errors.ts'
 import { constants } from './constants.ts'
 import { readEnvironment, readSecret, secretFilesIn } from './environment.ts'
 import { type Fault, faultsIn, maxFaults, type Place, printPlace, type Source, type Tree } from './faults.ts'
+import { type RemovedSetting, takeRemoved } from './removed.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { knownPath, namedIn, type Path, partsOf, printPath, schemaAt, settings } from './tree.ts'
@@ -19,6 +20,8 @@ export type LoadedConfig = {
   readonly config: Config
   /** By printed path, of every setting that was given, and of every name in a map of names. */
   readonly origins: ReadonlyMap<string, Place>
+  /** Settings that no longer exist, which were ignored. */
+  readonly removed: readonly RemovedSetting[]
 }
 
 /** A fault as programs read it; line and column count from 1. */
@@ -152,8 +155,10 @@ export const loadConfig = (sources: ConfigSources): Config => readConfig(sources
 export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   const faults: Fault[] = []
   const origins = new Map<string, Place>()
+  const removed: RemovedSetting[] = []
   let given: Tree = {}
   for (const source of [...files.map(file => yamlFiles().readYamlFile(file)), readEnvironment(env)]) {
+    removed.push(...takeRemoved(source))
     const found = faultsIn(source)
     faults.push(...found)
     if (faults.length > maxFaults) throw tooMany(faults)
@@ -174,5 +179,5 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   const config = frozen(together(structuredClone(constants), parsed))
   faults.push(...disagreements(config, origins, unusable))
   if (faults.length > 0) throw new ConfigError(faults.map(printed))
-  return { config, origins }
+  return { config, origins, removed }
 }

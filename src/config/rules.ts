@@ -101,7 +101,7 @@ const redisRule = (
 
 /** Weather in the cache is known by the URL that it came from, and upstreams by their names. */
 const differentUpstreams: Rule = {
-  reads: ['provider.baseUrl', 'provider.name', 'provider.fallbacks'],
+  reads: ['provider.baseUrl', 'provider.fallbacks'],
   fault: config => {
     const { fallbacks, baseUrl } = config.provider
     const names = upstreamNamesIn(config)

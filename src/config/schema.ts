@@ -4,7 +4,19 @@
 
 import * as z from 'zod'
 import type { Constants } from './constants.ts'
-import { decimal, duration, flag, live, oneOf, section, setting, sized, text, whole } from './kinds.ts'
+import {
+  decimal,
+  duration,
+  flag,
+  flagOrShare,
+  live,
+  oneOf,
+  section,
+  setting,
+  sized,
+  text,
+  whole,
+} from './kinds.ts'
 import {
   baseUrl,
   bearerToken,
@@ -71,8 +83,6 @@ const server = section`The API for consumers.`({
       Origins such as https://app.example.org, https://*.example.org (one label) or capacitor://localhost; ["*"] allows
       any, [] none.`,
   }),
-  requestTimeout: setting(duration('100ms', '10m'), '30s')`
-    Time within which a request must arrive completely. Shorter cuts off slow clients.`,
   keepAliveTimeout: setting(duration('1s', '24h'), '75s')`
     Idle time between two requests before a connection is closed. Must exceed the idle time of your load balancer, which
     otherwise returns 502.`,
@@ -151,8 +161,6 @@ const weight = () => whole(1, 1_000_000_000, ', or null for no limit').nullable(
 const account = () => ({
   baseUrl: setting(baseUrl(), 'https://api.open-meteo.com')`
     URL of the provider. Paying customers of Open-Meteo have a different host.`,
-  protocol: setting(oneOf(['open-meteo']), 'open-meteo')`
-    Protocol of the provider; Open-Meteo is the only one.`,
   apiKey: setting(providerKey().nullable(), null)`
     Key of the provider. Set it with ABOHAWA_PROVIDER__API_KEY. null: the free service.`,
   timeout: setting(duration('10ms', '2m'), '10s')`
@@ -175,19 +183,16 @@ const account = () => ({
     keyShare: live(decimal(0, 1), 0.25, withAccount)`
         Share of each limit for one key's new and stale cells while other keys need weather too. 1 does not restrict
         keys.`,
-    outageShare: live(decimal(0, 0.5), 0.05, withAccount)`
-        Share of each limit for gateways that have lost Redis. Nothing is set aside without Redis or with one process.`,
   }),
 })
 
 const UPSTREAM_NAME = 'up to 32 lower-case letters, digits and hyphens, with a letter first'
-const upstreamName = (allowed = UPSTREAM_NAME) => text(allowed, /^[a-z][a-z0-9-]{0,31}$/)
 
 const fallback = section`A fallback upstream, with its own account.`({
   ...account(),
   // Without a default: a host that is forgotten is no wish for the public service.
   baseUrl: baseUrl().describe('URL of the provider, http or https, without a query.'),
-  name: setting(upstreamName(`${UPSTREAM_NAME}, or null`).nullable(), null)`
+  name: setting(text(`${UPSTREAM_NAME}, or null`, /^[a-z][a-z0-9-]{0,31}$/).nullable(), null)`
     Name of this upstream; null for fallback-1, fallback-2 and so on.`,
   apiKeyFile: setting(file(), null)`
     File with this upstream's key, instead of apiKey. A new key needs a restart.`,
@@ -198,8 +203,6 @@ const UPSTREAMS = `a list of up to ${maxFallbacks} upstreams, such as [{ baseUrl
 
 const provider = section`Where the weather comes from.`({
   ...account(),
-  name: setting(upstreamName(), 'primary')`
-    Name of the primary upstream in cache-status, metrics and log when there are fallbacks.`,
   fallbacks: live(
     z.array(fallback, UPSTREAMS).refine(({ length }) => length <= maxFallbacks, UPSTREAMS),
     [],
@@ -288,8 +291,6 @@ const quota = section`How much a key may use.`({
   )`
     Extra limits by tier: perSecond, burst (requests at the same time; default perSecond) and perMinute. Beyond them a
     request gets 429, uncounted.`,
-  testPerDay: live(whole(1, 999_999_999_999), 1_000)`
-    Requests per day of a test key without a custom limit. Test requests cost the provider nothing.`,
   notModifiedCost: live(decimal(0, 1), 1)`
     Share of its units that a 304 response costs. With 0, clients that send etags pay only for changed weather.`,
   whenStoreIsDown: setting(oneOf(['share', 'refuse']), 'share')`
@@ -304,10 +305,8 @@ const log = section`The log: one JSON object a line.`({
     File to append to; null for standard output. SIGUSR2 reopens it after a rename.`,
   level: live(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info')`
     Lowest level to write. debug and trace reduce throughput.`,
-  access: live(flag(), true)`
-    Write one line per API request. Under heavy load these lines are most of the log.`,
-  accessShare: live(decimal(0, 1), 1)`
-    Share of requests that get a line, chosen at random. Failures (500) always get one. Each line holds the share.`,
+  access: live(flagOrShare(), true)`
+    Requests that get a line: true (all), false (none) or a random share such as 0.1, which keeps all failures (500).`,
   clientAddress: setting(oneOf(['full', 'prefix', 'none']), 'full')`
     How much of a client's address is logged: full, prefix (/24 of IPv4, /48 of IPv6) or none.`,
 })

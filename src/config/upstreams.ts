@@ -7,19 +7,19 @@ import type { Config } from './schema.ts'
 export type UpstreamConfig = { readonly name: string; readonly config: Config }
 
 /** The names of the upstreams, in their order. */
-export const upstreamNamesIn = ({ provider: { name, fallbacks } }: Config): readonly string[] => [
-  name,
+export const upstreamNamesIn = ({ provider: { fallbacks } }: Config): readonly string[] => [
+  'primary',
   ...fallbacks.map((fallback, i) => fallback.name ?? `fallback-${i + 1}`),
 ]
 
 /** The upstreams in their order. Without fallbacks the one has the configuration as it is. */
 export const upstreamsIn = (config: Config): readonly [UpstreamConfig, ...UpstreamConfig[]] => {
   const { fallbacks, ...first } = config.provider
-  if (fallbacks.length === 0) return [{ name: first.name, config }]
   const names = upstreamNamesIn(config)
+  if (fallbacks.length === 0) return [{ name: names[0] ?? '', config }]
   const upstreamOf = (given: Partial<typeof first>, i: number): UpstreamConfig => {
     const name = names[i] ?? ''
-    return { name, config: { ...config, provider: { ...first, ...given, name, fallbacks: [] } } }
+    return { name, config: { ...config, provider: { ...first, ...given, fallbacks: [] } } }
   }
   return [
     upstreamOf({}, 0),

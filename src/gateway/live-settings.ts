@@ -38,7 +38,7 @@ export const createLiveSettings = (
   let parts: LiveParts | undefined
   const reload = createReload({
     running: config,
-    read: source?.read ?? (() => ({ config, origins: new Map() })),
+    read: source?.read ?? (() => ({ config, origins: new Map(), removed: [] })),
     needRestart: next => settingsThatNeedRestart(config, next),
     prepare: async ({ server }) => {
       const { tls } = server

@@ -92,7 +92,7 @@ export type LogReport = {
   /** The times of its first line and of its last; null where it has none. */
   readonly firstAt: string | null
   readonly lastAt: string | null
-  /** Whether it has requests at all (`log.access`), and the share of those below 500 (`log.accessShare`). */
+  /** Whether it has requests at all (`log.access`), and the share of those below 500. */
   readonly hasRequests: boolean
   readonly share: number
   readonly answers: readonly LoggedAnswers[]

@@ -13,19 +13,16 @@ import type { LedgerParts } from './spending-ledger.ts'
 export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
-/** The protocols by their names in the setting `provider.protocol`. */
-const protocols = { 'open-meteo': createOpenMeteo } as const
-
 /** The protocol of the provider of this configuration. */
 export const protocolIn = (config: Config): ProviderProtocol =>
-  protocols[config.provider.protocol]({
+  createOpenMeteo({
     horizon: horizonOf(config),
     calendar: createCalendar(config.quota.timeZone),
   })
 
 /** The budget that gateways of this configuration share. */
 export const budgetSettingsIn = ({
-  provider: { baseUrl, apiKey, budget, totalTimeoutMs },
+  provider: { baseUrl, apiKey, budget, outageShare, totalTimeoutMs },
   redis,
   server,
 }: Config): BudgetSettings => ({
@@ -33,7 +30,7 @@ export const budgetSettingsIn = ({
   limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
   reserve: budget.reserve,
   keyShare: budget.keyShare,
-  outageShare: redis.url === null && !server.reusePort ? null : budget.outageShare,
+  outageShare: redis.url === null && !server.reusePort ? null : outageShare,
   longestRequestMs: totalTimeoutMs,
 })
 

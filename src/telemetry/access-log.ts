@@ -38,13 +38,9 @@ export type AnsweredRequest = {
   readonly traceId: string | undefined
 }
 
-export type AccessLogOptions = {
-  /** The share of answers below 500 that get a line, from 0 to 1; each line has a share below 1. */
-  readonly accessShare: number
-}
-
+/** @param accessShare of answers below 500 that get a line, from 0 to 1; each line has a share below 1 */
 export const createAccessLog = (
-  { accessShare }: AccessLogOptions,
+  accessShare: number,
   lines: LineParts,
   clock: Clock,
   random = Math.random,

@@ -44,10 +44,10 @@ t.test('many keys are created at once, as text, JSON and CSV', async t => {
 })
 
 t.test('test keys are created by an option, or by their tier in a file', async t => {
-  const { create, command, file, list } = setUp(t, { ABOHAWA_QUOTA__TEST_PER_DAY: '50' })
+  const { create, command, file, list } = setUp(t)
   const key = /^svc_test_\w{38}$/
   const one = JSON.parse((await create('--subscriber', 'A', '--test', '--json')).stdout)
-  t.match(one, { key, tier: 'test_key', limit: 50 })
+  t.match(one, { key, tier: 'test_key', limit: 1000 })
   const given = file('keys.csv', `${head}\nA,test_key,ci,5,\nA,free,live,,\n`)
   t.match(rows((await create('--from', given, '--csv')).stdout), [
     { key, tier: 'test_key', limit: '5' },
@@ -56,7 +56,7 @@ t.test('test keys are created by an option, or by their tier in a file', async t
   // Those of a file are created at once, in any order.
   const named = async (id: string | null) =>
     (await list()).find(({ externalId }: { externalId: string | null }) => externalId === id)
-  t.match(await named(null), { tier: 'test_key', test: true, limit: 50 })
+  t.match(await named(null), { tier: 'test_key', test: true, limit: 1000 })
   t.match(await named('ci'), { tier: 'test_key', test: true, limit: 5, ownLimit: true })
   const live = await named('live')
   t.match(live, { tier: 'free', test: false })

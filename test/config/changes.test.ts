@@ -98,7 +98,7 @@ t.test('the hash of a fleet follows what instances should have in common, and no
 t.test('the shown configuration can be loaded again and means the same', async t => {
   const given = [
     '',
-    'server: { host: 0.0.0.0, port: 0, trustedProxies: [10.0.0.0/8, "::1"], drainFor: 0s, requestTimeout: 1.5s }',
+    'server: { host: 0.0.0.0, port: 0, trustedProxies: [10.0.0.0/8, "::1"], drainFor: 0s, keepAliveTimeout: 1.5s }',
     'cache: { cellDegrees: 0.3333333333333333, freshFor: 90m, memory: 10MB, staleFor: 1h }',
     'quota: { tiers: { pro-plus: 7, "no": 8 }, keepUsageFor: 48h }\nlog: { access: false, level: silent }',
     'redis: { url: "rediss://host:6380/2?family=6", prefix: "a:" }\nstore: { path: "007" }',

@@ -79,7 +79,7 @@ t.test('an empty variable is null where null is allowed, and refused elsewhere',
   const env = { ABOHAWA_REDIS__URL: '', ABOHAWA_PROVIDER__API_KEY: '' }
   t.match(loadTexts(t, { files, env }), { redis: { url: null }, provider: { apiKey: null } })
   t.strictSame(faultsOfTexts(t, { env: { ABOHAWA_STORE__PATH: '', ABOHAWA_LOG__ACCESS: '' } }), [
-    'ABOHAWA_LOG__ACCESS: log.access is "", but must be true or false',
+    'ABOHAWA_LOG__ACCESS: log.access is "", but must be true, false or a number from 0 to 1',
     'ABOHAWA_STORE__PATH: store.path is "", but must be a file path',
   ])
 })

@@ -37,9 +37,9 @@ quota: { tiers: { x-large: 5 } }
 `
 const read: Record<string, [files: string[], env: Record<string, string>, wanted: object]> = {
   'later files win over earlier ones, and variables over files': [
-    ['server: { port: 1001, requestTimeout: 1s }\ncache: { freshFor: 2h }', 'server: { port: 1002 }'],
+    ['server: { port: 1001, keepAliveTimeout: 1s }\ncache: { freshFor: 2h }', 'server: { port: 1002 }'],
     { ABOHAWA_CACHE__FRESH_FOR: '3h' },
-    { server: { port: 1002, requestTimeoutMs: 1000 }, cache: { freshForMs: 10_800_000 } },
+    { server: { port: 1002, keepAliveTimeoutMs: 1000 }, cache: { freshForMs: 10_800_000 } },
   ],
   'maps are merged, with those of the defaults too': [
     ['quota: { tiers: { gold: 7 } }', 'quota: { tiers: { free: 5 } }'],
@@ -57,9 +57,9 @@ const read: Record<string, [files: string[], env: Record<string, string>, wanted
     { redis: { url: null } },
   ],
   'anchors and Windows line ends are read as YAML has them': [
-    ['server:\r\n  requestTimeout: &long 20s\r\n  drainFor: *long\r\n'],
+    ['server:\r\n  keepAliveTimeout: &long 20s\r\n  drainFor: *long\r\n'],
     {},
-    { server: { requestTimeoutMs: 20_000, drainForMs: 20_000 } },
+    { server: { keepAliveTimeoutMs: 20_000, drainForMs: 20_000 } },
   ],
   'merge keys give what does not stand beside them, and keys with x- are left alone': [
     [mergeKeys],
@@ -190,7 +190,7 @@ t.test("a file that can't be read is refused in one sentence", async t => {
 t.test('several faults are listed one per line, in the order of files and lines, variables last', async t => {
   const files = [
     'server:\n  port: -1\n  hosts: 1\n  drainFor: 5',
-    'cache: { staleFor: 48h }\nlog: { access: 1 }',
+    'cache: { staleFor: 48h }\nlog: { access: 2 }',
   ]
   const faults = faultsOfTexts(t, { files, env: { ABOHAWA_OPS__PORT: 'high', ABOHAWA_OPS__PROT: '1' } })
   t.strictSame(

@@ -126,7 +126,6 @@ const others: Settings = {
   'server.maxConnections': 50,
   'server.maxConnectionsPerAddress': 80,
   'provider.budget.keyShare': 0.5,
-  'provider.budget.outageShare': 0.2,
   'server.cors.origins': ['https://app.example.org'],
   'provider.budget.perMinute': 100_000,
   'provider.budget.perHour': 100_000,
@@ -137,8 +136,7 @@ const others: Settings = {
   'cache.staleFor': '11h',
   'quota.tiers': { enterprise: 900_000 },
   'log.level': 'warn',
-  'log.access': true,
-  'log.accessShare': 0.5,
+  'log.access': 0.5,
 }
 for (const by of ['file', 'SIGHUP'] as const)
   t.test(`all that is live is changed by ${by} and back, and no request fails`, async t => {

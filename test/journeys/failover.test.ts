@@ -285,10 +285,10 @@ const startFleet = async (t: Test, size: number, env: Record<string, string> = {
 t.test(
   'the budget of each is kept over the fleet, and the second is used where the first has no room',
   async t => {
-    const own = { outageShare: 0, reserve: 0, keyShare: 1 }
+    const own = { reserve: 0, keyShare: 1 }
     const fleet = await startFleet(t, 2, {
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '6',
-      ABOHAWA_PROVIDER__BUDGET__OUTAGE_SHARE: '0',
+      ABOHAWA_TEST_PROVIDER__OUTAGE_SHARE: '0',
       ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
       ABOHAWA_PROVIDER__FALLBACKS: fallbacks({
         budget: { perMinute: null, perHour: null, perDay: 9, ...own },
@@ -335,15 +335,14 @@ t.test('a list that was reordered, shortened or made keeps the cache over a rest
     providerUrl: second.url,
     env: {
       ...env,
-      ABOHAWA_PROVIDER__NAME: 'public',
       ABOHAWA_PROVIDER__FALLBACKS: fallbacks({ name: 'own' }, first.url),
     },
   })
   await away()
-  weatherOf.own = ofFirst
-  weatherOf.public = ofSecond
+  Object.assign(weatherOf, { own: ofFirst, primary: ofSecond })
+  t.teardown(() => Object.assign(weatherOf, { primary: ofFirst }))
   t.equal(await reordered.ask('23.8/90.4'), 'own')
-  t.equal(await reordered.ask('24.9/91.9'), 'public')
+  t.equal(await reordered.ask('24.9/91.9'), 'primary')
   await reordered.gateway.close()
 
   const alone = await setUp(t, { env: { ...env, ABOHAWA_PROVIDER__FALLBACKS: '' } })

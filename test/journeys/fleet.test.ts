@@ -227,7 +227,7 @@ t.test(
     const { urls, child, exited } = await startCommand(t, ['serve'], ['api', 'ops'], {
       ...env,
       ABOHAWA_LOG__LEVEL: 'silent',
-      ABOHAWA_SERVER__REQUEST_TIMEOUT: '300ms',
+      ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '300ms',
       ABOHAWA_SERVER__DRAIN_FOR: '0s',
     })
     t.equal((await sendRequest(`${urls.ops}/livez`)).status, 200)

@@ -119,7 +119,7 @@ t.test('several processes on one store whose disk is full', { skip: withoutMount
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: String(budget),
     ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
-    ABOHAWA_PROVIDER__BUDGET__OUTAGE_SHARE: String(aside / budget),
+    ABOHAWA_TEST_PROVIDER__OUTAGE_SHARE: String(aside / budget),
   })
   // Each on a connection of its own: the kernel shares them out.
   const isAnswered = async (at: string, key = '') => {

@@ -6,7 +6,6 @@ import { effectOf } from '../../src/config/values.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
-import { testRedis } from '../support/redis-server.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -154,22 +153,6 @@ seen(
   ],
 )
 
-const redis = await testRedis(t)
-seen(
-  ['provider.budget.outageShare'],
-  'so much is set aside of each limit',
-  {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: `${redis.prefix}aside:`,
-    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
-  },
-  ({ metric }) => metric('abohawa_provider_budget_limit{window="minute"}'),
-  [
-    [{}, 570],
-    [{ 'provider.budget.outageShare': '0.5' }, 300],
-  ],
-)
-
 seen(
   ['quota.tiers'],
   'a key has the limit of its tier from the next request on, and what was used before counts',
@@ -203,24 +186,6 @@ seen(
 )
 
 seen(
-  ['quota.testPerDay'],
-  'a test key has it from the next request on, unless it has a limit of its own',
-  {},
-  async ({ get, administration }) => {
-    const [of, own] = [await administration.createKey('A', 'test_key'), { limit: 7 }]
-    const other = await administration.createKey('A', 'test_key', own)
-    const limits = [of, other].map(
-      async ({ key }) => (await get('/locations?type=division', { key })).headers,
-    )
-    return (await Promise.all(limits)).map(headers => headers['x-ratelimit-limit'])
-  },
-  [
-    [{}, ['1000', '7']],
-    [{ 'quota.testPerDay': '30' }, ['30', '7']],
-  ],
-)
-
-seen(
   ['quota.notModifiedCost'],
   'a 304 costs so much of a unit',
   {},
@@ -250,11 +215,12 @@ seen(['log.level'], 'less is logged, and more again', {}, linesOf, [
   [{ 'log.level': 'error' }, 0],
   [{ 'log.level': 'debug' }, 1],
 ])
-seen(['log.access', 'log.accessShare'], 'requests are logged by them', {}, linesOf, [
+seen(['log.access'], 'requests are logged by it', {}, linesOf, [
   [{}, 1],
   [{ 'log.access': 'false' }, 0],
-  [{ 'log.access': 'true', 'log.accessShare': '0' }, 0],
-  [{ 'log.accessShare': '1' }, 1],
+  [{ 'log.access': 'true' }, 1],
+  [{ 'log.access': '0' }, 0],
+  [{ 'log.access': '1' }, 1],
 ])
 
 const origin = 'https://app.example.org'

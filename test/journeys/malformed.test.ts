@@ -38,7 +38,7 @@ t.test('a reset in the middle of anything leaves the gateway standing', async t 
 })
 
 t.test('a request that does not arrive in time gets an error that says so', async t => {
-  const env = { ABOHAWA_SERVER__REQUEST_TIMEOUT: '200ms' }
+  const env = { ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '200ms' }
   const impatient = await startGateway(t, { providerUrl: provider.url, env })
   const raw = await openRaw(t, impatient.apiUrl)
   raw.send('GET /api/v1/locations HTTP/1.1\r\nhost: x\r\n')

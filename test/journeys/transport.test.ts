@@ -159,7 +159,7 @@ t.test('plain HTTP on the port of TLS gets one 400 that says so, whatever its me
 })
 
 t.test('a connection whose handshake does not come is closed after the request timeout', async t => {
-  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__REQUEST_TIMEOUT: '500ms' })
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '500ms' })
   const sockets = Array.from({ length: 3 }, () => openSocket(gateway.apiUrl).resume())
   // Too little for a request and for a handshake.
   for (const socket of sockets) socket.write('GE')

@@ -89,7 +89,7 @@ const common: readonly (readonly [paths: string, purpose: string])[] = [
   ['quota.tiers', 'Change the daily requests of a tier'],
   ['cache.freshness', 'Choose between newer and cheaper weather'],
   ['cache.staleFor', 'Survive longer provider outages'],
-  ['log.accessShare', 'Log less under heavy load'],
+  ['log.access', 'Log less under heavy load'],
 ]
 
 /** Where a page says more about a setting. */
@@ -157,7 +157,7 @@ const notes: Readonly<Record<string, string>> = {
   redis:
     'With Sentinel, user, password and database in the URL are for the watched servers. `rediss://` then applies to sentinels and nodes too.',
   provider:
-    'A fallback has the fields `baseUrl`, `protocol`, `name`, `apiKey` or `apiKeyFile`, `timeout`, `maxConcurrent`, `maxPointsPerRequest` and `budget`, with the defaults above. An upstream with another one after it has at most 5 s for a response.',
+    'A fallback has the fields `baseUrl`, `name`, `apiKey` or `apiKeyFile`, `timeout`, `maxConcurrent`, `maxPointsPerRequest` and `budget`, with the defaults above. An upstream with another one after it has at most 5 s for a response.',
   cache:
     'Use `cache.freshness: age` for a provider that does not publish its model runs. `run` works by age until a run could be read.',
 }

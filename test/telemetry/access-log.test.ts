@@ -49,7 +49,7 @@ const written = (accessShare = 1, random = Math.random) => {
     texts.push(line)
     line = ''
   }
-  const log = createAccessLog({ accessShare }, { write, copy, end }, clock, random)
+  const log = createAccessLog(accessShare, { write, copy, end }, clock, random)
   return { clock, log, texts }
 }
 

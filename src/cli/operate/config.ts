@@ -7,7 +7,7 @@ import { InputError, messageOf } from '../../common/errors.ts'
 import { shortened } from '../../common/outside-text.ts'
 import { configFilesOf } from '../../config/environment.ts'
 import { type ExplainedSetting, explainConfig } from '../../config/explain.ts'
-import { unknownName } from '../../config/faults.ts'
+import { printPlace, unknownName } from '../../config/faults.ts'
 import { checkFiles } from '../../config/file-check.ts'
 import { ConfigError, readConfig } from '../../config/load.ts'
 import { describeConfig } from '../../config/values.ts'
@@ -24,8 +24,10 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
         .option('--no-files', 'skip the files it names: certificates, catalogue, store'),
     run: async (terminal, options, ...files) => {
       const { given, env, json, show } = terminal
+      let removed: readonly string[] = []
       try {
         const loaded = readConfig({ files: configFilesOf([...given, ...files], env), env })
+        removed = loaded.removed.map(({ path, at }) => `${printPlace(at)}: ${path} is removed and ignored`)
         const faults = options.files
           ? await checkFiles(loaded.config, loaded.origins, terminal.clock.now())
           : []
@@ -36,7 +38,7 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
         if (json) show({ ok: false, faults }, '')
         throw error
       }
-      show({ ok: true, faults: [] }, 'The configuration is right.')
+      show({ ok: true, faults: [], removed }, ['The configuration is right.', ...removed].join('\n'))
     },
   })
 

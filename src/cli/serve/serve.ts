@@ -44,7 +44,8 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const loaded = readConfig(terminal.sources)
         return number === undefined ? loaded : { ...loaded, config: forProcess(loaded.config, number) }
       }
-      const { config } = read()
+      const loaded = read()
+      const { config } = loaded
       const isAbove = processes > 1 && number === undefined
       // Before the log is opened: what is wrong is for the terminal.
       const check = isAbove
@@ -53,6 +54,8 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../../telemetry/log.ts')
       const opened = openLog(config.log.level, config.log.file, processes > 1, number)
+      const warnOnce = createRemovedWarning(opened.log)
+      if (number === undefined) warnOnce(loaded)
       let isExporting = false
       try {
         if (check) {
@@ -74,7 +77,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const { openTracing } = await import('../../telemetry/tracing.ts')
         const { log } = opened
         const tracing = await openTracing(terminal.env, log, clock)
-        const source = { read, files: filesOf(terminal.sources) }
+        const source = { read: () => warnOnce(read()), files: filesOf(terminal.sources) }
         const gateway = await startGateway(config, { ...opened, clock, source, tracing, processes })
         tuneCollector()
         onServing(gateway)
@@ -122,6 +125,18 @@ const openShared = async (processes: number, read: () => Config): Promise<() => 
 const tuneCollector = (): void => {
   setFlagsFromString('--heap-growing-percent=70')
   setFlagsFromString('--no-allocation-site-pretenuring')
+}
+
+/** Warns of settings that no longer exist, of each once, and returns what it was given. */
+const createRemovedWarning = (log: Log) => {
+  const known = new Set<string>()
+  return (loaded: LoadedConfig): LoadedConfig => {
+    for (const { path, at } of loaded.removed) {
+      if (!known.has(path)) log.warn({ setting: path, ...at }, 'setting removed, ignored')
+      known.add(path)
+    }
+    return loaded
+  }
 }
 
 const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {

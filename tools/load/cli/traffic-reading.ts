@@ -141,7 +141,7 @@ export const factsOfReading = (
       'share',
       share === null
         ? undefined
-        : `the log has only ${share} of the requests (log.accessShare), so a cache hits less often than it did`,
+        : `the log has only ${share} of the requests (log.access), so a cache hits less often than it did`,
     ],
   ]
 }

@@ -10,7 +10,7 @@ export type Found = {
   readonly leftOut: Record<LeftOut, number>
   /** Null in formats without hosts. */
   host: string | null
-  /** `log.accessShare` of the log, if it was below 1. */
+  /** `log.access` of the log, if it was below 1. */
   share: number | null
 }
 
