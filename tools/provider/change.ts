@@ -1,24 +1,25 @@
-// Reads the body of a POST to /control into a change, or throws one sentence that names the field, the value given and
-// what is allowed. Checks the whole body before any of it takes effect.
+// Reads the body of POST /control. The whole body is checked before any of it takes effect.
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { shortened } from 'abohawa/common/outside-text.ts'
 import { z } from 'zod'
 import { type FaultMode, faultModes } from './faults.ts'
 
-const wholeNumber = (from: number, to: number) =>
-  z
-    .int(`a whole number from ${from} to ${to}`)
-    .min(from, `a whole number from ${from} to ${to}`)
-    .max(to, `a whole number from ${from} to ${to}`)
+const integer = (from: number, to: number) => {
+  const expected = `an integer from ${from} to ${to}`
+  return z.int(expected).min(from, expected).max(to, expected)
+}
 
-// The error of each field is what it allows.
+// The error of each field is what it must be.
 const fields = {
-  fault: z.custom<FaultMode>(value => faultModes.some(name => name === value), faultModes.join(', ')),
-  /** For how many forecast calls the fault is injected; absent: for all. */
-  times: wholeNumber(1, 1_000_000_000),
-  latencyMs: wholeNumber(0, 600_000),
-  /** The instant to stand still at; null for the real clock. Without a zone it would depend on where the simulator runs. */
+  fault: z.custom<FaultMode>(
+    value => faultModes.some(name => name === value),
+    `one of ${faultModes.join(', ')}`,
+  ),
+  /** The number of forecast calls with the fault; all if not given. */
+  times: integer(1, 1_000_000_000),
+  latencyMs: integer(0, 600_000),
+  /** Stops the clock at this instant; null for the real clock. */
   now: z.iso
     .datetime({ offset: true, error: 'an instant such as 2026-11-21T06:00:00Z, or null for the real clock' })
     .transform(text => Date.parse(text))
@@ -39,14 +40,13 @@ export const readChange = (text: string): Change => {
   const issue = error?.issues[0]
   if (issue?.code === 'unrecognized_keys')
     throw new InputError(
-      `${cut(issue.keys[0] ?? '')} is no field of /control; allowed: ${Object.keys(fields).join(', ')}.`,
+      `the fields of /control are ${Object.keys(fields).join(', ')}, got ${cut(issue.keys[0] ?? '')}`,
     )
   if (issue) {
     const name = String(issue.path[0])
-    throw new InputError(`${name} is ${cut(JSON.stringify(given[name]))}; allowed: ${issue.message}.`)
+    throw new InputError(`${name} must be ${issue.message}, got ${cut(JSON.stringify(given[name]))}`)
   }
-  if (data?.times !== undefined && data.fault === undefined)
-    throw new InputError(`times is ${data.times} without a fault; allowed: together with fault.`)
+  if (data?.times !== undefined && data.fault === undefined) throw new InputError('times requires fault')
   return data ?? {}
 }
 
@@ -55,10 +55,10 @@ const parse = (text: string): Record<string, unknown> => {
   try {
     json = JSON.parse(text)
   } catch {
-    throw new InputError(`The body is ${cut(JSON.stringify(text))}; allowed: a JSON object.`)
+    throw new InputError(`the body must be a JSON object, got ${cut(JSON.stringify(text))}`)
   }
   if (typeof json !== 'object' || json === null || Array.isArray(json))
-    throw new InputError(`The body is ${cut(text)}; allowed: a JSON object.`)
+    throw new InputError(`the body must be a JSON object, got ${cut(text)}`)
   return json as Record<string, unknown>
 }
 

@@ -1,5 +1,4 @@
-// Writes a response to the socket: whole, compressed if the client accepts gzip, or badly as a fault demands. Resolves
-// when nothing more will be sent; a client that disconnects ends it at once.
+// Writes a response: complete and with gzip if accepted, or as a fault demands. Resolves when nothing more will be sent.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -7,7 +6,6 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Delivery, Fault } from './faults.ts'
 
-/** The response to send: status, type and body. */
 export type Answer = NonNullable<Fault['answer']>
 
 const contentTypes = { json: 'application/json; charset=utf-8', html: 'text/html' } as const
@@ -16,14 +14,13 @@ const compress = promisify(gzip)
 const trickleChunks = 12
 const tricklePauseMs = 20
 
-/** A request, its response, and a signal that aborts when the client disconnects. */
 export type HttpCall = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly disconnected: AbortSignal
 }
 
-/** Sends the response; a disconnected client is no error. */
+/** A disconnected client is no error. */
 export const deliver = async (httpCall: HttpCall, answer: Answer, delivery: Delivery): Promise<void> => {
   const { request, response, disconnected } = httpCall
   if (disconnected.aborted) return

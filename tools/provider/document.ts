@@ -1,7 +1,7 @@
-// The response before it is text: elements of header fields and sections, with every value already formatted as JSON.
-// Separate from the text, so that a fault can damage exactly one part. Knows no weather.
+// The response before it is text: elements with fields and sections, whose values are formatted as JSON. Separate from the text, so
+// that a fault can damage exactly one part.
 
-/** Pairs of a name and a value that is JSON already. */
+/** Names with values that are already JSON. */
 type Printed = readonly (readonly [name: string, json: string])[]
 
 /** One of `current`, `minutely_15`, `hourly`, `daily`. */
@@ -10,17 +10,15 @@ export type Section = {
   /** `values` holds one printed value for each time. */
   readonly columns: readonly { name: string; unit: string; values: readonly string[] }[]
   readonly times: readonly string[]
-  /** The section holds one instant, with the seconds it stands for, instead of arrays. */
+  /** In seconds; then the section has one instant instead of arrays. */
   readonly interval?: number
 }
 
-/** The response for one point. */
 export type Element = { readonly fields: Printed; readonly sections: readonly Section[] }
 
 /** A whole response; `list` makes an array of it. */
 export type ForecastDocument = { readonly elements: readonly Element[]; readonly list: boolean }
 
-/** The text of a response. */
 export const writeDocument = ({ elements, list }: ForecastDocument): string => {
   const texts = elements.map(writeElement)
   return list ? `[${texts.join(',')}]` : (texts[0] ?? '')

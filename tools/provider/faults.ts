@@ -1,5 +1,4 @@
-// The faults that the simulator can inject, one entry per fault mode: it replaces the response, misreads the request,
-// damages one part of the document, truncates the text or delivers the body badly. A new fault mode is one entry here.
+// The faults that the simulator can inject, one entry per fault mode.
 
 import type { ForecastDocument, Section } from './document.ts'
 import type { ForecastRequest } from './forecast-request.ts'
@@ -42,7 +41,7 @@ const page = (status: number, title: string): Fault => ({
 const limit = (window: string, until: string): Fault =>
   refuse(429, `${window} API request limit exceeded. Please try again ${until}.`)
 
-/** The refusals of the limits and of the key check, which also occur without an injected fault. */
+/** Refusals that also occur without an injected fault. */
 export const limitFaults = {
   minute: limit('Minutely', 'in one minute'),
   hour: limit('Hourly', 'in the next hour'),
@@ -72,14 +71,19 @@ const inFirst =
     }),
   })
 
-const inEvery =
-  (change: (section: Section) => Section): Damage =>
+type Column = Section['columns'][number]
+
+const inColumns =
+  (change: (column: Column) => Column): Damage =>
   document => ({
     ...document,
-    elements: document.elements.map(({ fields, sections }) => ({ fields, sections: sections.map(change) })),
+    elements: document.elements.map(({ fields, sections }) => ({
+      fields,
+      sections: sections.map(section => ({ ...section, columns: section.columns.map(change) })),
+    })),
   })
 
-/** What the provider was seen to give: rounded beyond a bound, and impossible. */
+/** Impossible values, as the real provider sometimes sends. */
 const oddValues: Readonly<Record<string, string>> = {
   relative_humidity_2m: '101',
   precipitation: '-0.1',
@@ -150,33 +154,24 @@ const faults = {
     }),
   },
   'all-null': {
-    document: inEvery(section => ({
-      ...section,
-      columns: section.columns.map(column => ({
-        ...column,
-        unit: 'undefined',
-        values: column.values.map(() => 'null'),
-      })),
+    document: inColumns(({ name, values }) => ({
+      name,
+      unit: 'undefined',
+      values: values.map(() => 'null'),
     })),
   },
-  // Every fifth step of every column, the first step among them.
+  // Every fifth step of every column, including the first.
   gaps: {
-    document: inEvery(section => ({
-      ...section,
-      columns: section.columns.map(column => ({
-        ...column,
-        values: column.values.map((value, i) => (i % 5 === 0 ? 'null' : value)),
-      })),
+    document: inColumns(column => ({
+      ...column,
+      values: column.values.map((value, i) => (i % 5 === 0 ? 'null' : value)),
     })),
   },
-  // Every twentieth step of some columns, the first step among them.
+  // Every twentieth step of some columns, including the first.
   'odd-values': {
-    document: inEvery(section => ({
-      ...section,
-      columns: section.columns.map(column => ({
-        ...column,
-        values: column.values.map((value, i) => (i % 20 === 0 ? (oddValues[column.name] ?? value) : value)),
-      })),
+    document: inColumns(column => ({
+      ...column,
+      values: column.values.map((value, i) => (i % 20 === 0 ? (oddValues[column.name] ?? value) : value)),
     })),
   },
   trickle: { delivery: 'trickle' },
@@ -193,11 +188,8 @@ const faults = {
   },
 } as const satisfies Record<string, Fault>
 
-/** The name of a fault, as POST /control takes it. */
 export type FaultMode = keyof typeof faults
 
-/** The names that POST /control accepts. */
 export const faultModes: readonly FaultMode[] = Object.keys(faults) as FaultMode[]
 
-/** The fault of that name. */
 export const faultOf = (name: FaultMode): Fault => faults[name]

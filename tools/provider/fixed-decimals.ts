@@ -1,5 +1,5 @@
-// Formats numbers as the provider does: as many decimals as the unit has, `20.0` and `0.00` and even `-0.0`, and null for
-// NaN; header fields have all their decimals. Memoises the texts, because a response repeats few numbers many times.
+// Formats numbers as the provider does: with the decimals of the unit, such as `20.0`, `0.00` and `-0.0`, and null for NaN. Texts are
+// kept, because a response repeats few numbers many times.
 
 const kept = 12_000
 const spellings: (string | undefined)[][] = [[], [], [], []]
@@ -16,7 +16,7 @@ export const printFixed = (value: number, decimals: number): string => {
   return fresh
 }
 
-/** A number with all of its decimals, and with one when it is whole: `90.0`. */
+/** All decimals, and at least one: `90.0`. */
 export const printFloat = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value))
 
 const printRare = (scaled: number, decimals: number): string => {

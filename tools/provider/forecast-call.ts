@@ -1,5 +1,5 @@
-// Handles one call to /v1/forecast: key, limits, fault, parameters, weather, delivery. The clock and the fault mode are
-// read when the call leaves the queue; latency and a closed gate only delay the sending.
+// Handles one call to /v1/forecast: key, limits, fault, parameters, weather, delivery. Clock and fault mode are read when the call
+// leaves the queue; latency and a closed gate only delay the response.
 
 import type { IncomingMessage } from 'node:http'
 import { type Answer, deliver, disconnectOf, type HttpCall, waitFor } from './delivery.ts'
@@ -12,7 +12,6 @@ import { errorBody, listIn, type Parameters, parametersIn, Refusal } from './par
 import type { Moment } from './sections.ts'
 import type { CallRecord, Steering } from './steering.ts'
 
-/** The parts that handle a call. */
 export type ForecastParts = {
   readonly steering: Steering
   readonly limits: Limits
@@ -23,14 +22,14 @@ export type ForecastParts = {
 
 type Outcome = { readonly answer: Answer; readonly weight: number; readonly delivery: Delivery }
 
-/** Handles one call. Never throws: an error becomes a response too. */
+/** Handles one call. Never throws: an error becomes a response. */
 export const answerForecast = async (parts: ForecastParts, httpCall: HttpCall): Promise<void> => {
   const { steering, limits, apiKey } = parts
   const { request } = httpCall
   const call = steering.arrive(request.method ?? '')
   httpCall.response.once('close', () => steering.leave())
   const address = request.socket.remoteAddress ?? ''
-  // Like the real host: key and limits are checked first, without fault or latency.
+  // Like the real host: key and limits are checked first, without faults or latency.
   const refuse = async (answer: Answer, weight: number): Promise<void> => {
     limits.add(address, weight)
     steering.answered(call, answer.status, weight)
@@ -62,14 +61,14 @@ const serve = async (
     limits,
     moment(),
   )
-  // Its own work counts, as it does in the latency that one measures of a real host.
+  // The latency includes the computation, as for a real host.
   await waitFor(steering.latencyMs - (performance.now() - startedAt), httpCall.disconnected)
   await Promise.race([steering.opened, disconnectOf(httpCall.disconnected)])
   limits.add(address, weight)
   const silent = delivery === 'reset' || delivery === 'hang'
   steering.answered(call, silent ? null : answer.status, weight)
   await deliver(httpCall, answer, delivery)
-  // A call whose body is still being sent keeps its place in the queue.
+  // A call keeps its place in the queue until its body is sent.
   if (!httpCall.response.writableFinished) await disconnectOf(httpCall.disconnected)
 }
 
@@ -97,7 +96,7 @@ const weatherAnswer = async (requested: ForecastRequest, fault: Fault, moment: M
   return { status: 200, type: 'json', body: fault.text?.(body) ?? body }
 }
 
-// Without coordinates the real host sends its 200 before it notices.
+// The real host sends its 200 before it notices missing coordinates.
 const emptyAnswer: Answer = { status: 200, type: 'json', body: '' }
 
 const failureWeight = (answer: Answer | undefined): number => (answer?.status === 429 ? 0 : 1)
@@ -119,7 +118,7 @@ const checkKey = (
   return key === apiKey ? undefined : limitFaults.keyUnknown.answer
 }
 
-// /control lists the calls to every client, so keys are left out.
+// /control is open to every client, so keys are left out.
 const withoutKey = (given: Parameters): Record<string, string> => {
   const query = Object.fromEntries(given)
   return query.apikey === undefined ? query : { ...query, apikey: '***' }

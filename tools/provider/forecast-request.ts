@@ -1,5 +1,4 @@
-// Reads the parameters of a call into a validated forecast request, or throws the provider's refusal. Does not check limits
-// and keys.
+// Reads the parameters of a call into a validated forecast request, or throws the provider's refusal.
 
 import { maxForecastDays, maxPastDays, usualForecastDays, weightOf } from 'abohawa/protocol/limits.ts'
 import { countIn, listIn, namesIn, type Parameters, refuseUnsimulated } from './parameters.ts'
@@ -36,16 +35,13 @@ export const readForecastRequest = (given: Parameters): ForecastRequest | undefi
   }
   const pastDays = countIn(given, 'past_days', maxPastDays) ?? 0
   const forecastDays = countIn(given, 'forecast_days', maxForecastDays) ?? usualForecastDays
-  const variables = Object.values(named).reduce((sum, names) => sum + names.length, 0)
+  // Repeated names are charged too.
+  const charged = Object.values(named).reduce((sum, names) => sum + names.length, 0)
+  const distinct = Object.entries(named).map(([section, names]) => [section, [...new Set(names)]])
   return {
     points,
     zone: readZone(given),
-    variables: {
-      current: [...new Set(named.current)],
-      minutely_15: [...new Set(named.minutely_15)],
-      hourly: [...new Set(named.hourly)],
-      daily: [...new Set(named.daily)],
-    },
+    variables: Object.fromEntries(distinct) as Record<SectionName, string[]>,
     pastDays,
     forecastDays,
     hours: {
@@ -56,6 +52,6 @@ export const readForecastRequest = (given: Parameters): ForecastRequest | undefi
       past: countIn(given, 'past_minutely_15', maxPastDays * 96),
       forecast: countIn(given, 'forecast_minutely_15', maxForecastDays * 96),
     },
-    weight: points.length * weightOf({ variables, days: pastDays + forecastDays }),
+    weight: points.length * weightOf({ variables: charged, days: pastDays + forecastDays }),
   }
 }

@@ -1,5 +1,4 @@
-// Computes the document of a forecast request: for each point, in the order of the request, the header fields and the
-// sections. Yields to the event loop, so that a long list does not block other calls.
+// Computes the document of a forecast request, point by point. Yields to the event loop, so that a long list does not block other calls.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Element, ForecastDocument } from './document.ts'
@@ -13,7 +12,6 @@ import { createTimePrinter, type TimePrinter } from './time-axis.ts'
 
 const pointsPerTurn = 25
 
-/** The response to a request at an instant. */
 export const forecast = async (request: ForecastRequest, moment: Moment): Promise<ForecastDocument> => {
   const printer = createTimePrinter()
   const elements: Element[] = []

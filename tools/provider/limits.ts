@@ -1,6 +1,5 @@
-// The limits of the free host, per client address: weight per minute, hour and UTC day in fixed windows, and a short queue
-// of calls. Weight is checked before a call and added after it, so that the call which crosses a limit still succeeds.
-// The figures come from src/provider/open-meteo/limits.ts.
+// The limits of the free host, per client address: weight per minute, hour and UTC day in fixed windows, and a short queue of calls.
+// Weight is checked before a call and added after it, so that the call which crosses a limit still succeeds.
 
 import { hourMs, minuteMs, utcDayMs } from 'abohawa/common/calendar.ts'
 import type { Clock } from 'abohawa/common/clock.ts'
@@ -8,14 +7,13 @@ import { freeConcurrency, freeLimits, maxWeightPerRequest } from 'abohawa/protoc
 import pLimit, { type LimitFunction } from 'p-limit'
 import { type Fault, limitFaults } from './faults.ts'
 
-/** The limits of each client address. */
 export type Limits = {
-  /** The refusal if a window of the address is full, else undefined. */
+  /** The refusal if a window is full, else undefined. */
   check(address: string): Fault['answer']
   add(address: string, weight: number): void
-  /** The refusal of a call that exceeds the weight of one request, else undefined. */
+  /** The refusal of a request that is too heavy, else undefined. */
   checkWeight(weight: number): Fault['answer']
-  /** Queues and runs the call, or returns the refusal at once when the queue is full. */
+  /** Queues and runs the call, or returns the refusal if the queue is full. */
   enqueue(address: string, call: () => Promise<void>): Promise<Fault['answer']>
   /** Empties all windows, as a restart of the provider does. */
   clear(): void
@@ -23,7 +21,6 @@ export type Limits = {
 
 const { running, waiting } = freeConcurrency
 
-/** Limits that let everything pass. */
 export const unlimited: Limits = {
   check: () => undefined,
   add: () => {},
@@ -35,7 +32,6 @@ export const unlimited: Limits = {
   clear: () => {},
 }
 
-/** The limits of the free host, on the given clock. */
 export const createFreeLimits = (clock: Clock): Limits => {
   // The window with the longest wait gives the refusal.
   const windows = [

@@ -1,5 +1,5 @@
-// Finds the cell of the provider's main model for a point: a reduced Gaussian grid whose rows are 0.07 degrees apart and
-// have fewer cells towards the poles (0.095 degrees wide at 24° N). Cell centres carry 32-bit noise.
+// Finds the cell of the provider's main model for a point: a reduced Gaussian grid with rows 0.07 degrees apart and fewer cells towards
+// the poles (0.095 degrees wide at 24° N). Centres are 32-bit numbers.
 
 import { printFloat } from './fixed-decimals.ts'
 import type { Place } from './points.ts'

@@ -1,5 +1,4 @@
-// Which model run a response is made of, and the metadata that the provider publishes about it. A run starts every six hours
-// and is available six and a half hours later; with runs switched off the weather never changes.
+// The model runs and their metadata. A run starts every six hours and is available six and a half hours later.
 
 import { hourMs } from 'abohawa/common/calendar.ts'
 import { runDelayMs as delayMs, runEveryMs as everyMs } from 'abohawa/protocol/limits.ts'
@@ -10,15 +9,14 @@ export type ModelRun = { readonly initialisedAt: number }
 // The longest reach of the models behind an answer.
 const reachMs = 16 * 24 * hourMs
 
-/** The models whose runs are published. */
 export const modelNames: ReadonlySet<string> = new Set(['ecmwf_ifs', 'dwd_icon', 'ncep_gfs013'])
 
-/** The newest run that is there at an instant. */
+/** The newest available run. */
 export const runAt = (now: number): ModelRun => ({
   initialisedAt: Math.floor((now - delayMs) / everyMs) * everyMs,
 })
 
-/** The last instant a run knows. */
+/** The last instant of a run. */
 export const reachOf = (run: ModelRun | undefined): number =>
   run ? run.initialisedAt + reachMs : Number.POSITIVE_INFINITY
 

@@ -1,5 +1,5 @@
-// Smooth noise without state: hashed numbers on a lattice in longitude, latitude and time, interpolated in between. The same
-// salt, place and instant give the same number in every process. Knows no weather.
+// Smooth noise without state: hashed numbers on a lattice in longitude, latitude and time, interpolated. The same salt, place and
+// instant give the same number in every process.
 
 import { hourMs } from 'abohawa/common/calendar.ts'
 import type { Place } from './points.ts'

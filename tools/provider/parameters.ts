@@ -1,14 +1,13 @@
-// Reads the parameters of a call from its query string: numbers, counts and known names. Refuses a wrong value in the
-// provider's wording, which is sometimes odd.
+// Reads the parameters of a call from its query string, and refuses invalid values in the provider's words.
 
 import { shortened } from 'abohawa/common/outside-text.ts'
 
-/** The provider's error response. The readers of a request throw it, and the handler of the call sends it. */
+/** The provider's error response. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly status: number
 
-  /** @param reason the sentence in the body; clients distinguish the kinds of 429 by its first words */
+  /** @param reason the sentence in the body; clients tell the kinds of 429 apart by its first words */
   constructor(status: number, reason: string) {
     super(reason)
     this.status = status
@@ -18,10 +17,9 @@ export class Refusal extends Error {
 /** The provider's error body. */
 export const errorBody = (reason: string): string => JSON.stringify({ error: true, reason })
 
-/** Names and texts, as the caller sent them; repeated parameters and commas mean the same. */
+/** By name; values of repeated parameters are joined by commas. */
 export type Parameters = ReadonlyMap<string, string>
 
-/** The parameters of a query string. */
 export const parametersIn = (query: string): Parameters => {
   const values = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(query)) {
@@ -51,20 +49,20 @@ export const countIn = (given: Parameters, name: string, limit: number): number 
   const text = given.get(name)
   if (!text) return undefined
   if (!/^-?\d{1,9}$/.test(text)) throw corrupted(name, 'a whole number', text)
-  // The provider's sentence, except that its own gives the limit as the number that was given.
+  // The real provider repeats its limit instead of the given number.
   if (Number(text) < 0 || Number(text) > limit)
     throw refused(`${sentenceName(name)} is invalid. Allowed range 0 to ${limit}. Given ${text}.`)
   return Number(text)
 }
 
-/** Names of variables, in the order that they were given. @throws Refusal */
+/** Names of variables, in order. @throws Refusal */
 export const namesIn = (given: Parameters, name: string, known: object): string[] =>
   (listIn(given, name) ?? []).map(text => {
     if (!Object.hasOwn(known, text)) throw corrupted(name, 'a simulated variable', text)
     return text
   })
 
-/** Refuses parameters of the real provider that this one does not have, instead of ignoring them. @throws Refusal */
+/** Refuses parameters of the real provider that are not simulated. @throws Refusal */
 export const refuseUnsimulated = (given: Parameters): void => {
   for (const [name, allowed] of Object.entries(simulated)) {
     const text = given.get(name)
@@ -74,7 +72,7 @@ export const refuseUnsimulated = (given: Parameters): void => {
   }
 }
 
-// By parameter, the values that are simulated; they change nothing in the answer.
+// The simulated values by parameter; they don't change the response.
 const simulated: Readonly<Record<string, readonly string[]>> = {
   format: ['json'],
   timeformat: ['iso8601'],
@@ -87,22 +85,15 @@ const simulated: Readonly<Record<string, readonly string[]>> = {
   cell_selection: ['land', 'nearest'],
   temporal_resolution: ['native'],
   current_weather: ['false', '0'],
-  elevation: [],
-  location_id: [],
-  tilt: [],
-  azimuth: [],
-  start_date: [],
-  end_date: [],
-  start_hour: [],
-  end_hour: [],
-  start_minutely_15: [],
-  end_minutely_15: [],
+  ...Object.fromEntries(
+    ['elevation', 'location_id', 'tilt', 'azimuth', 'start_date', 'end_date', 'start_hour', 'end_hour']
+      .concat('start_minutely_15', 'end_minutely_15')
+      .map(name => [name, []]),
+  ),
 }
 
-/** A call that the provider refuses with 400. */
 export const refused = (reason: string): Refusal => new Refusal(400, reason)
 
-/** The start of a text that a sentence repeats. */
 export const cut = (text: string): string => shortened(text, 60)
 
 const corrupted = (name: string, wanted: string, text: string): Refusal =>

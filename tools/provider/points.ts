@@ -1,4 +1,4 @@
-// Reads the points of a call, and the time zone of all of them. Knows no variables.
+// Reads the points and the time zone of a call.
 
 import { maxPointsPerRequest } from 'abohawa/protocol/limits.ts'
 import { cut, numbersIn, type Parameters, refused } from './parameters.ts'
@@ -31,7 +31,7 @@ export type Zone = {
 
 const gmt: Zone = { name: 'GMT', at: () => ({ abbreviation: 'GMT', offsetSeconds: 0 }) }
 
-// The runtime takes a tenth of a millisecond to find one. Every spelling is a zone of its own, so their number needs a bound.
+// Finding a zone takes a tenth of a millisecond. Every spelling is kept, up to a bound.
 const zones = new Map<string, Zone>()
 const maxZones = 100
 
@@ -49,13 +49,13 @@ export const readZone = (given: Parameters): Zone => {
 const zoneOf = (requested: string): Zone => {
   if (/^(gmt|utc)$/i.test(requested)) return gmt
   try {
-    // The runtime takes "+06:00" too, which the provider does not.
+    // The runtime also accepts "+06:00", the provider does not.
     if (!/^[a-z]/i.test(requested) || requested === 'auto') throw new RangeError()
     const format = (timeZoneName: 'longOffset' | 'short') =>
       new Intl.DateTimeFormat('en-US', { timeZone: requested, timeZoneName })
     const [offset, short] = [format('longOffset'), format('short')]
     const resolved = offset.resolvedOptions().timeZone
-    // The runtime resolves some zones to a former name: Asia/Calcutta for Asia/Kolkata.
+    // The runtime resolves some zones to an older name: Asia/Calcutta for Asia/Kolkata.
     const name = resolved.toLowerCase() === requested.toLowerCase() ? resolved : requested
     return {
       name,

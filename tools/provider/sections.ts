@@ -1,5 +1,4 @@
-// The sections of one point, with every value as text. All sections read the same weather, so that
-// they agree about the same instant.
+// The sections of one point, with every value as text. All sections read the same weather.
 
 import { hourMs, quarterHourMs } from 'abohawa/common/calendar.ts'
 import type { Site } from './air.ts'
@@ -12,7 +11,6 @@ import { daysOf, printInstant, stepsOf, type TimePrinter } from './time-axis.ts'
 import { type Day, dailyVariables, instant, instantVariables, type Variables } from './variables.ts'
 import { createSiteWeather, type Weather } from './weather-field.ts'
 
-/** The inputs of the weather besides the request. */
 export type Moment = { readonly seed: number; readonly run: ModelRun | undefined; readonly now: number }
 
 type At = (instant: number) => Weather
@@ -29,7 +27,7 @@ export const sectionsFor = (
   const weather = createSiteWeather(seed, run, site)
   const reach = reachOf(run)
   const quarterAt: At = instant => upTo(reach, instant, weather.quarterHour(instant))
-  // Daily values are computed from the hours of the same response.
+  // Shared with the daily values.
   const hours = new Map<number, Weather>()
   const hourAt: At = instant => {
     const made = hours.get(instant) ?? upTo(reach, instant, weather.hour(instant))
@@ -80,7 +78,7 @@ export const sectionsFor = (
     .map(name => sections[name]())
 }
 
-// The request holds names that are known.
+// The request has only known names.
 const known = <Source>(variables: Variables<Source>, name: string) =>
   variables[name] as Variables<Source>[string]
 

@@ -1,6 +1,4 @@
-// A simulated weather provider on a port of this machine: speaks the real provider's protocol with seeded weather, so that
-// a client can't tell the difference, and is controlled over HTTP by /control. A product of its own that knows nothing of
-// the gateway. This file has the routes; other files have their handlers.
+// A simulated weather provider: speaks the real provider's protocol with seeded weather, and is controlled by /control.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +12,6 @@ import { metaOf, modelNames, runAt } from './model-runs.ts'
 import { errorBody, Refusal } from './parameters.ts'
 import { type Counts, Steering } from './steering.ts'
 
-/** The options of a simulated provider; all are optional. */
 export type SimulatorOptions = {
   /** Default 127.0.0.1. */
   readonly host?: string
@@ -33,13 +30,11 @@ export type SimulatorOptions = {
   readonly runs?: 'ecmwf' | 'none'
 }
 
-/** A running provider. */
 export type Simulator = {
   /** Origin, without a trailing slash. */
   readonly url: string
-  /** The counters of /control: calls of forecasts, their points, their weight, and the number refused for a limit. */
   counts(): Counts
-  /** Ends every connection and frees the port. */
+  /** Ends all connections and frees the port. */
   close(): Promise<void>
 }
 
@@ -92,12 +87,12 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   }
 
   const server = createServer({ maxHeaderSize }, (request, response) => {
-    // The client disconnected in the middle of its body: there is nobody to respond to.
+    // The client disconnected within its body.
     answer(httpCallOf(request, response)).catch(() => request.socket.destroy())
   })
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
   server.on('error', error => {
-    reject(new InputError(`The provider can't listen on ${host}:${port}: ${error.message}`, { cause: error }))
+    reject(new InputError(`the provider can't listen on ${host}:${port}: ${error.message}`, { cause: error }))
   })
   server.listen(port, host, resolve)
   await listening
@@ -121,7 +116,7 @@ const readBody = async (request: IncomingMessage): Promise<string> => {
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    // The rest is read and dropped, because a client that is still sending would miss the refusal.
+    // The rest is read and dropped, so that the client gets the refusal.
     if (bytes <= maxBodyBytes) chunks.push(chunk)
   }
   if (bytes > maxBodyBytes) throw new Refusal(413, 'Payload Too Large')

@@ -1,11 +1,10 @@
-// The state behind /control: the fault mode of the next calls, the simulator's clock, its latency, a gate that delays
-// responses, and counters. Knows no HTTP; change.ts parses what is posted.
+// The state behind /control: fault mode, clock, latency, a gate that holds responses, and counters.
 
 import type { Clock } from 'abohawa/common/clock.ts'
 import type { Change } from './change.ts'
 import type { FaultMode } from './faults.ts'
 
-/** A forecast call, as /control lists it. `status` is null until a response is sent, and if none is sent. */
+/** A forecast call, as /control lists it. `status` is null without a response. */
 export type CallRecord = {
   readonly method: string
   /** The number of coordinates in the request. */
@@ -24,7 +23,6 @@ export type Counts = {
 
 const keptCalls = 100
 
-/** The state behind /control. */
 export class Steering {
   /** The simulator's clock: the given one, or a fixed instant. */
   readonly clock: Clock
@@ -77,7 +75,7 @@ export class Steering {
     }
   }
 
-  /** Counts a call that arrives; the caller fills in the rest of the record. */
+  /** Counts a call; the caller fills in the rest of the record. */
   arrive(method: string): CallRecord {
     const call: CallRecord = { method, latitudes: 0, query: {}, status: null }
     this.#counts.calls += 1
@@ -94,7 +92,7 @@ export class Steering {
     this.#counts.points += latitudes
   }
 
-  /** The fault mode of the next call; counts down a fault that is limited to a number of calls. */
+  /** The fault mode of the next call; counts down `times`. */
   takeFaultMode(): FaultMode {
     const fault = this.#fault
     this.#faultCallsLeft -= 1
@@ -113,7 +111,6 @@ export class Steering {
     this.#inFlight -= 1
   }
 
-  /** The body of /control. */
   report() {
     return {
       ...this.#counts,

@@ -1,6 +1,5 @@
-// The two kinds of noise in the weather of a place: the true weather, and the error of a model run. The error is zero at
-// the start of the run and grows with the lead time, so that each new run changes the near hours a little and the far days
-// more; without a run there is no error.
+// The two kinds of noise in the weather of a place: the true weather, and the error of a model run. The error grows from zero with the
+// lead time, so that a new run changes the near hours a little and the far days more.
 
 import { hourMs } from 'abohawa/common/calendar.ts'
 import type { ModelRun } from './model-runs.ts'
@@ -17,7 +16,6 @@ export type Texture = {
 
 const growthHours = 96
 
-/** The randomness of a seed and a run at a place. */
 export const createTexture = (seed: number, run: ModelRun | undefined, place: Place): Texture => {
   const growth = run ? growthSince(run.initialisedAt) : undefined
   return {
@@ -30,7 +28,7 @@ export const createTexture = (seed: number, run: ModelRun | undefined, place: Pl
   }
 }
 
-// Callers request several errors for one instant in a row, so the last result is kept.
+// Keeps the last result, because callers request several errors for one instant.
 const growthSince = (start: number): ((instant: number) => number) => {
   let last = Number.NaN
   let growth = 0

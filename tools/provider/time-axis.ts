@@ -1,9 +1,8 @@
-// Which instants a section covers, and their format: local time without a zone. The current UTC offset applies to all days.
-// Pure; instants are ms since the epoch.
+// The instants of a section, and their format: local time without a zone. The current UTC offset applies to all days. Instants are ms
+// since the epoch.
 
 import { utcDayMs } from 'abohawa/common/calendar.ts'
 
-/** The days of a request. */
 export type Stretch = { readonly pastDays: number; readonly forecastDays: number }
 
 /** Steps before and after the current one, where a request counts in steps instead of days. */
@@ -54,7 +53,6 @@ export type TimePrinter = {
   days(midnights: readonly number[], offsetMs: number): readonly string[]
 }
 
-/** A printer for one response. */
 export const createTimePrinter = (): TimePrinter => ({
   instants: shared(printInstant),
   days: shared(printDay),

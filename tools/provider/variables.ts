@@ -1,10 +1,8 @@
-// The variables of the simulated provider, section by section: unit and decimals of each, and how its value is computed. They
-// are those that the gateway requests, and what tests compare them with.
+// The variables of the simulated provider by section: unit, decimals, and how the value is computed.
 
 import { currentUnits, type dailyUnits, type hourlyUnits } from 'abohawa/weather/weather-variables.ts'
 import type { Weather } from './weather-field.ts'
 
-/** What is measured: its unit's name in the response, and the digits after the point. */
 const quantity = (unit: string, decimals: number) => ({ unit, decimals })
 const temperature = quantity(currentUnits.temperature_2m, 1)
 const percent = quantity(currentUnits.relative_humidity_2m, 0)
@@ -15,15 +13,14 @@ const speed = quantity(currentUnits.wind_speed_10m, 1)
 const direction = quantity(currentUnits.wind_direction_10m, 0)
 const code = quantity(currentUnits.weather_code, 0)
 const flag = quantity(currentUnits.is_day, 0)
-/** The quantity of daily variables that are instants, in ms since the epoch. */
+/** Daily variables that are instants, in ms since the epoch. */
 export const instant = quantity('iso8601', 0)
 
 type Variable<Source> = ReturnType<typeof quantity> & { readonly of: (source: Source) => number }
 
-/** Variables by their names. */
 export type Variables<Source> = Readonly<Record<string, Variable<Source>>>
 
-/** Variables that must be there: those that the gateway requests. */
+/** The variables that the gateway requests. */
 type Served<Units, Source> = Readonly<Record<keyof Units, Variable<Source>>>
 
 /** In `current`, `minutely_15` and `hourly`. */

@@ -1,6 +1,5 @@
-// The weather of a place at an instant: a consistent pure function of seed, model run, place and instant. Rain and showers
-// add up, codes follow rain and cloud, gusts are at least the wind, an hour is the sum of its quarters. Instants are whole
-// quarter-hours in ms since the epoch; variables.ts and sections.ts format it.
+// The weather of a place at an instant: a pure function of seed, model run, place and instant. Rain and showers add up, codes follow
+// rain and cloud, gusts are at least the wind, an hour is the sum of its quarters. Instants are whole quarter-hours in ms.
 
 import { quarterHourMs } from 'abohawa/common/calendar.ts'
 import { type AirState, createAir, type Site } from './air.ts'
@@ -77,20 +76,13 @@ export const createSiteWeather = (seed: number, run: ModelRun | undefined, site:
     }
   }
 
-  return {
-    quarterHour: instant => {
-      const season = seasonAt(instant)
-      const step: Step = { perHour: 4, rain: 0, showers: 0, gusts: 0 }
-      addQuarter(step, instant, season)
-      return weatherAt(instant, season, step)
-    },
-    hour: instant => {
-      const step: Step = { perHour: 1, rain: 0, showers: 0, gusts: 0 }
-      for (let back = 3; back > 0; back--)
-        addQuarter(step, instant - back * quarterHourMs, seasonAt(instant - back * quarterHourMs))
-      const season = seasonAt(instant)
-      addQuarter(step, instant, season)
-      return weatherAt(instant, season, step)
-    },
+  const over = (quarters: number) => (instant: number) => {
+    const step: Step = { perHour: 4 / quarters, rain: 0, showers: 0, gusts: 0 }
+    for (let back = quarters - 1; back > 0; back--)
+      addQuarter(step, instant - back * quarterHourMs, seasonAt(instant - back * quarterHourMs))
+    const season = seasonAt(instant)
+    addQuarter(step, instant, season)
+    return weatherAt(instant, season, step)
   }
+  return { quarterHour: over(1), hour: over(4) }
 }

@@ -1,5 +1,5 @@
-// `abohawa demo`: runs a simulated provider here and a gateway as a process beside it, with a temporary embedded store, and prints a
-// key of each tier and a curl command for each endpoint.
+// `abohawa demo`: runs a simulated provider and a gateway process with a temporary store, and prints a key of each tier and a curl
+// command for each endpoint.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,8 +35,8 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
       ),
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
-        throw new UsageError(`--upstream is ${safeText(upstream, 60)}; allowed: a URL such as ${serviceUrl}`)
-      // A closed terminal sends SIGHUP; the folder must be removed then too.
+        throw new UsageError(`--upstream must be a URL such as ${serviceUrl}, got ${safeText(upstream, 60)}`)
+      // A closed terminal sends SIGHUP; the folder must still be removed.
       const stopped = interruption('SIGHUP')
       await using opened = new AsyncDisposableStack()
       const folder = await mkdtemp(join(tmpdir(), 'abohawa-demo-'))
@@ -75,7 +75,6 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
     },
   })
 
-/** A key of each tier, in the store that the gateway will open. */
 const createKeys = async (
   folder: string,
   tiers: readonly string[],
@@ -92,7 +91,7 @@ const createKeys = async (
   return JSON.parse(stdout)
 }
 
-/** A gateway as a process that serves. @throws InputError when it ends before */
+/** @throws InputError if the gateway ends before it serves */
 const startGateway = async (configArgs: readonly string[], env: NodeJS.ProcessEnv) => {
   // By the channel the gateway learns that this process has ended, also where it was killed.
   const child = spawn(product, ['serve', '--is-child', ...configArgs], {
@@ -101,9 +100,9 @@ const startGateway = async (configArgs: readonly string[], env: NodeJS.ProcessEn
   })
   const exited = once(child, 'exit')
   const ended = exited.then(([code, signal]): never => {
-    throw new InputError(`the gateway ended by itself, ${signal ?? `exit code ${code}`}`)
+    throw new InputError(`the gateway ended early, ${signal ?? `exit code ${code}`}`)
   })
-  // Not everybody waits for it.
+  // Not always awaited.
   ended.catch(() => {})
   const stop = async (): Promise<void> => {
     child.kill()
@@ -118,7 +117,7 @@ const startGateway = async (configArgs: readonly string[], env: NodeJS.ProcessEn
   }
 }
 
-/** Where it listens, once it serves consumers. Other lines of its log are shown. */
+/** The addresses of its listeners, once the API is ready. Other lines of its log are shown. */
 const addressesOf = (child: ChildProcess): Promise<Readonly<Record<string, string>>> =>
   new Promise(resolve => {
     const urls: Record<string, string> = {}
@@ -136,7 +135,6 @@ const unlimited = {
   ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
 }
 
-// Dhaka, whose ids are in the catalogue of the product.
 const curlLines = (apiUrl: string, key: string): [string, string][] => {
   const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}${apiPrefix}${path}'`
   return [
@@ -172,7 +170,7 @@ ${indented(table)}
 
 Paste any of these:
 ${examples.map(([title, line]) => `  # ${title}\n  ${line}`).join('\n')}
-  # What is cached of it, and for how long
+  # What is cached for it, and for how long
   npm run -s abohawa -- cache show district/3026 --gateway ${opsUrl}
 
 Ctrl-C stops it.`
