@@ -50,7 +50,7 @@ t.test('commands in general, and those of processes', async t => {
     ['provider --port x', 2, /'x' is invalid/],
     ['provider --latency 5', 2, /'5' is invalid/],
     ['provider --limits some', 2, /'some' is invalid\. Allowed choices are none, free/],
-    ['demo --upstream nowhere', 2, /--upstream is nowhere; allowed: a URL/],
+    ['demo --upstream nowhere', 2, /--upstream must be a URL such as .*, got nowhere/],
     ['doctor --url here', 2, /--url is here; allowed: /],
     ['catalogue check /nowhere.json', 1, /\/nowhere\.json/],
     [`catalogue build --from /nowhere.csv --out ${at('x.json')}`, 1, /\/nowhere\.csv/],

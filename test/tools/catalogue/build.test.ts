@@ -1,4 +1,4 @@
-// Builds a snapshot from a table: which fields are written, which states are kept, and what a fault leaves untouched.
+// Without it a faulty table could replace a good snapshot, or a rebuild publish places that operators hid.
 
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { chmod, lstat, stat } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// The tables of aliases and changes: what a snapshot takes from them, how a gateway serves it, and every fault by row.
+// Without it aliases and former ids could be lost, or a faulty row enter the snapshot.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Publishing and unpublishing one place in a real file, also while another process edits it.
+// Without it unpublishing a place could damage the snapshot, or two edits lose one of them.
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'

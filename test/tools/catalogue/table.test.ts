@@ -1,4 +1,4 @@
-// The format of a table: its header, its line numbers, its fields.
+// Without it a fault in a table would be reported at the wrong line, or not at all.
 
 import t from 'tap'
 import { check, faultLine } from '../../../src/catalogue/check.ts'

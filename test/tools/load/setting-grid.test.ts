@@ -1,4 +1,4 @@
-// Combinations of settings on a command line: the grid, single cases, and the sentence of every refusal.
+// Without it `--set` and `--case` could try other settings than those that were given.
 
 import t from 'tap'
 import { type GivenSettings, settingCases } from '../../../tools/load/setting-grid.ts'

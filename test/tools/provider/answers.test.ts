@@ -1,4 +1,4 @@
-// The format of forecasts: fields and their order, units, decimals, sections, and lists.
+// Without it the simulated provider could answer in a form that the real one does not have.
 
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// Holds the lines of `abohawa demo` to work when pasted, beside another demo, and its gateway to end with it.
+// Without it the first commands that a newcomer pastes could fail, or leave processes behind.
 
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'

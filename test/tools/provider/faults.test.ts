@@ -1,4 +1,4 @@
-// Every fault mode over a real socket: exactly what the client receives.
+// Without it tests of outages could run against faults that do not happen.
 
 import t, { type Test } from 'tap'
 import { type FaultMode, faultModes } from '../../../tools/provider/faults.ts'

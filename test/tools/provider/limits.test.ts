@@ -1,4 +1,4 @@
-// The limits of the free host: the weight of a call, fixed windows of the clock, one running call and four waiting ones.
+// Without it the gateway would be tested against other limits than the real provider has.
 
 import t from 'tap'
 import { manualClock } from '../../support/manual-clock.ts'

@@ -1,4 +1,4 @@
-// Invalid calls are refused as the provider does: as a whole and with a reason.
+// Without it wrong requests of the gateway would get weather instead of a refusal.
 
 import t from 'tap'
 import { dhaka, simulate, three } from './simulated.ts'

@@ -1,4 +1,4 @@
-// The weather of an instant is the same in every section, request and simulator, whenever it is requested.
+// Without it the sections of one forecast could disagree about the same instant.
 
 import t from 'tap'
 import { allDaily, allHourly, allInstant, dhaka, simulate, three, withoutTimings } from './simulated.ts'

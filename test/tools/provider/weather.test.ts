@@ -1,4 +1,4 @@
-// The weather is consistent at any place and instant, and typical of Bangladesh: seasons, days and nights, sea and hills.
+// Without it the simulated weather could be impossible, or unlike Bangladesh.
 
 import t from 'tap'
 import { modelCellOf } from '../../../tools/provider/model-cell.ts'

@@ -1,5 +1,4 @@
-// The commands that docs/load-testing.md shows for replaying, reports, rehearsing and what-if, as they stand there,
-// on a few requests of the sample. Those on traffic files are run by traffic.test.ts and traffic-generate.test.ts.
+// Without it a command of docs/load-testing.md could fail when pasted.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'

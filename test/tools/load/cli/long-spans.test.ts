@@ -1,5 +1,4 @@
-// Traffic files whose requests are thousands of years apart: commands that pass the whole time on a clock of their own refuse
-// them, the others have figures, and a signal ends whatever runs.
+// Without it a gap of years in a traffic file would keep a command busy for ever.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// `abohawa rehearse` with real processes: freshness, quotas, budgets, runs and midnights pass by the traffic's clock, and an
-// interruption leaves no process and no file.
+// Without it rehearsals could ignore the clock of the traffic, or leave processes and files behind.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// `replay report`: texts, JSON and pages, exit codes, and one sentence for every file that is something else.
+// Without it `replay report` could pass a broken limit, or fail with a stack trace.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// Checks `abohawa replay` as a command: what it prints and writes, its exit codes, a sentence for everything that is wrong,
-// workers, and Ctrl-C. How requests are sent is in test/tools/load/replay.
+// Without it `abohawa replay` could report requests that it never sent, or pass a failed threshold.
 
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -103,7 +102,7 @@ t.test('the answered rate is over the time in which the responses came', async t
   t.equal(found?.code, 99, `${found?.stderr}`)
   const { totals, thresholds } = replayResult.parse(JSON.parse(found?.stdout ?? ''))
   t.ok(totals.answered === 40 && totals.seconds > 0.5, JSON.stringify(totals))
-  t.ok((totals.sendingSeconds ?? 1) < 0.5, JSON.stringify(totals))
+  t.ok((totals.sendingSeconds ?? totals.seconds) < totals.seconds, JSON.stringify(totals))
   t.match(thresholds, [{ threshold: 'rate>250', passed: false }])
 })
 
@@ -116,15 +115,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   const page = file('unanswered.html')
   const [inText, inJson] = await runCommands([
     // Long enough for answers on a busy machine, so that only those fail that never come.
-    [
-      ...replay,
-      target.url,
-      '--timeout',
-      '4s',
-      ...limits.flatMap(limit => ['--threshold', limit]),
-      '--out',
-      page,
-    ],
+    [...replay, target.url, '--timeout', '4s', ...limits.map(limit => `--threshold=${limit}`), '--out', page],
     [...replay, silent.url, '--timeout', '100ms', '--connections', '1', '--patience', '30ms', '--json'],
   ])
   t.equal(inText?.code, 99)

@@ -1,5 +1,4 @@
-// `abohawa traffic generate` and `traffic import --as keys`: the samples are what their commands write, files and standard output have the
-// same bytes, keys of a file are created in a store, and every bad option is one sentence.
+// Without it equal seeds could give different traffic, or the samples differ from their commands.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

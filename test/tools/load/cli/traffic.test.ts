@@ -1,6 +1,4 @@
-// `abohawa traffic import|stats`: the commands of docs/load-testing.md, the log of a running gateway,
-// standard input and output, what is refused, and that no file is replaced or left in parts. Formats and figures are tested
-// in test/tools/load/traffic/.
+// Without it `traffic import` and `stats` could lose requests, leak keys, or leave half a file.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// `abohawa whatif` as a command: its table, its JSON, its page, and one sentence for whatever is wrong.
+// Without it `abohawa whatif` could give different figures for the same traffic, or hide what it left out.
 
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// Checks how answers of HTTP/1.1 are framed, over raw sockets: what a careful reader refuses is the reason `protocol`, in one part or
-// byte by byte, and never moves the answers behind it. And that no traffic file puts more than its request onto a connection.
+// Without it a badly framed response could count as the response to another request.
 
 import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'

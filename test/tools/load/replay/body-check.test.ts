@@ -1,5 +1,4 @@
-// Checks the check of bodies, with those of a real gateway: all are right, and what is changed in one is found. The digest
-// of a body stays while the weather changes.
+// Without it `--check-bodies` could miss a broken body, or blame a correct one.
 
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'

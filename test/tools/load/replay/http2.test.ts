@@ -1,4 +1,4 @@
-// Checks sending over HTTP/2: many requests at once on few connections, with and without TLS, and a server that goes away.
+// Without it HTTP/2 replays could hang on dead sessions, or send one request at a time.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

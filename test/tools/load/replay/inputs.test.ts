@@ -1,4 +1,4 @@
-// Checks what a replay is told: thresholds, files of keys, targets, pace, `cache-status`. Each bad input is one sentence.
+// Without it a wrong threshold, key file, target or pace would be understood as something else.
 
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,5 +1,4 @@
-// Checks the recorder: latency from the due instant, what is late, dropped and failed, steps, ages, and that the forms of
-// several recorders add up to what one would have recorded.
+// Without it requests without a response would make latencies look better than they are.
 
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js'
 import t from 'tap'

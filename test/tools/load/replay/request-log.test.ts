@@ -1,5 +1,4 @@
-// Checks the log of each request of a replay: a line for every one that was due, by its instants and by what became of it, from
-// one sender and from several; and that a file which takes lines too slowly, or not at all, holds up no sender.
+// Without it `--requests` could lack requests without saying so, or slow the senders down.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

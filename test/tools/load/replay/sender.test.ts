@@ -1,5 +1,4 @@
-// Checks how requests are sent, over real sockets: at their due instants whatever the target does, in a closed loop, with
-// the headers of the traffic; and what becomes of them when the target stalls, closes, resets or talks nonsense.
+// Without it a stalled target would also stall the load, and so hide its own latency.
 
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -35,30 +34,12 @@ t.test('while the target stalls, requests stay due, and their latency counts fro
   t.equal(recorder.counts.dropped, 0)
 })
 
-const paced: readonly (readonly [
-  what: string,
-  instants: number[],
-  pace: Partial<Pace>,
-  dues: number[],
-  paths: string,
-])[] = [
-  [
-    'recorded gaps are kept, times the speed, and arrivals out of order are put in order',
-    [400, 0, 100],
-    { speed: 10 },
-    [0, 10, 40],
-    '/1/2/0',
-  ],
-  [
-    'at a rate requests are due evenly, in the order of the file, again until the end',
-    [0, 7_000, 9_000],
-    { mode: 'rate', rate: 400, loop: true, durationMs: 20 },
-    [0, 2.5, 5, 7.5, 10, 12.5, 15, 17.5],
-    '/0/1/2/0/1/2/0/1',
-  ],
-]
-for (const [what, instants, pace, dues, paths] of paced)
-  t.test(what, async t => {
+t.test('recorded gaps are divided by the speed, and a rate is even, in the order of arrival', async t => {
+  const evenly: Partial<Pace> = { mode: 'rate', rate: 400, loop: true, durationMs: 20 }
+  for (const [instants, pace, dues, paths] of [
+    [[400, 0, 100], { speed: 10 }, [0, 10, 40], '/1/2/0'],
+    [[0, 7_000, 9_000], evenly, [0, 2.5, 5, 7.5, 10, 12.5, 15, 17.5], '/0/1/2/0/1/2/0/1'],
+  ] as const) {
     const target = await startTarget(t)
     const requests = arriving(instants).map((request, i) => ({ ...request, path: `/${i}` }))
     const { ended, answers } = await sendSome(target.url, requests, { pace, connections: 1 })
@@ -66,7 +47,8 @@ for (const [what, instants, pace, dues, paths] of paced)
     const found = answers.map(({ dueAt }) => dueAt).sort((a, b) => a - b)
     t.strictSame([found, target.received.map(({ path }) => path).join('')], [dues, paths])
     for (const { dueAt, sentAt } of answers) t.ok(sentAt >= dueAt, 'none is sent early')
-  })
+  }
+})
 
 t.test('in a closed loop each connection sends its next request after the answer', async t => {
   const target = await startTarget(t)
@@ -93,7 +75,6 @@ for (const [mode, pace, count, least] of [
     await ended
     t.equal(recorder.counts.answered, 1)
     t.ok(sentFor() >= least, `${sentFor()} ms`)
-    t.ok(sentFor() < 2_000)
   })
 
 t.test('key, accept-encoding, method and host are sent as they are to be', async t => {
@@ -248,7 +229,7 @@ t.test('a stop sends nothing more, drops what waits, and counts what was answere
   stop()
   target.release()
   await ended
-  t.ok(sentFor() >= 60 && sentFor() < 2_000, `${sentFor()} ms until it was ended`)
+  t.ok(sentFor() >= 60, `${sentFor()} ms until it was ended`)
   t.match(recorder.counts, { sent: 2, answered: 2, dropped: 3, failed: {} })
 })
 
@@ -267,9 +248,8 @@ t.test('through a Unix socket', async t => {
 t.test('a sender that could not keep up says so', async t => {
   const target = await startTarget(t)
   const { ended, load } = await sendSome(target.url, arriving(every(1, 100)))
-  // The event loop stands still: the requests are seen late.
-  const began = performance.now()
-  while (performance.now() - began < 300);
+  // The event loop stands still: the requests are noticed late.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
   await ended
   const { lateP99 } = load.form()
   t.ok(lateP99 > 100, `${lateP99} ms late`)

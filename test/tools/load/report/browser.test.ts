@@ -1,5 +1,4 @@
-// Reports in a real browser, opened as files: light and dark, phone and desk, by keyboard; nothing is wider than the screen,
-// nothing is loaded, the page's own policy stops nothing, and axe-core finds no fault.
+// Without it reports could be unreadable on phones, in dark mode, by keyboard or on paper.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

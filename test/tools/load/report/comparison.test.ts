@@ -1,5 +1,4 @@
-// Which differences of two sides are real: of five runs a side equal ones differ by noise alone, slower ones by their latency, other
-// settings by hits and weight; fewer runs have no verdict; what can't be compared is said; limits of change go by the numbers.
+// Without it noise could be reported as a difference, or a slower gateway pass.
 
 import t from 'tap'
 import { createRecorder } from '../../../../tools/load/replay/recorder.ts'

@@ -1,5 +1,4 @@
-// Figures of runs from their counts: what was spent by day and window, the settings that no other beats, and
-// shares of answers.
+// Without it provider weight could be counted in the wrong window, or a worse setting be marked best.
 
 import t from 'tap'
 import { createProviderWeight } from '../../../../tools/load/report/provider-weight.ts'

@@ -1,5 +1,4 @@
-// Files of results that are made to harm whoever reads them: beyond measure, nested, with numbers and histograms
-// that no run has. Each is one sentence in a moment, in memory that is bounded, and never a stack trace.
+// Without it a crafted result file could exhaust the memory of `replay report`.
 
 import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

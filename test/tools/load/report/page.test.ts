@@ -1,5 +1,4 @@
-// Pages of reports and comparisons as text: one file without outside resources, with everything that was measured and the
-// results as JSON; text from outside stands in it as text.
+// Without it a report could run foreign scripts, or lack figures that were measured.
 
 import { createHash } from 'node:crypto'
 import t from 'tap'

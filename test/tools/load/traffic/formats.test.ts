@@ -1,5 +1,4 @@
-// The formats of traffic files: what is read of each, how it is found, and what is wrong with a line. The access log of a
-// running gateway is imported in test/cli/traffic.test.ts.
+// Without it logs of other servers could be read with wrong instants, hosts or durations.
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

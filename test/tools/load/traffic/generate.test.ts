@@ -1,5 +1,4 @@
-// Generated traffic: the skew of places, shapes, and every share. The seeds are fixed, so that each figure is always the same; the
-// tolerances are those of chance. Seeds, storms and keys are held by the samples, whose bytes traffic-generate.test.ts compares.
+// Without it generated traffic could have other places, rates and shares than its options say.
 
 import t, { type Test } from 'tap'
 import { hourMs, minuteMs } from '../../../../src/common/calendar.ts'

@@ -1,4 +1,4 @@
-// Reading traffic files: order, faults, gzip, several files, and that no key comes out.
+// Without it traffic files could leak keys, lose requests, or be read in the wrong order.
 
 import { readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

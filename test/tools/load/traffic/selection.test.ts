@@ -1,4 +1,4 @@
-// What is done to requests on their way from file to file: choosing, shortening gaps, scrubbing.
+// Without it a selection could split cells, or scrubbing leave keys in a file for others.
 
 import t from 'tap'
 import { readCatalogue } from '../../../../src/catalogue/live-catalogue.ts'

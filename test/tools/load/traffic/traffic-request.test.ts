@@ -1,4 +1,4 @@
-// A line of a traffic file: the same request comes back of every line, and what is wrong with a line is one sentence.
+// Without it a request could change when it is written to a traffic file and read again.
 
 import { deepStrictEqual, equal, ok } from 'node:assert/strict'
 import fc from 'fast-check'

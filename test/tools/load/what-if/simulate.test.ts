@@ -1,5 +1,4 @@
-// Traffic that is small enough to be worked out by hand: when weather turns stale and expires, refresh-ahead, runs, budget,
-// memory, several instances, warm-up; and that two runs are the same.
+// Without it `whatif` could count hits and provider weight that no gateway has.
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../../../src/common/calendar.ts'

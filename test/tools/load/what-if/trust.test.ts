@@ -1,5 +1,4 @@
-// Whether `whatif` is right: the same hours of traffic pass through real processes (a gateway and a provider on a moved clock,
-// sockets between all) and through the parts without sockets. Both have the same name of the provider, and so the same jitter.
+// Without it `whatif` and a real gateway could drift apart.
 
 import t from 'tap'
 import { hourMs, minuteMs } from '../../../../src/common/calendar.ts'
