@@ -7,7 +7,8 @@ import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { issueKeys } from '../test/scenarios/keys.ts'
-import type { Env, Scope } from '../test/scenarios/set-up.ts'
+import type { Env } from '../test/scenarios/set-up.ts'
+import type { Teardown } from '../test/support/teardown.ts'
 import { compare, measureInRounds, type Sample } from './rounds.ts'
 import { median, type Options, type Progress, rangeOf } from './row.ts'
 import { mixEnv } from './rows/mix.ts'
@@ -47,7 +48,7 @@ export const buildRows: readonly BuildRow[] = [
 ]
 
 /** A folder with an installed checkout, or a revision, which is checked out and installed beside. */
-const openBase = async (scope: Scope, base: string): Promise<string> => {
+const openBase = async (scope: Teardown, base: string): Promise<string> => {
   if (existsSync(base) && statSync(base).isDirectory()) return resolve(base)
   const parent = await mkdtemp(join(tmpdir(), 'abohawa-base-'))
   scope.teardown(() => rm(parent, { recursive: true, force: true }))
@@ -63,7 +64,7 @@ const openBase = async (scope: Scope, base: string): Promise<string> => {
 
 /** Compares this checkout with each base. @returns the text of the results, or their samples as JSON */
 export const compareBuilds = async (
-  scope: Scope,
+  scope: Teardown,
   bases: readonly string[],
   rows: readonly BuildRow[],
   { pairs, seconds, warm, json }: Pick<Options, 'pairs' | 'seconds'> & { warm: number; json: boolean },

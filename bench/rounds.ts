@@ -3,7 +3,7 @@
 // the machine for a while counts for all of them.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Scope } from '../test/scenarios/set-up.ts'
+import type { Teardown } from '../test/support/teardown.ts'
 import { until } from '../test/support/until.ts'
 import {
   count,
@@ -35,7 +35,7 @@ export type Subject = {
   readonly id: string
   readonly name: string
   readonly usesRedis?: boolean
-  start(scope: Scope): Promise<Running>
+  start(scope: Teardown): Promise<Running>
 }
 
 export type Sample = {

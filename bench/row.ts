@@ -1,6 +1,6 @@
 // A row of the benchmark: what it measures, in a scope of its own, and the form of what it found.
 
-import type { Scope } from '../test/scenarios/set-up.ts'
+import type { Teardown } from '../test/support/teardown.ts'
 
 /** One line of a table. `met` is null for a figure without a bar. */
 export type Finding = {
@@ -38,7 +38,7 @@ export type Row = {
   readonly what: string
   /** It takes so long that it runs only where it is named. */
   readonly isLong?: boolean
-  run(scope: Scope, options: Options, progress: Progress): Promise<Result>
+  run(scope: Teardown, options: Options, progress: Progress): Promise<Result>
 }
 
 /** A finding that a bar decides. */
@@ -60,7 +60,7 @@ export const found = (what: string, measured: string, figures?: object): Finding
 })
 
 /** Runs what may need a teardown, and then its teardowns, last first. */
-export const inScope = async <Of>(act: (scope: Scope) => Promise<Of>): Promise<Of> => {
+export const inScope = async <Of>(act: (scope: Teardown) => Promise<Of>): Promise<Of> => {
   const teardowns: (() => unknown)[] = []
   try {
     return await act({ teardown: fn => void teardowns.push(fn) })

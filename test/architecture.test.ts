@@ -254,6 +254,7 @@ const supportOfBenchmarks = [
   'program-path',
   'provider-process',
   'redis-server',
+  'teardown',
   'until',
 ].map(name => `test/support/${name}.ts`)
 const mayImport: Record<string, (imported: string) => boolean> = {

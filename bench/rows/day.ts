@@ -7,7 +7,8 @@ import { weightOfPoint } from '../../src/provider/open-meteo/request.ts'
 import { horizonFor, longestUseMs } from '../../src/weather/horizon.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/weather-variables.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
-import { forAll, metric, noBudget, placesByCell, quiet, type Scope } from '../../test/scenarios/set-up.ts'
+import { forAll, metric, noBudget, placesByCell, quiet } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import { count, type Finding, found, judged, type Progress, type Row } from '../row.ts'
 
@@ -22,7 +23,7 @@ const weightOfAnswer = weightOf({ variables, days: forecastDays })
 const requestsOf = (places: ReturnType<typeof placesByCell>, step: number): string[] =>
   places.flatMap(({ paths }) => (step % 4 === 0 ? paths : [paths[step % paths.length] ?? '']))
 
-const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: Progress) => {
+const measureDay = async (freshness: 'age' | 'run', scope: Teardown, progress: Progress) => {
   const places = placesByCell()
   const { clock, provider, gateway, send, moveTo } = await startOnOneClock(scope, {
     start,

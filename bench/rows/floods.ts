@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createKey } from '../../src/keys/key-form.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
-import type { Scope } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { count, type Finding, judged, median, ms, type Row } from '../row.ts'
 import { everyPlace } from '../servers/gateway.ts'
 import { gatewayEnv, startGateway } from '../tools/gateway-process.ts'
@@ -59,7 +59,7 @@ const floodsOf = (plenty: string, small: string): (Flood & { readonly what: stri
 const script = new URL('flood.ts', import.meta.url).pathname
 
 /** Starts a flood that ends by itself; the function returned waits for what came of it. */
-const begin = async (scope: Scope, folder: string, flood: Flood, url: string, seconds: number) => {
+const begin = async (scope: Teardown, folder: string, flood: Flood, url: string, seconds: number) => {
   const file = join(folder, 'flood.json')
   await writeFile(file, JSON.stringify(flood))
   const command = ['nice', '-n', '10', process.execPath, script, url, String(seconds), file] as const

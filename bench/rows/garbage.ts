@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createKey } from '../../src/keys/key-form.ts'
-import type { Scope } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { checked, measureInRounds, type Send, type Subject } from '../rounds.ts'
 import { count, found, judged, median, type Row, rangeOf, sum } from '../row.ts'
 import { mixKeys } from '../tools/mix.ts'
@@ -26,7 +26,7 @@ const sampling = {
 type Node = { callFrame: { url: string }; selfSize: number; children: Node[] }
 
 /** Speaks the DevTools protocol with a process whose standard error, a file, has the address. One call at a time. */
-const openInspector = async (scope: Scope, pid: number) => {
+const openInspector = async (scope: Teardown, pid: number) => {
   const [url = ''] = /ws:\/\/\S+/.exec(await readFile(`/proc/${pid}/fd/2`, 'utf8')) ?? []
   const socket = new WebSocket(url)
   // Else the process would wait for that before it ends.

@@ -5,7 +5,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
-import { createKey, type Env, processEnv, type Scope } from '../../test/scenarios/set-up.ts'
+import { createKey, type Env, processEnv } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { count, judged, median, ms, type Progress, quantile, type Row } from '../row.ts'
 import { startGateway } from '../tools/gateway-process.ts'
 import { inFront, serverCore } from '../tools/processes.ts'
@@ -22,7 +23,7 @@ const perDay = 10_000
 // At 0.02° the box has 96,000 cells: none is requested twice.
 const cells = { degrees: '0.02', perLine: 270 }
 
-const setUp = async (scope: Scope, limits: Env) => {
+const setUp = async (scope: Teardown, limits: Env) => {
   const { folder, provider, redisUrl } = await openBackground(scope)
   const env = processEnv(provider.url, {
     ABOHAWA_REDIS__URL: redisUrl,
@@ -80,7 +81,7 @@ const readersRound = async (other: Caller, read: () => Promise<Replayed>, times:
   times.failed += hits.wrong + hits.failed + hits.dropped
 }
 
-const measure = async (scope: Scope, rounds: number, limits: Env, progress: Progress) => {
+const measure = async (scope: Teardown, rounds: number, limits: Env, progress: Progress) => {
   const { greedy, other, read } = await setUp(scope, limits)
   progress('warms up')
   await read()

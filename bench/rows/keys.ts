@@ -12,9 +12,10 @@ import { openStore } from '../../src/stores/open-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
 import { meterEnv, patient } from '../../test/scenarios/quota-load.ts'
-import { type Env, forAll, type Scope } from '../../test/scenarios/set-up.ts'
+import { type Env, forAll } from '../../test/scenarios/set-up.ts'
 import { type Running, startLimited } from '../../test/support/process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { count, found, judged, ms, type Progress, quantile, type Row } from '../row.ts'
 import { readerOfRedis } from '../tools/processes.ts'
 import type { Order, WatchedReport } from './watched.ts'
@@ -69,7 +70,7 @@ type Part = { readonly name: string } & Readonly<
 /** The number of the key of a caller's next request; undefined ends its load. */
 type Next = () => number | undefined
 
-const startDay = async (scope: Scope, env: Env, { presented, ids }: Keys, progress: Progress) => {
+const startDay = async (scope: Teardown, env: Env, { presented, ids }: Keys, progress: Progress) => {
   const calendar = createCalendar(zone)
   const midnight = calendar.nextMidnight(Date.now())
   // It begins at noon.

@@ -3,7 +3,8 @@
 
 import { setInterval } from 'node:timers'
 import { createKey } from '../../src/keys/key-form.ts'
-import type { Env, Scope } from '../../test/scenarios/set-up.ts'
+import type { Env } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import {
   checked,
   compareAll,
@@ -28,7 +29,7 @@ import { connections, load } from '../tools/wrk.ts'
 export const mixEnv: Env = { ...logged, ABOHAWA_WEATHER__HOURLY_HOURS: '48' }
 
 /** @param more settings of all processes in Node */
-export const setUp = async (scope: Scope, more: Env = {}) => {
+export const setUp = async (scope: Teardown, more: Env = {}) => {
   const world = await openWorld(scope, { ...mixEnv, ...more })
   return { world, mix: await generateMix(world.folder) }
 }

@@ -4,13 +4,13 @@
 import { measureExactness, mixedTiers, oneRedis } from '../../test/scenarios/exact-quota.ts'
 import type { RedisFault } from '../../test/scenarios/redis-faults.ts'
 import { measureRedisOutage } from '../../test/scenarios/redis-outage.ts'
-import type { Scope } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { count, type Finding, found, inScope, judged, median, ms, quantile, type Row } from '../row.ts'
 
 const fleet = { processes: 4, connections: 256, requests: 30_000 }
 
 const exactness = async (
-  scope: Scope,
+  scope: Teardown,
   what: string,
   bar: string,
   tiers: readonly string[],
@@ -54,7 +54,7 @@ const faults: readonly (readonly [RedisFault, what: string, outageMs: number])[]
 ]
 
 const outageOf = async (
-  scope: Scope,
+  scope: Teardown,
   [kind, what, outageMs]: (typeof faults)[number],
 ): Promise<Finding[]> => {
   const { normalP99, outageP99, recoveryMs, admitted, failed, miscounted, offAtFirst } =

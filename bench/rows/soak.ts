@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { issueKeys, quietZone } from '../../test/scenarios/keys.ts'
-import { catalogueFile, type Env, processEnv, type Scope, startProcess } from '../../test/scenarios/set-up.ts'
+import { catalogueFile, type Env, processEnv, startProcess } from '../../test/scenarios/set-up.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { count, type Finding, judged, median, type Row, sum } from '../row.ts'
 import { keysOf, usedBy } from '../servers/gateway.ts'
 import { generateMix, mixKeys } from '../tools/mix.ts'
@@ -66,7 +67,7 @@ const growthAnHour = (samples: readonly Sample[], name: Name): number => {
 }
 
 /** Begins the faults, each in turn; the function returned ends them and says how often each came. */
-const beginFaults = (scope: Scope, provider: ProviderProcess, redisUrl: string) => {
+const beginFaults = (scope: Teardown, provider: ProviderProcess, redisUrl: string) => {
   const redis = new Redis(redisUrl)
   scope.teardown(() => redis.disconnect())
   const failing = async (fault: string): Promise<void> => {
@@ -98,7 +99,7 @@ const beginFaults = (scope: Scope, provider: ProviderProcess, redisUrl: string) 
   }
 }
 
-const start = async (scope: Scope, providerUrl: string, store: Env, storeBytes: () => Promise<number>) => {
+const start = async (scope: Teardown, providerUrl: string, store: Env, storeBytes: () => Promise<number>) => {
   const env = processEnv(providerUrl, {
     ABOHAWA_CATALOGUE__PATH: catalogueFile,
     ABOHAWA_CACHE__FRESHNESS: 'age',

@@ -1,8 +1,9 @@
 // A gateway as a process of a row, with the settings of all rows. What it is requested is for its subject.
 
 import { quietZone } from '../../test/scenarios/keys.ts'
-import { type Env, processEnv, type Scope } from '../../test/scenarios/set-up.ts'
+import { type Env, processEnv } from '../../test/scenarios/set-up.ts'
 import { product } from '../../test/support/process.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { type Listening, startListening } from './processes.ts'
 
 /** Makes a weather response 10 kB long. */
@@ -18,7 +19,7 @@ export const gatewayEnv = (providerUrl: string, more: Env): Env =>
   })
 
 export const startGateway = (
-  scope: Scope,
+  scope: Teardown,
   folder: string,
   core: string,
   env: Env,

@@ -7,7 +7,8 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import type { Env, Scope } from '../../test/scenarios/set-up.ts'
+import type { Env } from '../../test/scenarios/set-up.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import { sum } from '../row.ts'
 
@@ -72,7 +73,7 @@ let started = 0
 
 /** Starts a command with its output in a file of the folder. */
 export const spawnPinned = (
-  scope: Scope,
+  scope: Teardown,
   folder: string,
   core: string,
   [command, ...args]: readonly [string, ...string[]],
@@ -100,7 +101,7 @@ const endOf = async (child: ChildProcess, exited: Promise<unknown>): Promise<voi
 
 /** Starts a command and waits until its output has the addresses of the named listeners. */
 export const startListening = async (
-  scope: Scope,
+  scope: Teardown,
   folder: string,
   core: string,
   command: readonly [string, ...string[]],
@@ -166,7 +167,7 @@ export const residentOf = async (pid: number): Promise<{ now: number; most: numb
 export type RedisCost = Readonly<Record<'cpuSeconds' | 'commands' | 'usedMemory', number>>
 
 /** Each reading is a command itself. */
-export const readerOfRedis = (scope: Scope, redisUrl: string): (() => Promise<RedisCost>) => {
+export const readerOfRedis = (scope: Teardown, redisUrl: string): (() => Promise<RedisCost>) => {
   const redis = new Redis(redisUrl)
   scope.teardown(() => redis.disconnect())
   return async () => {

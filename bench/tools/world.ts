@@ -5,9 +5,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
-import { createKey, type Env, type Scope } from '../../test/scenarios/set-up.ts'
+import { createKey, type Env } from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import type { Place } from '../rounds.ts'
 import { gatewayEnv, startGateway } from './gateway-process.ts'
 import { loadCores, readerOfRedis, runFirst, stepAside } from './processes.ts'
@@ -60,14 +61,14 @@ export const expectBody = ({ status, body }: Pick<Answer, 'status' | 'body'>, ex
 }
 
 /** A folder that is removed with the row. */
-export const openFolder = async (scope: Scope): Promise<string> => {
+export const openFolder = async (scope: Teardown): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
   scope.teardown(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
 /** Starts a provider and a Redis, away from the measured core. */
-export const openBackground = async (scope: Scope) => {
+export const openBackground = async (scope: Teardown) => {
   stepAside()
   const folder = await openFolder(scope)
   const provider = await startProvider(scope, ['--runs', 'none'], null)
@@ -84,7 +85,7 @@ export const openBackground = async (scope: Scope) => {
 }
 
 /** @param settings those of all gateways of the row */
-export const openWorld = async (scope: Scope, settings: Env = {}): Promise<World> => {
+export const openWorld = async (scope: Teardown, settings: Env = {}): Promise<World> => {
   const background = await openBackground(scope)
   const { folder, providerUrl } = background
   const env = (more: Env): Env => gatewayEnv(providerUrl, { ...settings, ...more })

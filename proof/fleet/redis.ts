@@ -4,6 +4,7 @@
 
 import { Redis } from 'ioredis'
 import { startDurableRedis } from '../../test/support/redis-process.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import type { Settings, StoreFault } from '../steps.ts'
 
@@ -46,7 +47,7 @@ export const emptyBut = async (admin: Redis): Promise<void> => {
   await transaction.exec()
 }
 
-export const openSingleRedis = async (scope: { teardown(fn: () => unknown): void }): Promise<LaneRedis> => {
+export const openSingleRedis = async (scope: Teardown): Promise<LaneRedis> => {
   const server = await startDurableRedis(scope)
   const admin = new Redis(server.url)
   admin.on('error', () => {})

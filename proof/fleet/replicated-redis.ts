@@ -4,6 +4,7 @@
 import { startCluster } from '../../test/support/redis-cluster.ts'
 import type { RedisProcess } from '../../test/support/redis-process.ts'
 import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import type { Settings } from '../steps.ts'
 import { emptyBut, type LaneRedis } from './redis.ts'
@@ -19,9 +20,7 @@ type Replicated = {
   follow(master: RedisProcess): readonly string[]
 }
 
-type Scope = { teardown(fn: () => unknown): void }
-
-const behindSentinel = async (scope: Scope): Promise<Replicated> => {
+const behindSentinel = async (scope: Teardown): Promise<Replicated> => {
   const { url, others, servers, sentinels, stop } = await startSentinel()
   scope.teardown(stop)
   return {
@@ -44,7 +43,7 @@ const behindSentinel = async (scope: Scope): Promise<Replicated> => {
   }
 }
 
-const asCluster = async (scope: Scope): Promise<Replicated> => {
+const asCluster = async (scope: Teardown): Promise<Replicated> => {
   const { url, nodes, stop } = await startCluster()
   scope.teardown(stop)
   return {
@@ -76,7 +75,10 @@ const mostReplicationMs = 200
 const takesOverWithinMs = 60_000
 const askAgainMs = 6_000
 
-export const openReplicatedRedis = async (kind: 'sentinel' | 'cluster', scope: Scope): Promise<LaneRedis> => {
+export const openReplicatedRedis = async (
+  kind: 'sentinel' | 'cluster',
+  scope: Teardown,
+): Promise<LaneRedis> => {
   const { settings, servers, isNamed, failOver, follow } = await (kind === 'sentinel'
     ? behindSentinel
     : asCluster)(scope)

@@ -25,8 +25,7 @@ const { cert, key: certKey } = makeCertificate(folder)
 const [https, http, ...ports] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
 const redis = await testRedis(t)
 const env = processEnv('http://127.0.0.1:9', {
-  ABOHAWA_REDIS__URL: redis.url,
-  ABOHAWA_REDIS__PREFIX: redis.prefix,
+  ...redis.env,
   ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1',
   ABOHAWA_SERVER__DRAIN_FOR: '500ms',
   ABOHAWA_OPS__TOKEN: opsToken,

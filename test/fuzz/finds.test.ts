@@ -1,8 +1,7 @@
 // Without it the fuzzer could pass over a planted fault.
 
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import fc from 'fast-check'
 import t from 'tap'
@@ -15,9 +14,10 @@ import { sockets } from '../../fuzz/targets/sockets.ts'
 import { streams } from '../../fuzz/targets/streams.ts'
 import { checkCount, openTraffic, traffic } from '../../fuzz/targets/traffic.ts'
 import { frame, frames, localCertificate } from '../support/http2-client.ts'
+import { listenOn } from '../support/listening.ts'
 import { runShared } from '../support/process.ts'
+import type { Teardown } from '../support/teardown.ts'
 
-type Teardown = { teardown(fn: () => unknown): void }
 type Respond = (request: string) => string
 
 const quietMs = 25
@@ -42,10 +42,7 @@ const serve = async (t: Teardown, respond: Respond, isTls: boolean): Promise<Sys
   const server: Server = isTls
     ? createTlsServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, onConnection)
     : createServer({ allowHalfOpen: true }, onConnection)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const apiUrl = `http${isTls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const apiUrl = `http${isTls ? 's' : ''}://127.0.0.1:${await listenOn(t, server)}`
   const gateway = { apiUrl, isAlive: () => true, residentBytes: () => 0 }
   return {
     gateway: () => gateway,

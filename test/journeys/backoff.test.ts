@@ -5,12 +5,13 @@ import { manualClock } from '../support/manual-clock.ts'
 import { orderPurge } from '../support/ops-requests.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 const place = '/weather/coords/23.7/90.4'
 const provider = await startProviderHere(t)
 
-const setUp = async (t: { teardown(fn: () => unknown): void }, env: Record<string, string> = {}) => {
+const setUp = async (t: Teardown, env: Record<string, string> = {}) => {
   const clock = manualClock()
   await provider.steer({ fault: 'none' })
   const gateway = await startGateway(t, {

@@ -17,8 +17,7 @@ t.test('a request that is out while the minute turns is counted in both by every
   const clock = manualClock(start)
   const provider = await startProviderHere(t, undefined, isoOf(start))
   const env = {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: String(limit),
     ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',

@@ -55,7 +55,7 @@ const callsSent = async () => (await provider.state()).calls
 
 t.test('a fleet is closed by one daily 429, reopened by one command, and closed by the next', async t => {
   const redis = await testRedis(t)
-  const scene = await setUp(t, { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }, 2)
+  const scene = await setUp(t, redis.env, 2)
   const { gateways, command, get, provider429, env } = scene
   /** What the store alone knows: no gateway is at the ops address of the command. */
   const budgetOf = async () => JSON.parse(await command('status', '--json')).budget

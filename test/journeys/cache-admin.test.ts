@@ -188,8 +188,7 @@ t.test('a soft purge makes an answer stale and starts a reload, a hard one makes
 
 t.test('an area is a place and all below it, and its purge reaches two gateways', async t => {
   const own = await startProviderHere(t, undefined, null)
-  const redis = await testRedis(t)
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const { env } = await testRedis(t)
   // Redis drops entries by its own clock. One after the other: each begins a log that it finds empty with a purge of all.
   const first = await startGateway(t, { providerUrl: own.url, clock: systemClock, env })
   const second = await startGateway(t, { providerUrl: own.url, clock: systemClock, env })

@@ -288,7 +288,7 @@ t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t 
 t.test('two gateways of a fleet run with different settings', { skip: withoutPromtool }, async t => {
   const redis = await testRedis(t)
   const clock = manualClock(Date.now())
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const env = redis.env
   const scene = await started(t, { providerUrl: nowhere, clock, env })
   const { gateway } = scene
   let other: TestGateway | undefined

@@ -48,8 +48,7 @@ t.test('eight hours without the first upstream, and every cold cell has an answe
     startProvider(t, ['--runs', 'none', '--seed', '2', '--limits', 'free'], iso()),
   ])
   const env = {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     // The second is the free service, with its limits.
     ABOHAWA_PROVIDER__FALLBACKS: JSON.stringify([{ baseUrl: second.url }]),
     ABOHAWA_TEST_PROVIDER__RETRIES: '0',

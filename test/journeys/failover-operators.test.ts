@@ -45,7 +45,7 @@ t.test('status, metrics, log and commands name each upstream, without its host a
   await first.steer({ fault: 'reset' })
   for (const path of [sylhet, khulna]) t.equal((await gateway.get(path)).status, 200)
   await until('the log says that another one is in use', () =>
-    gateway.logged.some(({ upstream, level }) => upstream === 'public' && level === 'warn'),
+    gateway.logged.some(({ msg, upstream }) => msg === 'upstream switched' && upstream === 'public'),
   )
   t.match((await status()).upstreams, [
     { name: 'primary', inUse: false, lastFailure: { code: /^provider_/ } },

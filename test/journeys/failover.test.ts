@@ -276,7 +276,7 @@ const startFleet = async (t: Test, size: number, env: Record<string, string> = {
   t.teardown(async () => {
     for (const provider of [first, second]) await provider.steer({ now: noon })
   })
-  const onRedis = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix, ...env }
+  const onRedis = { ...redis.env, ...env }
   const clock = manualClock(now)
   const each = Array.from({ length: size }, async () => (await setUp(t, { clock, env: onRedis })).gateway)
   return Promise.all(each)

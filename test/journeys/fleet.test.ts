@@ -33,8 +33,7 @@ t.test('gateways share a port where configured, and count as one', async t => {
   const redis = await testRedis(t)
   const shared = {
     ...baseEnv,
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     ABOHAWA_SERVER__REUSE_PORT: 'true',
   }
   const first = await startCommand(t, ['serve'], ['api', 'ops'], shared)
@@ -72,7 +71,7 @@ t.test('gateways share a port where configured, and count as one', async t => {
 
 t.test('a cell that one gateway loaded another on the same Redis serves from the shared tier', async t => {
   const redis = await testRedis(t)
-  const env = { ...baseEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const env = { ...baseEnv, ...redis.env }
   const [first, second] = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
   const { key } = await createKey(env)
   const { calls } = await provider.state()

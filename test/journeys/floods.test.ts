@@ -6,6 +6,7 @@ import { Agent, request } from 'undici'
 import { createKey, metric, processEnv } from '../scenarios/set-up.ts'
 import { type Running, startLimited, startScript } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 const MiB = 2 ** 20
@@ -16,7 +17,7 @@ const provider = await startProviderHere(t, undefined, null)
 const env = processEnv(provider.url, { ABOHAWA_STORE__PATH: `${t.testdir()}/store.db` })
 const key = await createKey(env)
 
-const startFlooded = async (t: Pick<Test, 'teardown'>) => {
+const startFlooded = async (t: Teardown) => {
   const gateway = await startLimited(t, 1_500 * MiB, ['serve'], ['api', 'ops'], env)
   const dispatcher = new Agent({ connections: 1, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())

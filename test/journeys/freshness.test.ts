@@ -1,12 +1,11 @@
 // Without it weather could be reloaded too late, too often, or beyond the budget, and a restart could begin cold.
 
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { SimulatorOptions } from '../../tools/provider/simulator.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -75,11 +74,9 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
 })
 
 t.test('a provider that accepts a connection and says nothing keeps no gateway from being ready', async t => {
-  const silent = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
+  const silent = await startScriptedProvider(t, () => {})
   const gateway = await startGateway(t, {
-    providerUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+    providerUrl: silent.url,
     env: {
       ABOHAWA_CACHE__FRESHNESS: 'run',
       ABOHAWA_TEST_CACHE__WARM_FOR: '50ms',

@@ -7,19 +7,20 @@ import { utcDayMs } from '../../src/common/calendar.ts'
 import { systemClock } from '../../src/common/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { issueKeys } from '../scenarios/keys.ts'
-import { processEnv, type Scope, startProcess } from '../scenarios/set-up.ts'
+import { processEnv, startProcess } from '../scenarios/set-up.ts'
 import { type Running, runCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 // No provider runs; places need none.
 const envOf = (path: string) =>
   processEnv('http://127.0.0.1:9', { ABOHAWA_STORE__PATH: path, ABOHAWA_LOG__LEVEL: 'info' })
 
-const setUp = async (t: Scope, keyCount: number) => {
+const setUp = async (t: Teardown, keyCount: number) => {
   const disk = await smallDisk(t, 16_000_000)
   const path = join(disk.folder, 'store.db')
   await openEmbeddedStore(path, systemClock).close()

@@ -23,7 +23,7 @@ const setUp = async (
   const clock = manualClock(start)
   await provider.steer({ now: new Date(start).toISOString(), reset: true })
   const redis = count > 1 ? await testRedis(t) : undefined
-  const shared = redis ? { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix } : {}
+  const shared = redis ? redis.env : {}
   const gateways: TestGateway[] = []
   for (let i = 0; i < count; i++)
     gateways.push(await startGateway(t, { providerUrl: provider.url, clock, env: { ...shared, ...env } }))

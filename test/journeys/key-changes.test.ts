@@ -15,8 +15,7 @@ const list = '/api/v1/locations?type=division'
 t.test('key changes take effect on both gateways, and the count of the day stays', async t => {
   const redis = await testRedis(t)
   const env = processEnv(provider.url, {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     // Long timeouts: a busy machine must not look like a Redis outage.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
     ABOHAWA_QUOTA__TIME_ZONE: quietZone(),

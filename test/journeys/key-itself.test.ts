@@ -180,8 +180,7 @@ t.test('a key that a newer one replaces says until when it works', async t => {
 })
 
 t.test('gateways of a fleet say the same of a key, exactly', async t => {
-  const redis = await testRedis(t)
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const { env } = await testRedis(t)
   const first = await startGateway(t, { providerUrl: provider.url, env })
   const second = await startGateway(t, { providerUrl: provider.url, env })
   const { business: key = '' } = first.keys

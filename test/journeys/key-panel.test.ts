@@ -121,8 +121,7 @@ t.test('names are given with the token alone', async t => {
 })
 
 t.test('use is that of the fleet, and hours those of the gateway that is asked', async t => {
-  const redis = await testRedis(t)
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const { env } = await testRedis(t)
   const [one, other] = [await start(t, env), await start(t, env)]
   await use(one, 'starter', 7)
   for (let i = 0; i < 2; i++) await other.get(places, { key: one.keys.starter ?? '' })

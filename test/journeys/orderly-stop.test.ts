@@ -14,10 +14,7 @@ const provider = await startProvider(t, undefined, null)
 const dhaka = '/weather/district/3026'
 
 const stores = {
-  redis: async (t: Test) => {
-    const { url, prefix } = await testRedis(t)
-    return { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
-  },
+  redis: async (t: Test) => (await testRedis(t)).env,
   // Two processes at least, as far as the configuration says: so a part is set aside.
   embedded: async (t: Test) => ({
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),

@@ -95,7 +95,7 @@ t.test('the page says how many files a load over a fleet and a purge pass', asyn
   const [provider, redis] = [await startProvider(t), await testRedis(t)]
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ...env, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix },
+    env: { ...env, ...redis.env },
   })
   const load = async (i: number) => {
     const { status, headers } = await gateway.get(`/weather/coords/${(22 + i / 10).toFixed(1)}/90.4`)

@@ -25,8 +25,7 @@ const start = async (
 ): Promise<{ running: RunningProcesses; key: string; env: Env }> => {
   const redis = await testRedis(t)
   const env = processEnv('http://127.0.0.1:9', {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     // A busy machine must not look like an outage of Redis.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
     ABOHAWA_LOG__LEVEL: 'info',

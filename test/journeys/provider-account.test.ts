@@ -73,7 +73,7 @@ for (const refusal of ['limited', 'denied'] as const) {
   t.test(`a refusal to an instance of the former account fails no other: ${refusal}`, async t => {
     const host = await startHost(t, refusal, true)
     const redis = await testRedis(t)
-    const onRedis = { ...env, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+    const onRedis = { ...env, ...redis.env }
     const start = (more: Record<string, string>) =>
       startGateway(t, { providerUrl: host.url, env: { ...onRedis, ...more } })
     const former = await start({})

@@ -28,8 +28,7 @@ const setUp = async (t: Test) => {
   const env = processEnv(provider.url, {
     ABOHAWA_LOG__LEVEL: 'info',
     ABOHAWA_QUOTA__TIME_ZONE: zone,
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
   })
   const createKey = async (tier = 'free') => {

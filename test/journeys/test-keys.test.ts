@@ -10,7 +10,7 @@ import { type Answer, startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProviderHere(t)
 const redis = await testRedis(t)
-const onRedis = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+const onRedis = redis.env
 const place = '/weather/district/3026'
 const list = '/locations?type=division'
 

@@ -1,10 +1,7 @@
 // Without it traces could lack spans, show a key, load code that nobody asked for, or delay a stop.
 
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { registerHooks } from 'node:module'
-import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -12,6 +9,7 @@ import { systemClock } from '../../src/common/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -33,22 +31,14 @@ const callerSpan = '00f067aa0ba902b7'
 const startReceiver = async (t: Test) => {
   const exports: Export[] = []
   const types = new Set<string | undefined>()
-  const server = createServer(async (request, response) => {
+  const { url } = await startScriptedProvider(t, async (request, response) => {
     const body = await buffer(request)
     types.add(`${request.method} ${request.url} ${request.headers['content-type']}`)
     exports.push(JSON.parse(body.toString()))
     response.setHeader('content-type', 'application/json').end('{}')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    types,
-    exports,
+    ...{ url, types, exports },
     spans: () =>
       exports
         .flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans))
@@ -198,12 +188,9 @@ t.test('a collector that is away costs its spans and a line of the log', async t
 })
 
 t.test('a collector that hangs holds up no stop', async t => {
-  // It takes connections and answers nothing.
-  const collector = createNetServer().listen(0, '127.0.0.1')
-  await once(collector, 'listening')
-  t.teardown(() => void collector.close())
+  const silent = await startScriptedProvider(t, () => {})
   const gateway = await serve(t, {
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: silent.url,
     // Whoever waits for it does not end within the limit of a test.
     OTEL_EXPORTER_OTLP_TIMEOUT: '3600000',
     OTEL_BSP_EXPORT_TIMEOUT: '3600000',

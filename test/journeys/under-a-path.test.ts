@@ -1,11 +1,11 @@
 // Without it links in responses and pages could lead elsewhere when a proxy serves the gateway under a path.
 
-import { createServer, type IncomingMessage, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, request as send } from 'node:http'
 import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
 import { isLive } from '../support/dashboard-page.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProvider(t)
@@ -16,24 +16,21 @@ const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
 /** Passes what is below a path on without that path, as `location /weather/ { proxy_pass http://gateway/; }` of nginx does. */
 const startProxy = async (t: Test, target: string): Promise<string> => {
   const path = '/a/weather/'
-  const server = createServer((request, response) => {
+  const { url } = await startScriptedProvider(t, (request, response) => {
     if (!request.url?.startsWith(path)) return response.writeHead(404).end()
     const { method, headers } = request
-    const url = target + request.url.slice(path.length - 1)
-    return send(url, { method, headers }, (answer: IncomingMessage) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(response)
-    })
+    return send(
+      target + request.url.slice(path.length - 1),
+      { method, headers },
+      (answer: IncomingMessage) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(response)
+      },
+    )
       .on('error', () => response.destroy())
       .end()
   })
-  server.listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+  return `${url}${path}`
 }
 
 t.test('the pages of a list lead to each other', async t => {

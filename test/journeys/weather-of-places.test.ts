@@ -340,7 +340,7 @@ t.test('what costs nothing takes no unit meanwhile, and is not refused for want 
 t.test('what a gateway gives back another one has at once, and a stop loses none of it', async t => {
   const redis = await testRedis(t)
   const env = {
-    ...{ ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix },
+    ...redis.env,
     ABOHAWA_QUOTA__NOT_MODIFIED_COST: '0',
   }
   const [one, other] = [await setUp(t, env), await setUp(t, env)]
@@ -361,8 +361,7 @@ t.test('what a gateway gives back another one has at once, and a stop loses none
 t.test('two gateways take the units of lists from one quota, exactly and never in part', async t => {
   const redis = await testRedis(t)
   const env = {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     ABOHAWA_QUOTA__TIERS__TEN: '100',
   }
   const [one, other] = [await setUp(t, env), await setUp(t, env)]

@@ -1,22 +1,15 @@
 // Without it a page of an allowed origin could fail in a real browser to read answers, figures and errors.
 
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
-const site = createServer((_request, response) => {
+const { url: origin } = await startScriptedProvider(t, (_request, response) => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>an app</title>')
 })
-await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
-t.teardown(() => {
-  site.close()
-  site.closeAllConnections()
-})
-const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
 const provider = await startProvider(t)
 const open = skip ? undefined : await startBrowser(t)
 

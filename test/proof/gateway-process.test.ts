@@ -6,6 +6,7 @@ import { createFleet } from '../../proof/fleet/fleet.ts'
 import { openLane } from '../../proof/fleet/lane.ts'
 import { type Answer, createRecorder } from '../../proof/history.ts'
 import { scheduleOf } from '../../proof/schedule.ts'
+import type { Teardown } from '../support/teardown.ts'
 
 const dayMs = 86_400_000
 // No answer of Redis comes late here, however busy the machine is.
@@ -17,11 +18,7 @@ const schedule = { ...scheduleOf(0), ...patient, protocol: 'http', hasProcesses:
 const request = (gateway: number) =>
   ({ gateway, key: 'many', path: '/locations?type=division&limit=1' }) as const
 
-const open = async (
-  t: { teardown(fn: () => unknown): void },
-  store: 'redis' | 'embedded',
-  sabotage?: string,
-) => {
+const open = async (t: Teardown, store: 'redis' | 'embedded', sabotage?: string) => {
   const lane = await openLane(sabotage)
   t.teardown(lane.close)
   const clock = createFleetClock(schedule.start)

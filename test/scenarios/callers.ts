@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { Scope } from './set-up.ts'
+import type { Teardown } from '../support/teardown.ts'
 
 export type TimedResponse = {
   /** 0 when the connection ended first. */
@@ -23,7 +23,7 @@ const headEnd = Buffer.from('\r\n\r\n')
 
 /** Opens connections of so many callers to one gateway. */
 export const openCallers = async (
-  scope: Scope,
+  scope: Teardown,
   url: string,
   key: string,
   callers: number,

@@ -4,6 +4,7 @@
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
+import type { Teardown } from '../support/teardown.ts'
 import type { Caller } from './callers.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import {
@@ -16,7 +17,7 @@ import {
   sendOn,
   startGateways,
 } from './quota-load.ts'
-import type { Env, Scope } from './set-up.ts'
+import type { Env } from './set-up.ts'
 
 export type QuotaLoad = {
   readonly processes: number
@@ -34,7 +35,7 @@ export type Exactness = {
 
 /** Starts gateways and sends to them. @param place settings of their Redis @param tiers a key for each */
 export const measureExactness = async (
-  scope: Scope,
+  scope: Teardown,
   place: Env,
   { requests, ...size }: QuotaLoad,
   tiers: readonly string[],
@@ -76,14 +77,14 @@ export const measureOn = async (
 export const mixedTiers = Array<string[]>(10).fill(['free', 'starter', 'free', 'business', 'free']).flat()
 
 /** The settings for a Redis of its own. */
-export const oneRedis = async (scope: Scope): Promise<Env> => {
+export const oneRedis = async (scope: Teardown): Promise<Env> => {
   const redis = await startRedis()
   scope.teardown(redis.stop)
   return { ABOHAWA_REDIS__URL: redis.url }
 }
 
 /** The settings for a Redis Cluster of three masters. */
-export const redisCluster = async (scope: Scope): Promise<Env> => {
+export const redisCluster = async (scope: Teardown): Promise<Env> => {
   const cluster = await startCluster(0)
   scope.teardown(cluster.stop)
   return { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' }

@@ -4,7 +4,8 @@
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { type Env, isoOf, plentyOfQuota, type Scope, senderTo } from './set-up.ts'
+import type { Teardown } from '../support/teardown.ts'
+import { type Env, isoOf, plentyOfQuota, senderTo } from './set-up.ts'
 
 type Setting = {
   /** The first instant of the clock, in ms since 1970. */
@@ -17,7 +18,7 @@ type Setting = {
 }
 
 export const startOnOneClock = async (
-  scope: Scope,
+  scope: Teardown,
   { start, provider: options, env, connections }: Setting,
 ) => {
   const clock = manualClock(start)

@@ -4,9 +4,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Running } from '../support/process.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { type Caller, openCallers } from './callers.ts'
 import { quietZone } from './keys.ts'
-import { type Env, processEnv, type Scope, startProcess } from './set-up.ts'
+import { type Env, processEnv, startProcess } from './set-up.ts'
 
 const path = '/api/v1/locations?type=division'
 
@@ -21,7 +22,7 @@ export type Gateways = { readonly processes: readonly Running[]; readonly caller
 
 /** Callers, distributed over all processes in turn. */
 export const startGateways = async (
-  scope: Scope,
+  scope: Teardown,
   env: Env,
   { processes, connections }: { processes: number; connections: number },
 ): Promise<Gateways> => {

@@ -5,7 +5,8 @@ import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startDurableRedis } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
-import type { Env, Scope } from './set-up.ts'
+import type { Teardown } from '../support/teardown.ts'
+import type { Env } from './set-up.ts'
 
 export type FaultyRedis = {
   readonly env: Env
@@ -17,7 +18,7 @@ export type FaultyRedis = {
 
 export type RedisFault = 'frozen' | 'killed' | 'sentinel' | 'cluster'
 
-export const redisFaults: Record<RedisFault, (scope: Scope) => Promise<FaultyRedis>> = {
+export const redisFaults: Record<RedisFault, (scope: Teardown) => Promise<FaultyRedis>> = {
   frozen: async scope => {
     const redis = await startDurableRedis(scope)
     return {

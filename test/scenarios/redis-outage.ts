@@ -2,11 +2,12 @@
 // after it. redis-faults.ts has the faults; the benchmark and the tests have the bars.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Teardown } from '../support/teardown.ts'
 import { foundWithin, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import { type Answer, inTurn, meterEnv, sendOn, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
-import { metric, type Scope } from './set-up.ts'
+import { metric } from './set-up.ts'
 
 export type RedisOutage = {
   readonly processes: number
@@ -48,7 +49,7 @@ const p99 = (answers: readonly Answer[]): number => {
 }
 
 export const measureRedisOutage = async (
-  scope: Scope,
+  scope: Teardown,
   kind: RedisFault,
   // Each look renders the metrics of every process.
   { processes, connections, pauseMs, beforeMs, outageMs, lookEveryMs = 50, limit }: RedisOutage,

@@ -5,8 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, type Dispatcher, RetryAgent } from 'undici'
 import { runCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
-import { createKey, processEnv, type Scope } from './set-up.ts'
+import { createKey, processEnv } from './set-up.ts'
 
 export type RestartResult = {
   readonly answered: number
@@ -22,7 +23,7 @@ const callers = 24
 
 /** @param retries how often a request without a response is sent again, as the proxy in front does it */
 export const restartUnderLoad = async (
-  scope: Scope,
+  scope: Teardown,
   folder: string,
   retries: number,
 ): Promise<RestartResult> => {

@@ -6,11 +6,9 @@ import { Pool, request } from 'undici'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
-
-/** Collects teardowns, which run last first. */
-export type Scope = { teardown(fn: () => unknown): void }
 
 export type Env = Record<string, string>
 
@@ -62,7 +60,7 @@ export const createKey = async (env: Env): Promise<string> => {
   return (JSON.parse(stdout) as { key: string }).key
 }
 
-export const startProcess = (scope: Scope, env: Env): Promise<Running> =>
+export const startProcess = (scope: Teardown, env: Env): Promise<Running> =>
   startCommand(scope, ['serve'], ['api', 'ops'], env)
 
 export type SendRequest = (
@@ -70,7 +68,7 @@ export type SendRequest = (
 ) => Promise<{ status: number; ms: number; cache: string; text: string }>
 
 /** Returns a function that sends requests to a gateway over kept connections. */
-export const senderTo = (scope: Scope, apiUrl: string, key: string, connections = 32): SendRequest => {
+export const senderTo = (scope: Teardown, apiUrl: string, key: string, connections = 32): SendRequest => {
   const pool = new Pool(apiUrl, { connections })
   scope.teardown(() => pool.destroy())
   const headers = { 'x-api-key': key }

@@ -4,9 +4,10 @@
 import type { Running } from '../support/process.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { startRedis } from '../support/redis-server.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 import { type Caller, openCallers, type TimedResponse } from './callers.ts'
-import { createKey, type Env, metric, processEnv, type Scope, startProcess } from './set-up.ts'
+import { createKey, type Env, metric, processEnv, startProcess } from './set-up.ts'
 
 export type FleetSize = { readonly processes: number; readonly callersEach: number }
 
@@ -17,7 +18,7 @@ type Fleet = {
 }
 
 export const startFleet = async (
-  scope: Scope,
+  scope: Teardown,
   { processes, callersEach }: FleetSize,
   more: Env = {},
 ): Promise<Fleet> => {

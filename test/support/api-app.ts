@@ -12,6 +12,7 @@ import { apiOptions } from '../scenarios/api-options.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { sampleKey } from './key-records.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
+import type { Teardown } from './teardown.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 export const goodKey = 'svc_live_good'
@@ -49,8 +50,6 @@ export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'a
     body: any
   }>
 }
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 /** @param consume the quota's decision; by default one unit after another of ten */
 export const startApp = async (

@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Teardown } from './teardown.ts'
 import { until } from './until.ts'
 
 /** Chromium without the parts for a screen, which starts in a fifth of the processor time; the pages are drawn alike. */
@@ -15,8 +16,6 @@ export const browser = [lightBrowser, 'chromium', 'chromium-browser', 'google-ch
 
 /** For tests that need it: false, or why they are skipped. */
 export const withoutBrowser: string | false = browser === undefined && 'needs chromium on the path'
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 export type WatchedPage = Page & {
   /** Errors and warnings of the console, and exceptions that nobody caught. */

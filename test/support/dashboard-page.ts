@@ -4,8 +4,7 @@
 import type { BrowserContextOptions } from 'playwright-core'
 import { type OpenPage, untilSeen, type WatchedPage } from './browser.ts'
 import { sendRequest, type TestGateway } from './start-gateway.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from './teardown.ts'
 
 /** Lets the page's waits, and so the time between two of its polls, pass eight times as fast. */
 export const hasten = (page: WatchedPage) =>

@@ -2,7 +2,9 @@
 // forwards to a well-behaved provider.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { listenOn } from './listening.ts'
+import type { Teardown } from './teardown.ts'
 
 type Exchanged = {
   readonly request: IncomingMessage
@@ -21,8 +23,6 @@ export type HostileProvider = {
   /** The number of open connections of an attack. */
   open(attack: string): number
 }
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 /** @param isSteady equal requests have equal honest responses, which are asked for once */
 export const startHostileProvider = async (
@@ -57,12 +57,7 @@ export const startHostileProvider = async (
       for (const open of connections.values()) open.delete(socket)
     })
   })
-  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   return {
     url: attack => `http://127.0.0.1:${port}/${attack}`,
     open: attack => connections.get(attack)?.size ?? 0,

@@ -8,8 +8,7 @@ import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { manualClock } from './manual-clock.ts'
 import { startGateway, type TestGateway } from './start-gateway.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from './teardown.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 

@@ -6,9 +6,8 @@ import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import type { Teardown } from './teardown.ts'
 import { until } from './until.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 /** For tests with nginx: false, or why they are skipped. */
 export const withoutNginx: string | false =

@@ -8,9 +8,8 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { constantsPreload } from './constants.ts'
 import { keyForm } from './key-form.ts'
+import type { Teardown } from './teardown.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 /** The command of the product, as its users start it. */
 export const product = new URL('../../bin/abohawa', import.meta.url).pathname

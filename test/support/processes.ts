@@ -1,8 +1,9 @@
 // Several gateways that share a port, started by one command, for tests of `serve --processes`.
 
-import type { Env, Scope } from '../scenarios/set-up.ts'
+import type { Env } from '../scenarios/set-up.ts'
 import { type Running, startCommand } from './process.ts'
 import { freePort } from './redis-server.ts'
+import type { Teardown } from './teardown.ts'
 import { until } from './until.ts'
 
 type Line = {
@@ -27,7 +28,7 @@ export type RunningProcesses = Running & {
 
 /** Resolves when all of them serve. @param args further ones of `serve` */
 export const startProcesses = async (
-  scope: Scope,
+  scope: Teardown,
   processes: number,
   env: Env,
   args: readonly string[] = [],

@@ -4,8 +4,7 @@
 import { type SimulatorOptions, startSimulator } from '../../tools/provider/simulator.ts'
 import { noon } from './manual-clock.ts'
 import { type ProviderProcess, steeredAt } from './provider-process.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from './teardown.ts'
 
 /** By default as `startProvider` starts one: equal weather at equal instants, and a clock that stands still at `now`. */
 export const startProviderHere = async (

@@ -2,8 +2,7 @@
 
 import { noon } from './manual-clock.ts'
 import { startCommand } from './process.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from './teardown.ts'
 
 type ProviderState = {
   calls: number

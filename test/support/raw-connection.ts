@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { answerIn } from '../../fuzz/http/response-reader.ts'
+import type { Teardown } from './teardown.ts'
 
 type RawAnswer = {
   readonly status: number
@@ -21,8 +22,6 @@ export type RawConnection = {
   /** All responses until the other side closes. @throws Error after a minute */
   answersToTheEnd(): Promise<RawAnswer[]>
 }
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 const patienceMs = 60_000
 

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
+import type { Teardown } from './teardown.ts'
 
 export type RedisProcess = {
   port: number
@@ -84,7 +85,7 @@ export const startRedisProcess = async (setting: Setting = {}): Promise<RedisPro
 }
 
 /** One that keeps a file, as operators run it; frozen it keeps its connections without responding. Ends with the test. */
-export const startDurableRedis = async (t: { teardown(fn: () => unknown): void }) => {
+export const startDurableRedis = async (t: Teardown) => {
   const redis = await startRedisProcess({ args: ['--appendonly', 'yes', '--appendfsync', 'everysec'] })
   const { address, signal, stop } = redis
   t.teardown(stop)

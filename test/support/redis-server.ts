@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { Redis } from 'ioredis'
 import { spawnRedis } from './redis-process.ts'
+import type { Teardown } from './teardown.ts'
 
 export { freePort } from './redis-process.ts'
 
@@ -13,17 +14,17 @@ const found = spawnSync('redis-server', ['--version']).status === 0
 export const withoutOwnRedis: string | false =
   !found && 'needs redis-server on the path, to stop and start it'
 
-export type TestRedis = { url: string; prefix: string }
-
-type Teardown = { teardown(fn: () => unknown): void }
+export type TestRedis = { url: string; prefix: string; env: { [name: `ABOHAWA_REDIS__${string}`]: string } }
 
 export const testRedis = async (t: Teardown): Promise<TestRedis> => {
   const prefix = `test-${process.pid}-${Math.random().toString(36).slice(2)}:`
-  const given = process.env.ABOHAWA_TEST_REDIS_URL
-  if (given) return { url: given, prefix }
-  const { url, stop } = await startRedis()
-  t.teardown(stop)
-  return { url, prefix }
+  let url = process.env.ABOHAWA_TEST_REDIS_URL
+  if (!url) {
+    const started = await startRedis()
+    t.teardown(started.stop)
+    url = started.url
+  }
+  return { url, prefix, env: { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix } }
 }
 
 /** A Redis process without persistence; on a free port unless one is given. */

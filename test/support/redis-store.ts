@@ -15,7 +15,10 @@ export const patient = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
 export const quiet = { redisAway: () => {}, redisBack: () => {} }
 
 /** Opens stores that end with a test, each with the records that it refused. */
-export const redisStores = ({ url, prefix: base }: TestRedis, given: Partial<Options> = {}) => {
+export const redisStores = (
+  { url, prefix: base }: Pick<TestRedis, 'url' | 'prefix'>,
+  given: Partial<Options> = {},
+) => {
   let opened = 0
   return async (t: Test) => {
     const prefix = `${base}${opened++}:`

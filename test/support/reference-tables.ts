@@ -5,8 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runShared } from './process.ts'
 import { sendRequest, startGateway } from './start-gateway.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from './teardown.ts'
 
 const marker = (name: string, end: 'begin' | 'end'): string => `<!-- ${name}: ${end} -->\n`
 const code = (text: string): string => `\`${text}\``

@@ -1,11 +1,11 @@
-// An HTTP server in the provider's place whose responses a test writes itself. Records the requests exactly as received.
+// An HTTP server whose responses a test writes itself, in the place of the provider or another service. Records the
+// requests exactly as received.
 
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import { listenOn } from './listening.ts'
+import type { Teardown } from './teardown.ts'
 
 export type ScriptedProvider = {
   url: string
@@ -29,11 +29,6 @@ export const startScriptedProvider = async (
   const server = secure
     ? createSecureServer({ cert: fixture('localhost.crt'), key: fixture('localhost.key') }, listener)
     : createServer(listener)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   return { url: secure ? `https://localhost:${port}` : `http://127.0.0.1:${port}`, requests }
 }

@@ -6,8 +6,7 @@ import { closeSync, openSync, rmdirSync, rmSync, statfsSync, writeSync } from 'n
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from './teardown.ts'
 
 /** For tests that mount: false, or why they are skipped. */
 export const withoutMounts: string | false =

@@ -19,6 +19,7 @@ import { assertConforming } from './conforming.ts'
 import { withConstants } from './constants.ts'
 import { keyForm } from './key-form.ts'
 import { manualClock } from './manual-clock.ts'
+import type { Teardown } from './teardown.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 export type Answer = {
@@ -44,8 +45,6 @@ export type TestGateway = Gateway & {
   /** A metric of the ops listener, with its labels; undefined while there is none. */
   metric(name: string): Promise<number | undefined>
 }
-
-type Teardown = { teardown(fn: () => unknown): void }
 
 export type GatewaySetting = {
   providerUrl: string
