@@ -1,4 +1,4 @@
-// Administration of keys, as far as no journey shows it: which names of subscribers are valid, and the last day of use of a key.
+// Without it hostile names could enter lists and logs, and one name could be two subscribers.
 
 import t, { type Test } from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'

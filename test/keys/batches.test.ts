@@ -1,4 +1,4 @@
-// The batches of a partition: how long one waits for more requests, within bounds of turns and of time, and how often it is sent.
+// Without it each request would cost its own round trip to the store, or a lost reply an outage.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'

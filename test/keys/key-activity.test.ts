@@ -1,4 +1,4 @@
-// What keys did of late: hours that pass, a clock that goes back, errors of the day, and no more keys than the bound.
+// Without it operators would see requests in the wrong hour, or a million keys would fill the memory.
 
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'

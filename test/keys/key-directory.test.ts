@@ -1,4 +1,4 @@
-// The key directory: look-ups in the store, the age of copies, changes and outages; and authentication by what it finds.
+// Without it a revoked key could stay valid, or an outage of the store turn good keys into 401.
 
 import t, { type Test } from 'tap'
 import { createAuthenticate, emptyKeyMemo } from '../../src/keys/authentication.ts'

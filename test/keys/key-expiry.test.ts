@@ -1,4 +1,4 @@
-// When a key is to expire, as it may be written.
+// Without it a key could expire on another day than the operator wrote.
 
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'

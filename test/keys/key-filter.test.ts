@@ -1,4 +1,4 @@
-// Filters of keys: fields, operators and values, and what is refused.
+// Without it a filter of `keys list` could leave out or include the wrong keys.
 
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'

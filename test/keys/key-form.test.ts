@@ -1,4 +1,4 @@
-// The format of API keys: created, checked by checksum, and hashed.
+// Without it a mistyped key would cost a look-up, and a test key could pass for a live one.
 
 import t from 'tap'
 import { createKey, hashOf, keyPrefix, parseKey, testKeyPrefix } from '../../src/keys/key-form.ts'

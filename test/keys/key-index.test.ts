@@ -1,5 +1,4 @@
-// The table of entries by the id of a key: it finds each again, also where two ids have the same number, and no id gets into
-// V8's own table of texts.
+// Without it two ids with one number could share a count, and a million keys stop the process for each collection.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,4 +1,4 @@
-// The cells loaded for each key today: counted by the UTC day of the provider's limit, and bounded.
+// Without it operators could blame the wrong key for the provider's budget.
 
 import t from 'tap'
 import { createLoadsByKey } from '../../src/keys/loads-by-key.ts'

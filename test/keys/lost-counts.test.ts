@@ -1,5 +1,4 @@
-// Running instances report their units again to a Redis that has lost its counts. Foreign sequence numbers stop no instance
-// from counting.
+// Without it keys would begin at zero again after a Redis that lost its counts.
 
 import t from 'tap'
 import { reconcileForMs } from '../../src/keys/reconciliation.ts'

@@ -1,5 +1,4 @@
-// What quotas rest on beside the counts: the measured offset of the store's clock, the number of instances that share a quota,
-// and the local allowances, which together never exceed what was left.
+// Without it gateways could disagree about midnight, or their local allowances together exceed a limit.
 
 import fc from 'fast-check'
 import t from 'tap'

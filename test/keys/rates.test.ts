@@ -1,6 +1,4 @@
-// The limits by the second and minute as the meter holds keys to them: exact over gateways on one store by a moved clock, with the units of
-// the day in the same batch; local parts while the store is away; what a changed limit keeps, and how long a bucket is remembered.
-// With sockets: journeys/rates.test.ts.
+// Without it a key could exceed its limit by the second or minute, alone or over several gateways.
 
 import t, { type Test } from 'tap'
 import { rateFigures } from '../../src/api/rate-figures.ts'

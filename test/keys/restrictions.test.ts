@@ -1,4 +1,4 @@
-// What a key that is bound allows: origins with and without a star, addresses in every spelling, endpoints, and all at once.
+// Without it a restricted key could be used from another origin, address or endpoint.
 
 import t from 'tap'
 import { restrictedBy } from '../../src/keys/restrictions.ts'

@@ -1,5 +1,4 @@
-// The connection for messages of other gateways fails for good while that for commands works: each key gets its limit exactly,
-// from one gateway and from two, counts of others are read in place of messages, and the reason is known.
+// Without it a gateway that gets no messages of others would exceed limits or stop counting.
 
 import type { Redis } from 'ioredis'
 import t, { type Test } from 'tap'

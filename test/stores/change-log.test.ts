@@ -1,4 +1,4 @@
-// A follower of a change log: what it hears of a log that begins, goes on, is cut short or is lost, and how reads are shared.
+// Without it a lost or restarted change log would hide revoked keys and purges from a gateway.
 
 import t, { type Test } from 'tap'
 import { appendToLog, followLog } from '../../src/stores/change-log.ts'

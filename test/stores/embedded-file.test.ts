@@ -1,5 +1,4 @@
-// The files of the embedded store: readable for their owner alone, whatever the process's umask. Existing files keep their
-// mode, and a mode that is too open is reported.
+// Without it other users of the machine could read the subscribers in the store's files unnoticed.
 
 import { chmodSync, readdirSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

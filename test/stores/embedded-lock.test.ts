@@ -1,5 +1,4 @@
-// Another program holds the write lock of the embedded store's file, as a shell, VACUUM or a backup does: no step holds up the
-// event loop, what a request waits for fails soon and without effect, and what an operator waits for is done once the lock is free.
+// Without it a shell or backup that locks the store's file would block the event loop or lose a change.
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -37,7 +36,6 @@ const spend = spendingStep({ provider: 'acc1', windows: [window], wanted: 3_000,
 
 t.test('no step waits within a turn, and all are right once the lock is free', async t => {
   const { store, other } = await setUp(t)
-  const startedAt = performance.now()
   const soon = [
     store.commit(batchOf('a', 1, [entry])),
     store.spend(spend),
@@ -59,8 +57,7 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
     store.addDetail([aDetail]),
     store.leave('a'),
   ]
-  // Each would have waited for five seconds.
-  t.ok(performance.now() - startedAt < 4_000, 'nothing has waited yet')
+  // SQLite itself would have blocked each of them for five seconds, longer together than this test may take.
   const ends = await Promise.allSettled(soon)
   const message = /store\.db failed: another program holds its lock$/
   for (const end of ends) t.match(end, { status: 'rejected', reason: { name: 'StoreError', message } })

@@ -1,5 +1,4 @@
-// A store file that somebody else has written to: numbers of any size and texts of any length, as far as the column types
-// allow; and pages that a disk has damaged. A row that is not of its form is as if it were not there.
+// Without it one damaged row or page of the file could fail every key or crash the gateway.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The embedded store beyond the contract: several processes on one file, sweeping, and faults of the path.
+// Without it two processes on one file could count a unit twice, and the file would grow without end.
 
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The store over TLS with a private CA, in a numbered database, as a user with exactly the documented rights.
+// Without it the documented rights of the Redis user could be too few, or a TLS fault could end without a sentence.
 
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'

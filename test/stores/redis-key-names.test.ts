@@ -1,6 +1,4 @@
-// The names of keys and channels in Redis. They are written out here, because gateways of two versions share one Redis
-// during a rolling update: after a rename half of them would find an empty store. The names inside scripts are read from a
-// real server.
+// Without it gateways of two versions could use different names in one Redis, and so count each key twice.
 
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'

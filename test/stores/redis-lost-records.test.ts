@@ -1,5 +1,4 @@
-// Records of keys and subscribers that a failover lost, each for itself: what is stored again writes them again, also what only
-// points at another record.
+// Without it a record that a failover lost would stay lost after its key is stored or imported again.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// How commands reach Redis: those of one turn of the event loop in one write, each with its own reply.
+// Without it each command would cost Redis and the gateway a system call.
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// A single Redis that hangs, or is stopped and started again.
+// Without it a Redis that hangs, restarts or becomes a replica would hold up requests or be reported with a wrong reason.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -10,7 +10,6 @@ import { quiet } from '../support/redis-store.ts'
 import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { messagesArrive } from '../support/usage-instance.ts'
-import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
@@ -36,13 +35,10 @@ const noAnswerIn = (ms: number) => `it did not answer within ${ms} ms`
 t.test('a Redis that hangs fails commands in time; its outage and its return are reported', async t => {
   const { events, server, store, worksAgain } = await setUp(t)
   server.signal('SIGSTOP')
-  const from = workedMs()
   await t.rejects(store.ping(), { name: 'StoreError', message: `Redis failed: ${noAnswerIn(200)}` })
-  t.ok(workedMs() - from < 600, `failed after ${workedMs() - from} ms`)
   await until('it is taken for away', async () => events.length > 0)
-  const startedAt = workedMs()
-  await t.rejects(store.ping(), { name: 'StoreError', message: `Redis failed: ${noAnswerIn(400)}` })
-  t.ok(workedMs() - startedAt < 100, 'then commands fail at once')
+  const reason = 'the reason of the outage: the command was not sent'
+  await t.rejects(store.ping(), { name: 'StoreError', message: `Redis failed: ${noAnswerIn(400)}` }, reason)
   server.signal('SIGCONT')
   await worksAgain()
   t.equal(events[0], `away: ${noAnswerIn(400)}`)
@@ -101,7 +97,7 @@ t.test('what follows the first refused write names the replica too', async t => 
   })
 })
 
-t.test('a start without an answer ends soon: what else may be wrong is looked at together', async t => {
+t.test('a start without an answer waits for a command, and not as long as for a connection', async t => {
   const silent = createServer(socket => sockets.add(socket))
   const sockets = new Set<Socket>()
   silent.listen(0, '127.0.0.1')
@@ -111,16 +107,8 @@ t.test('a start without an answer ends soon: what else may be wrong is looked at
     silent.close()
   })
   const { port } = silent.address() as AddressInfo
-  const from = workedMs()
-  const place = {
-    connectTimeoutMs: 5_000,
-    commandTimeoutMs: 200,
-    url: `redis://127.0.0.1:${port}`,
-    prefix: 'x:',
-  }
+  const place = { ...timeouts, connectTimeoutMs: 60_000, url: `redis://127.0.0.1:${port}`, prefix: 'x:' }
   await t.rejects(openRedisStore(place, quiet), { message: /did not answer within [24]00 ms/ })
-  const tookMs = workedMs() - from
-  t.ok(tookMs < 2_500, `after ${Math.round(tookMs)} ms`)
 })
 
 t.test('a closed store does not report Redis away', async t => {

@@ -1,4 +1,4 @@
-// The store on a Redis behind Sentinel, also while its master fails.
+// Without it a failover behind Sentinel would end in errors that last, or a wrong start without a sentence.
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'

@@ -1,5 +1,4 @@
-// What of keys and counts survives what happens to Redis: its death with and without an append-only file, FLUSHALL, and a memory that
-// is full. The tables of docs/operating/redis.md name this file.
+// Without it the tables in docs/operating/redis.md on what survives a crash or a full memory could be wrong.
 
 import t, { type Test } from 'tap'
 import { dayOfNumber, utcDayMs } from '../../src/common/calendar.ts'

@@ -1,5 +1,4 @@
-// A Redis that somebody else has written to. Each record that is not of its form is as if it were not there: reported once, at
-// the cost of itself alone, and written again where it is stored again.
+// Without it one damaged record in Redis could fail other keys, or give a key more than its limit.
 
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'

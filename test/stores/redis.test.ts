@@ -1,10 +1,9 @@
-// The Redis store beyond the contract: expiries, prefixes, faults at the start, and lost messages.
+// Without it records in Redis would never expire, and a lost log could repeat the numbers of its records.
 
 import t from 'tap'
-import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { heartbeatOf } from '../support/heartbeat.ts'
-import { freePort, testRedis } from '../support/redis-server.ts'
-import { patient, quiet, redisStores } from '../support/redis-store.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { redisStores } from '../support/redis-store.ts'
 import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
@@ -132,19 +131,6 @@ t.test('a count with more instances than it has room for stays exact', async t =
   // The units of the last one to write stand at the end, where a value that is read in part is cut.
   for (const units of [1_234, 1]) await commits[450]?.({ units, limit })
   t.strictSame(await store.usedOn(anEntry.keyId, [anEntry.day]), [3_935])
-})
-
-t.test('a Redis that is not there, or lacks the database, stops the start with a sentence', async t => {
-  const start = (url: string) => openRedisStore({ ...patient, url, prefix: 'x:' }, quiet)
-  const port = await freePort()
-  await t.rejects(start(`redis://127.0.0.1:${port}`), {
-    name: 'InputError',
-    message: new RegExp(`^redis\\.url names 127\\.0\\.0\\.1:${port}, which can't be used: `),
-  })
-  await t.rejects(start(`${server.url}/9999`), {
-    name: 'InputError',
-    message: /which can't be used: .*DB index is out of range/,
-  })
 })
 
 t.test('a log of change records that was lost, or lacks its end, never repeats a number', async t => {

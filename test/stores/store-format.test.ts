@@ -1,5 +1,4 @@
-// The number of a store's format: a store of a newer version is refused before anything is changed, and one without a number
-// gets it; one of version 1.0 is read. On a file and on Redis; on a cluster in redis-cluster.test.ts.
+// Without it a downgrade could damage the store of a newer version, or an upgrade fail on an older store.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
