@@ -1,7 +1,5 @@
-// Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
-// key, limits by the second and minute, what the key is bound to, quota, method. Stores the client and the rate-limit figures in
-// the request's state, refused or not; counting is the quota's. refusals.ts has what is looked at more closely, and what a
-// refusal says.
+// Admits or refuses a request in the order of the contract: HTTPS and valid HTTP, key, limits by the second and minute, restrictions of
+// the key, quota, method. Whatever the outcome, the client and the figures of its limits are in the request's state.
 
 import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, Client, KeyRefusal } from '../keys/authentication.ts'

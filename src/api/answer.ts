@@ -1,5 +1,4 @@
-// Answers a weather request: maps a point to its grid cell, reads the cell's timeline from the cache and cuts the slice for
-// the current instant. Knows no HTTP and no keys, so that tools can use it too; src/api renders the result.
+// Answers a weather request without HTTP and keys: the grid cell of a point, its timeline from the cache, and the slice for the instant.
 
 import type { CacheResult } from '../cache/cache-parts.ts'
 import type { ReadThrough } from '../cache/read-through.ts'

@@ -1,6 +1,5 @@
-// The API listener, a Fastify application: hooks check transport, key, quota and method before every path, known or not;
-// endpoints answer; the error handler turns every error into the contract's JSON. server.ts opens the server, request.ts has what
-// each request passes, representation.ts sends answers, and connection/ has connections and the bytes of responses.
+// The API listener, a Fastify application: hooks admit a request before every path, known or not; endpoints answer; the error handler
+// turns every error into the contract's JSON.
 
 import type { IncomingMessage, Server } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

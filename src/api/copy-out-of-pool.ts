@@ -1,5 +1,4 @@
-// Copies outside Node's buffer pool, for bytes that outlive a response. Node cuts small buffers, and what it compresses,
-// from larger blocks; one that is kept would keep its whole block.
+// Copies outside Node's buffer pool, for bytes that outlive a response: a small buffer that is kept would keep its whole block.
 
 /** A text as bytes of its own. */
 export const textOutOfPool = (text: string): Buffer => {

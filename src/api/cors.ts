@@ -1,5 +1,4 @@
-// CORS: lets the web pages of `server.cors.origins` read the responses, by headers on every response and on the answer to a
-// preflight. Counts nothing, and refuses no request but a preflight.
+// CORS: lets the web pages of `server.cors.origins` read the responses, by headers on every response and on the answer to a preflight.
 
 import { LRUCache } from 'lru-cache'
 import { createStarMatch, isStarred } from '../common/web-origin.ts'

@@ -1,5 +1,4 @@
-// What an endpoint is: a function of a request's parameters that answers with a representation. Its types alone; representation.ts
-// sends what it answers.
+// What an endpoint is: a function of a request's parameters that answers with a representation.
 
 import type { Chunks } from './connection/connection.ts'
 import type { Coding, Encode } from './content-coding.ts'

@@ -1,5 +1,4 @@
-// The weather of test keys: made up, the same at all times, another one for another cell. The parts of an API whose timelines are made
-// when they are read, for one instant: nothing is cached, loaded or counted as demand, so it costs no one but the processor.
+// The weather of test keys: made up, the same at all times, different for each cell. Nothing is cached, loaded or counted as demand.
 
 import type { CacheResult } from '../cache/cache-parts.ts'
 import { hourMs } from '../common/calendar.ts'

@@ -1,7 +1,6 @@
-// Joins the gzip of a body from parts that are compressed by themselves: the part of a place, which is the same at all times,
-// and the weather, which all places of a cell share; or those of several places. Raw deflate streams may follow each other where the first one ends at a
-// whole byte and the second one refers to nothing before it (RFC 1951); the checksum of both follows from those of each.
-// rendered-weather.ts and joined-weather.ts decide which bodies are sent so.
+// Joins the gzip of a body from parts that were compressed separately, such as a place and the weather of its cell. Raw deflate streams
+// may follow each other where the first ends at a whole byte and the second refers to nothing before it (RFC 1951); the checksum of
+// both follows from those of each.
 
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { Chunks } from './connection/connection.ts'

@@ -1,6 +1,5 @@
-// Joins the weather of several places into one JSON array: the bodies that the endpoints of one place have, byte for byte, from
-// the parts that are kept for those. The gzip is joined from their compressed parts, so that nothing is compressed per request. A
-// place without weather has its error in its position. place-list.ts says which places, rendered-weather.ts renders.
+// Joins the weather of several places into one JSON array: the same bytes as the endpoints of one place, from the same kept parts. The
+// gzip is joined from compressed parts too. A place without weather has its error in its position.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'

@@ -1,6 +1,5 @@
-// `GET /api/v1/key`: what a key may do, what is left of its quota, and what it used on each of thirty days. Takes no unit, and is
-// no traffic of the key's usage. The figure of today is that of the meter, which the request has read on its way. Former days are
-// read from the store once a minute for each key, so that a flood costs no more than one of refused requests.
+// `GET /api/v1/key`: what a key may do, what is left of its quota, and what it used on each of thirty days. Takes no unit. Earlier days
+// are read from the store once a minute for each key, so that a flood costs no more than one of refused requests.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'

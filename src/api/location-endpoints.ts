@@ -1,6 +1,5 @@
-// The endpoints with places and no weather: a page of the published places under a type, with links to the pages before and
-// after, and a place. A catalogue never changes, so their bodies are kept until another catalogue replaces it: the most requested
-// ones, up to a bound.
+// The endpoints with places and no weather: a page of a list, and a place. A catalogue never changes, so the most requested bodies are
+// kept until another catalogue replaces it.
 
 import { LRUCache } from 'lru-cache'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'

@@ -1,6 +1,5 @@
-// The parameters of a request, read strictly: what is malformed is a 400 that names the parameter, what was received
-// and what is allowed. The schemas that check them are also those of the API reference. Pure; knows the shapes of
-// parameters and not what they select.
+// The parameters of a request, read strictly: a wrong one is a 400 that names the parameter, what came and what is required. The API
+// reference uses the same schemas.
 
 import * as z from 'zod'
 import { type Bounds, locationTypes } from '../catalogue/location-schema.ts'

@@ -1,5 +1,4 @@
-// Reads a request for a list of places: which places, in which form, and how many units it costs. Needs no catalogue, so that the
-// cost is known before the work; joined-weather.ts answers.
+// Reads a request for a list of places. Needs no catalogue, so that the cost in units is known before the work.
 
 import { LRUCache } from 'lru-cache'
 import type { ListEndpoint } from '../common/endpoints.ts'

@@ -1,5 +1,4 @@
-// The response to a request that is refused or fails: a status, a code with its sentence, where the reference explains it, and its
-// own headers. sentences.ts has the codes and sentences.
+// The response to a request that is refused or fails: status, code, sentence, where the reference explains it, and headers.
 
 import { AbohawaError } from '../common/errors.ts'
 import type { ProblemStatus } from '../telemetry/label-values.ts'

@@ -1,5 +1,4 @@
-// The limits by the second and minute of a key that has them, as figures and in the headers of
-// draft-ietf-httpapi-ratelimit-headers-11.
+// The limits by the second and minute of a key, as figures and in the headers of draft-ietf-httpapi-ratelimit-headers-11.
 
 import type { KeyRate, RatePolicy } from '../keys/rates.ts'
 import { refilled } from '../stores/token-bucket.ts'

@@ -1,6 +1,5 @@
-// The routes of the pages that are open to anyone, uncounted and bounded by address: the API's reference (its page, files and
-// OpenAPI document), and the status page where it is configured. served-reference.ts and served-status.ts have what they answer; the first
-// request loads them.
+// The routes of the pages that are open to anyone, limited by address: the API reference with its files, and the status page where it is
+// configured. The first request loads what answers.
 
 import type { IncomingMessage } from 'node:http'
 import rateLimit from '@fastify/rate-limit'
@@ -15,7 +14,7 @@ import type { Send } from './representation.ts'
 import { referenceRedirects } from './request.ts'
 import { sentences } from './sentences.ts'
 import type { ServePage } from './served-reference.ts'
-import type { StatusParts } from './served-status.ts'
+import type { StatusParts } from './status-page.ts'
 
 const paths = [
   `${apiPrefix}/openapi.json`,
@@ -30,20 +29,18 @@ const requestsPerMinute = 300
 const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
 const noHeaders = Object.fromEntries(names.map(name => [name, false]))
 
+type ReferenceParts = {
+  readonly publicUrl: string | null
+  readonly originOf: Transport['originOf']
+  /** Undefined where there is no status page. */
+  readonly status: StatusParts | undefined
+}
+
 export const routeReference = (
   app: FastifyInstance,
   send: Send,
   clientAddress: ClientAddress,
-  {
-    publicUrl,
-    originOf,
-    status,
-  }: {
-    readonly publicUrl: string | null
-    readonly originOf: Transport['originOf']
-    /** Undefined where there is no status page. */
-    readonly status: StatusParts | undefined
-  },
+  { publicUrl, originOf, status }: ReferenceParts,
 ): void => {
   const networkOfClient = ({ raw }: { raw: IncomingMessage }): string =>
     networkOf(clientAddress.ofRequest(raw) ?? '')
@@ -84,7 +81,7 @@ export const routeReference = (
     })
     if (status)
       serve(['/status', '/status.json'], async () => {
-        const { createServedStatus } = await import('./served-status.ts')
+        const { createServedStatus } = await import('./status-page.ts')
         return createServedStatus(status)
       })
     for (const [path, location] of referenceRedirects) {

@@ -1,5 +1,4 @@
-// Why a request is refused before its endpoint is asked: plain HTTP where HTTPS is required, invalid HTTP, its key, its quota or
-// its method. The order is admission.ts's; the start-up rule for plain HTTP is in the config.
+// Why a request is refused before its endpoint is called: plain HTTP where HTTPS is required, invalid HTTP, key, quota or method.
 
 import type { IncomingMessage } from 'node:http'
 import { isoOf } from '../common/calendar.ts'

@@ -1,6 +1,4 @@
-// Sends what an endpoint answers: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them, and the headers
-// that all responses have, those of limits among them. What a body says and how it is compressed is decided elsewhere; how ready bytes are written, in
-// connection/connection.ts.
+// Sends what an endpoint answers: 304 where the consumer has it, br or gzip where accepted, and the headers of all responses.
 
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'

@@ -1,4 +1,4 @@
-// The state of a request: while it runs, as `request.state`, which the hooks of request.ts fill; and at its end, for log and metrics.
+// The state of a request while it runs (`request.state`), and at its end, for log and metrics.
 
 import type { ResponseName } from '../common/endpoints.ts'
 import type { Client } from '../keys/authentication.ts'

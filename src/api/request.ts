@@ -1,6 +1,5 @@
-// Every request from its arrival to its end: the path that the router looks up, its id, its state while it runs, and its record for
-// metrics, usage, log and trace.
-// admission.ts decides whether it is answered, representation.ts sends the answer, and request-state.ts has the types.
+// Every request from its arrival to its end: the path that the router looks up, its id, its state, and its record for metrics, usage,
+// log and trace.
 
 import { AsyncResource } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'

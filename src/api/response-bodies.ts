@@ -1,4 +1,4 @@
-// The bodies of responses: places and weather → the objects of the contract, field by field. Pure.
+// The bodies of responses: places and weather → the objects of the contract, field by field.
 
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location-schema.ts'

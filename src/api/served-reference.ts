@@ -1,5 +1,5 @@
-// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document; and the
-// style of the status page. All are files that were written ahead of time; each is read at its first request and kept, with its encodings.
+// The reference as the API listener serves it: the page in two languages, its files, and the OpenAPI document. All are files that were
+// written ahead of time; each is read at its first request and kept with its encodings.
 
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'

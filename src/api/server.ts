@@ -1,6 +1,4 @@
-// Opens and closes the server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's own limits and timeouts. Counts its
-// connections (connection/connections.ts), renews its certificate, and passes requests that Node's parser refuses to unparsable.ts.
-// Routes and hooks are in api.ts.
+// The server of the API: Fastify over plain HTTP, TLS or HTTP/2, with Node's limits and timeouts. Renews its certificate.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,17 +1,69 @@
-// The status page in one language, and the same as JSON. Fixed HTML without a script: what it shows is as old as the request.
+// The status page in one language, and the same as JSON. HTML without a script: what it shows is as old as the request.
 
 import { isoOf, isoOrNull } from '../common/calendar.ts'
-import type { Figures } from '../common/page/figures.js'
+import type { Clock } from '../common/clock.ts'
+import { createFigures, type Figures, type Language } from '../common/page/figures.js'
 import { badge, facts, type Html, markup, notice, section } from '../common/page/html.ts'
 import type { OutageKind, ServiceDay, ServiceStatus } from '../telemetry/service-status.ts'
+import type { Representation } from './endpoint.ts'
+import { jsonType } from './problem.ts'
+import { always, languageOf, ofPage, represent, type ServePage } from './served-reference.ts'
 import { sayIn } from './status-words.ts'
+
+export type StatusParts = {
+  /** Never rejects. */
+  readonly read: () => Promise<ServiceStatus>
+  readonly timeZone: string
+  readonly clock: Clock
+}
+
+const keepForMs = 5_000
+const reloadedAfterSeconds = 60
+
+export const createServedStatus = ({ read, timeZone, clock }: StatusParts): ServePage => {
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<ServiceStatus> | undefined
+  let shown = ''
+  const made = new Map<string, Representation>()
+  // Formats of the runtime, which take longer to make than the page.
+  const figures: { [language in Language]?: Figures } = {}
+
+  const statusNow = (): Promise<ServiceStatus> => {
+    const now = clock.now()
+    if (!reading || Math.abs(now - readAt) >= keepForMs) {
+      readAt = now
+      reading = read()
+    }
+    return reading
+  }
+  const make = (name: string, status: ServiceStatus): Representation => {
+    if (name !== 'en' && name !== 'bn') return represent(Buffer.from(statusJson(status)), jsonType, always)
+    figures[name] ??= createFigures(name, timeZone)
+    const page = Buffer.from(statusPage(status, figures[name]))
+    // The page has no script that could reload it.
+    const headers = `${ofPage}content-language: ${name}\r\nrefresh: ${reloadedAfterSeconds}\r\n`
+    return represent(page, 'text/html; charset=utf-8', headers, 'accept-encoding, accept-language')
+  }
+  return async ({ path, query, acceptLanguage }) => {
+    const status = await statusNow()
+    const text = JSON.stringify(status)
+    if (text !== shown) {
+      shown = text
+      made.clear()
+    }
+    const name = path === '/status' ? languageOf(query, acceptLanguage) : path
+    const kept = made.get(name) ?? make(name, status)
+    made.set(name, kept)
+    return kept
+  }
+}
 
 // Never rounded up: a day with one error in a million answers was not without one.
 const rounded = (share: number): number => Math.floor(share * 1e5) / 1e5
 const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : ms / 1000)
 
 /** The body of /status.json. */
-export const statusJson = ({ at, outSince, days, ...weather }: ServiceStatus): string =>
+const statusJson = ({ at, outSince, days, ...weather }: ServiceStatus): string =>
   JSON.stringify({
     at: isoOf(at),
     weather: {
@@ -40,7 +92,7 @@ const kinds = ['provider', 'store'] as const
 type Say = ReturnType<typeof sayIn>
 
 /** @param figures in whose language and time zone it is */
-export const statusPage = (status: ServiceStatus, figures: Figures): string => {
+const statusPage = (status: ServiceStatus, figures: Figures): string => {
   const { language, timeZone } = figures
   const say = sayIn(language)
   const nowIso = isoOf(status.at)

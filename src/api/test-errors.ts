@@ -1,5 +1,5 @@
-// The errors that a test key asks for by the header x-test-error: each code has the status, the body and the headers of the real
-// one. All are those of the description of the API, which has every code; admission.ts gives them.
+// The errors that a test key requests by the header x-test-error, with the status, body and headers of the real ones. They are those of
+// the OpenAPI document, which has every code.
 
 import { readFile } from 'node:fs/promises'
 import { apiPrefix, keyPath } from '../common/endpoints.ts'

@@ -1,6 +1,5 @@
-// Refuses what Node's parser can't make a request of: garbage, heads that are too large, CONNECT, and plain HTTP on a TLS port.
-// Writes JSON straight to the socket, because there is no response object, after the answers to all whole requests before it.
-// No key is read from such bytes: nothing is counted, and the figures of the quota are zeros.
+// Refuses what Node's parser can't make a request of: garbage, heads that are too large, CONNECT, and plain HTTP on a TLS port. Writes
+// JSON to the socket after the answers to all whole requests before it. Nothing is counted, because no key is read.
 
 import type { Socket } from 'node:net'
 import { endSocket, isParserError, wasEnded } from '../common/closing.ts'

@@ -1,6 +1,5 @@
-// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Each reads its
-// parameters, finds the cell and the part of the body that says whose weather it is, and joins it with the weather of the cell
-// (rendered-weather.ts). Apart from api.ts, so that tools can call them without a listener.
+// The endpoints with weather: of a place, of a point, the forecast of a place, and both for a list of places. Tools call them without a
+// listener.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location-schema.ts'
@@ -45,15 +44,11 @@ export const weatherEndpointsOf = (
   const findPlace = parts.findPlace ?? createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone, compression)
   const { weather, coords, forecast } = parametersOf(catalogue.current.bounds, catalogue.current.title)
-  const read = (
-    query: string,
-    wanted: typeof weather.query | typeof coords.query,
-  ): Wanted & { lang: Language } => {
+  const read = (query: string, wanted: typeof weather.query | typeof coords.query) => {
     const given = queryOf(query, wanted)
     const lang = wanted.lang.read(given.lang)
     const included: readonly string[] = wanted.include.read(given.include) ?? []
-    const words = included.includes('text') ? lang : undefined
-    return { lang, words, hasPlace: included.includes('place') }
+    return { lang, words: included.includes('text') ? lang : undefined, hasPlace: included.includes('place') }
   }
   // Nearly all queries are one of these.
   const usual = new Map(['', 'lang=bn', 'lang=en'].map(query => [query, read(query, weather.query)]))
@@ -79,7 +74,7 @@ export const weatherEndpointsOf = (
         keyId,
         words,
       )
-      return place.id === id ? found : located(found, place, { lang, words })
+      return place.id === id ? found : located(found, place, lang, words)
     },
     coords: ({ params, query, keyId }) => {
       const { lang, words, hasPlace } = usual.get(query) ?? read(query, coords.query)
@@ -95,7 +90,7 @@ export const weatherEndpointsOf = (
       const place = findPlace(type, id)
       const headers = words ? languageHeaders[words] : ''
       const found = rendered.represent(place.cell, days, place.part('forecast'), headers, keyId, words)
-      return place.id === id ? found : located(found, place, { lang: words, words, days })
+      return place.id === id ? found : located(found, place, words, words, days)
     },
     weather_places: ({ query, keyId }) => {
       const { places, lang } = listQueries.weather_places(query)
@@ -146,21 +141,15 @@ const createLists = (
   }
 }
 
-/** What a query asks for. */
-type Wanted = {
-  readonly lang: Language | undefined
-  /** The language of what the codes mean, where that is included. */
-  readonly words: Language | undefined
-  readonly hasPlace: boolean
-}
-
 type MaybeLater = ReturnType<Endpoint>
 
-/** What a slug is answered with. Of the query it says what is not the default. */
+/** The answer to a slug. Its `content-location` has what differs from the defaults of the query. */
 const located = (
   found: MaybeLater,
   { id }: Place,
-  { lang, words, days = forecastDays }: Partial<Wanted> & { days?: number },
+  lang: Language | undefined,
+  words: Language | undefined,
+  days = forecastDays,
 ): MaybeLater => {
   const query = {
     ...(lang === 'en' ? { lang } : {}),

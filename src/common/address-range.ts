@@ -1,5 +1,4 @@
-// IP addresses and CIDR ranges in lists: how one is written, and whether an address is in one. An IPv4 address that is mapped into
-// IPv6 is the IPv4 address.
+// IP addresses and CIDR ranges in lists. An IPv4 address that is mapped into IPv6 is the IPv4 address.
 
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'

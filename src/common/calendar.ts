@@ -1,6 +1,5 @@
-// The calendar of one time zone: which local day, hour and minute an instant falls in, and when the day turns.
-// The only place that does calendar arithmetic. Offsets come from the IANA database of the runtime, never from a
-// constant, so zones with summer time and half-hour offsets work too.
+// The calendar of one time zone: local day, hour and minute of an instant, and when the day turns. Offsets come from the IANA database of
+// the runtime, so that zones with summer time and half-hour offsets work.
 
 import { LRUCache } from 'lru-cache'
 

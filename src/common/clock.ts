@@ -1,5 +1,4 @@
-// The clock, timers on it, and a clock that follows the one of another machine. The only file that reads the machine's clock; everything
-// else gets a Clock.
+// The clock, timers on it, and a clock that follows another machine's. No other file reads the machine's clock.
 
 /** The tolerated clock skew between gateways that share a store. */
 export const clockToleranceMs = 300_000

@@ -1,6 +1,5 @@
-// The API's endpoints by name, with their paths. Routes, labels of metrics, usage, the
-// reference, traffic, thresholds and body checks derive from this table, so that the compiler finds what a new endpoint
-// lacks. What an endpoint answers is for api/.
+// The API's endpoints by name. Routes, metrics, usage, reference, traffic and thresholds derive from this table, so that the compiler
+// finds what a new endpoint lacks.
 
 export const apiPrefix = '/api/v1'
 

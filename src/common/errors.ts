@@ -1,6 +1,5 @@
-// The one family of errors a part may raise on purpose: a stable code, a plain sentence, the facts behind it.
-// The edges decide the meaning of a code for a consumer (status, wording) or a shell (exit code). The sentences may quote text from
-// outside, so they are made printable, free of API keys and short here, for every reader.
+// Errors raised on purpose: a stable code and a sentence. Sentences may quote text from outside, so they are made printable, short and
+// free of API keys here.
 
 import { constants } from 'node:os'
 import { safeText } from './outside-text.ts'

@@ -1,5 +1,5 @@
-// The bytes of a traffic file or of standard input, unpacked where they begin as gzip does, whatever the name. Bounded: a
-// little compressed input at a time, and none that expands as no log does. What they mean is left to the readers.
+// The bytes of a file or of standard input, unpacked where they begin as gzip does. Bounded: a little compressed input at a time, and none
+// that expands as no log does.
 
 import { createHash } from 'node:crypto'
 import { createGunzip, type Gunzip } from 'node:zlib'

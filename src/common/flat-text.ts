@@ -1,5 +1,4 @@
-// Text of the hot path: joined once, where it is used again and again, and put into bytes part by part, where it is sent once.
-// Joined text is a tree of its parts until it is read, and then a copy of all of them: memory that is garbage a moment later.
+// Text of the hot path. Joined text is a tree of its parts until it is read, and then a copy of all of them: garbage a moment later.
 
 /** The same text, as one string. */
 export const flatText = (text: string): string => {

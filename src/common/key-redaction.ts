@@ -1,5 +1,4 @@
-// Hides API keys in URLs and in what is echoed, quoted or logged, as they are and percent-encoded: by one pattern for all, because
-// a spelling that is forgotten in one of many is a key in the log. Whether a key is valid is for keys/key-form.ts.
+// Hides API keys in text, plain and percent-encoded, by one pattern for all: a spelling forgotten in one of many is a key in the log.
 
 /** Every key begins as one of these, in any letter case here. */
 const prefixes = ['svc_live_', 'svc_test_'] as const

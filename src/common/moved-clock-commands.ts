@@ -1,5 +1,5 @@
-// The commands that a process on a moved clock takes from the one that started it, over their channel: to move its clock, to
-// settle, to report. One at a time, each with a reply. What the process does otherwise is its own.
+// The commands that a process on a moved clock takes from its parent over their channel: move the clock, settle, report. One at a time,
+// each with a reply.
 
 import { subscribe } from 'node:diagnostics_channel'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

@@ -1,5 +1,5 @@
-// A clock that stands still until it is moved, and the timers that follow it: traffic passes by it in a rehearsal and in what-if. A
-// move goes from one due instant to the next and runs the work that is due there. Who moves it, and when, is left to the caller.
+// A clock that stands still until it is moved, and timers that follow it, for rehearsals and what-if. A move goes from one due instant to
+// the next and runs the work that is due there.
 
 import { isoOf } from './calendar.ts'
 import type { Clock, Timers } from './clock.ts'

@@ -1,6 +1,5 @@
-// Where a command may send when an address was given to it: to this machine and private networks, to others if that is
-// allowed, and never to addresses that no gateway has. Checks what a name resolves to, all of it, and gives connections these
-// very addresses: a name that resolves to another address later leads nowhere else.
+// Where a command may send: to this machine and private networks, to others if that is allowed, and never to addresses that no gateway
+// has. Connections get the very addresses that were checked, so that a name can't lead elsewhere later.
 
 import { lookup as resolve } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'

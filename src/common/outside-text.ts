@@ -1,6 +1,5 @@
-// Text from outside (a provider, Redis, a file, a command line, a consumer) made fit for a terminal, a log line and an
-// error sentence: what steers a terminal or turns the direction of a line is written as an escape, what is too long is cut,
-// API keys and passwords in URLs are hidden. One place, because each of many would forget another character.
+// Text from outside made fit for a terminal, a log line and a sentence: controls and turns of direction are escaped, long text is cut,
+// API keys and passwords in URLs are hidden. In one place, because each of many would forget another character.
 
 import { withoutKeys } from './key-redaction.ts'
 import { redactedUrls } from './redacted-url.ts'

@@ -1,6 +1,5 @@
-// URLs without what is secret in them, for whatever is printed, logged or thrown. Works on the text and not on what a
-// parser makes of it, because the URLs that end up in messages are those that no parser understands: a password with an
-// @, / or # in it. Where it is unclear what is secret, more is hidden rather than less.
+// URLs without their secrets. Works on text, because URLs in messages are those that no parser understands: a password with an @, / or #
+// in it. In doubt more is hidden.
 
 const hidden = '***'
 

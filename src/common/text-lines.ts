@@ -1,5 +1,4 @@
-// Items out of lines of text, which come as chunks of bytes: requests of traffic, lines of a log. A line that does not end is skipped up to where it does, so that
-// memory is bounded whatever comes.
+// Items from lines of text that come as chunks of bytes. A line that does not end is skipped up to its end, so that memory is bounded.
 
 import { InputError } from './errors.ts'
 import { quoted } from './outside-text.ts'

@@ -1,6 +1,5 @@
-// The version of the product, with the commit that it was built from where that is known: versions of a fleet can't be told apart by
-// a number that stays. The commit comes from a file `commit` in the product's folder, as an image has it, else from a checkout. Git
-// itself is not started, which would cost each start some milliseconds.
+// The version of the product, with its commit where that is known: instances between two releases have one number. The commit comes from
+// a file `commit`, as an image has it, or from a checkout. Starting git would cost each start some milliseconds.
 
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

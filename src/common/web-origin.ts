@@ -1,5 +1,4 @@
-// The origins of web pages and apps, as browsers send them: how one is written in a list, with a star in place of the first label,
-// and which are meant by a list. What an origin is allowed is for the rooms that have the lists.
+// The origins of web pages and apps, as browsers send them: how one is written in a list, and which a list means.
 
 const pageless = ['file:', 'data:', 'javascript:', 'blob:', 'about:']
 const form = /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?[^/*A-Z"'\\\s]+)$/

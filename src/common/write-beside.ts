@@ -1,5 +1,5 @@
-// Writes a file beside its place and puts it there when it is whole: readers see the old file or the new one, and what fails
-// leaves the old one. Nobody can have prepared the file beside: its name is random, and it is created with O_EXCL.
+// Writes a file beside its place and renames it when it is whole: readers see the old file or the new one. The file beside has a random
+// name and is created with O_EXCL, so that nobody can prepare it.
 
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'

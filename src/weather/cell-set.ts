@@ -1,5 +1,4 @@
-// Many cells of one grid as a short text: a bit for each cell of the box around them, six to a character. A record with it says
-// which cells it means without a catalogue, and whether one is among them is found without reading the others.
+// Many cells of one grid as a short text, readable without a catalogue: a bit for each cell of the box around them, six to a character.
 
 import * as z from 'zod'
 import type { Cell } from './cell.ts'

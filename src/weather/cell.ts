@@ -1,5 +1,5 @@
-// Maps points to grid cells. Weather is fetched, cached and served per cell, for its centre. A point on an edge belongs to the
-// cell north or east of it. Knows no places.
+// Maps points to grid cells. Weather is fetched, cached and served per cell, for its centre. A point on an edge belongs to the cell north
+// or east of it.
 
 import type { Branded } from '../common/brand.ts'
 

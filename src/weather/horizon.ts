@@ -1,6 +1,5 @@
-// The horizon of timelines: how far they reach into past and future, which decides the length of each series, and until when
-// one answers whole requests; and how long an entry may be served after its fetch, which decides it. Follows from the configuration,
-// not from the provider. Pure.
+// How far timelines reach into past and future, which decides the length of each series; and how long an entry may be served after its
+// fetch, which decides the reach. Follows from the configuration.
 
 import { hourMs, quarterHourMs, utcDayMs } from '../common/calendar.ts'
 import type { Span } from './timeline.ts'

@@ -1,5 +1,5 @@
-// Packs a column of weather into bytes and back: whole numbers, delta-encoded (or second-order for smooth columns) as
-// variable-length integers. Knows no timeline; decoding refuses bytes that encoding never writes.
+// Packs a column of weather into bytes and back: whole numbers, delta-encoded (second-order for smooth columns), as variable-length
+// integers. Decoding refuses bytes that encoding never writes.
 
 /** Values lie between this and its negative, where 32 bits hold three decimals. */
 const valuesBelow = 8_192

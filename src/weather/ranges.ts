@@ -1,5 +1,5 @@
-// The range of each variable: a number outside of it is taken from no source. The ranges are wider than any record on
-// Earth, so that they never refuse a storm. Units are in weather-variables.ts.
+// The range of each variable, outside which no number is accepted. Ranges are wider than any record on Earth, so that they refuse no
+// storm.
 
 import type { Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'

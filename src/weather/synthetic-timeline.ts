@@ -1,5 +1,5 @@
-// Timelines of made-up weather, plausible for Bangladesh in April: what test keys are answered with, and what a what-if calculation
-// caches. The same seed gives the same numbers, which follow from the local time of day; hours, quarter-hours and days agree.
+// Timelines of made-up weather, plausible for Bangladesh in April, for test keys and what-if. The same seed gives the same numbers;
+// hours, quarter-hours and days agree.
 
 import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../common/calendar.ts'
 import { type Lengths, pastDays, pastQuarterHours } from './horizon.ts'

@@ -1,7 +1,6 @@
-// The byte format of a timeline in the shared cache tier: a versioned header with metadata, then the packed columns,
-// compressed, under one checksum. The store is not trusted: bounds come from the reader, never from the bytes. Version 3 is
-// written for the usual lengths, which it does not contain; version 4 for others, which gateways of other settings read too.
-// Bytes that `encodeTimeline` would not write for this key are refused with a reason; decoding never throws.
+// The byte format of a timeline in the shared tier: a header, then the packed columns, compressed, under one checksum. Version 3 has the
+// usual lengths, which it does not contain; version 4 says its own. The store is not trusted: decoding never throws, and refuses bytes
+// that `encodeTimeline` would not write for this key.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import { type Calendar, quarterHourMs, utcDayMs } from '../common/calendar.ts'

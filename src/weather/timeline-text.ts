@@ -1,5 +1,4 @@
-// Writes slices of a timeline as JSON text straight from its numbers, with the result of JSON.stringify but no intermediate
-// objects. Caches the texts of numbers and times.
+// Writes slices of a timeline as JSON text, as JSON.stringify would, without intermediate objects.
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../common/calendar.ts'
 import type { Series, Timeline } from './timeline.ts'

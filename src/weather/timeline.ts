@@ -1,5 +1,4 @@
-// A timeline: a cell's weather over time, decoded from one provider response. Requests are answered with slices of it, which
-// timeline-text.ts writes. Knows no cache and no HTTP.
+// A timeline: a cell's weather over time, decoded from one provider response.
 
 import { currentUnits, dailyUnits, hourlyUnits } from './weather-variables.ts'
 

@@ -1,5 +1,4 @@
-// The variables that the product serves, section by section, with the provider's unit strings for the units of the
-// contract. Their order here is their order in every response.
+// The variables that the product serves, with the provider's strings for the units of the contract, in the order of every response.
 
 /** The fields of `current` besides time and interval; requested from the provider as quarter-hours. */
 export const currentUnits = {

@@ -1,5 +1,4 @@
-// What a WMO code means: a text in both languages, and the name of an icon. Names of icons are never changed; whoever draws the
-// weather has an image for each.
+// What a WMO code means: a text in both languages, and the name of an icon. Consumers have an image for each icon, so names never change.
 
 import type { WeatherCode } from './ranges.ts'
 

@@ -1,5 +1,4 @@
-// Chooses how responses over HTTP/1.1 are written: through Node's private fields (connection.ts), or through public API alone
-// where the bytes of the two differ on this Node.
+// Chooses how responses over HTTP/1.1 are written: through Node's private fields, or through public API where the bytes differ.
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,5 +1,5 @@
-// Addresses of clients: whether one is a trusted proxy's, whose x-forwarded-* headers hold, who is behind it, and how much of an
-// address is counted or logged. Text that is no address is never logged.
+// Addresses of clients: which are trusted proxies, who is behind them, and how much of an address is counted or logged. Text that is no
+// address is never logged.
 
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'

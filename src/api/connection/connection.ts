@@ -1,9 +1,6 @@
-// A connection of the API as each request passes it: which one a request came on, what is known of it, and how a response whose bytes
-// are ready is written to it: a head joined from cached text, and the chunks of a body. The API hijacks Fastify's reply for that,
-// because sending a hit header by header costs as much as the rest of it.
-//
-// The head is set in the private fields in which Node keeps one that it wrote itself. At the start of the process the bytes are
-// compared with those of `writeHead` (choose-writer.ts), which is used where they differ.
+// A connection as each request passes it, and how a response whose bytes are ready is written: a head joined from cached text, and a
+// body. Fastify's reply is hijacked, because sending a hit header by header would double its cost. The head goes into the private
+// fields where Node keeps its own; choose-writer.ts checks at the start that the bytes are the same.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'

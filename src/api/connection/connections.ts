@@ -1,5 +1,5 @@
-// The connections of the API through their life: accepted or not, when a refused client has to go, how many requests may wait on one,
-// and which are idle when the gateway stops. Time, size and the number of all connections are bounded by Node itself.
+// The connections of the API: which are accepted, when a refused client has to go, how many requests may wait on one, and which are idle
+// when the gateway stops. Node bounds time, size and the number of all connections.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'

@@ -1,5 +1,4 @@
-// What HTTP/2 has apart from HTTP/1.1: requests lack the header `host` and a method that the router knows, and responses go to the
-// stream itself. Sessions and streams are Node's.
+// What HTTP/2 has apart from HTTP/1.1: requests lack the header `host` and may have any method; responses go to the stream itself.
 
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'

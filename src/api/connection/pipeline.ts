@@ -1,5 +1,5 @@
-// Requests of one connection that come before the earlier ones are answered: which are begun, which wait, and when a connection
-// has to go because too many wait. What waits is a head that was parsed: no unit is taken, and no body is made.
+// Requests of one connection that come before the earlier ones are answered: which begin, which wait, and when too many wait. A waiting
+// request is a parsed head: no unit is taken, no body made.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { stopParsing } from '../../common/closing.ts'

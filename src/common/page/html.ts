@@ -1,5 +1,4 @@
-// Parts of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices. Their styles
-// stand in house.css.
+// Parts of HTML that pages are made of: escaped text, tables that scroll on a phone, facts, badges, notices.
 
 import { printable } from '../outside-text.ts'
 

@@ -1,5 +1,4 @@
-// Words of a page in both languages: a table of texts for each, with `{0}` and so on for values, which come already written
-// in the digits of the language. Each page brings its own tables.
+// Words of a page in both languages: a table of texts for each, with `{0}` and so on for values.
 
 import type { Language } from './figures.js'
 
