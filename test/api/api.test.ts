@@ -1,5 +1,4 @@
-// The API without a socket: the order in which a request is checked, the headers of each outcome (quota, weather, caching),
-// and its log and metrics.
+// Without it a request could be checked in the wrong order, or miss a header of its quota or freshness.
 
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'

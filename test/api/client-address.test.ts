@@ -1,4 +1,4 @@
-// The address of a client: from the connection, or from what trusted proxies have added, in the form that is allowed.
+// Without it a client could invent its address, or text that is no address could reach the log.
 
 import fc from 'fast-check'
 import t from 'tap'

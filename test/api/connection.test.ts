@@ -1,5 +1,4 @@
-// Responses whose bytes are ready: the fast and the public way to write them give the same bytes. Where the fast way does
-// not, the public one is chosen, with the reason.
+// Without it a new Node could change the bytes of responses, or a slow client could get bytes of another one.
 
 import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'

@@ -1,5 +1,4 @@
-// Web pages that may read the responses: the headers on every outcome, preflight requests, and that nothing changes where
-// no origin is configured. A real browser is in test/journeys/web-pages.test.ts.
+// Without it a web page could be kept from its weather, or a stranger's page could read responses.
 
 import t from 'tap'
 import { restrictedBy } from '../../src/keys/restrictions.ts'

@@ -1,5 +1,4 @@
-// The stable codes of errors: which there are, that each sentence has its own, and that consumers find each of them in the
-// table of docs/api.md.
+// Without it a code that consumers branch on could vanish, or be missing in docs/api.md.
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'

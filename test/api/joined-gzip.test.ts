@@ -1,5 +1,4 @@
-// gzip that is joined from two parts: the same bytes for every reader, whatever the lengths of the parts; and its checksum,
-// which is made without reading them again.
+// Without it a body that is joined from compressed parts could be broken at some length.
 
 import { randomBytes } from 'node:crypto'
 import { crc32, deflateRawSync, gunzipSync } from 'node:zlib'

@@ -1,5 +1,4 @@
-// Weather of several places where memory has it and can't render it: with a request to the provider in between it is in
-// journeys/weather-of-places.test.ts.
+// Without it a list whose weather has ended for every place could be answered with 200.
 
 import t from 'tap'
 import type { CellResult } from '../../src/api/answer.ts'

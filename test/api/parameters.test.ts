@@ -1,4 +1,4 @@
-// Parsing path and query parameters: valid values, and the error of every invalid one.
+// Without it an odd number, name or list could pass as a parameter, or a valid one could be refused.
 
 import t, { type Test } from 'tap'
 import {

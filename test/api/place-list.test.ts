@@ -1,4 +1,4 @@
-// What stays in memory of the lists of places that were asked for.
+// Without it a list that nobody requests again could keep a replaced catalogue in memory.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'

@@ -1,4 +1,4 @@
-// The memory of rendered lists and places: their encodings count too, and the least recently used ones go first.
+// Without it encodings of lists and places could outgrow their bound of memory.
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

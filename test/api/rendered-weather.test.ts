@@ -1,4 +1,4 @@
-// Weather as bytes: rendered once per slice, shared by the places of a cell, accounted for, and dropped with its timeline.
+// Without it weather could be rendered for each request, served beyond its quarter-hour, or missed in the bound of memory.
 
 import { brotliCompressSync, brotliDecompressSync, deflateRawSync, gunzipSync } from 'node:zlib'
 import t from 'tap'

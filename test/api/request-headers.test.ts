@@ -1,5 +1,4 @@
-// What the API reads of headers: the id of a request, which is the consumer's own if it is valid and holds no API key; the codings
-// that it accepts, up to the longest length; `traceparent` in the form of W3C Trace Context, and in no other.
+// Without it an id with an API key could be logged, or an odd accept-encoding or traceparent could be believed.
 
 import t from 'tap'
 import { acceptedOf, longestPreference } from '../../src/api/content-coding.ts'

@@ -1,4 +1,4 @@
-// Which endpoint a URL reaches. Every other URL is refused as the contract says, after key and quota.
+// Without it an odd spelling of a URL could reach another endpoint, or an error without a reason.
 
 import t from 'tap'
 import { pathOf, routableUrl } from '../../src/api/request.ts'

@@ -1,5 +1,4 @@
-// What a request leaves on its socket: nothing. A listener for each request would pile up on connections that are kept for
-// hours.
+// Without it listeners could pile up on connections that are kept for hours.
 
 import type { AddressInfo, Socket } from 'node:net'
 import t, { type Test } from 'tap'

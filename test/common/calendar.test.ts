@@ -1,4 +1,4 @@
-// Local days, midnights and minutes in time zones with and without daylight saving time.
+// Without it days and midnights could be wrong in zones with summer time or half-hour offsets.
 
 import t from 'tap'
 import {

@@ -1,4 +1,4 @@
-// Instants that a process keeps while the machine's clock is corrected.
+// Without it an instant that was taken before a clock was corrected could stay wrong by years.
 
 import t from 'tap'
 import { presentInstant } from '../../src/common/clock.ts'

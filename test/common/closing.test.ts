@@ -1,4 +1,4 @@
-// Behind the last request of a connection, Node's parser makes no more of what it has read. Node does not document the field that does it.
+// Without it thousands of requests could be made of one read after the last request of a connection.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

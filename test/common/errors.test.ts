@@ -1,4 +1,4 @@
-// The sentences inside of errors that the system raised.
+// Without it a full disk or a lost share could be reported as `Unknown system error`.
 
 import { constants } from 'node:os'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// Redaction of keys: no part of a key's secret is left in a text, plain or percent-encoded, and text without a key is unchanged.
+// Without it a spelling of an API key could be read in a log, a sentence or a URL.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -126,19 +126,16 @@ t.test('whatever the mix of spellings and what stands around, no six characters 
   )
 })
 
-t.test('a long text costs what its length costs', async t => {
+// Work that grows with the square of the length would reach the time limit of the test.
+t.test('a long text costs what its length costs', async () => {
   for (const text of [
-    '%25'.repeat(300_000),
-    '%73'.repeat(300_000),
-    'svc_live_'.repeat(30_000),
-    `svc_live_${'-'.repeat(300_000)}`,
-    'svc_live_-'.repeat(30_000),
-  ]) {
-    const started = performance.now()
+    '%25'.repeat(1_000_000),
+    '%73'.repeat(1_000_000),
+    'svc_live_'.repeat(100_000),
+    `svc_live_${'-'.repeat(1_000_000)}`,
+    'svc_live_-'.repeat(100_000),
+  ])
     withoutKeys(text)
-    const ms = performance.now() - started
-    t.ok(ms < 5_000, `${text.length} characters in ${Math.round(ms)} ms`)
-  }
 })
 
 t.test('the net of the log hides what is there as it is, and leaves other bytes alone', async t => {

@@ -1,4 +1,4 @@
-// The clock of a rehearsal alone: it stands still, moves run what is due in its order, and nothing goes back.
+// Without it a rehearsal could run work at the wrong instant, or in another order.
 
 import t from 'tap'
 import { after, every } from '../../src/common/clock.ts'

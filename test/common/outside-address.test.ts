@@ -1,5 +1,4 @@
-// Where commands send: to this machine and private networks alone unless more is allowed, never to addresses that no gateway
-// has, in whatever spelling, and only to what was checked: not where a name leads later, nor where an answer redirects to.
+// Without it a command could be led to a metadata service or an inner address, by a name, a spelling or a redirect.
 
 import dns from 'node:dns'
 import { once } from 'node:events'

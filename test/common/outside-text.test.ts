@@ -1,4 +1,4 @@
-// Text from outside: terminal controls are escaped, readable text is kept, long text is cut between characters.
+// Without it text from outside could steer a terminal, hide its direction, or be cut within a character.
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'

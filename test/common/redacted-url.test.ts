@@ -1,4 +1,4 @@
-// Which parts of a URL may be shown, even if it is malformed.
+// Without it a password in a malformed URL could be printed or logged.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -85,15 +85,13 @@ t.test('sentences without a URL are left as they are, and hiding twice is hiding
   )
 })
 
-t.test('long and hostile text takes no long time', async t => {
+// Work that grows with the square of the length would reach the time limit of the test.
+t.test('long and hostile text costs what its length costs', async () => {
   for (const piece of ['a', 'a:', '://', 'a://', '@', '?', '?key', '&a', '"', '[', 'a://b@?token=']) {
-    const text = piece.repeat(200_000 / piece.length)
-    const started = performance.now()
+    const text = piece.repeat(1_000_000 / piece.length)
     redactedUrls(text)
     redactedUrls(`x://${text}`)
     redactedUrl(text)
     redactedUrl(`x://${text}`)
-    const ms = performance.now() - started
-    t.ok(ms < 2_000, `${ms} ms for 200,000 characters of ${piece}`)
   }
 })

@@ -1,4 +1,4 @@
-// The version with its commit: from the file of an image, a checkout in each form that git has, or the number alone.
+// Without it two builds of one number could not be told apart.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'

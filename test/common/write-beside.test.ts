@@ -1,4 +1,4 @@
-// Files that are written beside their place: what stands there when the writing fails, or when a file appears meanwhile.
+// Without it a failed write could destroy the old file, or replace one that appeared meanwhile.
 
 import { promises } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'

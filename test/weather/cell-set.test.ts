@@ -1,4 +1,4 @@
-// Sets of cells: what is in one, how long it is, and what stands in one that somebody else wrote.
+// Without it a purge of an area could miss cells, or a forged record could name cells without end.
 
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'

@@ -1,4 +1,4 @@
-// The grid: which cell a point belongs to, and the names and centres of cells.
+// Without it a point on an edge could get the weather of another cell, or one cell could have two names.
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
@@ -108,49 +108,4 @@ t.test('an edge written in decimals belongs to the cell north and east of it, on
   t.equal(tenth.cellOf(23.85, 90.35).id, '23.9,90.4')
   t.equal(tenth.cellOf(-0.05, -0.05).id, '0,0')
   t.equal(tenth.cellOf(-0.0500001, 0).id, '-0.1,0')
-})
-
-t.test('the corners and edges of the country belong to whole cells', async t => {
-  const ids = (perDegree: number) =>
-    [box.south, box.north].flatMap(latitude =>
-      [box.west, box.east].map(longitude => createGrid(1 / perDegree).cellOf(latitude, longitude).id),
-    )
-  for (const perDegree of [4, 10, 20, 30])
-    t.strictSame(ids(perDegree), ['20,87.5', '20,93', '27,87.5', '27,93'])
-  t.strictSame(ids(3), ['20,87.6667', '20,93', '27,87.6667', '27,93'])
-  for (let along = 0; along <= 7; along += 0.007) {
-    const { south, north, west, east } = box
-    const edges = [
-      tenth.cellOf(south, west + (along / 7) * 5.5).latitude,
-      tenth.cellOf(north, west + (along / 7) * 5.5).latitude,
-      tenth.cellOf(south + along, west).longitude,
-      tenth.cellOf(south + along, east).longitude,
-    ]
-    if (String(edges) !== String([south, north, west, east])) t.fail(`${edges} after ${along}°`)
-  }
-})
-
-t.test('the country has as many cells as rows and columns say, each with its own name', async t => {
-  // Rows from 20 to 27 degrees, and columns from 87.5 to 93.
-  for (const [perDegree, rows, columns] of [
-    [10, 71, 56],
-    [20, 141, 111],
-    [4, 29, 23],
-    [30, 211, 166],
-    [3, 22, 17],
-  ] as const) {
-    const grid = createGrid(1 / perDegree)
-    // Steps of a third of a cell meet every cell, and most of them nine times.
-    const steps = (from: number, to: number) =>
-      Array.from(
-        { length: Math.round((to - from) * perDegree * 3) + 1 },
-        (_, i) => from + i / (3 * perDegree),
-      )
-    const ids = new Set(
-      steps(box.south, box.north).flatMap(latitude =>
-        steps(box.west, box.east).map(longitude => grid.cellOf(latitude, longitude).id),
-      ),
-    )
-    t.equal(ids.size, rows * columns, `1/${perDegree}°`)
-  }
 })

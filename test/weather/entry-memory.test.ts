@@ -1,4 +1,4 @@
-// Entries whose declared sizes would exhaust memory, decoded in a process with limited memory.
+// Without it a forged entry in the shared tier could exhaust the memory of every gateway.
 
 import { execFileSync } from 'node:child_process'
 import { constants, crc32, createBrotliCompress } from 'node:zlib'

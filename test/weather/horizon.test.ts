@@ -1,4 +1,4 @@
-// The length of timelines for a configuration.
+// Without it a stale timeline could end before it may be served last.
 
 import t from 'tap'
 import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'

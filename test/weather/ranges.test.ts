@@ -1,4 +1,4 @@
-// The ranges of variables: their consistency with other facts.
+// Without it a record storm could be refused as impossible.
 
 import t from 'tap'
 import { allowedIn, ranges } from '../../src/weather/ranges.ts'

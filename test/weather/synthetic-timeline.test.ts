@@ -1,4 +1,4 @@
-// Made-up weather: possible numbers, the same for a seed, and sections that agree with each other.
+// Without it test keys could get impossible weather, or other weather each time.
 
 import t from 'tap'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'

@@ -1,5 +1,4 @@
-// Encoding and decoding timelines: simulated weather, impossible numbers, damage in every byte, and crafted bytes with a
-// correct checksum.
+// Without it a timeline could change in the shared tier, or damaged and forged bytes could be served as weather.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -24,7 +23,7 @@ import {
 } from '../../src/weather/timeline-bytes.ts'
 import { startSimulator } from '../../tools/provider/simulator.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
+import { currentAt, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 import { compressed, plainColumns, plainHead, sealed, sealedBytes } from './sealed-bytes.ts'
 
@@ -64,18 +63,10 @@ const simulated = async (): Promise<Timeline[]> => {
 }
 const weather = await simulated()
 
-const answersOf = (timeline: Timeline) => ({
-  current: Array.from({ length: 97 }, (_, i) => currentAt(timeline, now + i * quarterHourMs, calendar)),
-  hours: hoursFrom(timeline, now, calendar, 48),
-  days: [0, 1, 2].map(i => daysFrom(timeline, now + i * utcDayMs, calendar, 7)),
-})
-
 t.test('simulated weather comes back value for value, metadata with it, in a ninth of its room', async t => {
   for (const timeline of weather) {
     const bytes = encode(timeline)
-    const back = decode(bytes)
-    t.strictSame(back, { timeline, metadata })
-    t.strictSame(answersOf(back?.timeline as Timeline), answersOf(timeline))
+    t.strictSame(decode(bytes), { timeline, metadata })
     const room = timeline.values.byteLength
     t.ok(bytes.length < room / 9, `${bytes.length} of ${room} bytes`)
   }

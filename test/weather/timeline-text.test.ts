@@ -1,4 +1,4 @@
-// The text of slices equals JSON.stringify, whatever the numbers, the instant and the order of requests.
+// Without it a body could differ from the JSON of its numbers.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// What WMO codes mean: each code that the provider may send has a text in both languages and an icon.
+// Without it a WMO code could lack its text, or an icon that consumers draw could be renamed.
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'

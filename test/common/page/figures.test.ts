@@ -1,4 +1,4 @@
-// Numbers, durations and instants as the dashboard writes them, in both languages and the gateway's time zone.
+// Without it pages could show digits, instants or durations of another language or time zone.
 
 import t from 'tap'
 import { createFigures, secondsBetween } from '../../../src/common/page/figures.js'

@@ -1,4 +1,4 @@
-// The pages for consumers, operators and load-testers look alike: what the theme names, no page names anew.
+// Without it pages could drift apart in colours and forms.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
