@@ -16,7 +16,7 @@ export type QuotaDecision = {
 
 /**
  * Resumes a request that waited for its units: called once, immediately or in a later turn; with an error instead of a decision where
- * nobody can decide. Never throws.
+ * there is none. Never throws.
  */
 export type DecisionCallback = (error: unknown, decision?: QuotaDecision) => void
 

@@ -71,7 +71,7 @@ export const createKeyActivities = (calendar: Calendar, clock: Clock) => {
   }
 
   return {
-    /** Adds requests of keys, those of one key in several parts or in one. */
+    /** Adds requests of keys; a key may be listed several times. */
     used: (counts: readonly { readonly keyId: string; readonly count: number }[]): void => {
       const hour = hourNow()
       for (const { keyId, count } of counts) {

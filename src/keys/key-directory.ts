@@ -51,7 +51,7 @@ export const announceChange = async (
 }
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
-  // By size, because lru-cache allocates `max` entries at once.
+  // By size, because lru-cache allocates memory for `max` entries at the start.
   const known = new LRUCache<string, KeyCopy>({
     maxSize: maxKnown,
     sizeCalculation: () => 1,

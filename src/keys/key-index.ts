@@ -58,7 +58,7 @@ export const createKeyIndex = <Entry extends Listed<Entry>>() => {
   }
 }
 
-/** FNV-1a; other ids may have the same. V8 stores a number of 32 bits without an object of its own. */
+/** FNV-1a; other ids may have the same. V8 stores a number of 32 bits without an object. */
 export const numberOf = (keyId: string): number => {
   let number = 0x811c9dc5
   for (let i = 0; i < keyId.length; i++) number = Math.imul(number ^ keyId.charCodeAt(i), 0x01000193)

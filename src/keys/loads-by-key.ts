@@ -35,7 +35,7 @@ export const createLoadsByKey = ({
   limitOfDay,
   countLoad,
 }: LoadsByKeyParts): LoadsByKey => {
-  // By size, because lru-cache allocates `max` entries at once.
+  // By size, because lru-cache allocates memory for `max` entries at the start.
   const counts = new LRUCache<string, number>({ maxSize: maxKeys, sizeCalculation: () => 1 })
   let day = Number.NaN
   const today = () => {

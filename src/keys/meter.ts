@@ -99,7 +99,7 @@ export class Meter implements Quota {
   #reconciled = 0
   // A count that goes back and forth over a mark, because units are refunded, is near its limit once.
   readonly #reachedMarks = new WeakMap<Count, number>()
-  // Whether a consumer's tests use up their key is nobody's concern.
+  // A test key near its limit is not reported.
   readonly #ofTests = new WeakSet<Count>()
   // Of the few counts that have any, so that the others take no more memory for it.
   readonly #fractions = new WeakMap<Entry, number>()

@@ -78,7 +78,7 @@ export const openMetering = (
 /**
  * The number of instances is the maximum that the heartbeats of the last minute counted. It is unknown until the other instances
  * can count this one. Time without heartbeats does not count, nor does a jump of the clock: the first heartbeat after an outage may
- * count this instance alone.
+ * count only this instance.
  */
 export type FleetSize = {
   /** A heartbeat of this instance counted this many. */

@@ -193,7 +193,7 @@ export class Partition {
   async #storeAnswers([first]: readonly BatchEntry[]): Promise<boolean> {
     const { store } = this.#parts
     const timeout = new AbortController()
-    // In a cluster another server than that of the counts may answer what concerns no count.
+    // In a cluster only a read of the count asks the server that has it.
     const asked = first ? store.usedOn(first.count.keyId, [first.count.window.name]) : store.time()
     const answered = asked.then(
       () => true,
@@ -217,7 +217,7 @@ export class Partition {
     this.#flushWhenQuiet(this.#now() + maxGrowthMs, 1, 0)
   }
 
-  // Requests of the same turn of the event loop share a batch. Where they are few, those of the next turns join while each
+  // Requests of the same turn of the event loop share a batch. Where they are few, requests of the next turns join while each turn
   // brings more: a transaction or a round trip for each of them would cost as much as all else that it needs.
   #flushWhenQuiet(until: number, turns: number, before: number): void {
     setImmediate(() => {
@@ -335,7 +335,7 @@ const usageEntryOf = (first: BatchEntry, clock: PartitionParts['clock']): UsageE
   return { keyId, units: unitsEach * requested, runs, buckets, limit, admitted, confirmed, step }
 }
 
-/** Undefined where nothing is requested. Requests that only read divide no run, but those of a key with buckets take tokens. */
+/** Undefined where nothing is requested. Requests that only read are no run, unless they take tokens. */
 const runsOf = (first: BatchEntry): UsageRun[] | undefined => {
   const runs: { unitsEach: number; requests: number }[] = []
   for (let run: BatchEntry | undefined = first; run; run = run.next) {

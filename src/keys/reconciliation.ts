@@ -16,7 +16,7 @@ import {
 export type ReconciliationParts = Pick<OutageParts, 'store' | 'whenStoreIsDown' | 'instances'> & {
   /** The start of the latest window that has begun or of which this instance has counted anything. */
   readonly latestStart: () => number
-  /** The counts of all partitions, and undefined in place of those of another one. */
+  /** The counts of this partition, with undefined for each count of another one. */
   readonly counts: () => Iterator<Count | undefined>
   /** The store's clock. */
   readonly clock: Clock

@@ -24,7 +24,7 @@ export const checkKind = ({ id, tier: current }: Pick<KeyRecord, 'id' | 'tier'>,
 // Test requests cost the provider nothing; a key that needs more has a custom limit.
 const testPerDay = 1_000
 
-/** The tiers of a configuration, and that of test keys. */
+/** The tiers of a configuration, and the tier of test keys. */
 export const tiersOf = ({
   tiers,
 }: {

@@ -21,7 +21,7 @@ const usageDays = 400
 
 /**
  * Yields all records of a store, each after those it refers to.
- * @param leaveOut gets a sentence for each record that is left out, because a failover lost it or what it refers to
+ * @param leaveOut gets a sentence for each record that is left out because a failover lost records
  */
 export async function* exportRecords(
   store: Pick<TransferStore, 'listSubscribers' | 'findSubscriber' | 'countKeys' | 'listKeys' | 'usedOn'>,

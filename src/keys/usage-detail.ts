@@ -140,7 +140,7 @@ export const createUsageDetail = (
 
 const none: readonly Counter[] = []
 const otherClass = 'other'
-/** Stands in place of an endpoint for the cells that were loaded from the provider for a key. */
+/** Used as an endpoint for the cells that were loaded from the provider for a key. */
 export const cellsLoaded = 'cells loaded'
 
 const classes: readonly (string | undefined)[] = [undefined, '1xx', '2xx', '3xx', '4xx', '5xx']

@@ -45,7 +45,7 @@ export type LogFollower = {
   readonly begin: string
   /** Called with each read, also of nothing. @param isFirst whether nothing was read before */
   apply(read: LogRead, isFirst: boolean): void
-  /** A log that was lost begins anew: the next number may be any. */
+  /** A log that was lost begins again: the next number may be any. */
   onLost?(): void
   /** The store is away. Its own observer reports that. */
   onFailure?(): void

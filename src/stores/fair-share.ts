@@ -3,11 +3,11 @@
 
 /** The bounds of one consumer in a window, besides the window's limit. Amounts are whole thousandths of a weight. */
 export type ShareBounds = {
-  /** The total up to which a consumer may spend while it is alone; the rest is for those that come later. */
+  /** The total up to which a consumer may spend while no other consumer loads; the rest is for consumers that come later. */
   readonly soloLimit: number
   /** The maximum of one consumer while others load too. */
   readonly share: number
-  /** The total up to which a consumer may go beyond its share: what nobody wanted of the window so far. */
+  /** The total up to which a consumer may go beyond its share: what no consumer has claimed of the window so far. */
   readonly pacedLimit: number
 }
 

@@ -51,7 +51,7 @@ export const openStore = async (
 /**
  * Opens a store that a gateway or a key has used, and makes none: a command in the wrong folder would make an empty one.
  * @param make the command that makes one, for the sentence
- * @throws InputError also when nobody has used it
+ * @throws InputError also when it was never used
  */
 export const openUsedStore = async (
   options: StoreOptions,
@@ -72,7 +72,7 @@ export const openUsedStore = async (
   }
 }
 
-/** The path of the embedded store's file. @throws InputError when nobody has made it */
+/** The path of the embedded store's file. @throws InputError when there is none */
 export const usedStoreFile = (options: StoreOptions, make = 'keys create'): string => {
   const path = resolve(options.store.path)
   if (!statSync(path, { throwIfNoEntry: false })?.size) throw unusedIn(options, make)

@@ -112,7 +112,7 @@ export const wholeNumbersIn = (text: string): number[] => {
 /** The maximum characters of a name, a hash or an id in a record. */
 export const longestText = 400
 
-/** The name of a subscriber where it is read alone; null for what is no name. */
+/** The name of a subscriber, read without the other fields; null for an invalid one. */
 export const nameIn = (value: string): string | null =>
   value !== '' && value.length <= longestText ? value : null
 
@@ -187,7 +187,7 @@ const keyRecord = z.object({
   externalId: textOrNull,
   restrictions: jsonOrNull(restrictionsForm, 'empty or JSON of origins, addresses and endpoints'),
   rates: jsonOrNull(ratesForm, 'empty or JSON of perSecond, burst and perMinute'),
-  // A hash without a legible end has ended.
+  // A hash whose end can't be read has ended.
   previousHashes: z
     .array(z.object({ hash: z.string(), validUntil: z.string().transform(instantIn) }))
     .transform(all =>

@@ -113,7 +113,7 @@ export interface SubscriberStore {
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>
-  /** The id that a name stands for, also where a failover lost the subscriber's record. */
+  /** The id of a name, also where a failover lost the subscriber's record. */
   findSubscriberId(name: string): Promise<string | undefined>
   /** All subscribers, oldest first; read in parts with a turn of the event loop each. */
   listSubscribers(): Promise<Subscriber[]>
@@ -189,8 +189,7 @@ export interface UsageStore {
   /** Raises the day's count to at least this: for imports from another store. */
   raiseUsed(keyId: string, day: string, used: number, keepUntil: number): Promise<void>
   /**
-   * Drops what nobody counts or reads any more: the counts of days before one with the detail of those that ended two days before it,
-   * and the sums of months that ended before one.
+   * Drops counts of days before `countsBefore`, their detail two days later, and sums of months that ended before `sumsBefore`.
    */
   dropDays(before: { readonly countsBefore: string; readonly sumsBefore: string }): Promise<void>
 }
@@ -302,10 +301,9 @@ export interface FleetStore {
   ): Promise<{ records: ChangeRecord[]; complete: boolean }>
 }
 
-/** The log of changes to keys, and that of purges. */
+/** The logs of changes to keys and of purges. */
 export type ChangeTopic = 'keys' | 'purges'
 
-/** An entry of such a log. */
 export type ChangeRecord = { readonly number: number; readonly text: string }
 
 /** In bytes; `maxBytes` is 0 where there is no limit. Only Redis evicts. */

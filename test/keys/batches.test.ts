@@ -14,8 +14,7 @@ const unitsOfFirst = async (requests: readonly number[], turnMs = 0): Promise<nu
       first ??= entries[0]?.units
       return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
     },
-    undefined,
-    () => now,
+    { now: () => now },
   )
   const admitted: Promise<unknown>[] = []
   for (const many of requests) {
@@ -53,11 +52,14 @@ for (const [title, lost, usedOn, sent, state] of [
 ] as const)
   t.test(`a batch without a reply is ${title}`, async t => {
     let batches = 0
-    const { admit, partition } = oneCount(async ({ entries }) => {
-      batches += 1
-      if (batches <= lost) throw new StoreError('it did not answer within 500 ms')
-      return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
-    }, usedOn)
+    const { admit, partition } = oneCount(
+      async ({ entries }) => {
+        batches += 1
+        if (batches <= lost) throw new StoreError('it did not answer within 500 ms')
+        return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+      },
+      { usedOn },
+    )
     if (state === 'counting') t.strictSame(await admit(), { allowed: true, remaining: 999 })
     else await t.rejects(admit(), { name: 'StoreError' })
     t.strictSame([batches, partition.state()], [sent, state])

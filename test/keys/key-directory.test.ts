@@ -57,13 +57,6 @@ const addKey = async (store: Store, id: string, hash: string) => {
 }
 const revokedAt = (found: FoundKey | 'unknown') => (found === 'unknown' ? found : found.key.revokedAt)
 
-t.test('256 first requests of an unknown key at once are one look-up, and later ones none', async t => {
-  const { state, directory } = await setUp(t)
-  await Promise.all(Array.from({ length: 256 }, () => directory.find('nobody')))
-  t.equal(await directory.find('nobody'), 'unknown')
-  t.equal(state.lookUps, 1)
-})
-
 t.test('a copy is looked up again after a minute, whatever changes were read', async t => {
   const { clock, store, state, directory } = await setUp(t)
   await directory.find('hash-1')

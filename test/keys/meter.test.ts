@@ -3,16 +3,15 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { Count, QuotaDecision } from '../../src/keys/count.ts'
+import type { QuotaDecision } from '../../src/keys/count.ts'
 import { allowanceOf } from '../../src/keys/local-allowance.ts'
 import type { KnownUsage, LostUnits } from '../../src/keys/meter.ts'
-import { Partition } from '../../src/keys/partition.ts'
 import { reconcileForMs } from '../../src/keys/reconciliation.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
-import { calendar, consume, meterOn, storeInMemory } from './meters.ts'
+import { calendar, consume, meterOn, newCount, oneCount, storeInMemory } from './meters.ts'
 import { type Fate, unreliable } from './unreliable-store.ts'
 
 // Several meters on one store, each an instance, with their requests and decisions.
@@ -795,36 +794,21 @@ t.test('the counts of test keys come near no limit', async t => {
 
 t.test('a loss visits no count in its turn, however many wait to be read since the loss before', async t => {
   let visited = 0
-  const forEver = Number.POSITIVE_INFINITY
-  const window = { name: '2026-11-21', startsAt: 0, endsAt: forEver, keepUntil: forEver }
-  const counts = Array.from(
-    { length: 5_000 },
-    (_, i): Count => ({
-      ...{ keyId: `key_${i}`, window, limit: 900, step: 16, admitted: 0, confirmed: 0 },
-      ...{ lastKnown: undefined, knownSince: 0 },
-    }),
+  const counts = Array.from({ length: 5_000 }, (_, i) => newCount(`key_${i}`))
+  const clock = manualClock()
+  const { partition } = oneCount(
+    async ({ entries }) => entries.map(() => ({ granted: 0, before: 0, used: 0 })),
+    {
+      clock,
+      instances: () => 2,
+      counts: function* () {
+        for (const count of counts) {
+          visited += 1
+          yield count
+        }
+      },
+    },
   )
-  const clock = manualClock('2026-11-21T12:00:00Z')
-  const partition = new Partition({
-    instance: 'one',
-    store: {
-      commit: async ({ entries }) => entries.map(() => ({ granted: 0, before: 0, used: 0 })),
-      usedOn: async () => [0],
-      usageMessagesArrive: () => true,
-      time: async () => 0,
-    },
-    whenStoreIsDown: 'share',
-    instances: () => 2,
-    latestStart: () => 0,
-    counts: function* () {
-      for (const count of counts) {
-        visited += 1
-        yield count
-      }
-    },
-    clock,
-    observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
-  })
   partition.onMessagesLost()
   await partition.probe()
   clock.advance(reconcileForMs + 1)

@@ -98,18 +98,21 @@ export const endSubscriptions = async (raw: Redis, stores: number) => {
   await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
 }
 
-/** A partition on a store that a test makes up, and a count of one key in it. @param now the time by which a batch grows, in ms */
+const forEver = Number.POSITIVE_INFINITY
+const window = { name: day, startsAt: 0, endsAt: forEver, keepUntil: forEver }
+/** The count of a key of which nothing is known. */
+export const newCount = (keyId: string): Count => ({
+  ...{ keyId, window, limit: 1_000, step: 16, admitted: 0, confirmed: 0 },
+  ...{ lastKnown: undefined, knownSince: 0 },
+})
+
+type Made = Partial<PartitionParts> & { usedOn?: () => Promise<number[]>; now?: () => number }
+/** A partition on a store that a test makes up, and a count of one key in it. `now`: the time by which a batch grows, in ms */
 export const oneCount = (
   commit: PartitionParts['store']['commit'],
-  usedOn = async () => [0],
-  now?: () => number,
+  { usedOn = async () => [0], now, ...parts }: Made = {},
 ) => {
-  const forEver = Number.POSITIVE_INFINITY
-  const count: Count = {
-    keyId: 'key_1',
-    window: { name: day, startsAt: 0, endsAt: forEver, keepUntil: forEver },
-    ...{ limit: 1_000, step: 16, admitted: 0, confirmed: 0, lastKnown: undefined, knownSince: 0 },
-  }
+  const count = newCount('key_1')
   const partition = new Partition(
     {
       instance: 'one',
@@ -121,6 +124,7 @@ export const oneCount = (
       counts: () => [count].values(),
       clock: manualClock('2026-11-21T12:00:00Z'),
       observer: { stopped: () => {}, resumed: () => {}, counted: () => {} },
+      ...parts,
     },
     now,
   )

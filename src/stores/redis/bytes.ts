@@ -6,7 +6,7 @@ import type { ByteStore, LeaseStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { isWrongType, scriptOn } from './records.ts'
 
-// ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns a failure as it stands, or one word.
+// ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns the text of a failure, or one word.
 const acquireScript = `
 local found = redis.call('GETRANGE', KEYS[1], 0, -1)
 local failed = string.sub(found, 1, 1) == '{'

@@ -138,7 +138,7 @@ export const watchCluster = (cluster: FailFastCluster, observer: OutageObserver)
     if (cluster.status === 'ready' && cluster.slots.some(([master]) => master === address))
       lost(`${address}: ${reason}`)
   })
-  // After its own listener, which tells an end from a loss by the status, and stands behind this one since it connected anew.
+  // Later than ioredis's own listener, which sets the status: only the status tells an end from a loss.
   cluster.on('close', () =>
     setImmediate(() => {
       if (cluster.status !== 'end') lost('no node answers')

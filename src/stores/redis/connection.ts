@@ -23,7 +23,7 @@ import {
 export type RedisObserver = OutageObserver & {
   /** The connection for messages of others fails while that for commands works: each new reason, and null once it holds. */
   redisMessages?(fault: string | null): void
-  /** Called for every request, which may be several commands at once. */
+  /** Called for every request, which may be several commands. */
   redisRequest?(outcome: RedisOutcome, ms: number): void
 }
 
@@ -88,7 +88,7 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   if (fault) throw new Error(fault)
 }
 
-/** The memory of the server; on a cluster that of the master with least room, and what all masters evict. */
+/** The memory of the server; on a cluster of the master with least room, with the evictions of all masters. */
 export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
   const infos = await Promise.all(nodes.map(async node => infoOf(await node.info('memory', 'stats'))))
@@ -209,7 +209,7 @@ const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObse
 const isReplica = 'it is a replica, which takes no writes'
 
 /**
- * Leaves a server that became a replica: a connection anew finds the new master behind the same address, or through Sentinel.
+ * Leaves a server that became a replica: a new connection finds the new master at the same address, or through Sentinel.
  * Until there is one, the server counts as away.
  * @param onReplica called when the connection is about to be closed for it, with the reason
  */
@@ -225,7 +225,7 @@ const leaveReplicas = (redis: Redis, onReplica: (reason: Error) => void): void =
   // Sentinel names a master, and ioredis checks there that it is one.
   if (redis.options.sentinels) return
   const { connector } = redis as unknown as { connector: AbstractConnector }
-  // Before a connection is ready: nobody takes Redis for back, and the pauses between the tries grow.
+  // Before a connection is ready: Redis is not reported as back, and the pauses between the tries grow.
   connector.check = ({ role } = {}) => {
     if (role !== 'slave') return true
     onReplica(new Error(isReplica))

@@ -17,7 +17,7 @@ export const checkCountPlaces = async (
   { redis, names }: Pick<RedisParts, 'redis' | 'names'>,
   { url, urlName = 'redis.url' }: RedisOptions,
 ): Promise<void> => {
-  // Local days may be ahead of those of UTC.
+  // Local days may be ahead of UTC days.
   const tomorrow = dayOfNumber(Math.floor((await redisTime(redis)) / utcDayMs) + 1)
   const months = [...new Set(daysUpTo(tomorrow, daysKept).map(day => day.slice(0, 7)))]
   const has = async (keys: readonly string[]): Promise<boolean> => (await redis.exists(...keys)) > 0

@@ -7,7 +7,7 @@ import type { ServerOptions } from './server.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
-/** The address and mode of Redis; defaults are those of a single server. */
+/** The address and mode of Redis; the defaults are for a single server. */
 type RedisPlace = {
   /** `redis://` or `rediss://`: the server, the first sentinel or the first node of a cluster. */
   readonly url: string

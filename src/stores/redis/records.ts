@@ -20,8 +20,8 @@ local function isOtherType(reply) return find(reply.err, 'WRONGTYPE', 1, true) ~
 type Script<Reply> = (...keysAndValues: (string | number | Buffer)[]) => Promise<Reply>
 
 /**
- * A script as a function of its keys and arguments. Redis keeps the script, and gets its text anew where it has lost it.
- * @param numberOfKeys that of every call; where it is undefined, the first argument says it
+ * A script as a function of its keys and arguments. Redis keeps the script, and gets its text again when it has lost it.
+ * @param numberOfKeys of every call; if undefined, the first argument of a call
  */
 export const scriptOn = <Reply>(
   redis: RedisClient,

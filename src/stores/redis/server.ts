@@ -46,7 +46,7 @@ export const noConnection = 'there is no connection to it'
  * @param commandTimeoutMs how long a command waits for its reply
  */
 export const redisReason = (thrown: unknown, commandTimeoutMs: number): string => {
-  // When no address of a host name can be reached, the error has no message of its own.
+  // When no address of a host name can be reached, the error itself has no message.
   if (thrown instanceof AggregateError) return redisReason(thrown.errors[0], commandTimeoutMs)
   const reason = messageOf(thrown)
   if (reason === 'Command timed out') return `it did not answer within ${commandTimeoutMs} ms`

@@ -16,7 +16,7 @@ local now, longest, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(A
 local found = call('HMGET', KEYS[1], 'until', 'at', 'reason', 'reopened')
 local till, at, reason = tonumber(found[1] or 0), tonumber(found[2] or 0), found[3] or ''
 local reopened = tonumber(found[4] or 0)
--- An instant that nobody can have reopened at.
+-- An impossible reopening.
 if reopened > now + longest then reopened = 0 end
 -- Over, or of a clock that was wrong.
 if till <= now or till > now + longest or at > now + tolerance then till, at, reason = 0, 0, '' end
@@ -66,7 +66,7 @@ end
 for i = afterWindows + 2 * claims + 1, #ARGV, 3 do
   local window, name = windows[tonumber(ARGV[i + 1]) + 1], ':' .. ARGV[i]
   local by = tonumber(call('HGET', window.key, name))
-  -- A consumer's count that is gone stays gone.
+  -- A consumer's count that was dropped is not restored.
   if by then call('HSET', window.key, name, text('%d', math.max(0, by - tonumber(ARGV[i + 2])))) end
 end
 
@@ -96,7 +96,7 @@ if claims > 0 and till == 0 then
         missing[last + 1], missing[last + 2], window.by[c] = names[c], '0', 0
       end
     end
-    -- One that wants nothing now is there too: nobody else is alone then.
+    -- A consumer that wants nothing now counts as present: the others share with it.
     if #missing > 0 then call('HSET', window.key, unpack(missing)) window.isChanged = true end
     window.isAlone = call('HLEN', window.key) - window.fields == 1
   end

@@ -104,7 +104,7 @@ end
  * and what was spent of it.
  *
  * Returns `granted used before` of all entries in one string, which is cheaper than a list of numbers. Where something was damaged, or
- * tokens were asked for, a second string has the numbers of the entries whose count was damaged, and `day` or `month` for the whole
+ * tokens were requested, a second string has the numbers of the entries whose count was damaged, and `day` or `month` for the whole
  * hash; a third has of each key with buckets the tokens that were taken and what each bucket has left. An overtaken batch counts nothing.
  */
 export const commitScript = `${namesLua}

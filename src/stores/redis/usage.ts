@@ -119,7 +119,7 @@ export const redisUsage = (
         recordOf(keyId, day.slice(0, 7)),
         keyId,
         used,
-        // By then the day is over in every time zone; the counts of a past day expire at once.
+        // By then the day is over in every time zone; the counts of a past day expire immediately.
         (dayNumber(day) + 3) * utcDayMs,
         keepUntil + keepMonthForMs,
         day.slice(8),

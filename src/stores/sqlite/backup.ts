@@ -17,7 +17,7 @@ const busyTimeoutMs = 5_000
  */
 export const backUp = async (path: string, to: string, onProgress: BackupProgress): Promise<BackedUp> => {
   using from = new DatabaseSync(path, { timeout: busyTimeoutMs })
-  // One state of the file to the end. Without it every count of a gateway would start the copy anew.
+  // A read transaction: without it every count of a gateway would restart the copy.
   from.exec('BEGIN')
   from.prepare('SELECT 1 FROM keys').get()
   await backup(from, to, {
@@ -29,7 +29,7 @@ export const backUp = async (path: string, to: string, onProgress: BackupProgres
 
 const checked = (copy: string): BackedUp => {
   using db = new DatabaseSync(copy)
-  // Nothing then lies beside it, not even while it is read. A gateway that opens it changes that back.
+  // So the copy has no -wal or -shm, not even while it is read. A gateway that opens it changes the mode back.
   db.exec('PRAGMA journal_mode = DELETE')
   const fault = db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check
   if (fault !== 'ok') throw new Error(`the copy is damaged: ${String(fault).split('\n').at(-1)}`)

@@ -231,7 +231,7 @@ const embeddedSubscribers = (parts: EmbeddedParts, statements: ReturnType<typeof
   return { read, store }
 }
 
-/** Some rows of a table, in the order in which they were added, which is about that of their creation. */
+/** Some rows of a table, in the order in which they were added: about oldest first. */
 const pageOf = async (
   { withLongRetry }: EmbeddedParts,
   page: StatementSync,

@@ -51,7 +51,7 @@ const statementsOn = (db: DatabaseSync) => ({
 export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = statementsOn(db)
-  /** The closure that is in force, and the last reopening, unless nobody can have closed or reopened then. */
+  /** The closure in force and the last reopening, without impossible ones. */
   const closureAt = (provider: string, now: number): { closure: Closure | null; reopenedAt: number } => {
     const row = statements.closure.get(provider)
     const [until, at, reopened] = [Number(row?.until ?? 0), Number(row?.at ?? 0), Number(row?.reopened ?? 0)]
@@ -105,7 +105,7 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
           for (const { consumer, window: i, by } of returns) {
             const { [i]: window } = windows
             const before = window && usedBy(provider, window.name, consumer)
-            // A consumer's count that is gone stays gone.
+            // A consumer's count that was swept is not restored.
             if (window && before !== undefined) putBy(window, consumer, Math.max(0, before - by))
           }
           const usedIn = ({ charged, refunded }: (typeof spent)[number]): number =>
@@ -126,7 +126,7 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
               return roomOf({ ...use, usedBy: used, isAlone }, shares, unit)
             })
           const forNobody = grantOf(wanted, roomsFor())
-          // One that wants nothing now is there too: nobody else is alone then.
+          // A consumer that wants nothing now counts as present: the others share with it.
           if (!closure)
             for (const { consumer } of claims)
               for (const window of windows)
@@ -141,7 +141,7 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
                   putBy(window, consumer, (usedBy(provider, window.name, consumer) ?? 0) + part)
             return { granted: part, heldIn: rooms.flatMap((room, i) => (room - part < unit ? [i] : [])) }
           })
-          // Neither falls, so that their sum tells whether there is something to write.
+          // Neither falls, so their sum shows whether there is something to write.
           for (const { window, before, charged, refunded } of spent)
             if (charged + refunded > before)
               statements.put.run({ provider, name: window.name, charged, refunded, keep: window.keepUntil })

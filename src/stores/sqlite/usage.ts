@@ -131,7 +131,7 @@ export const embeddedUsage = ({
 
   return {
     partitionOf: () => 0,
-    // What `withRetry` does, here because each request waits for it.
+    // As `withRetry`, without its closure: each request waits for this.
     commit: async batch => {
       try {
         return commit(batch)
@@ -151,7 +151,7 @@ export const embeddedUsage = ({
           return admittedByAll(keyId, day)
         })
       }),
-    // One process: there is nobody to notify.
+    // Only this process would listen.
     onUsage: () => () => {},
     usageMessagesArrive: () => true,
     // Where the disk was full, only a write shows whether it still is: reports that change no count write nothing.
