@@ -4,6 +4,7 @@
 import t, { type Test } from 'tap'
 import { cacheNamespacesIn } from '../../src/cache/namespaces.ts'
 import { orderPurge } from '../../src/cache/purges.ts'
+import { silentObserver } from '../../src/cache/silent-observer.ts'
 import { openUpstream } from '../../src/cache/upstream.ts'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
 import { shipped } from '../../src/catalogue/snapshot-reader.ts'
@@ -19,7 +20,6 @@ import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
-import { silentObserver } from './silent-observer.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const grid = createGrid(0.1)

@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { keyFor, namespaceOf } from '../../src/cache/entry-codec.ts'
+import { silentObserver } from '../../src/cache/silent-observer.ts'
 import { openUpstream } from '../../src/cache/upstream.ts'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
 import { shipped } from '../../src/catalogue/snapshot-reader.ts'
@@ -15,7 +16,6 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { usualLengths } from '../../src/weather/horizon.ts'
 import { syntheticTimeline } from '../../src/weather/synthetic-timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { silentObserver } from './silent-observer.ts'
 
 const cell = createGrid(0.1).cellOf(23.71, 90.41)
 const urls = { first: 'http://first.test', second: 'http://second.test' }

@@ -2,6 +2,7 @@
 // same parts. A signal stops it after the request that is under way.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { silentObserver } from '../../cache/silent-observer.ts'
 import { openUpstream } from '../../cache/upstream.ts'
 import { readCatalogue } from '../../catalogue/live-catalogue.ts'
 import { type AskedGateway, queryGateway } from '../../command-line/gateway-query.ts'
@@ -94,7 +95,6 @@ const ownWarmer = async (
   const store = opening.use(await openCommandStore(config, clock))
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetchPlaces: 0 } }
-  const nothing = (): void => {}
   let instances: number | undefined
   const upstream = openUpstream(quiet, {
     store,
@@ -104,28 +104,12 @@ const ownWarmer = async (
     settings: () => fleetHashOf(config),
     report: () => '',
     observer: {
-      onRead: nothing,
-      onCollapsed: nothing,
-      onLoadFailure: nothing,
-      onShortfall: nothing,
-      onSharedTierFailure: nothing,
-      onEntryRefused: nothing,
+      ...silentObserver,
       onHeartbeat: fleet => {
         instances = fleet.instances
       },
-      onPurge: nothing,
-      onPurgesMissed: nothing,
-      request: nothing,
-      refused: nothing,
-      odd: nothing,
-      loaded: nothing,
-      onShareUsedUp: nothing,
-      newRun: nothing,
       runsUnknown: reason => remark(`Model runs are not known: ${reason}.`),
       storeAway: reason => remark(`The budget is counted here alone: ${reason}.`),
-      storeBack: nothing,
-      reopened: nothing,
-      breaker: nothing,
     },
   })
   opening.defer(upstream.close)

@@ -18,31 +18,23 @@ export const leftText = (share: number, seconds: number): string => {
   return left < 60 ? `, ${left} s left` : `, ${Math.floor(left / 60)} min ${left % 60} s left`
 }
 
+const showEveryMs = 250
 const remarkEveryMs = 10_000
 
-/** Shows progress on one line that is replaced, or without a terminal as a line every ten seconds. */
-export const createProgressLine = ({ progress, remark }: Pick<Terminal, 'progress' | 'remark'>) => {
-  let remarkedAt = performance.now()
-  return (line: string): void => {
-    const now = performance.now()
-    if (process.stderr.isTTY) progress(line)
-    else if (now - remarkedAt >= remarkEveryMs) {
-      remarkedAt = now
-      remark(line)
-    }
-  }
-}
-
-const showEveryMs = 250
-
-/** Calls `line` at most every quarter of a second, with the time left if the share of the work is known. */
-export const createProgress = (line: (text: string) => void) => {
+/**
+ * Shows progress on one line that is replaced, or without a terminal as a line every ten seconds.
+ * @returns takes the share of the work that is done, if it is known, and the text
+ */
+export const createProgress = ({ progress, remark }: Pick<Terminal, 'progress' | 'remark'>) => {
   const began = performance.now()
+  const everyMs = process.stderr.isTTY ? showEveryMs : remarkEveryMs
   let shownAt = began
   return (share: number | undefined, text: () => string): void => {
     const now = performance.now()
-    if (now - shownAt < showEveryMs) return
+    if (now - shownAt < everyMs) return
     shownAt = now
-    line(`${text()}${share === undefined ? '' : leftText(share, (now - began) / 1000)}`)
+    const line = `${text()}${share === undefined ? '' : leftText(share, (now - began) / 1000)}`
+    if (process.stderr.isTTY) progress(line)
+    else remark(line)
   }
 }

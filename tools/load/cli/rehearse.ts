@@ -14,7 +14,7 @@ import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.
 import type { GivenSettings, SettingCase } from '../setting-grid.ts'
 import { checkSpan } from '../traffic/longest-span.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { commandLine, createProgress, createProgressLine } from './progress.ts'
+import { commandLine, createProgress } from './progress.ts'
 import { prepareOutput } from './replay-output.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { rehearsalText } from './settings-text.ts'
@@ -148,7 +148,7 @@ const rehearseAll = async (
   // Created with the first request, so that the start of the gateways is not in the estimate.
   let show: ReturnType<typeof createProgress> | undefined
   const showSent = (): void => {
-    show ??= createProgress(createProgressLine(terminal))
+    show ??= createProgress(terminal)
     const share = sent.reduce((sum, each) => sum + each / all, 0) / cases.length
     show(share, () => {
       const done = sent.filter(each => each === all).length

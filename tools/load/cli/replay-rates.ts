@@ -59,26 +59,21 @@ export const replayRates = async (
   const { order, signal, checkTarget } = await prepareSending(terminal, files, options)
   await checkTarget()
   const settings = (await ops?.settings()) ?? null
-  const { startReplay } = await import('../replay/run.ts')
+  const { runReplay } = await import('../replay/run.ts')
 
   const runs: RateRun[] = []
-  let stop = (): void => {}
-  signal.addEventListener('abort', () => stop())
   const tryRate = async (rate: number): Promise<RateVerdict> => {
     if (signal.aborted) return 'interrupted'
     const progress = createRunProgress({ endsAt: duration, total: undefined })
-    const run = await startReplay(
+    const { result } = await runReplay(
       {
         ...{ ...order, thresholds, settings, metrics: ops?.metrics, keepBodies: 0 },
         pace: { mode: 'rate', speed: 1, rate, loop: true, durationMs: duration, warmUpMs: warmUp },
       },
       terminal.clock,
       (live, seconds) => terminal.progress(`${rateText(rate)}: ${progress(live, seconds)}`),
+      signal,
     )
-    stop = run.stop
-    // It may have come while the run was started.
-    if (signal.aborted) stop()
-    const { result } = await run.ended
     const verdict = verdictOn(result)
     runs.push({ rate, verdict, result })
     terminal.progress('')

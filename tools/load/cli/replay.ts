@@ -9,7 +9,7 @@ import { quotedPath } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Pace } from '../replay/pace.ts'
 import { checkRun } from '../traffic/longest-span.ts'
-import { createProgressLine } from './progress.ts'
+import { createProgress } from './progress.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,
@@ -133,10 +133,14 @@ const replay = async (
     )
   await checkTarget()
 
-  const { startReplay } = await import('../replay/run.ts')
+  const { runReplay } = await import('../replay/run.ts')
   const progress = createRunProgress(arrivals)
-  const show = createProgressLine(terminal)
-  const { ended, stop } = await startReplay(
+  const show = createProgress(terminal)
+  const {
+    result: measured,
+    kept,
+    logged,
+  } = await runReplay(
     {
       ...order,
       pace,
@@ -147,11 +151,9 @@ const replay = async (
       requests: requests === undefined ? undefined : { path: requests, force },
     },
     terminal.clock,
-    (figures, seconds) => show(progress(figures, seconds)),
+    (figures, seconds) => show(undefined, () => progress(figures, seconds)),
+    signal,
   )
-  if (signal.aborted) stop()
-  signal.addEventListener('abort', stop)
-  const { result: measured, kept, logged } = await ended
   terminal.progress('')
   const check = isKept ? await import('../replay/body-check.ts') : undefined
   const result = check && checkBodies ? { ...measured, bodies: check.checkBodies(kept) } : measured

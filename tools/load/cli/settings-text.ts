@@ -5,25 +5,25 @@ import { counted, numbered, percentText } from 'abohawa/command-line/terminal.ts
 import { createFigures } from 'abohawa/common/page/figures.js'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import type { SettingColumn } from '../report/report-file.ts'
 import { failedIn, shareOf } from '../report/run-figures.ts'
 import { leftOutText, type SentWith } from '../traffic/recorded-admission.ts'
-import { servedShare } from '../what-if/counters.ts'
 import {
   type CaseResult,
   caseNameText,
   paretoNote,
   remarksOn,
   type WhatIfResult,
+  whatIfColumns,
 } from '../what-if/what-if.ts'
 
-const { duration: ageText, bytes: bytesText } = createFigures('en', 'UTC')
-
-type Column<Row> = readonly [head: string, cell: (row: Row) => string, isShown?: boolean]
+const figures = createFigures('en', 'UTC')
+const { duration: ageText } = figures
 
 // The columns without numbers.
-const ofWords = new Set(['setting', '', 'stretch', 'budget'])
+const ofWords = new Set(['Setting', '', 'Freshness extended by', 'Budget'])
 
-const columnsText = <Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string => {
+const columnsText = <Row>(columns: readonly SettingColumn<Row>[], rows: readonly Row[]): string => {
   const shown = columns.filter(([, , isShown = true]) => isShown)
   const heads = shown.map(([head]) => head)
   const numbers = heads.flatMap((head, i) => (ofWords.has(head) ? [] : [i]))
@@ -40,29 +40,12 @@ export const whatIfText = (result: WhatIfResult): string => {
   const { traffic, cases, instances, warmUpSeconds, warm, base } = result
   const reasons = leftOutText(traffic.leftOut, counted)
   const [first] = cases
-  const share = (of: (each: CaseResult) => number) => (each: CaseResult) =>
-    percentText(servedShare(of(each), each))
-  const isFailing = cases.some(({ failed }) => failed > 0)
-  const columns: readonly Column<CaseResult>[] = [
-    ['setting', caseNameText],
+  const columns: readonly SettingColumn<CaseResult>[] = [
+    ['Setting', caseNameText],
     ['', each => (each.paretoOptimal && cases.length > 1 ? '*' : '')],
-    ['hits', each => percentText(each.hitShare)],
-    ['shared', share(({ hits }) => hits.shared), instances > 1],
-    ['stale', share(({ stale }) => stale)],
-    ['misses', share(({ misses }) => misses)],
-    ['failed', ({ weather, failed }) => percentText(weather === 0 ? 0 : failed / weather), isFailing],
-    ['weight', ({ provider }) => rounded(provider.weight)],
-    ['most/day', ({ provider }) => rounded(provider.most.day)],
-    ['most/min', ({ provider }) => rounded(provider.most.minute)],
-    [
-      'stretch',
-      ({ stretch: { most, share: time } }) =>
-        most > 1 ? `${most.toFixed(1)}x, ${percentText(time)} of the time` : '-',
-    ],
-    ['age p50', ({ age }) => ageText(age.p50)],
-    ['p95', ({ age }) => ageText(age.p95)],
-    ['max', ({ age }) => ageText(age.max)],
-    ['memory', ({ memory }) => bytesText(memory.mostBytes)],
+    ...whatIfColumns(cases, { ...figures, share: share => percentText(share ?? 0) }),
+    ['Peak UTC day', ({ provider }) => rounded(provider.most.day)],
+    ['Peak minute', ({ provider }) => rounded(provider.most.minute)],
   ]
   const faulty = traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines skipped` : ''
   const facts = factsText([
@@ -101,23 +84,23 @@ export const rehearsalText = (
     return found === null ? '-' : percentText(found)
   }
   const age = (of: 'p50' | 'p95' | 'max') => (each: RehearsedCase) => ageText(each.result.age?.[of])
-  const columns: readonly Column<RehearsedCase>[] = [
-    ['setting', caseNameText],
-    ['hits', share('hit')],
-    ['stale', share('stale')],
-    ['misses', share('miss')],
-    ['refused', ({ result }) => counted(countOf(result.statuses, status => status === 429 || status >= 500))],
-    ['failed', ({ result }) => counted(failedIn(result.totals))],
-    ['requests', ({ result }) => counted(result.provider?.requests ?? 0)],
-    ['weight', ({ result }) => rounded(result.provider?.weight ?? 0)],
+  const columns: readonly SettingColumn<RehearsedCase>[] = [
+    ['Setting', caseNameText],
+    ['Hits', share('hit')],
+    ['Stale', share('stale')],
+    ['Misses', share('miss')],
+    ['Refused', ({ result }) => counted(countOf(result.statuses, status => status === 429 || status >= 500))],
+    ['Unanswered', ({ result }) => counted(failedIn(result.totals))],
+    ['Provider requests', ({ result }) => counted(result.provider?.requests ?? 0)],
+    ['Provider weight', ({ result }) => rounded(result.provider?.weight ?? 0)],
     [
-      'most/day',
+      'Peak UTC day',
       ({ result }) => rounded(result.provider?.windows.find(({ span }) => span === 'day')?.most ?? 0),
     ],
-    ['budget', budgetText],
-    ['age p50', age('p50')],
-    ['p95', age('p95')],
-    ['max', age('max')],
+    ['Budget', budgetText],
+    ['Age, median', age('p50')],
+    ['Age, p95', age('p95')],
+    ['Age, oldest', age('max')],
   ]
   return [
     `${counted(requests)} requests of ${numbered(keys, 'key', 'keys')} from ${from}, for ${ageText(spanSeconds)}.`,

@@ -129,7 +129,7 @@ async function* observed(
   terminal: Terminal,
 ): AsyncGenerator<TrafficRequest[]> {
   let batch: TrafficRequest[] = []
-  const show = createProgress(terminal.progress)
+  const show = createProgress(terminal)
   for (const request of requests) {
     batch.push(request)
     if (batch.length < batchSize) continue

@@ -29,7 +29,7 @@ export const readFiles = async (
   const faults = createFaults(terminal, strict)
   const traffic = readTraffic(files, { format, host, window, onFault: faults.add })
   const size = await sizeOfFiles(files)
-  const show = createProgress(terminal.progress)
+  const show = createProgress(terminal)
   /** Ends the reading. @throws InputError where all files were read and have no request */
   const end = (): TrafficSummary => {
     terminal.progress('')

@@ -26,7 +26,7 @@ import type { SimulateOptions } from '../what-if/simulate.ts'
 import { readSimulatedTraffic, type SimulatedTraffic } from '../what-if/simulated-traffic.ts'
 import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
-import { createProgress, createProgressLine } from './progress.ts'
+import { createProgress } from './progress.ts'
 import { addSettingOptions, casesIn } from './setting-cases.ts'
 import { whatIfText } from './settings-text.ts'
 import { type ReadOptions, readFiles } from './traffic-reading.ts'
@@ -146,7 +146,7 @@ const tryAll = async (
     threads,
   )
   void interrupted.then(run.stop)
-  const show = createProgress(createProgressLine(terminal))
+  const show = createProgress(terminal)
   const settings = numbered(cases.length, 'setting', 'settings')
   const timer = setInterval(() => {
     const share = run.progress()

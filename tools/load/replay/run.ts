@@ -25,10 +25,12 @@ export type ReplayOrder = Omit<SendOrder, 'share' | 'beginAt'> & {
 const readEveryMs = 5_000
 const maxSteps = 300
 
-export const startReplay = async (
+/** Resolves when the run has ended, or was stopped by the signal. */
+export const runReplay = async (
   order: ReplayOrder,
   clock: Clock,
   onLive: (figures: LiveFigures, seconds: number) => void,
+  signal: AbortSignal,
 ) => {
   const { workers, command, traffic, thresholds, settings, metrics, requests, ...send } = order
   const { pace, target, http, connections } = send
@@ -41,7 +43,6 @@ export const startReplay = async (
   await figures?.read()
   const log = requests === undefined ? undefined : openRequestLog(requests, send.schedule, pace.warmUpMs)
   let startedAt = clock.now()
-  let interrupted = false
   let warmedUp: NodeJS.Timeout | undefined
   const sending = startSending(send, workers, stepSeconds, {
     onBegin: () => {
@@ -55,53 +56,48 @@ export const startReplay = async (
   })
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
-  const finish = async () => {
-    const { recorder, loads, kept, sentForMs, answeredForMs, unlogged } = await sending.ended.finally(() => {
-      clearInterval(reading)
-      clearTimeout(warmedUp)
-    })
-    const fault = await log?.end()
-    await figures?.read().catch(() => {})
-    const since = (ms: number): number => Math.max(0.001, (ms - pace.warmUpMs) / 1000)
-    const sendingSeconds = since(sentForMs)
-    // The rate includes the time until the last response.
-    const ranFor = since(Math.max(sentForMs, answeredForMs))
-    const generator = generatorOf(loads, pace.mode === 'closed')
-    const result = recorder.result({
-      kind: 'replay',
-      startedAt: isoOf(startedAt),
-      endedAt: isoOf(clock.now()),
-      interrupted,
-      command,
-      machine,
-      traffic,
-      pace: {
-        mode: pace.mode,
-        speed: pace.mode === 'recorded' ? pace.speed : null,
-        rate: pace.mode === 'rate' ? pace.rate : null,
-        connections,
-        workers,
-        http,
-        target: target.name,
-      },
-      settings,
-      provider: figures?.provider ?? null,
-      gateway: figures?.gateway ?? null,
-      generator,
-      thresholds: generator.limited ? [] : thresholds.map(each => each.judge(recorder, ranFor)),
-      bodies: null,
-      seconds: ranFor,
-      sendingSeconds,
-    })
-    const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
-    // `lost`: requests missing in the log, because the file was too slow. `fault`: why there is no file.
-    return { result: { ...result, steps }, kept, logged: { lost: unlogged, fault } }
-  }
-  return {
-    ended: finish(),
-    stop: (): void => {
-      interrupted = true
-      sending.stop()
+  if (signal.aborted) sending.stop()
+  signal.addEventListener('abort', sending.stop)
+  const { recorder, loads, kept, sentForMs, answeredForMs, unlogged } = await sending.ended.finally(() => {
+    clearInterval(reading)
+    clearTimeout(warmedUp)
+    signal.removeEventListener('abort', sending.stop)
+  })
+  const interrupted = signal.aborted
+  const fault = await log?.end()
+  await figures?.read().catch(() => {})
+  const since = (ms: number): number => Math.max(0.001, (ms - pace.warmUpMs) / 1000)
+  const sendingSeconds = since(sentForMs)
+  // The rate includes the time until the last response.
+  const ranFor = since(Math.max(sentForMs, answeredForMs))
+  const generator = generatorOf(loads, pace.mode === 'closed')
+  const result = recorder.result({
+    kind: 'replay',
+    startedAt: isoOf(startedAt),
+    endedAt: isoOf(clock.now()),
+    interrupted,
+    command,
+    machine,
+    traffic,
+    pace: {
+      mode: pace.mode,
+      speed: pace.mode === 'recorded' ? pace.speed : null,
+      rate: pace.mode === 'rate' ? pace.rate : null,
+      connections,
+      workers,
+      http,
+      target: target.name,
     },
-  }
+    settings,
+    provider: figures?.provider ?? null,
+    gateway: figures?.gateway ?? null,
+    generator,
+    thresholds: generator.limited ? [] : thresholds.map(each => each.judge(recorder, ranFor)),
+    bodies: null,
+    seconds: ranFor,
+    sendingSeconds,
+  })
+  const steps = figures?.withWeights(result.steps, result.stepSeconds) ?? result.steps
+  // `lost`: requests missing in the log, because the file was too slow. `fault`: why there is no file.
+  return { result: { ...result, steps }, kept, logged: { lost: unlogged, fault } }
 }

@@ -40,28 +40,17 @@ export type TrafficSummary = Omit<FileSummary, 'file' | 'format' | 'host'> & {
   readonly files: readonly FileSummary[]
 }
 
-export type Traffic = AsyncIterable<TrafficRequest> & {
-  batches(): AsyncGenerator<TrafficRequest[], void, undefined>
-  summary(): TrafficSummary
-  /** Bytes read from disk. */
-  bytesRead(): number
-}
-
 /** @throws InputError for a file that can't be read or has an unknown format, also while reading */
-export const readTraffic = (paths: readonly string[], options: ReadOptions = {}): Traffic => {
+export const readTraffic = (paths: readonly string[], options: ReadOptions = {}) => {
   if (paths.filter(path => path === standardInput).length > 1)
     throw new InputError('standard input (-) can be given only once')
   const given = options.format === undefined ? undefined : formatNamed(options.format)
   const pseudonyms = createPseudonyms()
   const window = Math.ceil((options.window ?? defaultWindow) / Math.max(1, paths.length))
   const files = paths.map(path => readFile(path, given, { ...options, window, pseudonyms }))
-  const batches = () => merged(files.map(file => file.batches))
   return {
-    batches,
-    async *[Symbol.asyncIterator]() {
-      for await (const batch of batches()) yield* batch
-    },
-    summary: () => {
+    batches: () => merged(files.map(file => file.batches)),
+    summary: (): TrafficSummary => {
       const each = files.map(file => file.summary())
       const sum = (of: (file: FileSummary) => number) => each.reduce((total, file) => total + of(file), 0)
       const shares = each.flatMap(({ share }) => share ?? [])
@@ -76,6 +65,7 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
         files: each,
       }
     },
+    /** Bytes read from disk. */
     bytesRead: () => files.reduce((total, file) => total + file.bytesRead(), 0),
   }
 }

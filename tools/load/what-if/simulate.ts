@@ -8,7 +8,13 @@ import { every } from 'abohawa/common/clock.ts'
 import { isList } from 'abohawa/common/endpoints.ts'
 import { createMovedClock } from 'abohawa/common/moved-clock.ts'
 import type { Config } from 'abohawa/config/schema.ts'
-import { costOfList, horizonOf, openEmbeddedStore, type UpstreamObserver } from 'abohawa/parts'
+import {
+  costOfList,
+  horizonOf,
+  openEmbeddedStore,
+  silentObserver,
+  type UpstreamObserver,
+} from 'abohawa/parts'
 import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
 import { type CaseFigures, createCounters } from './counters.ts'
 import { createCountingStore } from './counting-store.ts'
@@ -63,7 +69,14 @@ export const simulate = async (
   )
   const stepMs = Math.max(1, Math.ceil((end - begin - warmUpMs) / maxSteps / quarterHourMs)) * quarterHourMs
   const counters = createCounters(clock.now, stepMs, weather.encodedBytes)
-  const observer = observerOf(counters.onRead)
+  const observer: UpstreamObserver = {
+    ...silentObserver,
+    onRead: counters.onRead,
+    onSharedTierFailure: unforeseen,
+    onEntryRefused: unforeseen,
+    runsUnknown: unforeseen,
+    storeAway: unforeseen,
+  }
   const instances = Array.from({ length: size }, () =>
     openSimulatedGateway(config, {
       ...{ store, catalogue, clock, weather, latencyMs, observer },
@@ -143,7 +156,7 @@ export const simulate = async (
       if (late) {
         reads += 1
         late
-          .then(nothing, () => counters.failed(places))
+          .catch(() => counters.failed(places))
           .finally(() => {
             reads -= 1
           })
@@ -202,31 +215,6 @@ const endOfQuiet = (
   const end = sampled.at < knownAt ? sampled.at + minuteMs : day + utcDayMs
   return Math.min(end, workAt())
 }
-
-const nothing = (): void => {}
-
-const observerOf = (onRead: UpstreamObserver['onRead']): UpstreamObserver => ({
-  onRead,
-  onCollapsed: nothing,
-  onLoadFailure: nothing,
-  onShortfall: nothing,
-  onSharedTierFailure: unforeseen,
-  onEntryRefused: unforeseen,
-  onHeartbeat: nothing,
-  onPurge: nothing,
-  onPurgesMissed: nothing,
-  request: nothing,
-  refused: nothing,
-  odd: nothing,
-  loaded: nothing,
-  onShareUsedUp: nothing,
-  newRun: nothing,
-  runsUnknown: unforeseen,
-  storeAway: unforeseen,
-  storeBack: nothing,
-  reopened: nothing,
-  breaker: nothing,
-})
 
 const unforeseen = (...what: unknown[]): void => {
   throw new Error(`a part without sockets failed: ${what.map(String).join(' ')}`)

@@ -1,23 +1,19 @@
 // The page of `whatif --out`: a row for each setting, hits over cost, the best settings over time, and peaks of provider weight.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
-import {
-  badge,
-  code,
-  escaped,
-  facts,
-  type Html,
-  notice,
-  section,
-  table,
-  tiles,
-} from 'abohawa/common/page/html.ts'
-import { charts, figuresIn, reportFile, type SettingColumn, settingsTable } from '../report/report-file.ts'
+import { code, escaped, facts, type Html, notice, section, table, tiles } from 'abohawa/common/page/html.ts'
+import { charts, figuresIn, reportFile, settingsTable } from '../report/report-file.ts'
 import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
 import { leftOutText } from '../traffic/recorded-admission.ts'
-import { servedShare } from './counters.ts'
-import { type CaseResult, caseNameText, paretoNote, remarksOn, type WhatIfResult } from './what-if.ts'
+import {
+  type CaseResult,
+  caseNameText,
+  paretoNote,
+  remarksOn,
+  type WhatIfResult,
+  whatIfColumns,
+} from './what-if.ts'
 
 type NamedCase = CaseResult & { readonly title: string }
 
@@ -75,32 +71,8 @@ const namedCases = (cases: readonly CaseResult[]): NamedCase[] => {
 
 const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: Figures): Html => {
   const isSeveral = cases.length > 1
-  const share = (of: number, each: NamedCase): string => figures.share(servedShare(of, each))
-  const mebibytes = (bytes: number): string => `${figures.measured(bytes / 2 ** 20)} MiB`
+  const columns = whatIfColumns(cases, figures)
   const isFailing = cases.some(({ failed }) => failed > 0)
-  const columns: readonly SettingColumn<NamedCase>[] = [
-    ['Hits', each => figures.share(each.hitShare)],
-    [
-      'Hits from shared tier',
-      each => share(each.hits.shared, each),
-      cases.some(({ hits }) => hits.shared > 0),
-    ],
-    ['Stale', each => share(each.stale, each)],
-    ['Misses', each => share(each.misses, each)],
-    ['Failed', failedCell(figures), isFailing],
-    ['Provider weight', each => figures.count(each.provider.weight)],
-    [
-      'Freshness extended by',
-      ({ stretch: { most, share: time } }) =>
-        most > 1 ? `${figures.measured(most)}×, ${figures.share(time)} of the time` : '–',
-      cases.some(({ stretch }) => stretch.most > 1),
-    ],
-    ['Age, median', ({ age }) => figures.duration(age.p50)],
-    ['Age, p95', ({ age }) => figures.duration(age.p95)],
-    ['Age, oldest', ({ age }) => figures.duration(Math.max(0, age.max))],
-    ['Memory tier', ({ memory }) => mebibytes(memory.mostBytes)],
-    ['Shared tier', ({ memory }) => mebibytes(memory.sharedBytes)],
-  ]
   const marked = new Set(cases.flatMap(({ paretoOptimal }, i) => (isSeveral && paretoOptimal ? [i] : [])))
   const remarks = [
     ...(isFailing
@@ -120,11 +92,6 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], figures: 
   const note = isSeveral ? `<p class="note">★ ${paretoNote}</p>` : ''
   return remarks.join('') + large + settingsTable('Settings', columns, cases, marked) + note
 }
-
-const failedCell =
-  (figures: Figures) =>
-  ({ failed, weather }: NamedCase): Html =>
-    failed === 0 ? figures.share(0) : badge('bad', figures.share(failed / weather))
 
 const spendingOf = (cases: readonly NamedCase[], figures: Figures): Html =>
   table(

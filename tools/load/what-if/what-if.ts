@@ -1,11 +1,13 @@
 // The result of `whatif` as JSON: the figures of all cases, and which are Pareto-optimal. Durations are in seconds, shares from 0 to 1.
 
+import type { Figures } from 'abohawa/common/page/figures.js'
 import { explainConfig } from 'abohawa/config/explain.ts'
 import { type ConfigSources, readConfig } from 'abohawa/config/load.ts'
+import type { SettingColumn } from '../report/report-file.ts'
 import { paretoOptimal } from '../report/run-figures.ts'
 import type { SettingCase } from '../setting-grid.ts'
 import type { LeftOutReason } from '../traffic/recorded-admission.ts'
-import type { CaseFigures } from './counters.ts'
+import { type CaseFigures, servedShare } from './counters.ts'
 import type { SimulateOptions } from './simulate.ts'
 
 export type WhatIfResult = ReturnType<typeof whatIfResultOf>
@@ -89,6 +91,44 @@ const objectives = ({ hits, weather, provider, age, memory }: CaseFigures): numb
 ]
 
 export const caseNameText = ({ name }: Pick<CaseResult, 'name'>): string => name || 'as configured'
+
+/** The table of settings, in a terminal and on a page. */
+export const whatIfColumns = (
+  cases: readonly CaseResult[],
+  {
+    share,
+    count,
+    measured,
+    duration,
+    bytes,
+  }: Pick<Figures, 'share' | 'count' | 'measured' | 'duration' | 'bytes'>,
+): SettingColumn<CaseResult>[] => {
+  const served = (of: (each: CaseResult) => number) => (each: CaseResult) =>
+    share(servedShare(of(each), each))
+  return [
+    ['Hits', ({ hitShare }) => share(hitShare)],
+    ['Hits from shared tier', served(({ hits }) => hits.shared), cases.some(({ hits }) => hits.shared > 0)],
+    ['Stale', served(({ stale }) => stale)],
+    ['Misses', served(({ misses }) => misses)],
+    [
+      'Failed',
+      ({ weather, failed }) => share(failed / Math.max(1, weather)),
+      cases.some(({ failed }) => failed > 0),
+    ],
+    ['Provider weight', ({ provider }) => count(provider.weight)],
+    [
+      'Freshness extended by',
+      ({ stretch: { most, share: time } }) =>
+        most > 1 ? `${measured(most)}×, ${share(time)} of the time` : '–',
+      cases.some(({ stretch }) => stretch.most > 1),
+    ],
+    ['Age, median', ({ age }) => duration(age.p50)],
+    ['Age, p95', ({ age }) => duration(age.p95)],
+    ['Age, oldest', ({ age }) => duration(Math.max(0, age.max))],
+    ['Memory tier', ({ memory }) => bytes(memory.mostBytes)],
+    ['Shared tier', ({ memory }) => bytes(memory.sharedBytes)],
+  ]
+}
 
 export const paretoNote =
   'marks the best settings: no other is better in hits, weight, age (p95) and memory together.'

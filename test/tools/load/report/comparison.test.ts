@@ -19,27 +19,24 @@ const base = side(10)
 const verdicts = (a: readonly ReplayResult[], b: readonly ReplayResult[]) =>
   Object.fromEntries(differences(a, b).map(({ metric, verdict }) => [metric, verdict]))
 
-t.test(
-  'five runs a side: what is slower, better or dearer is found, and equal runs differ by noise',
-  async t => {
-    const slower = side(20, { slow: 1.4 })
-    t.match(verdicts(base, slower), {
-      p50: 'worse',
-      p90: 'worse',
-      hits: 'noise',
-      weight: 'noise',
-      cpu: 'noise',
-    })
-    t.match(verdicts(slower, base), { p50: 'better', p90: 'better' })
-    const longer = side(20, { hitShare: 0.93 })
-    t.match(verdicts(base, longer), { p50: 'noise', hits: 'better', weight: 'better' })
-    t.match(verdicts(base, side(20, { failing: 0.05 })), { errors: 'worse', p99: 'worse', max: 'worse' })
-    const real = [30, 40, 50, 60].flatMap(from =>
-      Object.values(verdicts(base, side(from))).filter(verdict => verdict !== 'noise'),
-    )
-    t.strictSame(real, [])
-  },
-)
+t.test('of five runs a side real differences are found, and equal runs differ by noise', async t => {
+  const slower = side(20, { slow: 1.4 })
+  t.match(verdicts(base, slower), {
+    p50: 'worse',
+    p90: 'worse',
+    hits: 'noise',
+    weight: 'noise',
+    cpu: 'noise',
+  })
+  t.match(verdicts(slower, base), { p50: 'better', p90: 'better' })
+  const longer = side(20, { hitShare: 0.93 })
+  t.match(verdicts(base, longer), { p50: 'noise', hits: 'better', weight: 'better' })
+  t.match(verdicts(base, side(20, { failing: 0.05 })), { errors: 'worse', p99: 'worse', max: 'worse' })
+  const real = [30, 40, 50, 60].flatMap(from =>
+    Object.values(verdicts(base, side(from))).filter(verdict => verdict !== 'noise'),
+  )
+  t.strictSame(real, [])
+})
 
 t.test('medians are compared, and one run with a pause moves none', async t => {
   const [p50] = differences(base, base)
@@ -51,35 +48,32 @@ t.test('medians are compared, and one run with a pause moves none', async t => {
   t.match(verdicts(base, [...side(20).slice(0, 4), ...paused.slice(4)]), { p50: 'noise' })
 })
 
-t.test(
-  'a significant gap under a tenth is noise; of provider weight a hundredth, of a share its rest counts',
-  async t => {
-    const by = (factor: number) =>
-      base.map(run => ({
-        ...run,
-        provider: { requests: 1, weight: (run.provider?.weight ?? 0) * factor, windows: [] },
-      }))
-    const equal = base.map((run, i) => ({
+t.test('a significant gap under a tenth is noise; of provider weight a hundredth', async t => {
+  const by = (factor: number) =>
+    base.map(run => ({
       ...run,
-      provider: { requests: 1, weight: 1_000 + i / 10, windows: [] },
+      provider: { requests: 1, weight: (run.provider?.weight ?? 0) * factor, windows: [] },
     }))
-    const weighing = (factor: number) =>
-      equal.map(run => ({ ...run, provider: { ...run.provider, weight: run.provider.weight * factor } }))
-    t.match(verdicts(equal, weighing(1.005)), { weight: 'noise' })
-    t.match(verdicts(equal, weighing(1.02)), { weight: 'worse' })
-    t.match(verdicts(base, by(0.5)), { weight: 'better' })
-    const used = (bytes: number) =>
-      base.map((run, i) => ({
-        ...run,
-        gateway: { cpuSeconds: 1, memoryBytes: bytes + i, loopDelayP50: 1, loopDelayP99: 1 },
-      }))
-    t.match(verdicts(used(1e8), used(1.05e8)), { memory: 'noise' })
-    t.match(verdicts(used(1e8), used(1.2e8)), { memory: 'worse' })
-    const hitting = (hit: number) =>
-      base.map((run, i) => ({ ...run, outcomes: { hit: hit + i, miss: 1_000 - hit - i } }))
-    t.match(verdicts(hitting(955), hitting(970)), { hits: 'better' })
-  },
-)
+  const equal = base.map((run, i) => ({
+    ...run,
+    provider: { requests: 1, weight: 1_000 + i / 10, windows: [] },
+  }))
+  const weighing = (factor: number) =>
+    equal.map(run => ({ ...run, provider: { ...run.provider, weight: run.provider.weight * factor } }))
+  t.match(verdicts(equal, weighing(1.005)), { weight: 'noise' })
+  t.match(verdicts(equal, weighing(1.02)), { weight: 'worse' })
+  t.match(verdicts(base, by(0.5)), { weight: 'better' })
+  const used = (bytes: number) =>
+    base.map((run, i) => ({
+      ...run,
+      gateway: { cpuSeconds: 1, memoryBytes: bytes + i, loopDelayP50: 1, loopDelayP99: 1 },
+    }))
+  t.match(verdicts(used(1e8), used(1.05e8)), { memory: 'noise' })
+  t.match(verdicts(used(1e8), used(1.2e8)), { memory: 'worse' })
+  const hitting = (hit: number) =>
+    base.map((run, i) => ({ ...run, outcomes: { hit: hit + i, miss: 1_000 - hit - i } }))
+  t.match(verdicts(hitting(955), hitting(970)), { hits: 'better' })
+})
 
 t.test('fewer runs, or disturbed ones, have numbers and no verdict', async t => {
   const slower = side(20, { slow: 1.4 })
@@ -100,30 +94,27 @@ t.test('fewer runs, or disturbed ones, have numbers and no verdict', async t => 
   }
 })
 
-t.test(
-  'requests that are reset make all percentiles that they reach longer, however soon they end',
-  async t => {
-    /** Of 1,000 requests a share is reset in a tenth of the time of a response. */
-    const resetting = (share: number): ReplayResult => {
-      const recorder = createRecorder()
-      for (let i = 0; i < 1_000; i += 1) {
-        const of = { endpoint: 'weather', dueAt: i * 10, sentAt: i * 10, endedAt: i * 10 + 5 } as const
-        if (i % 10 < 10 * share) recorder.fail('reset', { ...of, endedAt: i * 10 + 0.5 })
-        else recorder.record({ ...of, outcome: 'hit', status: 200, bytes: 3_000 })
-      }
-      return recorder.result({ ...drawnReplay({ requests: 1 }), seconds: 10 })
+t.test('requests that are reset make percentiles longer, however soon they end', async t => {
+  /** Of 1,000 requests a share is reset in a tenth of the time of a response. */
+  const resetting = (share: number): ReplayResult => {
+    const recorder = createRecorder()
+    for (let i = 0; i < 1_000; i += 1) {
+      const of = { endpoint: 'weather', dueAt: i * 10, sentAt: i * 10, endedAt: i * 10 + 5 } as const
+      if (i % 10 < 10 * share) recorder.fail('reset', { ...of, endedAt: i * 10 + 0.5 })
+      else recorder.record({ ...of, outcome: 'hit', status: 200, bytes: 3_000 })
     }
-    const [whole, most] = [[resetting(0)], [resetting(0.6)]]
-    const found = differences(whole, most)
-    t.match(limitVerdicts([changeLimitOf('p99>+10%')], found), [{ verdict: 'failed' }])
-    t.match(limitVerdicts([changeLimitOf('p50>+5%')], differences(whole, [resetting(0.1)])), [
-      { verdict: 'passed' },
-    ])
-    const page = comparePage({ a: whole, b: most, warnings: [], differences: found, limits: [] }, 'UTC')
-    t.match(page, /no response/)
-    t.notMatch(percentileDistribution(most[0]?.histogram ?? ''), /1099511/)
-  },
-)
+    return recorder.result({ ...drawnReplay({ requests: 1 }), seconds: 10 })
+  }
+  const [whole, most] = [[resetting(0)], [resetting(0.6)]]
+  const found = differences(whole, most)
+  t.match(limitVerdicts([changeLimitOf('p99>+10%')], found), [{ verdict: 'failed' }])
+  t.match(limitVerdicts([changeLimitOf('p50>+5%')], differences(whole, [resetting(0.1)])), [
+    { verdict: 'passed' },
+  ])
+  const page = comparePage({ a: whole, b: most, warnings: [], differences: found, limits: [] }, 'UTC')
+  t.match(page, /no response/)
+  t.notMatch(percentileDistribution(most[0]?.histogram ?? ''), /1099511/)
+})
 
 t.test('figures that a side lacks are left out', async t => {
   const found = verdicts(base, [drawnReplay({ seed: 2 })])

@@ -23,14 +23,6 @@ t.test('weight belongs to the window of the instant at which it was counted', as
   t.equal(spending.weightBetween(at('21T23:58:59'), at('22T00:00:00')), 35)
 })
 
-t.test('without a request there is nothing', async t => {
-  const spending = createProviderWeight()
-  spending.record(at('21T00:00:00'), { calls: 0, weight: 0, refused: 0 })
-  t.strictSame(spending.days(), [])
-  t.equal(spending.most().day, 0)
-  t.equal(spending.weightBetween(0, at('22T00:00:00')), 0)
-})
-
 const optimal = (...merits: number[][]): number[] => [...paretoOptimal(merits)]
 
 t.test('no other beats them', async t => {

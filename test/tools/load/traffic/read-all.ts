@@ -20,6 +20,6 @@ export const readAll = async (
   const faults: TrafficFault[] = []
   const traffic = readTraffic(paths, { onFault: fault => void faults.push(fault), ...options })
   const requests: TrafficRequest[] = []
-  for await (const each of traffic) requests.push(each)
+  for await (const batch of traffic.batches()) requests.push(...batch)
   return { requests, faults, summary: traffic.summary() }
 }

@@ -31,14 +31,9 @@ const cases = [
 ]
 
 const readHours = async (): Promise<TrafficRequest[]> => {
-  const all: TrafficRequest[] = []
-  let begin: number | undefined
-  for await (const request of readTraffic([sample])) {
-    begin ??= request.at + from
-    if (request.at >= begin + span) break
-    if (request.at >= begin) all.push(request)
-  }
-  return all
+  const all = (await Array.fromAsync(readTraffic([sample]).batches())).flat()
+  const begin = (all[0]?.at ?? 0) + from
+  return all.filter(({ at }) => at >= begin && at < begin + span)
 }
 
 type Figures = Readonly<Record<'hits' | 'stale' | 'misses' | 'failed' | 'weight', number>>

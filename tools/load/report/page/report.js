@@ -85,11 +85,11 @@ const timeAxis = ({ kind, traffic, stepSeconds, steps }, at) => {
 }
 
 /** @typedef {{ name: string, of: (step: Step, stepSeconds: number) => number | null | undefined }} Measure */
-/** @typedef {{ title: string, y: Chart['y'], measures: Measure[], isArea?: boolean }} OverTime with several runs, only the first measure is drawn */
+/** @typedef {{ title: string, y: Chart['y'], measures: Measure[], isArea?: boolean, isShown?: (step: Step) => boolean }} OverTime with several runs, only the first measure is drawn */
 
 /** @param {OverTime} chart @returns {(drawn: readonly Run[]) => Chart | undefined} */
 const overTime =
-  ({ title, y, measures, isArea = false }) =>
+  ({ title, y, measures, isArea = false, isShown = () => true }) =>
   drawn => {
     const [first] = drawn
     if (!first) return undefined
@@ -103,6 +103,7 @@ const overTime =
       })),
     )
     if (lines.every(({ values }) => values.every(value => value === null))) return undefined
+    if (!drawn.some(({ result }) => result.steps.some(isShown))) return undefined
     const joined = onOneAxis(lines)
     const steps = `steps of ${figures.duration(first.result.stepSeconds)}`
     return {
@@ -224,27 +225,22 @@ const makers = {
     isArea: true,
     measures: [{ name: 'weight', of: step => step.weight }],
   }),
-  lateness: drawn =>
-    drawn.some(({ result }) => result.steps.some(({ late }) => late)) ? lateness(drawn) : undefined,
-  stretch: drawn =>
-    drawn.some(({ result }) => result.steps.some(step => (step.stretch ?? 1) > 1))
-      ? stretch(drawn)
-      : undefined,
+  lateness: overTime({
+    title: 'Maximum send delay',
+    y: { write: latency, tick: latencyTick, scale: fromZero },
+    isArea: true,
+    measures: [{ name: 'delay', of: ({ late }) => late }],
+    isShown: ({ late = 0 }) => late !== null && late > 0,
+  }),
+  stretch: overTime({
+    title: 'Freshness extended by',
+    y: rate,
+    measures: [{ name: 'stretch', of: step => step.stretch }],
+    isShown: ({ stretch = 1 }) => stretch > 1,
+  }),
   hitsOverWeight: () => overWeight('Hits over provider weight', 'hits', share),
   ageOverWeight: () => overWeight('Age over provider weight', 'age', duration),
 }
-const lateness = overTime({
-  title: 'Maximum send delay',
-  y: { write: latency, tick: latencyTick, scale: fromZero },
-  isArea: true,
-  measures: [{ name: 'delay', of: ({ late }) => late }],
-})
-const stretch = overTime({
-  title: 'Freshness extended by',
-  y: rate,
-  measures: [{ name: 'stretch', of: step => step.stretch }],
-})
-
 /** @type {(() => void)[]} */
 const redraws = []
 for (const place of document.querySelectorAll('.charts')) {
