@@ -153,7 +153,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   const urls = await operators.listen()
   const [warm] = await Promise.all([upstream.start(), metering.start(), keys.readChanges()])
-  log.info(warm, 'weather taken over from the shared tier')
+  log.info(warm, 'cache filled from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await openListener(api, 'server', config.server)
   operators.readiness.phase = 'ready'

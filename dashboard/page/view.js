@@ -70,14 +70,14 @@ const failures = {
   provider_denied: 'the provider refuses the key, plan, host or path',
   provider_limited: 'a limit of the provider is used up',
   key_share_used_up: 'the share of one key in the limits of the provider is used up',
-  provider_busy: 'the provider has too many requests at once',
-  provider_cut_off: 'the answer of the provider was incomplete',
-  provider_garbled: "the answer of the provider was refused: it can't be right",
-  provider_circuit_open: 'the circuit to the provider is open, nothing was sent',
+  provider_busy: 'the provider has too many requests at the same time',
+  provider_cut_off: 'the response of the provider was incomplete',
+  provider_garbled: 'the response of the provider was rejected as invalid',
+  provider_circuit_open: 'the provider circuit is open, so nothing was sent',
   waited_too_long: 'the load took too long',
   timeline_exhausted: 'the cached timeline does not reach the present',
-  store_unavailable: 'the store is away',
-  internal: 'a fault of the gateway itself',
+  store_unavailable: 'the store is unavailable',
+  internal: 'an internal error of the gateway',
 }
 
 /** A failure as a sentence with its code. @param {string} code */

@@ -50,7 +50,7 @@ export const createLiveSettings = (
         change.use,
         ...change.replaced.map(what => () => log.info(tls, `${what} replaced`)),
         ...faults.map(({ detail, fix }) => () => {
-          log.warn({ reason: detail, next: fix }, 'the new certificate has a fault')
+          log.warn({ reason: detail, next: fix }, 'new certificate has a fault')
         }),
       ]
     },

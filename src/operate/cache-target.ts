@@ -28,15 +28,15 @@ const pointOrPlace = 'a point such as 23.81,90.41 or a place such as district/30
 
 /** @throws InputError when the text is neither a point nor a place */
 export const pointOrPlaceIn = (text: string): PointOrPlace => {
-  const target = read(text, `allowed: ${pointOrPlace}`)
+  const target = read(text, pointOrPlace)
   if ('all' in target || 'box' in target)
-    throw new InputError(`the target is ${quoted(text)}; allowed: ${pointOrPlace}`)
+    throw new InputError(`the target must be ${pointOrPlace}, got ${quoted(text)}`)
   return target
 }
 
 /** @throws InputError when the text is none of the forms, or a box whose edges are the wrong way round */
 export const targetIn = (text: string): Target =>
-  read(text, `allowed: all, ${pointOrPlace}, or a box south,west,north,east such as 23.5,90,24,90.8`)
+  read(text, `all, ${pointOrPlace}, or a box south,west,north,east such as 23.5,90,24,90.8`)
 
 const read = (text: string, allowed: string): Target => {
   const given = text.trim()
@@ -45,7 +45,7 @@ const read = (text: string, allowed: string): Target => {
   if (id !== undefined && id !== '' && more.length === 0) {
     if (isLocationType(type)) return { place: { type, id } }
     throw new InputError(
-      `the target is ${quoted(text)}, and ${quoted(type)} is no type of place; allowed: ${locationTypes.join(', ')}`,
+      `the type of a place must be one of ${locationTypes.join(', ')}, got ${quoted(type)}`,
     )
   }
   const numbers = given.split(',').map(degreesOf)
@@ -58,7 +58,7 @@ const read = (text: string, allowed: string): Target => {
     if (box.west > box.east) throw wrongWayRound(box, 'west', 'east')
     return { box }
   }
-  throw new InputError(`the target is ${quoted(text)}; ${allowed}`)
+  throw new InputError(`the target must be ${allowed}, got ${quoted(text)}`)
 }
 
 // Beyond half the globe nothing is an edge, and "+ 0" turns -0 into 0.
@@ -68,9 +68,7 @@ const degreesOf = (text: string): number => {
 }
 
 const wrongWayRound = (box: Box, low: 'south' | 'west', high: 'north' | 'east') =>
-  new InputError(
-    `the box ${boxText(box)} has ${low} ${box[low]} beyond ${high} ${box[high]}; allowed: south,west,north,east, each pair from low to high`,
-  )
+  new InputError(`a box must be south,west,north,east with ${low} below ${high}, got ${boxText(box)}`)
 
 /** The cell of a point or a place, and the place if it is one. @throws InputError for what is out of bounds or not published */
 export const cellOfTarget = (
@@ -92,7 +90,7 @@ export const cellOfTarget = (
 
 const within = (name: string, value: number, min: number, max: number, title: string): void => {
   if (value < min || value > max)
-    throw new InputError(`the ${name} ${value} is outside the bounds of ${title}; allowed: ${min} to ${max}`)
+    throw new InputError(`the ${name} must be from ${min} to ${max} (${title}), got ${value}`)
 }
 
 /** The scope of a purge and the cells in it that may be cached. @throws InputError as `cellOfTarget`, and for a box without any cell */
@@ -116,7 +114,7 @@ export const scopeOf = (
     })
     if (cells.length === 0)
       throw new InputError(
-        `the box ${boxText(box)} has no centre of a grid cell in it; allowed: one that has, within ${boxText({ south, west, north, east })}`,
+        `a box must hold the centre of a grid cell within ${boxText({ south, west, north, east })}, got ${boxText(box)}`,
       )
     return { scope: { box }, cells }
   }
@@ -124,13 +122,13 @@ export const scopeOf = (
   return { scope: { cell: cell.id }, cells: [cell], ...rest }
 }
 
-const anArea = 'a place such as district/3026, with the places below it'
+const anArea = 'a place such as district/3026'
 
 /** @throws InputError when the text is no place */
 export const areaTargetIn = (text: string): Extract<PointOrPlace, { readonly place: unknown }> => {
-  const target = read(text, `allowed: ${anArea}`)
+  const target = read(text, anArea)
   if ('place' in target) return target
-  throw new InputError(`the area is ${quoted(text)}; allowed: ${anArea}`)
+  throw new InputError(`the area must be ${anArea}, got ${quoted(text)}`)
 }
 
 /** The scope of a purge of a place and all places below it, the unpublished ones too. @throws InputError as `cellOfTarget` */

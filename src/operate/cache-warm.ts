@@ -23,7 +23,7 @@ class WarmingError extends AbohawaError {
   override name = 'WarmingError'
 
   constructor() {
-    super('already_warming', 'the cache is being warmed already; wait for its end, or stop it')
+    super('already_warming', 'the cache is being warmed already; wait until it ends, or stop it')
   }
 }
 
@@ -69,7 +69,7 @@ const cellsOf = async (
   grid: Grid,
 ): Promise<{ target: string; cells: Cells }> => {
   if (of !== undefined && top !== undefined)
-    throw new InputError('a target and a number of places are both given; allowed: one of them')
+    throw new InputError("a target can't be combined with a number of places")
   if (top !== undefined)
     return { target: `the ${top} most populous places`, cells: mostPopulous(catalogue, grid, top)() }
   if (of === undefined) return { target: 'the cells in demand', cells: await timelines.wanted() }

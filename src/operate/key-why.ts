@@ -31,9 +31,9 @@ export const momentIn = (given: string, calendar: Calendar, now: number): Moment
         : Number.NaN
   if (Number.isNaN(at))
     throw new InputError(
-      `at is ${quoted(given)}; allowed: a time of day in ${calendar.zone} such as 14:05, a day with it such as 2026-11-26T14:05, or an instant such as 2026-11-26T08:05:00Z`,
+      `at must be a time in ${calendar.zone} such as 14:05 or 2026-11-26T14:05, or an instant such as 2026-11-26T08:05:00Z, got ${quoted(given)}`,
     )
-  if (at > now) throw new InputError(`at is ${quoted(given)}; allowed: a time that is past`)
+  if (at > now) throw new InputError(`at must be in the past, got ${quoted(given)}`)
   const lengthMs = seconds !== '' || /:\d\d:\d\d/.test(text) ? 1_000 : minuteMs
   const end = at + lengthMs
   return { at, end, from: at - minuteMs, until: end + minuteMs }

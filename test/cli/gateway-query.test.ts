@@ -6,7 +6,7 @@ import t from 'tap'
 import { runCommand } from '../support/process.ts'
 
 const show = ['cache', 'show', 'district/3026']
-const hosts = 'the host header is "gw:9090"; allowed: an IP address and the names in ops.allowedHosts'
+const hosts = 'the host header must be an IP address or a name in ops.allowedHosts, got "gw:9090"'
 const other = 'it answered 404, and is no gateway of this version'
 
 t.test('what a gateway refuses is said in its words, and what is none is named', async t => {

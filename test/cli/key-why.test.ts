@@ -183,9 +183,9 @@ t.test('what is mistyped gets one sentence', async t => {
       [
         ['keys', 'why', id, '--at', 'noon'],
         2,
-        /at is "noon"; allowed: a time of day in Asia\/Dhaka such as 14:05, /,
+        /at must be a time in Asia\/Dhaka such as 14:05 .*, got "noon"/,
       ],
-      [['keys', 'why', id, '--at', '2999-01-01T00:00'], 2, /allowed: a time that is past/],
+      [['keys', 'why', id, '--at', '2999-01-01T00:00'], 2, /at must be in the past/],
       [
         ['keys', 'why', 'key_none', '--at', '14:05'],
         1,

@@ -194,7 +194,7 @@ t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async
   t.equal((await gateway.get('/locations/upazila/302672')).status, 200, 'the former one stays')
   t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
     status: 'ready',
-    detail: { catalogue: /newer file refused/ },
+    detail: { catalogue: /newer file rejected/ },
   })
   await scrapeAt(10)
   fires(16, 'AbohawaCatalogueRefused')

@@ -239,20 +239,20 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   const purges = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
   const before = purges()
   for (const [query, error] of [
-    ['', /^of is missing; allowed: /],
-    ['?of=1,2&of=3,4', /^of is given more than once; allowed: /],
-    ['?of=53,9', /^the latitude 53 is outside the bounds of Bangladesh; allowed: 20 to 27$/],
+    ['', /^of is required, such as /],
+    ['?of=1,2&of=3,4', /^of must be given only once$/],
+    ['?of=53,9', /^the latitude must be from 20 to 27 \(Bangladesh\), got 53$/],
   ] as const) {
     const answer = await sendRequest(`${gateway.opsUrl}/cache/cell${query}`)
     t.match(answer, { status: 400, body: { error } }, query)
   }
   for (const [body, error] of [
-    ['', /^the body is missing; allowed: JSON such as/],
-    ['{', /^the body can't be read; allowed: JSON such as/],
-    ['{"hard":true}', /^the body is \{"hard":true\}; allowed: /],
-    ['{"scope":"all","soft":true}', /^the body is .*"soft":true\}; allowed: /],
+    ['', /^the body must be JSON such as .*, got none$/],
+    ['{', /^the body can't be parsed; it must be JSON such as/],
+    ['{"hard":true}', /^the body must be .*, got \{"hard":true\}$/],
+    ['{"scope":"all","soft":true}', /^the body must be .*"soft":true\}$/],
     ['{"scope":"union/1"}', /^the union "1" was not found or is not published$/],
-    ['{"scope":"all","area":true}', /^the area is "all"; allowed: a place such as district\/3026, with/],
+    ['{"scope":"all","area":true}', /^the area must be a place such as district\/3026, got "all"$/],
   ] as const) {
     const answer = await post(gateway.opsUrl, body)
     t.equal(answer.status, 400, body)
@@ -260,7 +260,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   }
   const form = await post(gateway.opsUrl, '{"scope":"all"}', 'text/plain')
   t.equal(form.status, 400)
-  t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
+  t.match(await form.json(), { error: 'content-type must be application/json, got text/plain' })
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.equal(purges(), before)
 })

@@ -78,8 +78,8 @@ t.test('without a gateway and with one', async t => {
 
   await t.test('a second order is refused, an invalid one too, and the first can be stopped', async t => {
     for (const [body, error] of [
-      [{ scope: 'all', tpo: 1 }, /^the body is .*; allowed: /],
-      [{ scope: 'all', top: 3 }, /are both given/],
+      [{ scope: 'all', tpo: 1 }, /^the body must be .*, got /],
+      [{ scope: 'all', top: 3 }, /can't be combined with/],
     ] as const)
       t.match(await send('POST', body), { status: 400, body: { error } })
     t.match(await runCommand(['cache', 'warm', '--top', '0'], env), { code: 2, stderr: /from 1 to 100000/ })

@@ -184,7 +184,7 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
     t.equal(await metric('abohawa_config_refused'), 1)
     const { status, detail } = await ready()
     t.equal(status, 200, 'it still wants traffic')
-    t.match(detail.configuration, /^newer one refused: /)
+    t.match(detail.configuration, /^newer one rejected: /)
     t.match(detail.configuration, reason)
   }
   t.equal(await outcomes('applied'), 0)
@@ -206,7 +206,7 @@ t.test('a broken file changes nothing, and log, metric and /readyz tell until it
     await until('the log says so', () => refusals().length > faulty.length + i)
     t.match(
       (await ready()).detail.configuration,
-      /^newer one refused: .*gateway\.yaml:\d+:\d+: [\w. ]+$/,
+      /^newer one rejected: .*gateway\.yaml:\d+:\d+: [\w. ]+$/,
       text,
     )
   }

@@ -130,7 +130,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
       const ended = await runCommand(['status', '--gateway', urlOf(one)], env)
       return ended.code === 1 && ended
     })
-    t.match(away.stderr, /^The store is away: Redis failed: .*\.\n$/)
+    t.match(away.stderr, /^The store is unavailable: Redis failed: .*\.\n$/)
     t.match(away.stdout, /\n {2}Redis .*away: Redis failed: /, 'what the gateway knows is shown all the same')
     t.match(away.stdout, /\n {2}circuit .*closed/)
     const neither = await runCommand(['status'], { ...env, ABOHAWA_OPS__PORT: '9' })

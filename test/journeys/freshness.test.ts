@@ -87,7 +87,7 @@ t.test('a provider that accepts a connection and says nothing keeps no gateway f
   })
   const { status, body } = await sendRequest(`${gateway.opsUrl}/readyz`)
   t.equal(status, 200)
-  t.equal(body.detail.run, 'not known, freshness goes by age')
+  t.equal(body.detail.run, 'unknown, freshness goes by age')
 })
 
 t.test('a cell in demand is fetched before it turns stale, and nobody gets stale weather', async t => {

@@ -49,8 +49,8 @@ t.test('it is asked by an address or an allowed name, and by no web page', async
   const { get } = await start(t, { ABOHAWA_OPS__ALLOWED_HOSTS: 'gateway-1' })
   for (const name of ['gateway-1:9091', 'localhost', '127.0.0.1:9091'])
     t.equal((await get('/metrics', [`host: ${name}`])).status, 200, name)
-  const allowed = 'an IP address, localhost, the name in health.host and those in ops.allowedHosts'
-  const error = `the host header is "evil.example"; allowed: ${allowed}`
+  const allowed = 'an IP address, localhost, the name in health.host or a name in ops.allowedHosts'
+  const error = `the host header must be ${allowed}, got "evil.example"`
   t.match(await get('/metrics', ['host: evil.example']), { status: 403, body: { error } })
   for (const header of ['sec-fetch-site: same-site', 'origin: http://evil.example'])
     t.equal((await get('/metrics', [host, chromium, header])).status, 403, header)

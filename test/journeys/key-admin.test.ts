@@ -131,7 +131,7 @@ t.test('lists come in parts, filtered', async t => {
 
 t.test('without ops.token nothing of it is answered, on loopback too', async t => {
   const { gateway, ask } = await start(t, {})
-  const error = /^ops\.token is not set; allowed: .*ABOHAWA_OPS__TOKEN/
+  const error = /^ops\.token \(ABOHAWA_OPS__TOKEN\) is required/
   for (const line of [
     ...['GET /keys', 'POST /keys', 'GET /keys/key_1', 'POST /keys/key_1/rotate', 'GET /keys/key_1/usage'],
     ...['GET /usage', 'GET /subscribers', 'POST /subscribers/sub_1/revoke'],
@@ -147,14 +147,17 @@ t.test('other callers and wrong requests get a status and a sentence', async t =
   const right = { authorization: `Bearer ${token}` }
   t.match(await ask('POST', '/keys', {}, { authorization: 'Bearer x' }), { status: 401 })
   t.match(await ask('POST', '/keys', {}, { ...right, origin: 'https://evil.example' }), { status: 403 })
-  t.match(await ask('PUT', '/keys'), { status: 405, body: { error: /allowed: GET, HEAD, POST/ } })
+  t.match(await ask('PUT', '/keys'), {
+    status: 405,
+    body: { error: /^the method must be one of GET, HEAD, POST, got PUT$/ },
+  })
   t.match(await ask('GET', '/keys/key_1/rotate'), { status: 405 })
   for (const [method, path, body, status, sentence] of [
     ['GET', '/keys/key_9', undefined, 404, 'there is no key "key_9"'],
     ['GET', '/subscribers/Nobody', undefined, 404, 'there is no subscriber "Nobody"'],
     ['GET', '/keys/key_1/secret', undefined, 404, 'there is nothing here'],
     ['POST', '/keys', { subscriber: 'A', tier: 'gold' }, 400, 'tier must be one of free, starter'],
-    ['POST', '/keys', { subscriber: 'A', tier: 'free', limitt: 5 }, 400, 'allowed: JSON such as'],
+    ['POST', '/keys', { subscriber: 'A', tier: 'free', limitt: 5 }, 400, 'the body must be JSON such as'],
     ['POST', '/keys', { subscriber: 'A', tier: 'free', expires: 'x' }, 400, 'expires must be never, a day'],
     ['POST', '/keys', { subscriber: ' ', tier: 'free' }, 400, "the subscriber's name must be"],
     [
@@ -162,16 +165,10 @@ t.test('other callers and wrong requests get a status and a sentence', async t =
       '/keys',
       { subscriber: 'A', tier: 'free', restrictions: { referers: [] } },
       400,
-      'allowed: JSON',
+      'the body must be JSON',
     ],
-    [
-      'POST',
-      '/keys/key_1/rates',
-      { perSecond: 0 },
-      400,
-      'the body is {"perSecond":0}; allowed: JSON such as',
-    ],
-    ['POST', '/keys/key_1/restrictions', { origins: 'x' }, 400, 'the body is {"origins":"x"}; allowed: JSON'],
+    ['POST', '/keys/key_1/rates', { perSecond: 0 }, 400, ', got {"perSecond":0}'],
+    ['POST', '/keys/key_1/restrictions', { origins: 'x' }, 400, ', got {"origins":"x"}'],
     [
       ...([
         'POST',
@@ -181,13 +178,13 @@ t.test('other callers and wrong requests get a status and a sentence', async t =
       ] as const),
       'the origin must be an origin as browsers send it',
     ],
-    ['POST', '/keys/key_9/limit', { limit: 0 }, 400, 'the body is {"limit":0}; allowed: JSON such as'],
-    ['POST', '/keys/key_9/rotate', { overlap: '1 day' }, 400, 'overlap is "1 day"; allowed: a duration'],
-    ['POST', '/keys/key_9/revoke', { at: 1 }, 400, 'the body is {"at":1}; allowed: none'],
-    ['GET', '/keys?limit=0', undefined, 400, 'limit is "0"; allowed: a whole number from 1 to 1000'],
-    ['GET', '/keys?from=-1', undefined, 400, 'from is "-1"; allowed: a whole number from 0'],
+    ['POST', '/keys/key_9/limit', { limit: 0 }, 400, ', got {"limit":0}'],
+    ['POST', '/keys/key_9/rotate', { overlap: '1 day' }, 400, 'got "1 day"'],
+    ['POST', '/keys/key_9/revoke', { at: 1 }, 400, 'the body must be empty, got {"at":1}'],
+    ['GET', '/keys?limit=0', undefined, 400, 'limit must be an integer from 1 to 1000, got "0"'],
+    ['GET', '/keys?from=-1', undefined, 400, 'from must be an integer from 0'],
     ['GET', '/keys?filter=a', undefined, 400, 'the filter has "a", but a term is a field'],
-    ['GET', '/keys/key_9/usage?days=401', undefined, 400, 'days is "401"; allowed: a whole number from 1'],
+    ['GET', '/keys/key_9/usage?days=401', undefined, 400, 'days must be an integer from 1'],
   ] as const)
     t.match(
       await ask(method, path, body),

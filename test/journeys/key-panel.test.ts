@@ -109,7 +109,7 @@ t.test('a search looks at all keys, by a part of an id or of a name', async t =>
   const long = await sendRequest(`${gateway.opsUrl}/usage/keys?q=${'x'.repeat(101)}`, {
     headers: authorization,
   })
-  t.match(long, { status: 400, body: { error: 'q has 101 characters; allowed: at most 100' } })
+  t.match(long, { status: 400, body: { error: 'q must have at most 100 characters, got 101' } })
 })
 
 t.test('names are given with the token alone', async t => {

@@ -38,15 +38,15 @@ t.test('a foreign host name is refused on every path, whatever its port', async 
   ]
   const hosts: [headers: readonly string[], shown: string][] = [
     ...names.map((name): [string[], string] => [[`host: ${name}`], `"${name}"`]),
-    [[], 'missing'],
-    [['host: localhost', 'host: localhost'], 'given more than once'],
+    [[], 'none'],
+    [['host: localhost', 'host: localhost'], 'several'],
     [[`host: ${'x'.repeat(300)}.example`], `"${'x'.repeat(60)}…"`],
     [['host: \xff\xfe"<script>'], '"ÿþ\\"<script>"'],
   ]
-  const allowed = 'an IP address, localhost, the name in ops.host and those in ops.allowedHosts'
+  const allowed = 'an IP address, localhost, the name in ops.host or a name in ops.allowedHosts'
   for (const [headers, shown] of hosts) {
     const { status, body } = await get('/metrics', headers)
-    t.strictSame([status, body?.error], [403, `the host header is ${shown}; allowed: ${allowed}`])
+    t.strictSame([status, body?.error], [403, `the host header must be ${allowed}, got ${shown}`])
   }
   const evil = ['host: evil.example']
   for (const path of [...paths, '/', '/nothing']) t.equal((await get(path, evil)).status, 403, path)
@@ -98,7 +98,7 @@ t.test('a page of another site or origin is refused on every path, and tools are
     for (const path of paths) {
       const { status, body } = await get(path, headers)
       t.equal(status, 403, `${path} with ${more.join()}`)
-      t.match(body?.error, /^the (sec-fetch-site|origin) header is ".*"; allowed: /)
+      t.match(body?.error, /^the (sec-fetch-site|origin) header must be .*, got ".*"; /)
     }
     for (const bytes of [purge(headers), refresh(headers)]) t.equal((await send(bytes)).status, 403)
     t.equal((await refused(reason)) - before, paths.length + 2, reason)
@@ -137,7 +137,7 @@ t.test('without a token browsers may read, and spend only for a page of this lis
     [host, 'user-agent: Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/89.0'],
   ]
   const error =
-    "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token"
+    "a browser must not send this request, because it spends the provider's quota; use a tool such as curl, or set ops.token"
   for (const headers of browsers) {
     for (const path of paths) {
       const { status, body } = await get(path, headers)
@@ -165,7 +165,7 @@ t.test('an absolute target or an unneeded method is refused with one sentence', 
   ]
   for (const [method, path, allow] of methods) {
     const answer = await send(requestBytes(`${method} ${path}`, [host]))
-    const error = `the method is ${method}; allowed: ${allow}`
+    const error = `the method must be one of ${allow}, got ${method}`
     t.match(answer, { status: 405, headers: { allow }, body: { error } }, `${method} ${path}`)
   }
   t.equal(await refused('method'), methods.length)

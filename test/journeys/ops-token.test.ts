@@ -33,10 +33,10 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
   return { provider, clock, gateway, refused, send, get }
 }
 
-const sentenceOf = (fault: string) =>
-  `the authorization header ${fault}; allowed: Bearer with the token in ops.token`
-const other = 'holds another token'
-const formless = 'is not of the form "Bearer TOKEN"'
+const sentenceOf = (given: string) =>
+  `the authorization header must be "Bearer TOKEN" with the token in ops.token, got ${given}`
+const other = 'another token'
+const formless = 'another form'
 const wrong: [headers: readonly string[], shown: string][] = [
   ...[token.slice(0, -1), `${token}=`, token.toLowerCase(), 'x'.repeat(10_000), '\xff\xfe'].map(
     (shown): [string[], string] => [[`authorization: Bearer ${shown}`], other],
@@ -44,7 +44,7 @@ const wrong: [headers: readonly string[], shown: string][] = [
   ...['Bearer', '', token, `Bearer ${token} x`, `Basic ${Buffer.from(`:${token}`).toString('base64')}`].map(
     (shown): [string[], string] => [[`authorization: ${shown}`], formless],
   ),
-  [[right, right], 'is given more than once'],
+  [[right, right], 'several'],
 ]
 
 t.test('without the token, or with another, there is health, metrics and an empty page alone', async t => {
@@ -56,7 +56,7 @@ t.test('without the token, or with another, there is health, metrics and an empt
     const { status, headers, body } = await get(path, [host])
     t.equal(status, 401, path)
     t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')
-    t.strictSame(body, { error: sentenceOf('is missing') })
+    t.strictSame(body, { error: sentenceOf('none') })
   }
   const changing = [purge([host]), refresh([host]), requestBytes('DELETE /cache/cell', [host])]
   for (const bytes of changing) t.equal((await send(bytes)).status, 401)
@@ -154,7 +154,7 @@ t.test('commands show the token of the configuration to the gateway they ask', a
   t.match(known, { code: 0, stderr: '' })
   t.equal(JSON.parse(known.stdout).opsUrl, urls.ops)
 
-  const stderr = `abohawa: the gateway at ${urls.ops} refused: ${sentenceOf('is missing')}; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with\n`
+  const stderr = `abohawa: the gateway at ${urls.ops} refused: ${sentenceOf('none')}; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with\n`
   // The second finds the gateway by the configuration.
   for (const args of [show, ['status']])
     t.strictSame(await runCommand(args, env), { code: 1, stdout: '', stderr })

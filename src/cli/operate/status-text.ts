@@ -213,7 +213,7 @@ const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
   })
   const lines =
     rows.length === 0
-      ? [toned('The provider has no limits here.', undefined)]
+      ? [toned('No provider limits are configured.', undefined)]
       : table(['window', 'used', 'limit', 'share', 'resets', 'runs out'], rows, [1, 2, 3])
   if (demandPerDay === null) return lines
   const stretched =
@@ -247,7 +247,7 @@ const gatewayLines = (report: StatusReport, now: number): StatusLine[] => {
     ...(cache ? cacheFacts(cache) : []),
     catalogue.fault === null
       ? ['catalogue', places + catalogue.checksum.slice(0, 12)]
-      : ['catalogue', `${places}newer file refused: ${catalogue.fault}`, 'bad'],
+      : ['catalogue', `${places}newer file rejected: ${catalogue.fault}`, 'bad'],
     !!certificate && certificateFact(certificate),
     ...(config ? configFacts(config, now) : []),
   ])
@@ -275,7 +275,7 @@ const configFacts = (config: NonNullable<StatusReport['config']>, now: number): 
   return [
     ['configuration', `${hash ?? unknown}, applied ${ago(appliedAt, now)}`],
     differs.length > 0 && ['', `${others} different settings`, 'warn'],
-    fault !== null && ['', `the newest one is refused: ${fault}`, 'bad'],
+    fault !== null && ['', `the newest one is rejected: ${fault}`, 'bad'],
     needsRestart.length > 0 && ['', `needs a restart: ${needsRestart.join(', ')}`, 'warn'],
   ]
 }

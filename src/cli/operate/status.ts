@@ -32,7 +32,7 @@ export const addStatusCommand: AddTopCommand = (program, add, summary) =>
       if (terminal.json) terminal.show({ opsUrl, ...report }, '')
       else terminal.write(`${lines.map(line => painted(terminal, line)).join('\n')}\n`)
       if (report.store.isUp) return 0
-      terminal.remark(`The store is away: ${report.store.fault ?? 'it does not answer'}.`)
+      terminal.remark(`The store is unavailable: ${report.store.fault ?? 'it does not answer'}.`)
       return 1
     },
   })

@@ -61,11 +61,11 @@ const hostFault = (
   const [given] = hosts
   const host = given === undefined ? undefined : hostIn(given)
   if (hosts.length === 1 && host !== undefined && (isIP(host) !== 0 || names.has(host))) return undefined
-  const shown = given === undefined ? 'missing' : hosts.length > 1 ? 'given more than once' : quoted(given)
+  const shown = given === undefined ? 'none' : hosts.length > 1 ? 'several' : quoted(given)
   return new Refusal(
     403,
     'host',
-    `the host header is ${shown}; allowed: an IP address, localhost, the name in ${section}.host and those in ops.allowedHosts`,
+    `the host header must be an IP address, localhost, the name in ${section}.host or a name in ops.allowedHosts, got ${shown}`,
   )
 }
 
@@ -91,25 +91,21 @@ const pageFault = ({ headersDistinct }: IncomingMessage, host: string): Refusal 
     return new Refusal(
       403,
       'origin',
-      `the origin header is ${quoted(foreign)}; allowed: none, or http://${host}; a proxy in between must pass the host header on unchanged, with the port`,
+      `the origin header must be http://${host} or absent, got ${quoted(foreign)}; a proxy in between must pass the host header on unchanged, with the port`,
     )
   const other = sites.find(site => site !== 'same-origin' && site !== 'none')
   if (other !== undefined)
     return new Refusal(
       403,
       'fetch_site',
-      `the sec-fetch-site header is ${quoted(other)}; allowed: none and same-origin, so enter the address by hand`,
+      `the sec-fetch-site header must be none or same-origin, got ${quoted(other)}; enter the address by hand`,
     )
   return undefined
 }
 
 // Keys are what consumers pay for: on loopback too every user of the machine could make one.
 const tokenUnset = (): Refusal =>
-  new Refusal(
-    403,
-    'token_unset',
-    'ops.token is not set; allowed: keys are administered here only with a token, so set ops.token (ABOHAWA_OPS__TOKEN)',
-  )
+  new Refusal(403, 'token_unset', 'ops.token (ABOHAWA_OPS__TOKEN) is required to administer keys here')
 
 // Without a token nothing distinguishes the operator's own wish from a link in a mail, which browsers send as if its address had
 // been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page
@@ -121,7 +117,7 @@ const browserFault = ({ headers, headersDistinct }: IncomingMessage): Refusal | 
   return new Refusal(
     403,
     'browser',
-    "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token",
+    "a browser must not send this request, because it spends the provider's quota; use a tool such as curl, or set ops.token",
   )
 }
 
@@ -132,17 +128,22 @@ const createTokenFault = (token: string): ((values: readonly string[]) => Refusa
   const expected = digestOf(token)
   return values => {
     const [value] = values
-    if (value === undefined) return tokenRefusal('token_missing', 'is missing')
-    if (values.length > 1) return tokenRefusal('token_wrong', 'is given more than once')
+    if (value === undefined) return tokenRefusal('token_missing', 'none')
+    if (values.length > 1) return tokenRefusal('token_wrong', 'several')
     const given = /^bearer +(\S+)$/i.exec(value)?.[1]
-    if (given === undefined) return tokenRefusal('token_wrong', 'is not of the form "Bearer TOKEN"')
+    if (given === undefined) return tokenRefusal('token_wrong', 'another form')
     return timingSafeEqual(digestOf(given), expected)
       ? undefined
-      : tokenRefusal('token_wrong', 'holds another token')
+      : tokenRefusal('token_wrong', 'another token')
   }
 }
 
-const tokenRefusal = (reason: 'token_missing' | 'token_wrong', fault: string): Refusal =>
-  new Refusal(401, reason, `the authorization header ${fault}; allowed: Bearer with the token in ops.token`, {
-    'www-authenticate': `Bearer realm="abohawa ops"${reason === 'token_wrong' ? ', error="invalid_token"' : ''}`,
-  })
+const tokenRefusal = (reason: 'token_missing' | 'token_wrong', given: string): Refusal =>
+  new Refusal(
+    401,
+    reason,
+    `the authorization header must be "Bearer TOKEN" with the token in ops.token, got ${given}`,
+    {
+      'www-authenticate': `Bearer realm="abohawa ops"${reason === 'token_wrong' ? ', error="invalid_token"' : ''}`,
+    },
+  )

@@ -67,7 +67,7 @@ export const createApplication = (
       // The router's own: a path that it can't decode.
       frameworkErrors: (_error, { raw }, reply) =>
         refuse(
-          new Refusal(400, 'path', `the path ${quoted(raw.url ?? '')} is not percent-encoded UTF-8`),
+          new Refusal(400, 'path', `the path must be percent-encoded UTF-8, got ${quoted(raw.url ?? '')}`),
           raw,
           reply,
         ),
@@ -81,7 +81,7 @@ export const createApplication = (
     })
     app.setNotFoundHandler(({ raw, method, url }, reply) => {
       const allow = methodsOf(url.split('?', 1)[0] ?? '', routes).join(', ')
-      const sentence = `the method is ${method}; allowed: ${allow}`
+      const sentence = `the method must be one of ${allow}, got ${method}`
       refuse(allow === '' ? nothing() : new Refusal(405, 'method', sentence, { allow }), raw, reply)
     })
     takeJsonOnly(app)
@@ -134,10 +134,6 @@ const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS
 const bodyFault = ({ method = '', headers }: IncomingMessage): Refusal | undefined => {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   return hasBody && bodiless.has(method)
-    ? new Refusal(
-        400,
-        'body',
-        `the ${method} request has a body; allowed: none with GET, HEAD, DELETE, OPTIONS, TRACE and CONNECT`,
-      )
+    ? new Refusal(400, 'body', `a request with ${method} must have no body`)
     : undefined
 }

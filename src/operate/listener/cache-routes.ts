@@ -14,8 +14,7 @@ const purging = {
     hard: z.boolean().default(false),
     dryRun: z.boolean().default(false),
   }),
-  allowed:
-    'JSON such as {"scope":"district/3026"}, with "area":true for the places below it too, "hard":true to remove it, "dryRun":true for its price alone',
+  allowed: 'JSON such as {"scope":"district/3026"} (optional: area, hard, dryRun)',
 }
 
 const maxPlaces = 100_000
@@ -25,7 +24,7 @@ const warming = {
     top: z.int().min(1).max(maxPlaces).optional(),
     dryRun: z.boolean().default(false),
   }),
-  allowed: 'JSON such as {"scope":"all"}, {"top":100,"dryRun":true} or {}',
+  allowed: 'JSON such as {"scope":"all"}, {"top":100} or {} (optional: dryRun)',
 }
 
 export const registerCache = (app: FastifyInstance, cache: CacheAdmin & CacheWarm): void => {
@@ -33,7 +32,7 @@ export const registerCache = (app: FastifyInstance, cache: CacheAdmin & CacheWar
   const targetIn = (path: string, of: string | string[] | undefined): string => {
     if (typeof of === 'string') return of
     throw new InputError(
-      `of is ${of === undefined ? 'missing' : 'given more than once'}; allowed: one point or place, such as ${path}?of=district/3026`,
+      of === undefined ? `of is required, such as ${path}?of=district/3026` : 'of must be given only once',
     )
   }
   app.get<OfCell>('/cache/cell', async ({ query: { of } }) => cache.explain(targetIn('/cache/cell', of)))

@@ -44,16 +44,16 @@ const bodies = {
       rates: rates.optional(),
     }),
     allowed:
-      'JSON such as {"subscriber":"Dhaka Tribune","tier":"starter"}, with "externalId", "limit" (a whole number from 1 on), "expires", "restrictions" and "rates" if wanted',
+      'JSON such as {"subscriber":"Dhaka Tribune","tier":"starter"} (optional: externalId, limit, expires, restrictions, rates)',
   },
   rotate: {
     schema: z.strictObject({ overlap: z.string().default('24h') }).default({ overlap: '24h' }),
-    allowed: 'none, or JSON such as {"overlap":"24h"}',
+    allowed: 'empty or JSON such as {"overlap":"24h"}',
   },
   tier: { schema: z.strictObject({ tier: z.string() }), allowed: 'JSON such as {"tier":"business"}' },
   limit: {
     schema: z.strictObject({ limit: z.int().min(1).max(maxLimit).nullable() }),
-    allowed: `JSON such as {"limit":2500}, a whole number from 1 to ${maxLimit}, or {"limit":null} for that of the tier`,
+    allowed: `JSON such as {"limit":2500} (1 to ${maxLimit}), or {"limit":null} for the limit of the tier`,
   },
   expire: {
     schema: z.strictObject({ expires: z.string() }),
@@ -62,13 +62,13 @@ const bodies = {
   restrictions: {
     schema: restrictions,
     allowed:
-      'JSON such as {"origins":["https://app.example.org"],"addresses":["203.0.113.0/24"],"endpoints":null}; null lifts one, and one that is absent stays',
+      'JSON such as {"origins":["https://app.example.org"],"addresses":["203.0.113.0/24"],"endpoints":null} (null lifts a restriction, a missing one stays)',
   },
   rates: {
     schema: rates,
-    allowed: `JSON such as {"perSecond":5,"burst":20,"perMinute":null}, each a whole number from 1 to ${maxRate}; null lifts one, and one that is absent stays`,
+    allowed: `JSON such as {"perSecond":5,"burst":20,"perMinute":null} (1 to ${maxRate}; null lifts a limit, a missing one stays)`,
   },
-  none: { schema: z.strictObject({}).default({}), allowed: 'none' },
+  none: { schema: z.strictObject({}).default({}), allowed: 'empty' },
 } as const
 
 const usually = 100
@@ -103,7 +103,7 @@ const addRoutes = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): vo
   app.get<Query>('/usage/keys', async ({ query }) => {
     const q = (textIn(query, 'q') ?? '').trim()
     if (q.length > longestQuery)
-      throw new InputError(`q has ${q.length} characters; allowed: at most ${longestQuery}`)
+      throw new InputError(`q must have at most ${longestQuery} characters, got ${q.length}`)
     return panel(q)
   })
   app.get('/subscribers', (_, reply) =>
@@ -140,7 +140,7 @@ const addRoutes = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): vo
   change('keys', 'rotate', bodies.rotate, (keys, id, { overlap }) => {
     const overlapMs = parseDuration(overlap)
     if (overlapMs === undefined)
-      throw new InputError(`overlap is ${quoted(overlap)}; allowed: a duration such as 24h, 7d or 0s`)
+      throw new InputError(`overlap must be a duration such as 24h, 7d or 0s, got ${quoted(overlap)}`)
     return keys.rotateKey(id, overlapMs)
   })
   change('keys', 'tier', bodies.tier, (keys, id, { tier }) => keys.setKey(id, { tier }))

@@ -36,7 +36,7 @@ export const registerPassthrough = (
       throw new Refusal(
         503,
         'busy',
-        `${atOnce} requests to the provider are under way; ask again when one has ended`,
+        `${atOnce} requests to the provider are in progress; try again when one has ended`,
       )
     const target = (request.raw.url ?? '').slice('/provider'.length)
     const { path, query, weight } = forwardedRequest(target, protocol)
@@ -89,21 +89,17 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
     throw new Refusal(
       400,
       'query',
-      'the URL holds an API key of this gateway; allowed: one without, the provider would log it',
+      'the URL must not hold an API key of this gateway, because the provider would log it',
     )
   const [path = '', ...rest] = target.split('?')
   const allowed = protocol.parametersOf(path)
   if (!allowed)
-    throw new Refusal(
-      404,
-      'path',
-      `the path ${quoted(path)} is not let through; allowed: ${protocol.paths.join(' and ')}`,
-    )
+    throw new Refusal(404, 'path', `the path must be ${protocol.paths.join(' or ')}, got ${quoted(path)}`)
   const given = new URLSearchParams(rest.join('?'))
   // The key is ours; the caller's own goes nowhere.
   given.delete(protocol.keyParameter)
   const forms: [names: readonly string[], form: RegExp, text: string][] = [
-    [allowed.counts, /^\d{1,5}$/, 'a whole number of at most 5 digits'],
+    [allowed.counts, /^\d{1,5}$/, 'an integer of at most 5 digits'],
     [allowed.dates, /^(?:(?:^|,)\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?)+$/, 'YYYY-MM-DD or YYYY-MM-DDThh:mm'],
   ]
   const single = [...allowed.counts, ...allowed.choices]
@@ -115,11 +111,10 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
     const value = values.join(',')
     const fault = (sentence: string): Refusal => new Refusal(400, 'query', sentence)
     if (!names.includes(name))
-      throw fault(`the parameter ${quoted(name)} is not let through; allowed: ${names.join(', ') || 'none'}`)
-    if (single.includes(name) && values.length > 1)
-      throw fault(`${name} is given more than once; allowed: at most once`)
+      throw fault(`the parameters must be ${names.join(', ') || 'none'}, got ${quoted(name)}`)
+    if (single.includes(name) && values.length > 1) throw fault(`${name} must be given only once`)
     for (const [of, form, text] of forms)
-      if (of.includes(name) && !form.test(value)) throw fault(`${name} is ${quoted(value)}; allowed: ${text}`)
+      if (of.includes(name) && !form.test(value)) throw fault(`${name} must be ${text}, got ${quoted(value)}`)
     parameters.set(name, value)
   }
   return {
@@ -146,18 +141,14 @@ const outOfBudget = (weight: number, error: ProviderError): Refusal =>
   new Refusal(
     429,
     'budget',
-    `the request weighs ${Math.round(weight * 1000) / 1000}, for which the provider's budget has no room${againFrom(error)}`,
+    `the provider budget has no room for a request of weight ${Math.round(weight * 1000) / 1000}${againFrom(error)}`,
   )
 
 const circuitOpen = (error: ProviderError): Refusal =>
-  new Refusal(
-    503,
-    'circuit',
-    `the circuit to the provider is not closed, because it has been failing${againFrom(error)}`,
-  )
+  new Refusal(503, 'circuit', `the provider circuit is open after failures${againFrom(error)}`)
 
 const againFrom = ({ retryAt }: ProviderError): string =>
-  retryAt === undefined ? '' : `; ask again from ${isoOf(retryAt)}`
+  retryAt === undefined ? '' : `; try again at ${isoOf(retryAt)}`
 
 /** The type under which bytes of the provider are shown: none that a browser would run. */
 const typeOf = (given: string): string => {

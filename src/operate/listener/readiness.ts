@@ -40,11 +40,15 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
     )
     // Why it can't count although it answers.
     const reason = outages.open().find(({ outage }) => outage === 'store')?.reason
-    const away = `counted locally${isUp && reason !== undefined ? `: ${reason}` : ', the store is away'}`
+    const away = `counted locally${isUp && reason !== undefined ? `: ${reason}` : ', the store is unavailable'}`
     // Counting notices a store that answers no more with its next batch.
     const words = isUp
       ? { counting: 'counted in the store', away, reconciling: 'reconciling with the store' }
-      : { counting: 'counted locally from the next request on, the store is away', away, reconciling: away }
+      : {
+          counting: 'counted locally from the next request on, the store is unavailable',
+          away,
+          reconciling: away,
+        }
     const offsetMs = metering.storeClock.offsetMs()
     const skew = Math.abs(offsetMs) >= 1000 && `clock here is ${Math.round(-offsetMs / 1000)} s off`
     return listed(', ', words[metering.meter.state()], skew)
@@ -80,7 +84,11 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
     quota: quotaDetail,
     catalogue: async () => {
       const fault = catalogue.fault()
-      return listed(', ', `${catalogue.current.size} places`, fault && `newer file refused: ${fault.message}`)
+      return listed(
+        ', ',
+        `${catalogue.current.size} places`,
+        fault && `newer file rejected: ${fault.message}`,
+      )
     },
     configuration: async () => {
       const fault = reload.fault()
@@ -88,7 +96,7 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
       const variants = parts.fleetSettings.variants()
       return listed(
         '; ',
-        fault === undefined ? 'in effect' : `newer one refused: ${fault.split('\n')[0]}`,
+        fault === undefined ? 'in effect' : `newer one rejected: ${fault.split('\n')[0]}`,
         needed.length > 0 && `needs a restart: ${needed.join(', ')}`,
         variants > 1 && `the fleet runs ${variants} different ones`,
       )
@@ -100,7 +108,7 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
         const run = runs.newestRead()
         return run
           ? `${isoOf(run.initialisedAt)}, available ${isoOf(run.availableAt)}`
-          : 'not known, freshness goes by age'
+          : 'unknown, freshness goes by age'
       },
     }),
   }

@@ -36,8 +36,8 @@ export const post = <Body>(
   app.post<{ Params: { id: string } }>(path, { errorHandler }, async ({ body, params }, reply) => {
     const { data, success } = schema.safeParse(body ?? undefined)
     if (success) return handle(data, reply, params)
-    const shown = safeText(JSON.stringify(body) ?? 'missing', 100)
-    throw new InputError(`the body is ${shown}; allowed: ${allowed}`)
+    const shown = safeText(JSON.stringify(body) ?? 'none', 100)
+    throw new InputError(`the body must be ${allowed}, got ${shown}`)
   })
 }
 
@@ -45,11 +45,11 @@ export const post = <Body>(
 const unreadBody = (error: FastifyError, { headers }: FastifyRequest, allowed: string): Error => {
   if (error.code?.startsWith('FST_ERR_CTP_') !== true) return error
   if (error.statusCode === 413)
-    return new Refusal(413, 'body', `the body is longer than ${longestBodyBytes} bytes; allowed: ${allowed}`)
+    return new Refusal(413, 'body', `the body must have at most ${longestBodyBytes} bytes`)
   const sentence =
     error.statusCode === 415
-      ? `content-type is ${safeText(headers['content-type'] ?? 'missing', 60)}; allowed: application/json`
-      : `the body can't be read; allowed: ${allowed}`
+      ? `content-type must be application/json, got ${safeText(headers['content-type'] ?? 'none', 60)}`
+      : `the body can't be parsed; it must be ${allowed}`
   return new Refusal(400, 'body', sentence)
 }
 
@@ -58,7 +58,7 @@ export type Query = { Querystring: Record<string, string | string[] | undefined>
 /** @throws InputError */
 export const textIn = (query: Query['Querystring'], name: string): string | undefined => {
   const given = query[name]
-  if (Array.isArray(given)) throw new InputError(`${name} is given more than once; allowed: at most once`)
+  if (Array.isArray(given)) throw new InputError(`${name} must be given only once`)
   return given
 }
 
@@ -74,6 +74,6 @@ export const wholeIn = (
   if (given === undefined) return usual
   const value = /^\d{1,9}$/.test(given) ? Number(given) : -1
   if (value < least || value > greatest)
-    throw new InputError(`${name} is ${quoted(given)}; allowed: a whole number from ${least} to ${greatest}`)
+    throw new InputError(`${name} must be an integer from ${least} to ${greatest}, got ${quoted(given)}`)
   return value
 }

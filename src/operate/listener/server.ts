@@ -175,7 +175,7 @@ const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal
     return new Refusal(
       431,
       'unparsable',
-      `the URL and headers are too large; allowed: ${maxHeaderBytes / 1024} KiB together`,
+      `the URL and headers must have at most ${maxHeaderBytes / 1024} KiB together`,
     )
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new Refusal(408, 'timeout', `the request did not arrive completely within ${requestTimeoutMs} ms`)

@@ -24,7 +24,7 @@ export const registerStatus = (app: FastifyInstance, status: OpsStatus): void =>
     const q = textIn(query, 'q')
     if (q === undefined || q.trim() === '' || q.length > longestQuery)
       throw new InputError(
-        `q is ${q === undefined ? 'missing' : quoted(q)}; allowed: 1 to ${longestQuery} characters of a name`,
+        `q must have 1 to ${longestQuery} characters of a name, got ${q === undefined ? 'none' : quoted(q)}`,
       )
     return status.search(q, wholeIn(query, 'limit', usuallyFound, 1, maxFound))
   })

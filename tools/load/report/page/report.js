@@ -202,7 +202,7 @@ const makers = {
   }),
   percentiles,
   hits: overTime({
-    title: 'Hit share over time',
+    title: 'Cache hit rate over time',
     y: share,
     isArea: true,
     measures: [
