@@ -146,18 +146,6 @@ t.test('the age of weather counts from the request, not from the response', asyn
   t.equal((await load).fetchedAt, requestedAt)
 })
 
-t.test('a retry after provider_busy waits at least a second', async t => {
-  const { provider, requests } = setUp(t)
-  await simulator.steer({ fault: 'concurrent-limit', times: 1 })
-  const started = performance.now()
-  await provider.load(cell)
-  t.ok(performance.now() - started >= 990)
-  t.strictSame(requests, [
-    ['provider_busy', 1],
-    ['ok', 1],
-  ])
-})
-
 t.test('the most urgent cells are sent first, a cell that is expedited overtakes, each once', async t => {
   const { provider, requests } = setUp(t, { maxPointsPerRequest: 2 })
   await simulator.steer({ hold: true, reset: true })

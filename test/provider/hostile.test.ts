@@ -1,5 +1,4 @@
-// A hostile provider against the gateway's own client, in a process with little memory: it survives one attack after the
-// other, finishes in time, keeps its event loop free, and reports the fault in a sentence.
+// Without it one response of a hostile provider could end the gateway for want of memory.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,12 +15,8 @@ import type { LoadRequest, Outcome } from './load-cells.ts'
 // Node itself does not start with half of it.
 const maxMiB = 768
 const points = 100
-const totalTimeoutMs = 5_000
-// Usually some 20, on a busy machine.
-const maxStillMs = 400
 const maxGrownMiB = 96
 
-/** Zipped before the first attack, because a call has little time. */
 const zipped = (status: number, ...parts: (string | Buffer)[]): Attack => {
   const body = gzipSync(Buffer.concat(parts.map(part => Buffer.from(part))))
   return ({ response }) => response.writeHead(status, { 'content-encoding': 'gzip' }).end(body)
@@ -120,7 +115,6 @@ const loadRequest: LoadRequest = {
   goodUrl: provider.url('honest'),
   urls: names.map(name => provider.url(name)),
   points,
-  totalTimeoutMs,
 }
 const script = join(import.meta.dirname, 'load-cells.ts')
 const child = spawn(
@@ -144,8 +138,8 @@ const outcomes: Outcome[] = []
 createInterface({ input: child.stdout }).on('line', line => outcomes.push(JSON.parse(line)))
 
 for (const [at, name] of names.entries())
-  t.test(`${name}: loaded, or refused in a sentence, in time and within memory`, async t => {
-    await until(`the process has met ${name}`, () => outcomes.length > at || isOver, 60_000)
+  t.test(`${name}: loaded, or refused in a sentence within memory`, async t => {
+    await until(`the process has met ${name}`, () => outcomes.length > at || isOver)
     const outcome = outcomes[at]
     const why = errorText.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
     if (!outcome) throw new Error(`the process ended by ${child.signalCode ?? child.exitCode}: ${why}`)
@@ -154,7 +148,5 @@ for (const [at, name] of names.entries())
     t.match(Object.keys(outcome.failed), sentence ? [sentence] : [])
     t.equal(Object.keys(outcome.failed).length, sentence ? 1 : 0)
     if (reason || !sentence) t.strictSame(outcome.refused, reason ? { [reason]: times } : {})
-    t.ok(outcome.stoodStillMs <= maxStillMs, `stood still for ${outcome.stoodStillMs} ms`)
     t.ok(outcome.grewMiB <= maxGrownMiB, `grew by ${outcome.grewMiB} MiB`)
-    t.ok(outcome.ms <= totalTimeoutMs + 2_000, `done after ${outcome.ms} ms`)
   })

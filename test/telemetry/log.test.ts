@@ -5,7 +5,6 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
@@ -160,10 +159,10 @@ t.test('lines that are gathered when the process ends are written', async t => {
 
 t.test('lines that wait for their reader at the end are neither cut nor reordered nor lost', async t => {
   const script = new URL('../support/slow-log-reader.ts', import.meta.url).pathname
-  const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   const closed = once(child, 'close')
-  await pause(500)
+  await once(child.stderr, 'data')
   let text = ''
   child.stdout.setEncoding('utf8').on('data', piece => {
     text += piece
