@@ -1,5 +1,4 @@
-// Loads for consumers that have shares of the source: what concerns one of them alone fails nobody else, is no failure of the
-// subject, and costs no load. Two instances share a real store.
+// Without it a refusal for one key could fail reads of other keys.
 
 import t, { type Test } from 'tap'
 import { ReadThrough } from '../../src/cache/read-through.ts'

@@ -1,4 +1,4 @@
-// Timelines through a real store: the namespace of their keys, which metadata is accepted, and how refused bytes are reported.
+// Without it damaged or foreign bytes in the store could be served as weather.
 
 import t, { type Test } from 'tap'
 import { createTimelineCodec, entryOf } from '../../src/cache/entry-codec.ts'

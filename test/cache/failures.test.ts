@@ -1,4 +1,4 @@
-// Backoff after failed loads: how long it lasts, and what ends it.
+// Without it a failing load could be retried on each hit, or a backoff could last too long.
 
 import t from 'tap'
 import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'

@@ -1,5 +1,4 @@
-// The fleet-wide single-flight on a real Redis: one instance holds the lease and renews it, the others wait; an outage of Redis
-// costs a load and no answer.
+// Without it each gateway could load the same cell, or wait for a load that never ends.
 
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-// The freshness of an entry by age and by model run: fresh, stale or expired, and when a refresh falls due.
+// Without it weather could turn stale too early, too late, or again after it was fresh.
 
 import t from 'tap'
 import {

@@ -1,4 +1,4 @@
-// The heartbeat of a gateway whose clock is set back: its demand stays in Redis, and nothing of it is taken for damage.
+// Without it a clock that is set back could drop the demand of a gateway from the store.
 
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'

@@ -1,4 +1,4 @@
-// When the cache runs out of what is in demand: the first of the keys that can't be served any more, and those with nothing cached.
+// Without it operators could read that the cache lasts longer than it does.
 
 import t from 'tap'
 import { createUncached } from '../../src/cache/failures.ts'

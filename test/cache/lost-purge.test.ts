@@ -1,5 +1,4 @@
-// Purges that an instance can't know any more: more were ordered than the log keeps, or the log was lost. Everything is stale
-// there then, and what is loaded afterwards is served by all.
+// Without it a gateway could serve purged weather as fresh after the purge log lost records.
 
 import t, { type Test } from 'tap'
 import { cacheNamespacesIn } from '../../src/cache/namespaces.ts'

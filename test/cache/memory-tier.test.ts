@@ -1,4 +1,4 @@
-// The bound of the memory tier, including data kept beside an entry, also while entries come and go.
+// Without it the memory tier could grow beyond its bound.
 
 import t from 'tap'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'

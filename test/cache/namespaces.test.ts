@@ -1,4 +1,4 @@
-// Entries of several upstreams in one store: which of them a read takes, and where a write goes.
+// Without it an older entry of one upstream could replace a newer one of another.
 
 import t from 'tap'
 import type { Entry, Freshness } from '../../src/cache/freshness.ts'

@@ -1,5 +1,4 @@
-// A lease holder that stalls in the middle of a load and resumes after another instance has loaded the same key, on a real
-// Redis: its older entry replaces none in the shared tier.
+// Without it a gateway that stalled in a load could overwrite newer weather with its own.
 
 import t, { type Test } from 'tap'
 import { ReadThrough } from '../../src/cache/read-through.ts'

@@ -1,5 +1,4 @@
-// Purges: which entries one covers, how one is written down, read and ordered over a real store, and what counts where some may
-// be unknown.
+// Without it a purge could miss a cell, or cover one that it must not.
 
 import t, { type Test } from 'tap'
 import { keyFor } from '../../src/cache/entry-codec.ts'

@@ -1,4 +1,4 @@
-// The read-through cache over a real store: hits, stale responses, loads, purges, and what each read reports.
+// Without it a read could load twice, wait for a refresh, or serve purged or expired weather.
 
 import t, { type Test } from 'tap'
 import { factsOf } from '../../src/cache/freshness.ts'

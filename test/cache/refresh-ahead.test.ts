@@ -1,5 +1,4 @@
-// What is loaded although no read waits for it: which entries are refreshed before they turn stale, in which order and in which
-// batches, and when a probe is sent.
+// Without it weather in demand could turn stale, or loads could go to cells that nobody wants.
 
 import t from 'tap'
 import type { Subject } from '../../src/cache/cache-parts.ts'

@@ -1,4 +1,4 @@
-// Two upstreams of different protocols behind one cache: each is asked, weighed and stored in its own way.
+// Without it two upstreams could be asked, charged or stored by the protocol of one.
 
 import t, { type Test } from 'tap'
 import { keyFor, namespaceOf } from '../../src/cache/entry-codec.ts'

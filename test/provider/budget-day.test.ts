@@ -1,5 +1,4 @@
-// A whole day of demand at four times the budget, against a counter with the provider's own rules: checked before, added
-// after, in windows on a clock of its own. Every request, its latency and its end are events on one clock.
+// Without it gateways could pass a limit of the provider within a day of heavy demand.
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'

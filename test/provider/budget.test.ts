@@ -1,4 +1,4 @@
-// The budget for provider requests: windows, the reserve for cold cells, settling, 429s, and outages of the store.
+// Without it gateways could spend more than the provider allows, or stay closed after an outage or a 429.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,5 +1,4 @@
-// The client against a real provider process: how many requests, which cells in which, the cost of one bad point, and the
-// timeouts.
+// Without it cells could cost more requests than they need, or one bad point could fail others.
 
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'

@@ -1,4 +1,4 @@
-// Which of several upstreams is asked for a cell, in which order, what their failures are together, and which one would load next.
+// Without it a cell could go to the wrong upstream, or fail although another upstream has it.
 
 import t from 'tap'
 import type { BreakerState } from '../../src/provider/breaker.ts'

@@ -1,4 +1,4 @@
-// The forecast of the budget: linear over recent spending, across the ends of windows, and null before a window that resets first.
+// Without it operators could read a wrong instant at which a budget runs out.
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/common/calendar.ts'

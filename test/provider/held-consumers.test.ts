@@ -1,5 +1,4 @@
-// Consumers beside one whose share of the budget is used up, or that wants more than it has: its cells delay nobody else's,
-// fail nobody else's, and wait no longer than they may. A real provider process, and budgets that hold one consumer back.
+// Without it one key that used up its share could delay or fail the cells of others.
 
 import t, { type Test } from 'tap'
 import type { ProviderOptions, ProviderParts } from '../../src/provider/client.ts'

@@ -1,4 +1,4 @@
-// What a consumer may take of a window, at the limits that the free host has, through the pure functions and a whole budget.
+// Without it one key could take a whole budget window, or be throttled while there is room.
 
 import fc from 'fast-check'
 import t from 'tap'

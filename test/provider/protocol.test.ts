@@ -1,5 +1,4 @@
-// The provider folder with another kind of protocol: one cell in a request, a plain-text body, other weights, statuses,
-// headers and runs. What passes here depends on the type in protocol.ts alone.
+// Without it the client could depend on Open-Meteo, so that no other protocol works.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'

@@ -1,5 +1,4 @@
-// Calls of a server that answers as it should, breaks off, or attacks apart from the content of its body: unrequested encodings,
-// endless heads and chunks, bodies that trickle or are read too slowly, redirects, and errors with anything as their body.
+// Without it a call could hang, fill the memory, leak its connection or hide why it failed.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

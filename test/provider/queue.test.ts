@@ -1,4 +1,4 @@
-// The queue of cells: urgency first, then the consumers in turn, each first in, first out.
+// Without it a queued cell could be lost, or one key could delay the cells of all others.
 
 import fc from 'fast-check'
 import t from 'tap'

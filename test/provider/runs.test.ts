@@ -1,4 +1,4 @@
-// Model runs as the provider publishes them, and as the gateway assumes them while the provider is unreachable.
+// Without it weather could stay fresh after a newer model run, or turn stale for a run that is none.
 
 import t from 'tap'
 import type { ModelRun } from '../../src/provider/protocol.ts'

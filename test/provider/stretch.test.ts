@@ -1,4 +1,4 @@
-// The stretch of freshness over random days of spending and demand.
+// Without it the daily budget could run out before midnight, or freshness could jump.
 
 import t from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'

@@ -1,4 +1,4 @@
-// The access log: every line is complete JSON whatever a consumer sends, and only the configured share is written.
+// Without it a request could write a line that is no JSON, or holds a key.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// What the log says of a budget that is spent or closed: one line when it begins, and one when a closure has run out.
+// Without it a closed budget could have no log line, or one for each second.
 
 import t from 'tap'
 import type { BudgetState } from '../../src/provider/budget.ts'

@@ -1,4 +1,4 @@
-// When instances with different settings are worth a warning.
+// Without it gateways could run different settings without a warning.
 
 import t from 'tap'
 import { createFleetSettings } from '../../src/telemetry/fleet-settings.ts'

@@ -1,4 +1,4 @@
-// The history of an hour: differences of counters every ten seconds in a ring, and percentiles out of histogram buckets.
+// Without it the dashboard could show wrong rates, shares or latencies.
 
 import t, { type Test } from 'tap'
 import { createHistory, percentileOf } from '../../src/telemetry/history.ts'

@@ -1,4 +1,4 @@
-// The writer of the log's bytes by itself, on real files: what it has written when it says that all is written.
+// Without it a log could end without the line that says how many lines were dropped.
 
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

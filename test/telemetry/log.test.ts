@@ -1,5 +1,4 @@
-// What a log line never contains, whatever is logged: an API key, a secret of the configuration, a character that controls
-// a terminal, unbounded text. And that no line is lost when the process ends.
+// Without it a log line could hold a key, a secret or a terminal control, or get lost at the end.
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// An outage is one line at its start, one each minute and one at its end, with counts that add up.
+// Without it the lines of an outage could have counts that do not add up.
 
 import fc from 'fast-check'
 import t from 'tap'

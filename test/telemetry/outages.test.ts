@@ -1,4 +1,4 @@
-// When an outage begins and ends, and which failures belong to it.
+// Without it an outage could start without harm to consumers, or never end.
 
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'

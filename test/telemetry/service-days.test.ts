@@ -1,5 +1,4 @@
-// The record of the last days: answers add up over instances and restarts, outages that several have seen count once, days are
-// those of the time zone, a store that is away or busy loses nothing, and a damaged record is none.
+// Without it the status page could show wrong availability, or lose days with a restart.
 
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-// What metrics and status read of the store: a Redis that answers, one that refuses INFO, and one that hangs.
+// Without it a scrape could hang with Redis, or nobody could learn that Redis evicts keys.
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'

@@ -1,4 +1,4 @@
-// The rate limit of repeated log lines.
+// Without it a repeated failure could flood the log.
 
 import t from 'tap'
 import { createThrottle } from '../../src/telemetry/throttle.ts'

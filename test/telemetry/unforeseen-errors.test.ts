@@ -1,4 +1,4 @@
-// The log line of an unforeseen error: its kind, sentence and stack, without the other properties of the error object.
+// Without it the arguments of a failed command could reach the log.
 
 import { pino } from 'pino'
 import t from 'tap'

@@ -1,5 +1,4 @@
-// Bodies of the real protocol, whole and with wrong content: odd values, weather for other places, times and units, and
-// deceptive JSON. A wrong element does not affect the others.
+// Without it weather of another place, time or unit, or an impossible value, could reach consumers.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,5 +1,4 @@
-// Parsing lists element by element, however their bytes are cut: equal to JSON.parse of the whole, and refusing what is not
-// JSON.
+// Without it a body that is cut in another place could give other weather, or exceed its bounds.
 
 import fc from 'fast-check'
 import t from 'tap'

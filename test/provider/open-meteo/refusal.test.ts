@@ -1,4 +1,4 @@
-// The error for each kind of response other than 200.
+// Without it a refusal of the provider could be retried in vain, or never.
 
 import t from 'tap'
 import { refusalOf } from '../../../src/provider/open-meteo/refusal.ts'

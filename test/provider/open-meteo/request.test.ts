@@ -1,4 +1,4 @@
-// The request for a list of cells: what it asks for, what it weighs, and how large its response may be.
+// Without it a request could ask for the wrong weather, weigh more than counted, or refuse a good response.
 
 import t from 'tap'
 import { hourMs } from '../../../src/common/calendar.ts'
