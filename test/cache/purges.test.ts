@@ -209,16 +209,3 @@ t.test('invalid change records are skipped, and later ones are still read', asyn
   const { generation } = await order('soft', { all: true }, [])
   t.match(await readPurges(store, purges), { added: [{ generation, ...all }] })
 })
-
-t.test('a reader behind more purges than the log keeps learns from which number on it knows all', async t => {
-  const { store, order } = await setUp(t)
-  for (let i = 0; i < 1_002; i++) await order('soft', { cell: dhaka.id }, [])
-  for (const known of [0, 1]) {
-    const purges = readTo(known)
-    const read = await readPurges(store, purges)
-    t.match([read?.added.length, read?.isWhole, purges.generation], [1_000, false, 1_002])
-    t.equal(purges.of(khulna.id, begun(2)), 'soft')
-    t.equal(purges.of(khulna.id, begun(3)), undefined)
-  }
-  t.match(await readPurges(store, readTo(500)), { isWhole: true })
-})

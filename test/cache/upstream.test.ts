@@ -93,13 +93,3 @@ t.test('each upstream is asked, charged and stored by its own protocol', async t
   const [, ofSecond] = spent()
   t.strictSame([ofSecond, await isStored(urls.second)], [7, [true]])
 })
-
-t.test('a protocol that there is none of is refused, also of a fallback', t => {
-  const fallbacks = JSON.stringify([{ baseUrl: urls.second, protocol: 'other' }])
-  for (const env of [
-    { ABOHAWA_PROVIDER__PROTOCOL: 'other' },
-    { ABOHAWA_PROVIDER__FALLBACKS: fallbacks },
-  ] as Record<string, string>[])
-    t.throws(() => loadConfig({ files: [], env }), { message: /protocol.*open-meteo/s })
-  t.end()
-})

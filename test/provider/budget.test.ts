@@ -182,7 +182,7 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
 })
 
 t.test('without limits everything is granted, and the store has nothing but a closure', async t => {
-  const { budget, clock, state, store, events } = openBudget(t, { limits: none })
+  const { budget, clock, state } = openBudget(t, { limits: none })
   state.fault = 'before'
   const reservation = await budget.reserve(1e6, 'refresh')
   t.match(reservation, { points: 1e6, retryAt: null })
@@ -196,19 +196,6 @@ t.test('without limits everything is granted, and the store has nothing but a cl
   clock.advance(1_000)
   t.equal(await points(budget, 1), 1)
   t.strictSame(state.steps, ['spend'])
-
-  state.fault = null
-  await budget.reconcile()
-  await limit(budget, until, 'daily')
-  t.equal(await closedIn(store, clock), until)
-  await store.reopen('acc1', clock.now())
-  await budget.reconcile()
-  t.equal(budget.closedUntil(), null)
-  t.strictSame(events, ['away', 'back', `reopened ${until}`])
-  const steps = state.steps.length
-  await budget.reconcile()
-  t.equal(await points(budget, 1), 1)
-  t.equal(state.steps.length, steps, 'and open again it leaves the store alone')
 })
 
 t.test('an operator’s reopening reaches every gateway with its next reply of the store', async t => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
+import { type Attack, forever, startHostileProvider } from '../support/hostile-provider.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { until } from '../support/until.ts'
 import type { LoadRequest, Outcome } from './load-cells.ts'
@@ -89,21 +89,9 @@ const attacks: Record<string, [Attack, RegExp, string?, number?]> = {
     bodyTooLarge,
     'too_large',
   ],
-  'single-bytes': [
-    async ({ response, socket, honest }) => {
-      response.writeHead(200, { 'transfer-encoding': 'chunked' }).flushHeaders()
-      socket.write(inSingleBytes(Buffer.from(await honest())))
-    },
-    /^provider_garbled: the provider's body comes in 4097 chunks for \d+ bytes, expected 16 bytes in each on average$/,
-    'too_many_chunks',
-  ],
   'an-error-with-a-reason-of-60-MiB-zipped': [
     zipped(500, '{"reason":"', many('a', 60 << 20), '"}'),
     /^provider_failing: the provider answered 500$/,
-  ],
-  'a-limit-with-a-body-without-end': [
-    ({ response }) => forever(response.writeHead(429), many('[', 1 << 16)),
-    /^provider_limited: the provider answered 429$/,
   ],
 }
 

@@ -11,7 +11,7 @@ const morning = Date.parse('2026-11-21T06:00:00Z')
 const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 0)
 if (!day) throw new Error('there is no window')
 
-t.test('the bounds of a day at six in the morning, and of one of which a part is set aside', t => {
+t.test('the bounds of a day at six in the morning, and of one of which a part is set aside', async t => {
   t.match(boundedFor('cold', day, settings, 3_000, morning), {
     limit: 10_000_000,
     shares: { soloLimit: 9_500_000, share: 2_500_000, pacedLimit: 2_250_000 },
@@ -33,23 +33,24 @@ t.test('the bounds of a day at six in the morning, and of one of which a part is
   if (!minute) throw new Error('there is no window')
   const small = boundedFor('cold', minute, shared, 3_000, morning)
   t.match(small, { limit: 59_000, outageReserve: 0 }, 'of a small limit nothing is set aside')
-  t.end()
 })
 
-t.test('a window of few points is no smaller than its limit, and each consumer has a point of it', t => {
-  for (const minute of [3, 6, 10, 30, 60, 600])
-    for (const isAlone of [true, false]) {
-      const [window] = windowsAround({ minute, hour: null, day: null }, morning, 0)
-      if (!window) throw new Error('there is no window')
-      const { limit, shares } = boundedFor('cold', window, settings, 3_000, window.beginsAt)
-      t.ok(roomOf({ limit, used: 0, usedBy: 0, isAlone }, shares, 3_000) >= 3_000, `${minute} ${isAlone}`)
-      const kept = limit - (shares?.soloLimit ?? 0)
-      t.ok(kept === 0 || kept >= 3_000)
-    }
-  t.end()
-})
+t.test(
+  'a window of few points is no smaller than its limit, and each consumer has a point of it',
+  async t => {
+    for (const minute of [3, 6, 10, 30, 60, 600])
+      for (const isAlone of [true, false]) {
+        const [window] = windowsAround({ minute, hour: null, day: null }, morning, 0)
+        if (!window) throw new Error('there is no window')
+        const { limit, shares } = boundedFor('cold', window, settings, 3_000, window.beginsAt)
+        t.ok(roomOf({ limit, used: 0, usedBy: 0, isAlone }, shares, 3_000) >= 3_000, `${minute} ${isAlone}`)
+        const kept = limit - (shares?.soloLimit ?? 0)
+        t.ok(kept === 0 || kept >= 3_000)
+      }
+  },
+)
 
-t.test('whatever is spent, some is left for another, and nobody passes the limit', t => {
+t.test('whatever is spent, some is left for another, and nobody passes the limit', async () => {
   fc.assert(
     fc.property(fc.nat(10_000), fc.nat(10_000), fc.boolean(), (first, others, isAlone) => {
       const { limit, shares } = boundedFor('cold', day, settings, 3_000, morning)
@@ -66,10 +67,9 @@ t.test('whatever is spent, some is left for another, and nobody passes the limit
     }),
     { numRuns: 5_000 },
   )
-  t.end()
 })
 
-t.test('a consumer goes on when the day has gone on for long enough, or is over', t => {
+t.test('a consumer goes on when the day has gone on for long enough, or is over', async t => {
   const at = (used: number) =>
     new Date(throttledUntil([day], settings, () => used, 3_000, morning) ?? 0).toISOString()
   t.equal(at(4_497_000), '2026-11-21T12:00:00.000Z', 'half of nine tenths')
@@ -77,7 +77,6 @@ t.test('a consumer goes on when the day has gone on for long enough, or is over'
   t.equal(at(0), '2026-11-21T06:00:00.001Z')
   const without = throttledUntil([], settings, () => 0, 3_000, morning)
   t.equal(without, null)
-  t.end()
 })
 
 const claim = (consumer: string, points: number) => [{ consumer, points }]

@@ -141,14 +141,6 @@ t.test('each cell has a request, a timeline and a weight of its own', async t =>
   t.strictSame(used(), [3 * weightPerCell])
 })
 
-t.test('the budget has room for as many cells as their weight leaves', async t => {
-  const { provider, requests } = await setUp(t)
-  const results = await Promise.allSettled(cellsFrom(22, 12).map(cell => provider.load(cell)))
-  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 10)
-  t.match(results.at(-1), { reason: { code: 'provider_limited' } })
-  t.equal(requests.length, 10)
-})
-
 t.test('the protocol decides the meaning, the cost and the retry time of a refusal', async t => {
   const { provider, requests, answers, budget, breaker, clock, used } = await setUp(t, { retries: 1 })
   const pauses: unknown[] = []
@@ -180,13 +172,6 @@ t.test('the protocol decides the meaning, the cost and the retry time of a refus
   answers.push(answering(429), answering(429))
   await t.rejects(provider.load(cell), { code: 'provider_failing' }, 'no status has a meaning of its own')
   t.equal(breaker.state().state, 'open')
-})
-
-t.test('a body about another place is refused by the decoder, a long one by its bound', async t => {
-  const { provider, answers } = await setUp(t)
-  answers.push(answering(200, '1,1 = 20\n'), answering(200, ' '.repeat(101)))
-  await t.rejects(provider.load(cell), { code: 'provider_garbled', refused: 'wrong_place' })
-  await t.rejects(provider.load(cell), { message: /longer than 100 bytes/ })
 })
 
 t.test('model runs are requested and parsed by the protocol', async t => {

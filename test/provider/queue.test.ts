@@ -13,7 +13,7 @@ const add = (queue: Queue, numbers: readonly number[], consumer: string | undefi
 }
 const name = (consumer: string | undefined, number: number) => `${consumer} ${cell(number).id}`
 
-t.test('consumers are taken in turn, whoever came first and with how many cells', t => {
+t.test('consumers are taken in turn, whoever came first and with how many cells', async t => {
   const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
   add(queue, [5], 'one')
@@ -25,10 +25,9 @@ t.test('consumers are taken in turn, whoever came first and with how many cells'
   t.strictSame(namesOf(queue.take(1)), [name('many', 4)])
   t.strictSame(namesOf(queue.take(9)), [name('other', 8), name('other', 9)])
   t.equal(queue.size, 0)
-  t.end()
 })
 
-t.test('of a consumer only so many are taken, and of one that is held back none', t => {
+t.test('of a consumer only so many are taken, and of one that is held back none', async t => {
   const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
   add(queue, [5, 6], 'held')
@@ -41,25 +40,26 @@ t.test('of a consumer only so many are taken, and of one that is held back none'
     [name('many', 3), name('many', 4), name('held', 5), name('held', 6)].toSorted(),
   )
   t.notOk(queue.hasOther('many'))
-  t.end()
 })
 
-t.test('what is put back is first again in its order, and what has waited for too long is removed', t => {
-  const queue = new Queue()
-  add(queue, [1, 2, 3, 30], 'a')
-  const taken = queue.take(2)
-  add(queue, [4], 'a')
-  add(queue, [5], 'other')
-  queue.putBack(taken)
-  t.equal(queue.size, 6)
-  t.strictSame(namesOf(queue.takeBefore(3, 'a', 'cold')), [name('a', 1), name('a', 2)])
-  t.strictSame(namesOf(queue.takeBefore(9, 'nobody', 'cold')), [])
-  const left = namesOf(queue.take(9))
-  t.strictSame(left, [name('a', 3), name('other', 5), name('a', 30), name('a', 4)])
-  t.end()
-})
+t.test(
+  'what is put back is first again in its order, and what has waited for too long is removed',
+  async t => {
+    const queue = new Queue()
+    add(queue, [1, 2, 3, 30], 'a')
+    const taken = queue.take(2)
+    add(queue, [4], 'a')
+    add(queue, [5], 'other')
+    queue.putBack(taken)
+    t.equal(queue.size, 6)
+    t.strictSame(namesOf(queue.takeBefore(3, 'a', 'cold')), [name('a', 1), name('a', 2)])
+    t.strictSame(namesOf(queue.takeBefore(9, 'nobody', 'cold')), [])
+    const left = namesOf(queue.take(9))
+    t.strictSame(left, [name('a', 3), name('other', 5), name('a', 30), name('a', 4)])
+  },
+)
 
-t.test('a cell that two want is for the one with the shorter queue, and for the more urgent', t => {
+t.test('a cell that two want is for the one with the shorter queue, and for the more urgent', async t => {
   const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
   const first = queue.add(cell(4), 'cold', 'few', 9)
@@ -70,10 +70,9 @@ t.test('a cell that two want is for the one with the shorter queue, and for the 
   queue.add(cell(8), 'refresh_ahead', 'many', 9)
   queue.expedite(cell(8), 'few')
   t.strictSame(namesOf(queue.take(9)), [name('many', 2), name('few', 3), name('many', 8)])
-  t.end()
 })
 
-t.test('whatever happens, each cell is there once, and none is lost', t => {
+t.test('whatever happens, each cell is there once, and none is lost', async () => {
   const step = fc.record({
     what: fc.constantFrom('add', 'take', 'putBack', 'expedite', 'takeBefore'),
     number: fc.nat(12),
@@ -114,5 +113,4 @@ t.test('whatever happens, each cell is there once, and none is lost', t => {
     }),
     { numRuns: 2_000 },
   )
-  t.end()
 })

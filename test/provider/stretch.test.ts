@@ -21,7 +21,7 @@ const anyDay = (): Day => {
 }
 const days = Array.from({ length: 20_000 }, anyDay)
 
-t.test('it is never below 1 and never smaller after more spending or with more demand', t => {
+t.test('it is never below 1 and never smaller after more spending or with more demand', async t => {
   let wrong = 0
   for (const day of days) {
     const stretch = stretchOf(day)
@@ -30,28 +30,25 @@ t.test('it is never below 1 and never smaller after more spending or with more d
     if (!(stretch >= 1 && spentMore >= stretch && moreDemand >= stretch)) wrong += 1
   }
   t.equal(wrong, 0)
-  t.end()
 })
 
-t.test('demand that the budget can bear all day is not stretched at all', t => {
+t.test('demand that the budget can bear all day is not stretched at all', async t => {
   for (const day of days) {
     const demandPerDay = next() * day.limit * (1 - day.reserve) * 0.999
     const spent = demandPerDay * (1 - day.msLeft / utcDayMs)
     if (stretchOf({ ...day, demandPerDay, spent }) !== 1)
       t.fail(`${demandPerDay} of ${day.limit} is stretched`)
   }
-  t.end()
 })
 
-t.test('a day with nothing left stretches without end', t => {
+t.test('a day with nothing left stretches without end', async t => {
   const day = { limit: 1_000, reserve: 0.1, demandPerDay: 100, msLeft: 1 }
   t.equal(stretchOf({ ...day, spent: 900 }), Number.POSITIVE_INFINITY)
   t.equal(stretchOf({ ...day, spent: 2_000 }), Number.POSITIVE_INFINITY)
   t.equal(stretchOf({ ...day, spent: 899 }), 1)
-  t.end()
 })
 
-t.test('under steady demand the budget lasts to midnight, and the stretch does not jump there', t => {
+t.test('under steady demand the budget lasts to midnight, and the stretch does not jump there', async t => {
   const stepMs = 60_000
   for (let trial = 0; trial < 50; trial++) {
     const limit = 1_000 + next() * 20_000
@@ -68,5 +65,4 @@ t.test('under steady demand the budget lasts to midnight, and the stretch does n
     }
     if (spent > limit * (1 - reserve) * 1.001) t.fail(`${spent} of ${limit} with ${reserve} in reserve`)
   }
-  t.end()
 })

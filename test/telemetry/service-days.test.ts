@@ -185,7 +185,7 @@ t.test('a damaged record is none, and is written anew', async t => {
   t.match(readRecord((await store.readBytes(key)) as Buffer), { answers: { '2026-11-21': { all: 4 } } })
 })
 
-t.test('intervals are united whatever their order', t => {
+t.test('intervals are united whatever their order', async t => {
   t.strictSame(
     united([
       [5, 6],
@@ -207,7 +207,6 @@ t.test('intervals are united whatever their order', t => {
       )
     }),
   )
-  t.end()
 })
 
 t.test(

@@ -1,8 +1,6 @@
 // Without it weather of another place, time or unit, or an impossible value, could reach consumers.
 
-import fc from 'fast-check'
 import t from 'tap'
-import { changed, changeKinds, changesOf } from '../../../fuzz/targets/body-changes.ts'
 import { createCalendar } from '../../../src/common/calendar.ts'
 import { ProviderError } from '../../../src/provider/errors.ts'
 import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
@@ -335,32 +333,4 @@ t.test('times of a body before are no times of a shorter one, nor of another zon
   const elsewhere = { ...calendar, offsetSecondsAt: (at: number) => calendar.offsetSecondsAt(at) + 3_600 }
   const [there] = (await decode(later, { calendar: elsewhere })) as Timeline[]
   t.equal(there?.hours.start, (known?.hours.start ?? 0) - 3_600_000)
-})
-
-t.test('the weather of a whole year is weather', async t => {
-  const country = Array.from({ length: 20 }, (_, i) =>
-    grid.cellOf(20.5 + ((i * 0.618_034) % 1) * 6, 88 + (i / 20) * 4.6),
-  )
-  for (let month = 1; month <= 12; month++) {
-    const instant = `2026-${String(month).padStart(2, '0')}-${month % 2 ? '05' : '20'}T09:00:00Z`
-    clock.set(instant)
-    await provider.steer({ now: instant })
-    const results = await decode(await fetchBody(country), { cells: country })
-    t.strictSame(results.filter(isRefused), [], instant)
-  }
-})
-
-t.test('whatever changes in a body, the results are timelines or errors of the provider', async t => {
-  const changes = fc.array(changesOf(...changeKinds), { minLength: 1, maxLength: 3 })
-  const atNoon = { clock: manualClock(), requestedAt: now }
-  let refused = 0
-  await fc.assert(
-    fc.asyncProperty(changes, async list => {
-      const results = await decode(changed(text, list), atNoon).catch((error: unknown) => [error])
-      if (results.some(isRefused)) refused += 1
-      else if (results.length !== cells.length) throw results[0]
-    }),
-    { seed: 7, numRuns: 400 },
-  )
-  t.ok(refused > 100 && refused < 400, `${refused} were refused`)
 })

@@ -129,15 +129,6 @@ t.test('the bound of a text is checked before parsing, however it is cut', async
     }
 })
 
-t.test('an element in pieces is not copied once for each of them', async t => {
-  // Concatenating all chunks again for each new one would copy gigabytes.
-  const text = JSON.stringify([{ a: 'x'.repeat(400_000) }])
-  const read = await Array.fromAsync(
-    elementsOf(cut(text, 10), { elements: 1, elementBytes: 500_000, depth: 2, lists: 2 }),
-  )
-  t.equal(JSON.stringify(read), text)
-})
-
 t.test('a text that is more than one value is refused where the second begins', async t => {
   let read = 0
   const endless = function* () {
