@@ -58,7 +58,7 @@ export const startBackground = (parts: BackgroundParts) => {
   }
 }
 
-/** A pass looks at every cell in demand, within the lead. A new run or new pinned cells make many cells due: a pass starts at once. */
+/** A pass looks at every cell in demand, within the lead. A new run or new pinned cells make many cells due: a pass starts immediately. */
 const createPasses = ({ accounts, pinned, policy, refreshAhead, clock }: BackgroundParts) => {
   let last = { at: Number.NEGATIVE_INFINITY, runs: '', pinned: pinned() }
   const newestRuns = (): string =>
@@ -90,8 +90,8 @@ const createProbes = ({ accounts, demand, pinned, reload }: BackgroundParts) =>
         const requested = demand.latest(maxProbePoints)
         return requested.length > 0 ? requested : pinned().slice(0, 1)
       },
-      // With several upstreams the cache would load from one that is healthy. What such a probe brings is not kept: a failed one
-      // would be a failure of its cells, which another upstream serves.
+      // With several upstreams the cache would load from a healthy one. The weather of such a probe is not kept, because a failed probe
+      // must not count as a failure of cells that another upstream serves.
       load: accounts.all.length > 1 ? provider.probe : ([cell]) => reload(cell),
     }),
   )

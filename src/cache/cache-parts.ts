@@ -1,4 +1,4 @@
-// What a read-through cache is made of, what a read gives, and what the cache reports. Types alone.
+// The types of a read-through cache: its parts, its results, and what it reports.
 
 import type { Clock } from '../common/clock.ts'
 import type { Urgency } from '../provider/queue.ts'

@@ -1,5 +1,5 @@
 // Timelines as cache entries (key, size, jitter, end, metadata) and as bytes of the shared tier. Validates decoded bytes against
-// this gateway's configuration. The byte format is in weather/timeline-bytes.ts.
+// this gateway's configuration.
 
 import { hash } from 'node:crypto'
 import type { Calendar } from '../common/calendar.ts'

@@ -1,6 +1,5 @@
-// What is known of keys without an entry: the recent failures of each and their backoff, so that not every hit retries a failing
-// load; and those that no tier holds. An error with a `retryAt` sets the backoff itself; any other backs off exponentially with
-// jitter. Never replaces an entry.
+// What is known of keys without an entry: their recent failures and backoff, so that not every hit retries a failing load, and which of
+// them no tier holds. An error with a `retryAt` sets the backoff itself; any other backs off exponentially with jitter.
 
 import { LRUCache } from 'lru-cache'
 import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'

@@ -1,5 +1,5 @@
-// Which cells are in demand over the fleet: those requested here, those that were in demand before this instance took part, and
-// those that all instances have in the store. Sends the heartbeats that tell the others.
+// Which cells are in demand over the fleet: requested here, in demand before this instance started, or reported to the store by any
+// instance. Also warms the cache with them at a start.
 
 import type { FleetStore } from '../stores/store.ts'
 import type { Box, Cell, Grid } from '../weather/cell.ts'

@@ -1,6 +1,5 @@
-// Fleet-wide single-flight: one load per key over all instances. The lease holder loads and renews a short lease; the
-// others look for its entry at intervals, and take the lease when it expires. Without the store every instance loads for itself,
-// which costs more loads but fails no request. read-through.ts has the single-flight within a process.
+// Fleet-wide single-flight: one load per key over all instances. The lease holder loads and renews a short lease; the others look for its
+// entry at intervals, and take the lease when it expires. Without the store every instance loads for itself, which fails no request.
 
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'

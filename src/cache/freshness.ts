@@ -1,5 +1,5 @@
-// A cache entry, and its freshness: until a newer model run, or by age where no run is known. The stretch is a factor on it when the
-// provider's budget runs short, and no entry is served beyond its end. All instants are ms since the epoch.
+// A cache entry, and its freshness: until a newer model run, or by age where no run is known. The stretch lengthens it when the
+// provider's budget runs short; no entry is served beyond its end. All instants are ms since the epoch.
 
 import { crc32 } from 'node:zlib'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
@@ -100,8 +100,8 @@ export const factsOf = (
 
 /**
  * @param stretch the current factor on freshness, at least 1
- * @param recent the available runs of an entry's upstream, newest first; while it is empty, freshness goes by age. Those of the
- * upstream in use are asked for without a name
+ * @param recent the available runs of an upstream, newest first; without a name, of the upstream in use. Without runs, freshness goes by
+ * age
  */
 export const createFreshness = (
   given: FreshnessOptions & RunOptions,

@@ -1,5 +1,5 @@
-// The loads of a cache: single-flight in this process. At most one load of a key is in flight, whatever it is for; it reads the
-// shared tier, then asks the source, and fills both tiers. Whoever wants the same entry meanwhile joins it.
+// The loads of a cache: single-flight in this process. A load reads the shared tier, then asks the source, and fills both tiers. Requests
+// for the same key join the load in flight.
 
 import type { CacheParts, Source, Subject } from './cache-parts.ts'
 import { BackoffError, type Failure } from './failures.ts'
@@ -107,7 +107,7 @@ export class Loads<Of extends Subject, Value> {
     if (inFlight) {
       if (purpose === 'cold') {
         inFlight.waiting = { consumer }
-        // The load may be queued behind those of another consumer.
+        // The load may be queued after loads of another consumer.
         if (inFlight.isLoading) this.#parts.expedite(subject, consumer)
       }
       return { load: inFlight, joined: true }
@@ -120,7 +120,7 @@ export class Loads<Of extends Subject, Value> {
       sharedTierRead: read.promise,
       isLoading: false,
       waiting: undefined,
-      // Forgotten at once, so that nobody gets an earlier failure.
+      // Forgotten when it ends, so that nobody gets an earlier failure.
       result: promise.finally(() => {
         if (this.#inFlight.get(id) === load) this.#inFlight.delete(id)
       }),

@@ -1,6 +1,5 @@
-// The shared tier of several upstreams. Entries stay in the namespace of the upstream that gave them, so that a change of the list
-// loses none: a read looks into all namespaces and takes the newest entry, a write goes to the one of its upstream. Leases are those
-// of the first namespace, whatever upstream a load ends at.
+// The shared tier of several upstreams. Entries stay in the namespace of the upstream that gave them, so that a change of the list loses
+// none: a read takes the newest entry of all namespaces, a write goes to the namespace of its upstream. Leases are in the first namespace.
 
 import type { Config } from '../config/schema.ts'
 import { upstreamsIn } from '../config/upstreams.ts'
@@ -15,7 +14,7 @@ import {
   type SharedTierStore,
 } from './tiers.ts'
 
-/** The cache namespaces of all upstreams of a configuration, with their names; that of a single one needs none. */
+/** The cache namespaces of all upstreams of a configuration, with their names; a single upstream has none. */
 export const cacheNamespacesIn = (
   config: Config,
 ): readonly { readonly namespace: string; readonly upstream: string | undefined }[] => {
@@ -48,7 +47,7 @@ export const openSharedTier = <Value>(
   return joinTiers([tierOf(first), ...others.map(tierOf)], stateOf)
 }
 
-/** The tier of one upstream as it is; of several the one that joins theirs. Keys are those of the first namespace. */
+/** Joins the tiers of several upstreams; a single tier stays as it is. Keys have the first namespace. */
 export const joinTiers = <Value>(
   tiers: List<UpstreamNamespace & { readonly tier: SharedTier<Value> }>,
   stateOf: (id: string, entry: Entry<unknown>) => Freshness,
@@ -75,8 +74,8 @@ export const joinTiers = <Value>(
     set: async (key, entry, holder) => {
       const { namespace, tier } = tiers.find(({ upstream }) => upstream === entry.upstream) ?? first
       if (namespace === first.namespace) return tier.set(key, entry, holder)
-      // The lease is not that of the key that is written. Who has lost it may have asked the next upstream after that, and brings
-      // what is newer than others loaded meanwhile.
+      // The lease is on another key than the written one. A holder that lost it may have asked the next upstream since, and have
+      // newer weather than others loaded meanwhile.
       const own = keyIn(namespace, key)
       const newer = await tier.get(own, written => compareAges(written, entry) > 0)
       return newer === undefined && tier.set(own, entry)

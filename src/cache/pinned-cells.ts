@@ -1,4 +1,4 @@
-// The cells that are kept warm without demand: those of the most populous places.
+// The cells of the most populous places, which are kept warm without demand.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Cell, Grid } from '../weather/cell.ts'

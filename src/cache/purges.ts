@@ -1,7 +1,7 @@
-// Purges: ordering one over the fleet, and those in force in this process. Each is a numbered record in a log of the store, which
-// every instance reads at short intervals, so that none misses a purge while it is disconnected; what it may have missed all the same
-// is stale. A purge covers entries whose load began before this instance knew it, by the number of the newest record and not by
-// time: clocks of gateways and of a store's servers differ, and go back.
+// Purges: ordering one over the fleet, and the purges in force in this process. Each is a numbered record in a log of the store, which
+// every instance reads at short intervals, so that an instance that was disconnected reads it later; where it may still have missed one,
+// everything is stale. A purge covers entries whose load began before this instance knew it, by the number of the newest record and not by
+// time, because clocks differ and go back.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as z from 'zod'

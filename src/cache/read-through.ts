@@ -1,5 +1,5 @@
-// The read-through cache: reads memory, then the shared tier, then loads. Serves a stale entry at once and refreshes it in the
-// background (stale-while-revalidate). How an entry is loaded is loads.ts.
+// The read-through cache: reads memory, then the shared tier, then loads. Serves a stale entry immediately and refreshes it in the
+// background (stale-while-revalidate).
 
 import { after, type Clock } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
@@ -14,7 +14,7 @@ import type { MemoryEntry } from './tiers.ts'
 // Within a second the order of reads does not matter, and moving an entry costs more than finding it.
 const moveEveryMs = 1_000
 
-/** What is handed on alone is an arrow function: it keeps its cache. */
+/** Methods that are passed on as functions are arrow functions, so that they keep `this`. */
 export class ReadThrough<Of extends Subject, Value> {
   readonly #parts: CacheParts<Of, Value>
   readonly #loads: Loads<Of, Value>
@@ -25,7 +25,7 @@ export class ReadThrough<Of extends Subject, Value> {
   }
 
   /**
-   * Returns a fresh entry in memory at once, and a stale one that is being refreshed; else a promise. The promise rejects with
+   * Returns a fresh entry in memory directly, and a stale one that is being refreshed; else a promise. The promise rejects with
    * `waited_too_long` or the loader's error when no tier holds a usable entry.
    * @param consumer whose share of the source a load takes; undefined for none in particular
    */
@@ -86,7 +86,7 @@ export class ReadThrough<Of extends Subject, Value> {
 
   /**
    * Loads an entry unless a fresh one is cached, with the urgency of a refresh-ahead. Returns whether it loaded.
-   * @throws BackoffError when the load failed, or while the backoff of a former failure lasts
+   * @throws BackoffError when the load failed, or while the backoff of an earlier failure lasts
    */
   readonly ensure = async (subject: Of): Promise<boolean> => {
     const { id } = subject
@@ -150,7 +150,7 @@ export class ReadThrough<Of extends Subject, Value> {
     }
   }
 
-  /** Looks once whether another instance has loaded since; while the load runs, the stale entry is served at once. */
+  /** Looks once whether another instance has loaded since; while a load runs, the stale entry is served immediately. */
   #readStale(
     subject: Of,
     entry: MemoryEntry<Value>,

@@ -1,6 +1,6 @@
-// What is loaded although no read waits for it. Refresh-ahead chooses the entries to load before they turn stale: those in demand
-// since their last load, highest demand first, in full batches where time allows, and pinned ones. A probe loads one cell while the
-// provider's circuit is open, so that recovery does not depend on requests. Only chooses; read-through.ts loads.
+// Chooses what is loaded although no read waits for it. Refresh-ahead loads entries before they turn stale: entries in demand since their
+// last load, highest demand first, in full batches where time allows, and pinned ones. A probe loads one cell while the provider's circuit
+// is open, so that recovery does not depend on requests.
 
 import type { Clock } from '../common/clock.ts'
 import type { Subject } from './cache-parts.ts'

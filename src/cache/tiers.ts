@@ -1,6 +1,5 @@
-// The two tiers of the cache. Memory: an LRU cache in this process, bounded by bytes, those of derived data beside a value (such as
-// rendered bodies) included. Shared: bytes in the store, for all instances and over restarts; failures of the store and invalid
-// bytes count as a miss and go to the observer. The codec decides which bytes are valid.
+// The two tiers of the cache. Memory: an LRU cache in this process, bounded by bytes, including data derived from a value such as rendered
+// bodies. Shared: bytes in the store, for all instances and across restarts; failures of the store and invalid bytes count as a miss.
 
 import { LRUCache } from 'lru-cache'
 import type { ByteStore } from '../stores/store.ts'
@@ -64,7 +63,7 @@ export type Codec<Value> = {
   /** No entry is larger. */
   readonly maxBytes: number
   encode(entry: Entry<Value>, key: string): Buffer
-  /** The entry's metadata alone, at a fraction of the cost of decoding. */
+  /** Only the entry's metadata, at a fraction of the cost of decoding. */
   metadata(bytes: Buffer, key: string): EntryMetadata | Refused
   decode(bytes: Buffer, key: string): Entry<Value> | Refused
 }

@@ -1,5 +1,5 @@
-// The upstream: the accounts at providers, and the timelines by grid cell that are cached over them in two tiers. Makes the parts
-// of the cache and connects them. src/cache decides when to load, src/provider how.
+// The upstream: the accounts at providers, and the timelines of grid cells, cached in two tiers. Makes the parts of the cache and connects
+// them.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -59,7 +59,7 @@ export type UpstreamParts = Pick<AccountParts, 'clock' | 'instances'> & {
   readonly observer: UpstreamObserver
   /** Undefined where requests are not traced. */
   readonly tracing?: AccountParts['tracing']
-  /** In place of the provider's HTTP or protocol and of the bytes of the shared tier, for tools; a gateway has none. */
+  /** Replaces the provider's HTTP or protocol and the codec of the shared tier, for tools. */
   readonly stubs?: Stubs | undefined
 }
 

@@ -1,4 +1,4 @@
-// What a configuration says of the account at its provider: protocol, horizon and budget. The one place that chooses the protocol.
+// What a configuration says of the account at its provider: protocol, horizon and budget. Only this file chooses the protocol.
 
 import { hash } from 'node:crypto'
 import { createCalendar } from '../common/calendar.ts'

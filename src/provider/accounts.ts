@@ -6,8 +6,9 @@ import type { Config } from '../config/schema.ts'
 import { type UpstreamConfig, upstreamsIn } from '../config/upstreams.ts'
 import type { SpendingStore } from '../stores/spending-store.ts'
 import { budgetSettingsIn, openBudget, protocolIn } from './account.ts'
+import type { BatchObserver } from './batch.ts'
 import { type BreakerState, createBreaker } from './breaker.ts'
-import { Provider, type ProviderObserver } from './client.ts'
+import { Provider } from './client.ts'
 import type { ProviderErrorCode } from './errors.ts'
 import { createFailover } from './failover.ts'
 import { createPassthrough } from './passthrough.ts'
@@ -22,7 +23,7 @@ type LastRequests = {
   failure: { readonly at: number; readonly code: string; readonly message: string } | null
 }
 
-export type AccountObserver = ProviderObserver &
+export type AccountObserver = BatchObserver &
   RunObserver &
   BudgetObserver & { breaker(state: BreakerState): void }
 
@@ -143,15 +144,15 @@ const openAccount = (config: Config, parts: AccountParts) => {
 
 /** An upstream that is open. */
 export type OpenUpstream = {
-  /** What consumers and operators see of it; undefined where it is the only one, which nothing needs to tell from others. */
+  /** The name that consumers and operators see; undefined where it is the only upstream. */
   readonly name: string | undefined
-  /** The settings of its own, in those of the gateway. */
+  /** The gateway's settings with the settings of this upstream. */
   readonly config: Config
   readonly account: Account
 }
 
 export type AccountsParts = Omit<AccountParts, 'observer' | 'queueForMs'> & {
-  /** @param fallback its name; undefined for the first upstream */
+  /** @param fallback its name; undefined for the primary upstream */
   readonly observerOf: (fallback: string | undefined) => AccountObserver
 }
 
@@ -207,7 +208,7 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
 
   return {
     ...failover,
-    /** The first one, whose limits, runs and pass-through are those of a gateway without fallbacks. */
+    /** The primary account. A gateway without fallbacks has only this one. */
     first: first.account,
     /** In their order. */
     all,

@@ -1,5 +1,5 @@
-// A batch of queued cells, sent in one request: its outcome and cost, when it is retried, and what its cells get. Halves a batch that
-// is refused, so that one bad point fails no other. client.ts chooses the cells and the time.
+// Sends a batch of queued cells in one request, retries it, settles its cost, and gives each cell its result. A refused batch is halved,
+// so that one bad point fails no other.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DelegateBackoff, handleWhen, type RetryPolicy, retry } from 'cockatiel'
@@ -36,7 +36,7 @@ export type BatchParts = {
   readonly observer: BatchObserver
 }
 
-/** What becomes of the cells of a batch that was not served. */
+/** Takes the cells of a batch that was not served. */
 type Unserved = {
   /** Cells that the budget has no room for. */
   readonly refused: (cells: readonly RefusedCell[]) => void
@@ -54,10 +54,10 @@ export class BatchSender {
   readonly #closing: AbortSignal
   readonly #retry: RetryPolicy
   readonly #delivery: Delivery
-  /** The points of the largest request that failed for want of the provider since one succeeded behind a closed circuit. */
+  /** The points of the largest request that failed with the provider since one succeeded while the circuit was closed. */
   #failedPoints = 1
 
-  /** @param track keeps account of what is under way @param closing aborted when nothing is to be sent any more */
+  /** @param track records what is under way @param closing aborted when nothing may be sent any more */
   constructor(
     options: RetryOptions,
     parts: BatchParts,
@@ -125,7 +125,7 @@ export class BatchSender {
       if (isClosed) this.#failedPoints = 1
       return results
     } catch (error) {
-      // Before the retries, which an open circuit ends with an error of its own.
+      // Recorded before the retries, which an open circuit ends with another error.
       if (error instanceof ProviderError && error.opensCircuit)
         this.#failedPoints = Math.max(this.#failedPoints, batch.length)
       throw error
@@ -223,7 +223,7 @@ const request = async (
     void reservation.settle('answered')
     faults = results.filter(result => result instanceof ProviderError)
     outcome = faults[0]?.code ?? 'ok'
-    // Without one good element the provider is at fault, not a point.
+    // Without one good element the provider has failed, not a point.
     if (faults[0] && faults.length === results.length) throw faults[0]
     return results
   } catch (error) {

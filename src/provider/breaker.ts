@@ -1,7 +1,7 @@
-// The circuit breaker of the provider: opens after a number of failures in a row, and lets one probe through after a wait
-// that doubles with each failed probe. Counts only failures of the provider as a whole, not those of single points. All waits
-// are of monotonic time: the machine's clock may be set back, and the cache's may be moved. Where another upstream is behind, the
-// first request after a probe is a trial: alone, and its failure opens the circuit again, for longer.
+// The circuit breaker of the provider: opens after a number of failures in a row, and lets one probe through after a wait that doubles
+// with each failed probe. Only failures of the provider as a whole count, not failures of single points. Waits use monotonic time, because
+// clocks may be set. Where another upstream follows, the first request after a probe is a trial: no other request is sent meanwhile, and
+// its failure opens the circuit again, for longer.
 
 import {
   type CircuitBreakerPolicy,
@@ -19,7 +19,7 @@ export type BreakerOptions = {
   /** The first wait of the open circuit and the longest; each failed probe doubles it. */
   readonly halfOpenAfterMs: number
   readonly halfOpenAfterAtMostMs: number
-  /** Whether another upstream is behind, which serves while this one is on trial. */
+  /** Whether another upstream follows, which serves while this one is on trial. */
   readonly isBacked?: boolean | undefined
 }
 
@@ -73,7 +73,7 @@ export const createBreaker = (
         openings += 1
         // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
         waitMs = wait * (1 - Math.random() / 4)
-        // The library would wait on the machine's clock. Less than no time by any clock: `run` alone waits.
+        // The library would wait by the machine's clock, so it gets no wait: `run` waits.
         return Number.NEGATIVE_INFINITY
       }),
     },

@@ -1,4 +1,4 @@
-// What a call to the provider that broke off says: whether anything was sent, and whether the provider or this machine failed.
+// Why a call to the provider broke off: whether anything was sent, and whether the provider or this machine failed.
 
 import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
@@ -18,18 +18,14 @@ type Timeouts = {
 
 /** A call, with its reader's work, took longer than it may. */
 export const tooSlow = ({ totalTimeoutMs }: Pick<Timeouts, 'totalTimeoutMs'>): ProviderError =>
-  new ProviderError(
-    'provider_timeout',
-    `the provider's response was not complete within ${totalTimeoutMs} ms`,
-    {
-      refused: 'too_slow',
-    },
-  )
+  new ProviderError('provider_timeout', `the response was not complete within ${totalTimeoutMs} ms`, {
+    refused: 'too_slow',
+  })
 
 // Error codes of the system for a connection that was not established: nothing was sent.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-// This machine has no descriptor or memory left for a connection, which is no fault of the provider.
+// This machine has no descriptor or memory left for a connection: the provider has not failed.
 const ofThisMachine = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 
 // The system call that looks up a name.

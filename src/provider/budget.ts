@@ -1,7 +1,6 @@
-// The budget for requests to the provider: reserves weight under its limits, which all gateways of an account share, keeps
-// a reserve for cells with nothing cached, and computes how far freshness has to stretch for the day to suffice. A request
-// is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
-// settles what a request cost.
+// The budget for requests to the provider: reserves weight under its limits, which all gateways of an account share, keeps a reserve for
+// cells with nothing cached, and computes how far freshness stretches so that the day suffices. Before it is sent, a request is charged to
+// every window that the provider may count it in.
 
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
@@ -69,8 +68,7 @@ export class Budget {
   #settings: BudgetSettings
   // When a limit was last raised here.
   #raisedAt = 0
-  // The highest price of the day holds: loads come in waves, and a price that follows each of them would leave too little
-  // for the last.
+  // The highest price of the day counts: loads come in waves, and a price that follows each wave would leave too little for the last.
   #highest = { day: '', price: 0 }
 
   constructor(options: BudgetOptions, parts: LedgerParts) {
@@ -140,7 +138,7 @@ export class Budget {
     const now = this.#clock.now()
     const lifted = Math.max(this.#ledger.reopenedHereAt() ?? 0, this.#raisedAt)
     const backAt = this.#ledger.backAt()
-    // A request that was under way then may report the former limit after it. A clock that was set back since lifts nothing.
+    // A request that was under way then may report the old limit later. A clock that was set back since lifts nothing.
     return (lifted <= now && at <= lifted + this.#chargedAheadMs()) || (backAt <= now && at <= backAt)
   }
 
@@ -172,7 +170,7 @@ export class Budget {
       resetsAt: window.endsAt,
     })),
     closedUntil: this.closedUntil(),
-    // The reason of a closure that nobody gave one for is empty.
+    // A closure without a reason has an empty one.
     closedBecause: this.#ledger.closure()?.reason || null,
     shared: this.#ledger.shared(),
   })

@@ -1,4 +1,4 @@
-// What is reserved and charged for a request before it is sent, and how that is corrected once it has ended. Pure.
+// What is charged for a request before it is sent, and how the charge is corrected once the request has ended.
 
 import type { RequestOutcome } from './errors.ts'
 import type { LimitedWindow } from './spending-windows.ts'
@@ -6,7 +6,7 @@ import type { LimitedWindow } from './spending-windows.ts'
 /** `cold`: a consumer waits and nothing is cached. `refresh`: something older could be served. */
 export type Purpose = 'cold' | 'refresh'
 
-/** Points that one consumer wants; 0 says that it asks for weather, so that others are not alone. */
+/** Points that one consumer wants; 0 says that it is present, so that no other consumer counts as the only one. */
 export type Claim = { readonly consumer: string; readonly points: number }
 
 /** Weight reserved for one request. */

@@ -1,13 +1,12 @@
-// Loads the timelines of cells from the provider in as few requests as possible. Queued cells share the next request, the
-// most urgent first, as many as the protocol and the budget allow; a limit bounds concurrent requests. Caches nothing, and knows
-// the protocol only by its type.
+// Loads the timelines of cells from the provider in as few requests as possible. Queued cells share the next request, the most urgent
+// first, as many as the protocol and the budget allow. A limit bounds concurrent requests.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { after } from '../common/clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { type BatchObserver, type BatchParts, BatchSender, type RetryOptions } from './batch.ts'
+import { type BatchParts, BatchSender, type RetryOptions } from './batch.ts'
 import { createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Budget } from './budget.ts'
 import { OutOfBudgetError, ShareUsedUpError } from './errors.ts'
@@ -16,22 +15,20 @@ import { Queue, Throttles, type Urgency, type Waiting } from './queue.ts'
 export type ProviderOptions = RetryOptions & {
   readonly maxConcurrent: number
   readonly maxPointsPerRequest: number
-  /** How long a cold cell waits for the budget's next window; it fails at once when that is further away. */
+  /** How long a cold cell waits for the budget's next window; it fails immediately when the window is further away. */
   readonly queueForMs: number
 }
 
-export type ProviderObserver = BatchObserver
-
 export type ProviderParts = BatchParts & {
   readonly budget: Pick<Budget, 'reserve'>
-  /** Those that asked for weather of late, at most two: so a consumer that loads is known to be alone. */
+  /** The consumers that asked for weather last, at most two: they tell whether a consumer that loads is the only one. */
   readonly recentConsumers: () => readonly string[]
 }
 
 // The part of a request that one consumer may take while others wait: theirs comes sooner after a short request.
 const batchShare = 1 / 20
 
-/** What is handed on alone is an arrow function: it keeps its provider. */
+/** Methods that are passed on as functions are arrow functions, so that they keep `this`. */
 export class Provider {
   readonly #options: ProviderOptions
   readonly #parts: ProviderParts
@@ -63,7 +60,7 @@ export class Provider {
 
   /**
    * The timeline of a cell. Its load is charged to the consumer's share of the budget.
-   * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
+   * @throws ProviderError; a ShareUsedUpError concerns only one consumer
    */
   load(cell: Cell, urgency: Urgency = 'cold', consumer?: string | undefined): Promise<Timeline> {
     const { promise } = this.#queue.add(cell, urgency, consumer, this.#parts.clock.now())
@@ -153,8 +150,8 @@ export class Provider {
   }
 
   /**
-   * Runs when one more request may start, and takes all cells queued by then: those of the same turn of the event loop, and those
-   * queued while earlier requests were in flight. Returns whether it had any to send.
+   * Runs when one more request may start, and takes all cells queued by then: in this turn of the event loop, or while earlier
+   * requests were in flight. Returns whether it had any to send.
    */
   async #sendWaiting(): Promise<boolean> {
     await nextTurn()
@@ -172,7 +169,7 @@ export class Provider {
       return false
     }
     if (admitted.length === 0) return false
-    // What else is free takes the rest of a burst. Only behind one that had room for all, or each attempt would call the next.
+    // Another free request takes the rest of a burst, but only after one that had room for all, or each attempt would call the next.
     if (refused.length === 0 && this.#queue.size > 0 && breaker.state().state === 'closed') this.#send()
     await this.#sender.serve(admitted, reservation)
     return true
@@ -188,7 +185,7 @@ export class Provider {
       waiting.reject(new ShareUsedUpError(consumer, until)),
     )
     const batch = this.#queue.take(most, (consumer, urgency) => this.#mostOf(consumer, urgency, most))
-    // Those that are left wait for their share.
+    // The cells that are left wait for their share.
     if (batch.length === 0 && this.#queue.size > 0) this.#wakeAt(this.#throttles.nextEnd(now))
     return batch
   }

@@ -1,5 +1,5 @@
-// The errors of calls to the provider: what follows from the code of each, and how they quote what the provider sent.
-// Messages are for operators and logs: api/sentences.ts has what a consumer reads.
+// The errors of calls to the provider: what follows from the code of each, and how they quote what the provider sent. Messages are for
+// operators and logs; consumers never read them.
 
 import { AbohawaError } from '../common/errors.ts'
 import { safeText } from '../common/outside-text.ts'
@@ -18,7 +18,7 @@ export type RequestOutcome =
 
 type Handling = {
   readonly outcome: RequestOutcome
-  /** Whether the same request may succeed if sent again at once or in a second. */
+  /** Whether the same request may succeed if it is sent again within a second. */
   readonly retryable?: boolean
   /** Whether it says that the provider as a whole fails: such errors in a row open the circuit. */
   readonly opensCircuit?: boolean
@@ -137,7 +137,7 @@ export const garbled = (refused: RefusedAnswer, sentence: string, isComplete = f
 export const notSent = (reason: string): ProviderError =>
   new ProviderError('provider_not_sent', `the request was not sent: ${reason}`)
 
-/** The budget has no room. No 429 of the provider, which would close it for every gateway. */
+/** The budget has no room. Unlike a 429 of the provider, this closes nothing. */
 export class OutOfBudgetError extends ProviderError {
   override name = 'OutOfBudgetError'
 

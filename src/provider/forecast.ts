@@ -1,5 +1,5 @@
-// When each window of the provider's limits would be used up at the present rate of spending. Records how much was spent over
-// the last while, across the ends of windows; decides nothing about requests.
+// Forecasts when each window of the provider's limits is used up at the present rate of spending. Recorded spending goes on across the
+// ends of windows.
 
 import { hourMs, minuteMs } from '../common/calendar.ts'
 import { type SpanName, spanMs } from './spending-windows.ts'
@@ -14,8 +14,7 @@ export type SpendingNow = {
 
 export type SpendingForecast = ReturnType<typeof createForecast>
 
-// Loads come in waves, of the minutes in which consumers arrive and of the hour after which weather turns stale: the rate is
-// that of one wave at least, and no older than what an operator would call present.
+// Loads come in waves: consumers arrive within minutes, and weather turns stale after an hour. Each rate covers at least one wave.
 const rateOver: Readonly<Record<SpanName, number>> = {
   minute: minuteMs / 2,
   hour: 10 * minuteMs,

@@ -1,5 +1,5 @@
-// What a gateway may spend while the store is away: its part of what is set aside in each window for gateways without the store,
-// or all that is left where nobody else shares the account. Each consumer has a share of that part.
+// What a gateway may spend while the store is away: its part of each window's outage reserve, or all that is left where nobody else
+// shares the account. Each consumer has a share of that part.
 
 import { utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'

@@ -1,16 +1,16 @@
-// The way of an operator's request to the provider: in turn with the gateway's own requests, over their connections, behind
-// the circuit breaker, and paid from the budget at its full weight before it leaves. Which requests there are and what each
-// weighs is the protocol's; who may send one is for the ops listener.
+// Passes an operator's request to the provider: in turn with the gateway's own requests, over their connections, with the circuit
+// breaker, and charged to the budget at its full weight before it is sent.
 
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import pLimit from 'p-limit'
 import type { Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
+import type { BatchObserver } from './batch.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
 import type { Reservation } from './charge.ts'
-import type { Provider, ProviderObserver } from './client.ts'
+import type { Provider } from './client.ts'
 import { OutOfBudgetError, ProviderError, type ProviderErrorCode, requestOutcomeOf } from './errors.ts'
 import type { PassthroughProtocol, ProviderProtocol } from './protocol.ts'
 import {
@@ -48,7 +48,7 @@ export type PassthroughParts = {
   readonly breaker: Breaker
   readonly budget: Pick<Budget, 'reserve'>
   readonly clock: Clock
-  readonly observer: Pick<ProviderObserver, 'request'>
+  readonly observer: Pick<BatchObserver, 'request'>
 }
 
 // The most bytes that are read of an error; its reason is one sentence.
@@ -56,14 +56,14 @@ const maxErrorBytes = 16 * 1024
 // 304: what the caller has is what the provider would send.
 const good: ReadonlySet<number> = new Set([200, 304])
 
-// Failures that may be those of the question and say nothing of the provider's health.
-const ofTheQuestion: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
+// Failures that a wrong request may cause: they say nothing of the provider's health.
+const ofTheRequest: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
 
 export const createPassthrough = (
   totalTimeoutMs: Passthrough['totalTimeoutMs'],
   { call, inTurn, protocol, breaker, budget, clock, observer }: PassthroughParts,
 ): Passthrough => {
-  // However many operators there are, one request of theirs at a time waits among those of the consumers.
+  // Among the requests of consumers waits only one of operators at a time.
   const oneAtATime = pLimit(1)
 
   /** @throws OutOfBudgetError when there is no room for all of it */
@@ -76,13 +76,13 @@ export const createPassthrough = (
   }
 
   const counted = async (weight: number, request: () => Promise<void>): Promise<void> => {
-    // A request without weight is for a file, whose outcome says nothing of other requests.
+    // A request without weight reads a file, whose outcome says nothing of other requests.
     if (weight === 0) return request()
     await breaker.run(async () => {
       try {
         await request()
       } catch (error) {
-        if (error instanceof ProviderError && ofTheQuestion.has(error.code)) error.opensCircuit = false
+        if (error instanceof ProviderError && ofTheRequest.has(error.code)) error.opensCircuit = false
         throw error
       }
     })

@@ -1,6 +1,5 @@
 // The interface of a provider's protocol: requests for cells, their weight, decoding a body into timelines, the meaning of
-// refusals, and model runs. The client, the budget, the breaker and the timelines depend on this type alone; the gateway's
-// composition chooses the implementation.
+// refusals, and model runs. The client, the budget, the breaker and the timelines know a provider only by this type.
 
 import type { Clock } from '../common/clock.ts'
 import type { Cell } from '../weather/cell.ts'
@@ -54,7 +53,7 @@ export type ModelRun = {
 export type CallProtocol = {
   /** The media type that the decoders read, for the header `accept`. */
   readonly accept: string
-  /** The headers that carry the key. In headers, so that it never stands in a URL, a log line or an error. */
+  /** The headers that carry the key, so that it is never in a URL, a log line or an error. */
   keyHeaders(apiKey: string): Readonly<Record<string, string>>
   /**
    * The error for a response other than 200.
@@ -93,7 +92,7 @@ export type PassthroughProtocol = {
   readonly examplePath: string
   /** The parameter in which a caller may have given a key; it is removed. */
   readonly keyParameter: string
-  /** The query parameters of a path, as it stands in a URL; undefined if the path is not allowed. */
+  /** The query parameters of a path, as written in a URL; undefined if the path is not allowed. */
   parametersOf(path: string): PathParameters | undefined
   /** The weight of a request over all its points; 0 if the provider does not count it. */
   weightOf(path: string, parameters: ReadonlyMap<string, string>): number

@@ -1,6 +1,5 @@
-// One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError of the response; for
-// operators, streams any response as it comes. Owns the connection pool, its timeouts, and the bounds of bodies. The protocol
-// interprets responses; the client decides on retries.
+// One HTTP call to the provider: streams the body of a 200, or throws the ProviderError of the response; for operators, streams any
+// response as it comes. Owns the connection pool, its timeouts, and the bounds of bodies.
 
 import { pipeline, type Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
@@ -66,7 +65,7 @@ export type StreamedResponse = {
 const sliceBytes = 16 * 1024
 // The most bytes of an error body; its reason is one sentence.
 const maxErrorBytes = 16 * 1024
-// A kept connection stays at the address to which the provider's name led when it was opened; names move.
+// A kept connection stays at the address that the provider's name had when it was opened.
 const longestConnectionMs = 60_000
 const unzipAtOnce = 64 * 1024
 // A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
@@ -93,7 +92,7 @@ export const createProviderCall = (
       headersTimeout: options.timeoutMs,
       bodyTimeout: options.bodyTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
-      // One call per connection needs no HTTP/2, which a server could choose and which has limits of its own.
+      // One call per connection needs no HTTP/2, which a server could choose and which has other limits.
       allowH2: false,
     })
   }
@@ -223,9 +222,8 @@ export async function* unzipped(
   }
 }
 
-// A stream of zlib belongs to something outside of V8, which therefore takes it for alive until old objects are collected, and with it
-// the memory that it writes to. So that is released at the end, after which zlib writes no more. Node has no name for it that it
-// promises to keep; without it, more is collected.
+// V8 keeps a zlib stream, with the memory that it writes to, until it collects old objects. So that memory is released at the end of the
+// stream. The field is not part of Node's API; without it, memory is only freed later.
 const shortLived = (gunzip: Gunzip): Gunzip =>
   gunzip.once('end', () => {
     ;(gunzip as { _outBuffer?: unknown })._outBuffer = undefined

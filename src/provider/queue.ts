@@ -1,5 +1,5 @@
-// The queue of cells to request: the most urgent first, and of those the consumers in turn, each first in, first out, so that
-// one that wants many cells delays nobody else's; and the consumers that are throttled. Sends nothing.
+// The queue of cells to request: the most urgent first, then consumers in turn, each first in, first out, so that a consumer with many
+// cells delays nobody else. Also the consumers that are throttled.
 
 import type { Cell, CellId } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'

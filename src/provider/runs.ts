@@ -1,5 +1,4 @@
-// Polls the provider for its newest model run. While the provider does not answer, runs are assumed to come as often as
-// before. The protocol requests and decodes a run; the cache decides what a run means for a timeline.
+// Polls the provider for its newest model run. While the provider does not answer, runs are assumed to come at the usual interval.
 
 import { minuteMs } from '../common/calendar.ts'
 import { type Clock, every } from '../common/clock.ts'
@@ -52,7 +51,7 @@ export const createRunWatch = (
       const before = recent()
       readAt = clock.now()
       failing = false
-      // Servers that are not in step may name the former run once more.
+      // Servers that are not in step may name the previous run again.
       if (known[0] && run.availableAt <= known[0].availableAt) return
       // The last run assumed meanwhile may be the one that was read.
       const earlier = before.filter(({ availableAt }) => availableAt < run.availableAt - run.intervalMs / 2)

@@ -1,5 +1,5 @@
 // The ledger of an account: reserves and settles in the store that all gateways of the account share. While the store is away, a
-// gateway spends its part of the outage reserve. Every step reports to the store all that matters, so that nothing stays lost.
+// gateway spends its part of the outage reserve. Every step reports to the store whatever it lacks.
 
 import { minuteMs } from '../common/calendar.ts'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
@@ -77,7 +77,7 @@ export class SpendingLedger {
   }
 
   /**
-   * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
+   * Sends no request before this instant: takes effect here immediately, and elsewhere when the promise resolves. Has no effect
    * when an operator reopened the budget and this process does not know it yet. @param reason for operators
    */
   close(until: number, reason: string): Promise<void> {
@@ -120,7 +120,7 @@ export class SpendingLedger {
     return this.#backAt
   }
 
-  /** Whether the store lacks something of what was spent here. */
+  /** Whether the store is away, or lacks something that was spent here. */
   hasPending(): boolean {
     return this.#isAway || this.#counts.hasPending()
   }
@@ -218,7 +218,7 @@ export class SpendingLedger {
     }
   }
 
-  /** The windows of a step, then the others that the store should hear of. */
+  /** The windows of a step, then the others that the store lacks something of. */
   #beginReport(windows: readonly LimitedWindow[], now: number, reports: boolean): readonly Reported[] {
     const wanted = windows.map(window => this.#counts.of(window))
     const matters = (count: Count): boolean =>
@@ -260,7 +260,7 @@ class ClosureState {
     this.#parts = parts
   }
 
-  /** By the clock of who closed: when this one was set back behind that instant, its end means nothing any more. */
+  /** The end counts by the clock that closed it: a clock that was set back since makes it meaningless. */
   now(): Closure | null {
     const now = this.#parts.clock.now()
     const closure = this.#closure

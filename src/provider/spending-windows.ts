@@ -1,7 +1,6 @@
-// The provider's rate-limit windows: minute, hour and UTC day, fixed on the clock, with limits in weight; what of a window is one
-// consumer's share, and what is set aside for gateways without the store; and the stretch that makes the day suffice. The
-// provider's clock differs a little from ours, so a request near a boundary counts in both windows. Pure: stores/fair-share.ts
-// applies the bounds.
+// The provider's rate-limit windows: minute, hour and UTC day, fixed on the clock, with limits in weight. Also one consumer's share of a
+// window, the part set aside for gateways without the store, and the stretch with which the day suffices. The provider's clock differs a
+// little from ours, so a request near a boundary counts in both windows.
 
 import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
 import type { ShareBounds } from '../stores/fair-share.ts'
@@ -23,11 +22,10 @@ export type LimitedWindow = {
   readonly beginsAt: number
   readonly endsAt: number
   readonly keepUntil: number
-  /** The bounds of one consumer in it; the limit alone where absent. */
+  /** The bounds of one consumer in it; only the limit where absent. */
   readonly shares?: ShareBounds
   /**
-   * Set aside beside `limit` for gateways that are without the store, all of them together; undefined where nobody else
-   * shares the account, so that nothing needs to be.
+   * Set aside, besides `limit`, for all gateways that are without the store; undefined where nobody else shares the account.
    */
   readonly outageReserve?: number | undefined
 }
@@ -81,7 +79,7 @@ export type ShareSettings = {
   readonly outageShare: number | null
 }
 
-// Of the reserve, the part that a consumer leaves that is alone, for those that come later.
+// The part of the reserve that a consumer leaves for later ones while it is the only one.
 const keptBackShare = 0.5
 
 // About a request to the provider.
@@ -144,7 +142,7 @@ export const throttledUntil = (
 ): number | null => {
   const ends = windows.map(window => {
     const { beginsAt, endsAt } = window
-    // Taken by requests in flight alone, which give it back when they end.
+    // Only requests in flight take room of a later window, and they give it back when they end.
     if (beginsAt > now) return now + inFlightMs
     const pacedAt = beginsAt + ((endsAt - beginsAt) * (used(window) + unit)) / portionOf(window, 1 - reserve)
     return Math.min(endsAt, Math.max(now + 1, Math.ceil(pacedAt)))

@@ -1,5 +1,5 @@
-// The counts of the provider's windows as this gateway knows them: what the store had last, what the store lacks, and what was
-// granted without it. Amounts are whole thousandths of a weight.
+// The counts of the provider's windows: what the store had last, what the store lacks, and what was granted without it. Amounts are whole
+// thousandths of a weight.
 
 import type { Spent } from '../stores/spending-store.ts'
 import type { LimitedWindow } from './spending-windows.ts'

@@ -1,5 +1,4 @@
-// A line for each answered request, written part by part: a general logger spends on it as much as the answer costs.
-// log.ts writes it.
+// A log line for each answered request, written part by part: with a general logger it costs as much as the response.
 
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
@@ -166,7 +165,7 @@ const createConnectionText = (): ((request: Connected) => string) => {
   }
 }
 
-/** An instant as text between two others, made once a millisecond, in place of the one before. */
+/** An instant as text between two others, made once a millisecond. */
 const createInstantText = (before: string, after: string): ((instant: number) => Uint8Array) => {
   let last = Number.NaN
   let part = bytesOf('')

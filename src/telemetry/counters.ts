@@ -1,6 +1,5 @@
-// Counters, histograms and gauges: plain numbers, and their lines for Prometheus when metrics are read. The client library's own
-// look up their labels on each increment and at each scrape, which costs more than the rest of a hit. metrics.ts and gauges.ts
-// declare them.
+// Counters, histograms and gauges: plain numbers, and their lines for Prometheus when metrics are read. The client library looks up labels
+// on each increment and at each scrape, which costs more than the rest of a hit.
 
 /** The existing metrics, in the order of their declaration. */
 export type Counters = {
@@ -35,7 +34,7 @@ type Count = {
 }
 
 export type Time = {
-  /** Adds a duration to those of these values of the labels. */
+  /** Adds a duration, in seconds, to the series of these label values. */
   (first: string, second: string | number, seconds: number): void
   /** `counts` by bucket, with one more than the bounds for what took longer. */
   all(): readonly (Labelled & { readonly counts: readonly number[] })[]
@@ -128,7 +127,7 @@ export const createCounters = (): Counters => {
   }
 }
 
-/** Counts a thing, and adds its age in ms to the ages of all of them; of both at once, so that a hit passes one file. */
+/** Counts an event and records its age in ms, in one call, so that a hit passes one file. */
 export const countAndTime =
   (count: (first: string, second: string) => void, time: (seconds: number) => void) =>
   (first: string, second: string, ageMs: number): void => {

@@ -1,5 +1,4 @@
-// The counters and times of events in the parts of a gateway, by part. What is counted of requests and reads of the cache, which the
-// dashboard and the status page read back, stands in metrics.ts.
+// The counters and times of events in the parts of a gateway, by part.
 
 import type { Clock } from '../common/clock.ts'
 import { ratePolicies } from '../keys/rates.ts'

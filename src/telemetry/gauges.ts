@@ -1,5 +1,5 @@
-// The gauges that are read at each scrape, from the parts that know. What is not known has no number: NaN, for which no
-// comparison of an alert holds. Events are counted in metrics.ts.
+// The gauges that are read from the parts of the gateway at each scrape. An unknown value is NaN, for which no comparison of an alert
+// holds.
 
 import type { Timelines } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -122,7 +122,7 @@ const watchCache = ({ gauge, gaugeBy }: Watch, { upstream: { timelines } }: Gaug
     'abohawa_cache_time_to_first_expiry_seconds',
     'Time until the first cached cell in demand expires without the provider; see above.',
     () => {
-      // A page at night is for what runs out; a point that was never cached has errors whatever the cache holds.
+      // Only cached cells can run out; a cell that was never cached has errors anyway.
       const at = timelines.firstExpiryAt('cached')
       return secondsOf(at === undefined ? undefined : Math.max(0, at - clock.now()))
     },

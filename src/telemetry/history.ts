@@ -172,7 +172,7 @@ export const totalsOf = (
     memory: readsWhere(source => source === 'memory'),
     shared: readsWhere(source => source !== 'memory' && source !== 'provider'),
     provider: readsWhere(source => source === 'provider'),
-    // A read that failed has no outcome of its own: it is a miss that nothing answered.
+    // A failed read has no outcome in the metrics: it is a miss that nothing answered.
     failed: countsOf(failures.filter(({ first }) => hasWeather(first as ResponseName))),
   }
 }

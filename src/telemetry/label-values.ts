@@ -1,6 +1,4 @@
-// The values that the labels of metrics can have, so that every series is there from the first scrape on: rate() and
-// absent() are right only then. Most are lists of the parts. Statuses are those that the API answers with; what
-// each means to consumers is in tools/reference/.
+// The values that the labels of metrics can have, so that every series exists from the first scrape: rate() and absent() need that.
 
 import { endpointNames, type ResponseName } from '../common/endpoints.ts'
 import { keyRefusals } from '../keys/authentication.ts'

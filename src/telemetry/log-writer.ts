@@ -7,7 +7,7 @@ import { messageOf } from '../common/errors.ts'
 export type LogWriterOptions = {
   /** The most bytes that may wait for a slow reader; lines beyond it are dropped. */
   readonly maxBytes: number
-  /** The most bytes of whole lines in one write; a longer line is a write of its own. */
+  /** The most bytes of whole lines in one write; a longer line is one write. */
   readonly chunkBytes?: number
   /** How long a synchronous write waits for a slow reader. */
   readonly endForMs: number
@@ -108,7 +108,7 @@ export const createLogWriter = (
     /** Takes whole lines; their bytes must not be changed afterwards. */
     write: (lines: Buffer): void => {
       if (queuedBytes + lines.length > maxBytes) {
-        onDropped(linesIn(lines), 'its reader is behind')
+        onDropped(linesIn(lines), 'its reader is too slow')
         return
       }
       queue.push(...chunksOf(lines, chunkBytes))

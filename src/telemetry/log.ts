@@ -34,7 +34,7 @@ export type OpenLog = {
   readonly lines: LineParts
   /** Lines that could not be written since the start. */
   dropped(): number
-  /** Brings what is held to its destination before the process ends; waits for a reader that is behind, up to a bound. */
+  /** Writes what is buffered before the process ends; waits a bounded time for a slow reader. */
   flush(): Promise<void>
   /** Goes on in a new file of the same name, after its lines were rotated away. @throws InputError; the old one stays in use */
   reopen(): void
@@ -42,11 +42,11 @@ export type OpenLog = {
 
 const bufferBytes = 64 * 1024
 const bufferForMs = 250
-// How long the end waits for a reader that is behind.
+// How long the end waits for a slow reader.
 const flushForMs = 2_000
 // The most memory that a stalled reader costs; later lines are lost, and the log says so.
 const maxBytes = 64 * 1024 * 1024
-// Writes to a pipe that are no longer do not mix with those of other processes (POSIX: PIPE_BUF, here that of Linux).
+// Up to this length, writes of several processes to a pipe do not mix (PIPE_BUF of Linux).
 const atomicBytes = 4_096
 const standardOutput = 1
 const standardError = 2

@@ -1,5 +1,5 @@
-// The Prometheus metrics of the gateway. What observers.ts makes of events calls these functions; gauges.ts is read at each
-// scrape. Labels are outcomes, tiers and routes, never keys, cells or places, and every series is there from the start.
+// The Prometheus metrics of the gateway. Labels are outcomes, tiers and routes, never keys, cells or places, and every series exists from
+// the start. The dashboard and the status page read the metrics of this file back.
 
 import type { Registry } from 'prom-client'
 import type { Clock } from '../common/clock.ts'

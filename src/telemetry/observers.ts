@@ -117,7 +117,7 @@ const reloadObserver = ({ metrics, log }: Context): ReloadObserver => ({
   onRestartNeeded: paths => {
     if (paths.length === 0) return log.info('restart no longer needed')
     log.warn({ settings: paths }, 'settings need a restart')
-    // The one change for which a restart makes it worse.
+    // Here a restart makes it worse.
     const tiers = paths.filter(path => path.startsWith(tierPath)).map(path => path.slice(tierPath.length))
     if (tiers.length > 0)
       log.warn(
@@ -191,7 +191,7 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
     onSharedTierFailure: (step, error) => {
       metrics.sharedTierFailed(step)
       outages.sharedTierFailed(step)
-      // The outage of a store has a log line of its own; single failures are only counted.
+      // An outage of the store has its own log lines; single failures are only counted.
       log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
     },
     onEntryRefused: (reason, key) => {
@@ -245,7 +245,7 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
   return upstream
 }
 
-// Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.
+// Only its message and stack: errors of libraries carry their arguments, such as a URL or a password.
 const unforeseen = (error: unknown): object => {
   const message = messageOf(error)
   if (!(error instanceof Error)) return { message }

@@ -1,5 +1,4 @@
-// Counts the values that a provider gave and that are left out of answers. The log says each variable of an upstream once:
-// after that the metric has them.
+// Counts impossible values of a provider, which responses have as null. Each variable of an upstream is logged once; the metric has all.
 
 import type { OddValues } from '../provider/protocol.ts'
 import type { Log } from './log.ts'

@@ -40,7 +40,7 @@ export type OutageOptions = {
 
 export type Outage = ReturnType<typeof createOutage>
 
-// One per cell of a fine grid; the cells beyond it are counted as failures alone.
+// Of further cells, only the failures are counted.
 const maxCells = 20_000
 // Each is a line.
 const maxCauses = 20

@@ -41,7 +41,7 @@ const ofShare = 'key_share_used_up'
 const storeCode = 'store_unavailable'
 // They say something of one cell.
 const ofCell: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
-// Failures of a request that waits for the provider, beside those with a code of the provider.
+// Failures of a request that waits for the provider, besides the codes of the provider.
 const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
 /** Whether no upstream would load. A used-up share is a matter of one key, unless what is left is a reserve. */
 const isWithoutRoom = (code: string, room: OutageParts['room']): boolean =>
@@ -59,7 +59,7 @@ const goOn = (run: Run | undefined, cause: Cause, now: number): Run =>
 export type OutageParts = {
   /** How many answers were stale since the start. */
   readonly staleReads: () => number
-  /** What is left of the upstream that would load what is asked for now; `none` where none would. */
+  /** What is left of the budget of the upstream that would load next; `none` where none would. */
   readonly room: () => Next<unknown>['room']
   /** Called when an outage of the provider begins or ends. */
   readonly onProvider?: () => void

@@ -229,7 +229,7 @@ export const openServiceDays = ({
     try {
       const whole = mergedRecord(await read(), taken)
       const bytes = Buffer.from(JSON.stringify(whole))
-      // A clock that is behind must not end what others have written.
+      // A clock that is slow must not expire what others wrote.
       const expiresAt = Math.max(now, newestIn(whole)) + keepForMs
       if (!(await store.writeBytes(key, bytes, expiresAt, instance))) return
       known = whole
@@ -242,7 +242,7 @@ export const openServiceDays = ({
   const exchangeIfDue = (isDue: boolean): Promise<void> => {
     if (isDue)
       exchanging ??= exchange()
-        // The store's outage is told elsewhere, and is in this very record later.
+        // An outage of the store is logged, and is in this record later.
         .catch(() => {})
         .finally(() => {
           exchanging = undefined

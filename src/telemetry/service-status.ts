@@ -1,6 +1,6 @@
-// How the service is, for the consumers' status page: how fresh the weather in demand is, the newest model run, what is out and
-// since when, and the last days. Shares, ages and instants alone: nothing that names a host, an instance or a key, and no amount
-// of traffic. Freshness is that of this gateway's memory, outages and days are those of the fleet.
+// The data of the consumers' status page: how fresh the weather in demand is, the newest model run, current outages, and the last days.
+// Only shares, ages and instants: nothing names a host, an instance or a key, or says how much traffic there is. Freshness is of this
+// gateway's memory; outages and days are of the fleet.
 
 import type { Timelines } from '../cache/upstream.ts'
 import { minuteMs } from '../common/calendar.ts'

@@ -1,5 +1,5 @@
-// How the store is, for metrics and status: whether it answers, how fast, and what its data takes. Bounded in time, so that a
-// store that hangs does not hold up a scrape.
+// The state of the store for metrics and status: whether it answers, how fast, and the size of its data. Bounded in time, so that a store
+// that hangs does not delay a scrape.
 
 import { messageOf } from '../common/errors.ts'
 import type { Store, StoreSize } from '../stores/store.ts'
@@ -58,7 +58,7 @@ export const createStoreWatch = (
     try {
       await within(answersWithinMs, store.ping())
     } catch (error) {
-      // The figure of a Redis that does not answer is none.
+      // A Redis that does not answer has no size.
       size = undefined
       return { kind, latencyMs: null, fault: messageOf(error), size: undefined }
     }

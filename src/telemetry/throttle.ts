@@ -1,5 +1,4 @@
-// Lines of the log that a writer to the store could cause without end: so many a minute for each subject, and the
-// first of the next minute says how many were left out. Writes nothing itself.
+// Limits repeated log lines: so many a minute for each subject, and the first one of the next minute says how many were left out.
 
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'

@@ -1,5 +1,5 @@
-// The metrics of several upstreams, by their names, and what is counted over all of them. Where there is one, those by name are
-// without series but the one in use: the series of the provider are those of the first upstream in either case.
+// The metrics of several upstreams by name. With one upstream they have no series, except the upstream in use. The metrics of the provider
+// are always those of the primary upstream.
 
 import type { OpenUpstream } from '../provider/accounts.ts'
 import type { Next } from '../provider/failover.ts'

@@ -172,7 +172,7 @@ const refused: [string, string, RegExp][] = [
   ['header', 'garbled: too_large', headersTooLong],
   ['headers', 'garbled: too_large', headersTooLong],
   ['trailers', 'garbled: too_large', headersTooLong],
-  ['status-line', 'timeout: too_slow', /^the provider's response was not complete within 1000 ms$/],
+  ['status-line', 'timeout: too_slow', /^the response was not complete within 1000 ms$/],
   ['chunk-extension', 'timeout', /^the provider sent no data for 500 ms$|within 1000 ms$/],
   ['trickle', 'timeout: too_slow', /within 1000 ms$/],
   ['no-http', 'broke_off', /^the connection to the provider broke: Response does not match the HTTP/],

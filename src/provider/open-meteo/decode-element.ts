@@ -1,6 +1,6 @@
 // Decodes one element of the provider's body into the timeline of its point, or throws a ProviderError. Checks every section,
-// variable, time and value; nothing that fails a check is stored. A few odd values are left out, many cost the element. Does
-// not compare values with each other: they may come from different models, and any may be missing.
+// variable, time and value. A few odd values are left out; many refuse the element. Values are not compared with each other: they may come
+// from different models, and any may be missing.
 
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../common/calendar.ts'
 import type { Clock } from '../../common/clock.ts'
@@ -122,15 +122,13 @@ const expectPlace = ({ latitude, longitude }: Fields, cell: Cell): void => {
   const north = numberOf('latitude', latitude)
   const east = numberOf('longitude', longitude)
   if (!(Math.abs(north - cell.latitude) <= degreesAway))
-    throw wrongPlace(
-      `latitude is ${north}, expected ${cell.latitude} or up to ${degreesAway} degrees beside it`,
-    )
+    throw wrongPlace(`latitude is ${north}, expected ${cell.latitude} or up to ${degreesAway} degrees away`)
   // As many kilometres as that: degrees of longitude shrink towards the poles, and wrap at 180.
   const most = degreesAway / Math.max(Math.cos((cell.latitude * Math.PI) / 180), 1e-9)
   const apart = Math.abs(east - cell.longitude)
   if (!(Math.min(apart, Math.abs(360 - apart)) <= most))
     throw wrongPlace(
-      `longitude is ${east}, expected ${cell.longitude} or up to ${Math.min(most, 180).toFixed(2)} degrees beside it`,
+      `longitude is ${east}, expected ${cell.longitude} or up to ${Math.min(most, 180).toFixed(2)} degrees away`,
     )
 }
 

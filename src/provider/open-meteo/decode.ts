@@ -1,5 +1,5 @@
-// Decodes the provider's body into timelines, or throws a ProviderError: for incomplete JSON, another number of elements than
-// points, or elements in another order. decode-element.ts decodes each element.
+// Decodes the provider's body into timelines, or throws a ProviderError: for incomplete JSON, a wrong number of elements, or elements in
+// another order.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cell } from '../../weather/cell.ts'
@@ -19,8 +19,7 @@ export type Expected = ExpectedOfEach & {
   readonly cells: readonly Cell[]
 }
 
-// Other requests run between the elements of a long list. A turn for each, of a fifth of a millisecond, delayed the last of all cells
-// by a tenth.
+// Other requests run between the elements of a long list. A turn of the event loop for each element delayed the last cell by a tenth.
 const maxMsAtOnce = 1
 
 /**

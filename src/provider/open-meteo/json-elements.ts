@@ -1,6 +1,5 @@
-// Parses the elements of a JSON list one by one while its bytes arrive, so that a long list is never in memory as a whole and
-// other requests run in between. Checks count, size and depth of elements byte by byte before it parses one; the caller
-// validates their content.
+// Parses the elements of a JSON list one by one while its bytes arrive, so that a long list is never whole in memory and other requests
+// run in between. Checks the count, size and depth of elements byte by byte before it parses one.
 
 import { garbled } from '../errors.ts'
 
@@ -50,7 +49,7 @@ export async function* elementsOf(
         if (at === 'list') from += 1
       }
       if (at === 'single') {
-        if (endIn(chunk, from) < chunk.length) throw new SyntaxError('something behind the end of the value')
+        if (endIn(chunk, from) < chunk.length) throw new SyntaxError('text after the end of the value')
         element.add(chunk, from, chunk.length)
       }
       while (at === 'list') {
@@ -68,7 +67,7 @@ export async function* elementsOf(
           throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
       }
       if (at === 'end' && afterBlanks(chunk, from) < chunk.length)
-        throw new SyntaxError('something behind the end of the list')
+        throw new SyntaxError('text after the end of the list')
     }
     if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
     if (at !== 'end') yield JSON.parse(element.take())
@@ -77,7 +76,7 @@ export async function* elementsOf(
   }
 }
 
-// Enough for most elements. One that a body has done with is kept for the next body, of those that are not larger.
+// Enough for most elements. A buffer of this size is reused by the next body.
 const roomBytes = 64 * 1024
 let spareRoom: Buffer | undefined
 
@@ -89,13 +88,13 @@ const createElementBuffer = (maxBytes: number) => {
   let only: Uint8Array | undefined
   const roomFor = (needed: number): Buffer => {
     if (room && room.length >= needed) return room
-    const former = room
+    const previous = room
     room = spareRoom
     spareRoom = undefined
     // Doubled, because what is bounded is five times as long as what usually comes.
     if (!room || room.length < needed)
       room = Buffer.allocUnsafeSlow(Math.max(roomBytes, Math.min(maxBytes, 2 * needed)))
-    if (former) room.set(former.subarray(0, length))
+    if (previous) room.set(previous.subarray(0, length))
     return room
   }
   return {

@@ -1,6 +1,5 @@
 // Facts of the provider's service: the free limits in weight, the weight and size of one request, and when model runs come. The
-// simulator enforces them and the client keeps to them. The effective budget is configuration (provider.budget), because plans
-// differ.
+// simulator enforces them and the client keeps to them.
 
 import { hourMs } from '../../common/calendar.ts'
 

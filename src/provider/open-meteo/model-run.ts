@@ -26,7 +26,7 @@ export const modelRuns: RunProtocol = {
 
 const modelRunPath = (model: string): string => `/data/${encodeURIComponent(model)}/static/meta.json`
 
-/** Whether a path is that of some model. Model names are lower case, digits and underscores. */
+/** Whether a path is the meta.json of a model. Model names are lower case, digits and underscores. */
 export const isModelRunPath = (path: string): boolean =>
   /^\/data\/[a-z0-9_]{1,40}\/static\/meta\.json$/.test(path)
 

@@ -1,5 +1,5 @@
-// The requests that an operator may pass through the ops listener to the provider: paths, their query parameters, and their
-// weight. All its APIs share one way to ask, so that one table and one formula serve them. Pure; operate/listener/passthrough.ts validates.
+// The requests that an operator may pass through to the provider: paths, query parameters and weight. All APIs of the provider take the
+// same parameters, so that one table and one formula serve them.
 
 import { utcDayMs } from '../../common/calendar.ts'
 import type { PassthroughProtocol, PathParameters } from '../protocol.ts'
@@ -42,14 +42,14 @@ export const passthrough: PassthroughProtocol = {
   paths: ['/v1/<API>', '/data/<file>'],
   examplePath: forecastPath,
   keyParameter: 'apikey',
-  // No escapes and no dot segments: what is compared here is what the provider reads.
+  // No escapes and no dot segments, so that the provider reads the path that is checked here.
   parametersOf: path =>
     /^\/v1\/[a-z0-9_-]{1,40}$/.test(path)
       ? parameters
       : /^\/data(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,79}){1,8}$/.test(path)
         ? none
         : undefined,
-  // What is not known to cost nothing is weighed.
+  // Every other path is weighed.
   weightOf: (path, given) =>
     isModelRunPath(path)
       ? 0

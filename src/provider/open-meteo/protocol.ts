@@ -1,5 +1,4 @@
-// Open-Meteo's forecast protocol behind the interface of provider/protocol.ts. The only entry to this folder; only the
-// gateway's composition imports it.
+// Open-Meteo's forecast protocol as a ProviderProtocol, and the only entry to this folder.
 
 import type { Calendar } from '../../common/calendar.ts'
 import { type Horizon, usualHorizon } from '../../weather/horizon.ts'
@@ -11,7 +10,7 @@ import { passthrough } from './passthrough.ts'
 import { refusalOf } from './refusal.ts'
 import { boundsFor, pathFor, weightOfPoint } from './request.ts'
 
-// By the provider's documentation a refused concurrent call has room again in about a second.
+// The provider's documentation says that a refused concurrent call has room again in about a second.
 const busyPauseMs = 1_000
 
 /** @param calendar of the zone whose local days and hours are requested */

@@ -1,5 +1,5 @@
-// Maps a response other than 200 to a ProviderError. Classifies by status, and only a 429 or 400 by the leading words of its
-// reason, because the texts change between releases of the provider. Pure.
+// Maps a response other than 200 to a ProviderError. Classifies by status, and only a 429 or 400 by the first words of its reason, because
+// the texts change between releases of the provider.
 
 import { hourMs, minuteMs, utcDayMs } from '../../common/calendar.ts'
 import { excerptOf, ProviderError } from '../errors.ts'
@@ -24,10 +24,10 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
   if (status === 400) {
     if (/api[ _]?key/i.test(reason)) return new ProviderError('provider_denied', message)
     if (/requests? too much data/i.test(reason)) return new ProviderError('provider_too_much', message)
-    // Without a reason it is not the provider's, but of a proxy that takes no request of this gateway.
+    // A 400 without a reason comes from a proxy that refuses every request of this gateway.
     return new ProviderError(reason ? 'provider_refused' : 'provider_denied', message)
   }
-  // A server or a proxy on the way takes no URL or head of this length.
+  // A server or proxy on the way does not accept a URL or head of this length.
   if (status === 413 || status === 414 || status === 431)
     return new ProviderError('provider_too_much', message)
   if (status === 503) return new ProviderError('provider_overloaded', message)

@@ -1,6 +1,5 @@
-// The request for a list of cells: one path with one fixed set of variables, so that a cell has one timeline and one cache entry;
-// its weight, and the bounds of its body. Our names and units of variables are the provider's own; a variable that it calls
-// otherwise would be translated here. Pure; sends nothing.
+// The request for a list of cells, its weight, and the bounds of its body. One fixed set of variables gives a cell one timeline and one
+// cache entry. The gateway's names and units of variables are the provider's.
 
 import type { Cell } from '../../weather/cell.ts'
 import { type Horizon, pastDays, pastQuarterHours, stepsWithin } from '../../weather/horizon.ts'

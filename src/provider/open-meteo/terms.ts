@@ -1,5 +1,4 @@
-// The terms of the service that speaks this protocol: its name and its licence, for people who read them in the API
-// reference. What a request has to keep to is in limits.ts.
+// The name and the licence of the service that speaks this protocol, for people who read the API reference.
 
 export const serviceName = 'Open-Meteo'
 
