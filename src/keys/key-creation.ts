@@ -6,7 +6,7 @@ import type { Calendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
-import type { KeyRecord, RateLimits, Restrictions, Store, Subscriber } from '../stores/store.ts'
+import type { KeyRecord, Store, Subscriber } from '../stores/store.ts'
 import type { Tiers } from './authentication.ts'
 import { subscribersOf } from './held-keys.ts'
 import { announceChange } from './key-directory.ts'
@@ -14,36 +14,25 @@ import { expiryIn } from './key-expiry.ts'
 import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
 import { externalIdOf, limitIn, longestName, subscriberNameOf, tierLimitOf } from './key-request.ts'
 import { type GivenTerms, termsIn } from './key-terms.ts'
-import { listedKey } from './listed-key.ts'
+import { type ListedKey, listedKey } from './listed-key.ts'
 import { foldName, nameForm } from './name-forms.ts'
 import { prefixOf } from './test-keys.ts'
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
 
+type KeyFacts = Pick<
+  ListedKey,
+  'id' | 'subscriber' | 'tier' | 'limit' | 'externalId' | 'expiresAt' | 'restrictions' | 'rates'
+>
+
 /** A new key. `key` is returned once and can't be recovered. */
-export type IssuedKey = KeyFacts & { key: PresentedKey }
+export type IssuedKey = KeyFacts & { key: PresentedKey; limit: number }
 
 /** A key of a request; `key` is null where the external id had one already, which stays as it is. */
-export type CreatedKey = Omit<KeyFacts, 'limit'> & {
-  key: PresentedKey | null
-  /** Null when the tier of a key that existed is not configured any more. */
-  limit: number | null
-  existed: boolean
-}
+export type CreatedKey = KeyFacts & { key: PresentedKey | null; existed: boolean }
 
 /** A key before it is stored. `add` stores it, and resolves to the one that has its external id by then. */
 type Planned = { readonly planned: CreatedKey; readonly add: () => Promise<CreatedKey> }
-
-type KeyFacts = {
-  id: string
-  subscriber: string
-  tier: string
-  limit: number
-  externalId: string | null
-  expiresAt: string | null
-  restrictions: Restrictions | null
-  rates: RateLimits | null
-}
 
 /** A key to create, as it was requested. */
 export type KeyRequest = GivenTerms & {
@@ -150,7 +139,7 @@ const createPlans = ({ store, tiers, calendar, clock }: AdministrationParts) => 
   }
   const ensureSubscriber = (id: string, name: string): Promise<Subscriber> =>
     store.ensureSubscriber({ id, name, createdAt: clock.now(), revokedAt: null })
-  const factsOf = (record: KeyRecord, holder: Subscriber): Omit<CreatedKey, 'key' | 'existed'> => {
+  const factsOf = (record: KeyRecord, holder: Subscriber): KeyFacts => {
     const { id, subscriber, tier, limit, externalId, expiresAt, restrictions, rates } = listedKey(
       record,
       holder,

@@ -20,12 +20,7 @@ export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 't
  * Newest day first; `today` counts the answers of the running day, refusals included, and `cellsLoadedToday` the grid cells that
  * were loaded from the provider for the key.
  */
-export type Usage = {
-  id: string
-  subscriber: string
-  tier: string
-  limit: number | null
-  days: { day: LocalDay; used: number }[]
+export type Usage = Pick<UsageOfKey, 'id' | 'subscriber' | 'tier' | 'limit' | 'days'> & {
   today: AnswerCount[]
   cellsLoadedToday: number
 }

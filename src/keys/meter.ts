@@ -41,25 +41,7 @@ export type MeterParts = Pick<
 type Metered = Pick<Client, 'keyId' | 'limit' | 'count'> & Partial<Pick<Client, 'isTest' | 'rates' | 'rate'>>
 
 /** The quota of clients, as a request meets it. */
-export type Quota = {
-  /** The instant that decides which window a request belongs to, by the store's clock. */
-  now(): number
-  /** The end of the window that an instant belongs to. */
-  resetAfter(instant: number): number
-  /**
-   * Consumes so many units, all or none; 0 only reads what is left, and is always allowed. A client with `rates` needs a token of each
-   * limit besides: without them the request takes no unit, but one that the quota refuses has taken its tokens. The callback has a
-   * StoreError when the store is away and the local allowance does not suffice.
-   */
-  consume(client: Metered, arrivedAt: number, units: number, callback: DecisionCallback): void
-  /**
-   * Refunds units that a request took, or a part of one, and returns how many whole ones went back: fractions of a key add up. A
-   * crash may leave them taken.
-   */
-  refund(client: Metered, arrivedAt: number, units: number): number
-  /** Whether what is left of a key is known over all instances, and is no local allowance. */
-  isExact(keyId: string): boolean
-}
+export type Quota = Pick<Meter, 'now' | 'resetAfter' | 'consume' | 'refund' | 'isExact'>
 
 export type KnownUsage = { readonly keyId: string; readonly used: number; readonly limit: number }
 
@@ -79,7 +61,8 @@ const reportForMs = 3_000
 /** An id that no instance has had. */
 const newInstance = (): string => randomBytes(5).toString('hex')
 
-export class Meter implements Quota {
+export class Meter {
+  /** The instant that decides which window a request belongs to, by the store's clock. */
   readonly now: () => number
   readonly #parts: MeterParts
   readonly #rates: ReturnType<typeof createRates>
@@ -118,16 +101,26 @@ export class Meter implements Quota {
     })
   }
 
+  /** The end of the window that an instant belongs to. */
   resetAfter(instant: number): number {
     return this.#windowAt(instant).endsAt
   }
 
+  /**
+   * Consumes so many units, all or none; 0 only reads what is left, and is always allowed. A client with `rates` needs a token of each
+   * limit too: without them the request takes no unit, but one that the quota refuses has taken its tokens. The callback has a
+   * StoreError when the store is away and the local allowance does not suffice.
+   */
   consume(client: Metered, arrivedAt: number, units: number, callback: DecisionCallback): void {
     const entry = this.#entryOf(client, arrivedAt)
     const rate = client.rates === undefined ? undefined : this.#rates.of(client, client.rates)
     entry.partition.consume(entry, client.limit, units, callback, rate)
   }
 
+  /**
+   * Refunds units that a request took, or a part of one, and returns how many whole ones went back: fractions of a key add up. A
+   * crash may leave them taken.
+   */
   refund(client: Metered, arrivedAt: number, units: number): number {
     const entry = this.#entryOf(client, arrivedAt)
     const owed = (this.#fractions.get(entry) ?? 0) + units
@@ -139,6 +132,7 @@ export class Meter implements Quota {
     return given
   }
 
+  /** Whether what is left of a key is known over all instances, and is no local allowance. */
   isExact(keyId: string): boolean {
     return this.stateOf(keyId) === 'counting'
   }

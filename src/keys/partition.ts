@@ -77,7 +77,7 @@ export class Partition {
     return this.#status.state
   }
 
-  /** Requests units, as `Quota` says. @param rate of a key with limits by the second and minute */
+  /** Requests units, as `Meter.consume` says. @param rate of a key with limits by the second and minute */
   consume(count: Count, limit: number, units: number, callback: DecisionCallback, rate?: KeyRate): void {
     if (count.limit !== limit) {
       count.limit = limit

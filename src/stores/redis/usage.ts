@@ -3,7 +3,14 @@
 // daily sums of a month for reports.
 
 import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../../common/calendar.ts'
-import { forMessage, longestId, refuseRecord, wholeIn, wholeNumbersIn } from '../records.ts'
+import {
+  forMessage,
+  longestId,
+  type RecordObserver,
+  refuseRecord,
+  wholeIn,
+  wholeNumbersIn,
+} from '../records.ts'
 import {
   OvertakenError,
   StoreError,
@@ -91,26 +98,7 @@ export const redisUsage = (
       const all = new Map(sums.flatMap(each => [...each]))
       return days.map(day => all.get(day) ?? 0)
     },
-    onUsage: listener => {
-      let lost = false
-      return subscribe(channel, {
-        onMessage: text => {
-          const message = messageIn(text)
-          if (message) listener(message)
-          else refuseRecord(observer, 'message', channel, `it says "${forMessage(text)}"`)
-        },
-        onLost: () => {
-          lost = true
-          listener('lost')
-        },
-        // Messages until now were missed; before the first connection there was nothing to miss. Those that a connection misses
-        // that does not hold are made up for by reading.
-        onSubscribed: () => {
-          if (lost) listener('lost')
-          lost = false
-        },
-      })
-    },
+    onUsage: listener => subscribe(channel, usageSubscription(listener, channel, observer)),
     usageMessagesArrive: arrive,
     time: () => redisTime(redis),
     raiseUsed: async (keyId, day, used, keepUntil) => {
@@ -140,6 +128,30 @@ export const redisUsage = (
           ),
         ),
       )
+    },
+  }
+}
+
+const usageSubscription = (
+  listener: Parameters<UsageStore['onUsage']>[0],
+  channel: string,
+  observer: RecordObserver,
+): Parameters<RedisSubscriptions['subscribe']>[1] => {
+  let lost = false
+  return {
+    onMessage: text => {
+      const message = messageIn(text)
+      if (message) listener(message)
+      else refuseRecord(observer, 'message', channel, `it says "${forMessage(text)}"`)
+    },
+    onLost: () => {
+      lost = true
+      listener('lost')
+    },
+    // Messages until now were missed, unless this is the first connection. While no connection holds, counts are read instead.
+    onSubscribed: () => {
+      if (lost) listener('lost')
+      lost = false
     },
   }
 }

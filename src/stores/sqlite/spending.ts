@@ -48,11 +48,10 @@ const statementsOn = (db: DatabaseSync) => ({
   ),
 })
 
-export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts): SpendingStore => {
-  db.exec(schema)
-  const statements = statementsOn(db)
+/** The closures of providers, each with the last reopening. */
+const closuresOn = (statements: ReturnType<typeof statementsOn>) => {
   /** The closure in force and the last reopening, without impossible ones. */
-  const closureAt = (provider: string, now: number): { closure: Closure | null; reopenedAt: number } => {
+  const inForce = (provider: string, now: number): { closure: Closure | null; reopenedAt: number } => {
     const row = statements.closure.get(provider)
     const [until, at, reopened] = [Number(row?.until ?? 0), Number(row?.at ?? 0), Number(row?.reopened ?? 0)]
     const isInForce = until > now && until <= now + longestClosureMs && at <= now + clockToleranceMs
@@ -62,12 +61,12 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
       reopenedAt: isRecent ? reopened : 0,
     }
   }
-  const putClosure = (provider: string, closure: Closure | null, reopened: number): void => {
+  const put = (provider: string, closure: Closure | null, reopened: number): void => {
     statements.putClosure.run({ provider, until: 0, at: 0, reason: '', ...closure, reopened })
   }
   /** Joins the closure in force with the one that the caller knows. */
-  const joinClosure = (provider: string, given: Closure | null, known: number | null, now: number) => {
-    let { closure, reopenedAt } = closureAt(provider, now)
+  const join = (provider: string, given: Closure | null, known: number | null, now: number) => {
+    let { closure, reopenedAt } = inForce(provider, now)
     const isOutdated = known !== null && known < reopenedAt
     const isLost = known !== null && known > reopenedAt
     if (isLost) {
@@ -76,9 +75,16 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
     }
     const isLonger = !isOutdated && given !== null && given.until > (closure?.until ?? 0)
     if (isLonger) closure = { ...given, reason: safeText(given.reason, longestReason) }
-    if (isLost || isLonger) putClosure(provider, closure, reopenedAt)
+    if (isLost || isLonger) put(provider, closure, reopenedAt)
     return { closure, reopenedAt }
   }
+  return { inForce, put, join }
+}
+
+export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts): SpendingStore => {
+  db.exec(schema)
+  const statements = statementsOn(db)
+  const closures = closuresOn(statements)
   const usedBy = (provider: string, name: string, consumer: string): number | undefined =>
     statements.usedBy.get(provider, name, consumer)?.used as number | undefined
 
@@ -88,7 +94,7 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
         inTransaction(db, () => {
           statements.sweep.run(now)
           statements.sweepBy.run(now)
-          const { closure, reopenedAt } = joinClosure(provider, given, known, now)
+          const { closure, reopenedAt } = closures.join(provider, given, known, now)
           const putBy = ({ name, keepUntil }: SpendingWindow, consumer: string, used: number) =>
             statements.putBy.run({ provider, name, consumer, used, keep: keepUntil })
           const spent = windows.map(window => {
@@ -156,9 +162,9 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
       ),
     reopen: (provider, now) =>
       transaction(() => {
-        const { closure, reopenedAt } = closureAt(provider, now)
+        const { closure, reopenedAt } = closures.inForce(provider, now)
         const at = Math.max(reopenedAt + 1, now)
-        putClosure(provider, null, at)
+        closures.put(provider, null, at)
         return { closure, reopenedAt: at }
       }),
   }

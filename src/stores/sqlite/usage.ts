@@ -47,40 +47,39 @@ const statementsOn = (db: DatabaseSync) => ({
   sweepRest: db.prepare(`DELETE FROM usage WHERE (key_id, day) > (?, ?) AND keep_until <= ?`),
 })
 
-export const embeddedUsage = ({
-  db,
-  clock,
-  withRetry,
-  retryAfter,
-  withLongRetry,
-  observer,
-}: EmbeddedParts): UsageStore => {
+/** The units that each instance admitted, by day and key. */
+const createAdmitted = () => {
+  const byInstance = new Map<string, Map<string, Map<string, number>>>()
+  return {
+    of: (instance: string, day: string): Map<string, number> => {
+      const days = byInstance.get(instance) ?? new Map<string, Map<string, number>>()
+      const known = days.get(day)
+      if (known) return known
+      const admitted = new Map<string, number>()
+      byInstance.set(instance, days.set(day, admitted))
+      if (days.size > daysRemembered) days.delete([...days.keys()].sort()[0] ?? '')
+      return admitted
+    },
+    byAll: (keyId: string, day: string): number =>
+      [...byInstance.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0),
+  }
+}
+
+export const embeddedUsage = (parts: EmbeddedParts): UsageStore => {
+  const { db, clock, withRetry, retryAfter, withLongRetry, observer } = parts
   db.exec(schema)
   const statements = statementsOn(db)
   statements.find.setReturnArrays(true)
   const takeTokens = embeddedTokens({ db, clock })
-  // By instance, day and key.
-  const admittedBy = new Map<string, Map<string, Map<string, number>>>()
+  const instances = createAdmitted()
   const sequences = new Map<string, number>()
 
-  const admittedOf = (instance: string, day: string): Map<string, number> => {
-    const days = admittedBy.get(instance) ?? new Map<string, Map<string, number>>()
-    const known = days.get(day)
-    if (known) return known
-    const admitted = new Map<string, number>()
-    admittedBy.set(instance, days.set(day, admitted))
-    if (days.size > daysRemembered) days.delete([...days.keys()].sort()[0] ?? '')
-    return admitted
-  }
   /** Undefined when the row is not a valid count: the count restarts at the units that this process knows to be admitted. */
   const readInFile = (keyId: string, day: string): number | undefined => {
     // Rows are arrays here, which the types do not express.
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
   }
-  const admittedByAll = (keyId: string, day: string): number =>
-    [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
-
   /** The last batch did not get into the file. */
   let isUnwritten = false
   const refuse = (keyId: string, day: string): void =>
@@ -88,12 +87,12 @@ export const embeddedUsage = ({
 
   /** Counts in one transaction. @param damaged gets the keys whose count could not be read */
   const count = ({ instance, day, keepUntil, entries }: UsageBatch, damaged: string[]): UsageGrant[] => {
-    const admittedHere = admittedOf(instance, day)
+    const admittedHere = instances.of(instance, day)
     statements.begin.run()
     try {
       const grants = entries.map(({ keyId, units, runs, buckets, limit, admitted, confirmed }) => {
         const found = readInFile(keyId, day)
-        const before = found ?? admittedByAll(keyId, day)
+        const before = found ?? instances.byAll(keyId, day)
         if (found === undefined) damaged.push(keyId)
         // Units that the count has lost are counted again.
         const mine = Math.min(before, admittedHere.get(keyId) ?? confirmed)
@@ -122,7 +121,7 @@ export const embeddedUsage = ({
     const grants = count(batch, damaged)
     sequences.set(instance, sequence)
     for (const keyId of damaged) refuse(keyId, day)
-    const admittedHere = admittedOf(instance, day)
+    const admittedHere = instances.of(instance, day)
     entries.forEach(({ keyId, admitted }, i) => {
       admittedHere.set(keyId, admitted + (grants[i]?.granted ?? 0))
     })
@@ -148,7 +147,7 @@ export const embeddedUsage = ({
           const used = rows.get(day)
           if (used !== null) return Number(used ?? 0)
           refuse(keyId, day)
-          return admittedByAll(keyId, day)
+          return instances.byAll(keyId, day)
         })
       }),
     // Only this process would listen.
@@ -161,25 +160,30 @@ export const embeddedUsage = ({
         isUnwritten = false
         return clock.now()
       }),
-    // By the end of each row, not by its day: an import may have brought rows with another end.
-    dropDays: async () => {
-      for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
-        const next = await withRetry(() => {
-          const last = statements.lastOfPart.get(...from)
-          if (!last) return void statements.sweepRest.run(...from, clock.now())
-          const to = [String(last.key_id), String(last.day)] as const
-          statements.sweepPart.run(...from, ...to, clock.now())
-          return to
-        })
-        if (!next) return
-        from = next
-        await pause(pauseBetweenPartsMs)
-      }
-    },
+    dropDays: () => sweepEnded(parts, statements),
     raiseUsed: (keyId, day, used, keepUntil) =>
       withLongRetry(() => {
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
       }),
+  }
+}
+
+/** Deletes rows by their end, not by their day: an import may have brought rows with another end. */
+const sweepEnded = async (
+  { clock, withRetry }: EmbeddedParts,
+  statements: ReturnType<typeof statementsOn>,
+): Promise<void> => {
+  for (let from: readonly [keyId: string, day: string] = ['', '']; ; ) {
+    const next = await withRetry(() => {
+      const last = statements.lastOfPart.get(...from)
+      if (!last) return void statements.sweepRest.run(...from, clock.now())
+      const to = [String(last.key_id), String(last.day)] as const
+      statements.sweepPart.run(...from, ...to, clock.now())
+      return to
+    })
+    if (!next) return
+    from = next
+    await pause(pauseBetweenPartsMs)
   }
 }
 
