@@ -1,5 +1,4 @@
-// The file of the embedded store is moved, removed or replaced while a gateway has it open: /readyz and the log say so, and say
-// when it is back.
+// Without it, a gateway could go on counting into a store file that was moved, and say nothing.
 
 import { copyFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

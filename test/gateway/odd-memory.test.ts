@@ -1,4 +1,4 @@
-// Sizes of memory that are no round number of bytes.
+// Without it, a gateway could fail to start with a memory size that is no round number.
 
 import t from 'tap'
 import { startProviderHere } from '../support/provider-here.ts'

@@ -1,5 +1,4 @@
-// How the dashboard is laid out, measured in a real browser: nothing covers or cuts anything, from a phone to a
-// wide screen, on a fleet of two with different settings, a token and a key near its limit; and what axe-core finds.
+// Without it, the dashboard could cut or cover content on some screens, or fail its readers with assistive technology.
 
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'

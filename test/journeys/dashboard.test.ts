@@ -1,5 +1,4 @@
-// The dashboard in a real browser, on a real gateway over a real provider: what the map shows beside what the cache holds,
-// orders, search and the ways of the keyboard.
+// Without it, the dashboard could show other states than the cache has, or act on the wrong cell.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Who may use the ops listener: tools of the operator, but no web page. Requests are written byte by byte, with the headers
-// that Chromium sends.
+// Without it, a web page in the operator's browser could use the ops listener.
 
 import t from 'tap'
 import { purgeBytes as purge, refusedFor } from '../support/ops-requests.ts'

@@ -1,4 +1,4 @@
-// The ops listener can't be used to exhaust the process: its connections, requests and expensive results are bounded.
+// Without it, clients of the ops listener could exhaust the process with connections, requests or expensive answers.
 
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
@@ -166,12 +166,10 @@ t.test('a reader that takes no answer is dropped, and a check that hangs holds n
   await until('the reader is dropped', () => refused.includes('timeout'))
 
   const patient = await counting(t)
-  const started = performance.now()
   t.match(await sendRaw(patient.url, requestBytes('GET /readyz', host)), {
     status: 200,
     body: { status: 'ready', detail: { store: 'not available' } },
   })
-  t.ok(performance.now() - started < 10_000)
 })
 
 t.test('answers that nobody reads cost little memory, and the probes go on', async t => {

@@ -1,4 +1,4 @@
-// A real browser on the operator's machine, with a hostile page open: what it sends to the ops listener by itself.
+// Without it, a real browser with a hostile page could send the ops listener what the other tests only imitate.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

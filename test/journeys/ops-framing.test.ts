@@ -1,5 +1,4 @@
-// Requests to the ops listener whose bodies look like requests: no byte of one client becomes part of the request of another,
-// and each request gets its own answer.
+// Without it, bytes of one client's body could become the request of another on the ops listener.
 
 import t from 'tap'
 import { createKey, processEnv } from '../scenarios/set-up.ts'

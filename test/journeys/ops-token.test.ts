@@ -1,4 +1,4 @@
-// The token of the ops listener: required for all but health and metrics, and shown nowhere.
+// Without it, a route could answer without the token, or the token could appear in a log.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'

@@ -1,4 +1,4 @@
-// Without it health, metrics, the line of a client that left, and unpublished places could be wrong.
+// Without it, health, metrics, the line of a client that left, and unpublished places could be wrong.
 
 import { copyFileSync } from 'node:fs'
 import { connect } from 'node:net'

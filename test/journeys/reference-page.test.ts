@@ -1,5 +1,4 @@
-// The reference that the API listener serves: open to all and uncounted, validated by ETag, no way around the limits of
-// strangers; and the page in a real browser: a request with one's own key, both languages, phone, keyboard, axe-core.
+// Without it, the reference could bypass the limits of strangers, or its forms could fail in a browser.
 
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'

@@ -1,5 +1,4 @@
-// The API reference: document and pages are what the schemas and a real gateway give today, a linter has nothing against it,
-// responses that differ from it are found, and its programs run.
+// Without it, the API reference could differ from what a gateway answers, and its sample programs could fail.
 
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

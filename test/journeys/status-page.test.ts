@@ -1,6 +1,4 @@
-// The status page for consumers: off unless it is configured; open, uncounted and bounded as the reference is; how fresh weather is,
-// outages that begin and end on a moved clock and are seen by each gateway of a fleet, days that outlast a restart; nothing that is
-// internal; and the page in a real browser.
+// Without it, the status page could be open unasked, wrong about outages or days, or reveal what operators know.
 
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-// Parsing the cache targets of an operator: a point, a place, a box, or all.
+// Without it, a purge could hit other cells than its target names, or take a mistyped target.
 
 import t from 'tap'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'

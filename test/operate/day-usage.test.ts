@@ -1,4 +1,4 @@
-// The top keys of the status: by requests, and by the cells that were loaded for them.
+// Without it, the status could name the wrong keys as those with most requests or loads.
 
 import t from 'tap'
 import { topKeys } from '../../src/operate/day-usage.ts'

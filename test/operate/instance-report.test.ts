@@ -1,4 +1,4 @@
-// What instances report of themselves: written within a bound, and read from a store that anybody may have written to.
+// Without it, a damaged report of one instance could break the status of the whole fleet.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// The dashboard's search over very many keys, from which the event loop is free in between.
+// Without it, a search over very many keys could block the event loop.
 
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'

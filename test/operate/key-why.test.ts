@@ -1,4 +1,4 @@
-// Why a key was refused: which minute is meant, its state then, and what the lines of a log say of it.
+// Without it, `keys why` could look at the wrong minute, or misread the log.
 
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'

@@ -1,4 +1,4 @@
-// The price of a purge: when all is loaded again at the earliest, and what the budget, the reserve and the share of a key leave now.
+// Without it, the price of a purge could promise loads that the budget has no room for.
 
 import t from 'tap'
 import { keyFor } from '../../src/cache/entry-codec.ts'

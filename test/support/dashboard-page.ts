@@ -6,11 +6,16 @@ import { type OpenPage, untilSeen, type WatchedPage } from './browser.ts'
 import { sendRequest, type TestGateway } from './start-gateway.ts'
 import type { Teardown } from './teardown.ts'
 
-/** Lets the page's waits, and so the time between two of its polls, pass eight times as fast. */
+/** Lets the page's waits, and so the time between two of its polls, pass eight times as fast, and counts those that ended. */
 export const hasten = (page: WatchedPage) =>
   page.addInitScript(`(() => {
     const wait = setTimeout
-    window.setTimeout = (run, ms, ...given) => wait(run, ms / 8, ...given)
+    window.endedWaits = 0
+    window.setTimeout = (run, ms, ...given) =>
+      wait(() => {
+        run(...given)
+        window.endedWaits += 1
+      }, ms / 8)
   })()`)
 
 /** Of cells without anything cached, whose entries turn stale after an hour and by age alone. */

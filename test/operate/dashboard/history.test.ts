@@ -1,4 +1,4 @@
-// The history of the dashboard's charts: its newest point, and shares that are stacked.
+// Without it, the charts of the dashboard could add up shares or drop the newest point.
 
 import t from 'tap'
 import { newestOf, stacked } from '../../../dashboard/page/history.js'

@@ -1,5 +1,4 @@
-// The checks of Redis as a fleet runs it: a cluster that loses a master, and a master that Sentinel watches and that has lost
-// its replicas.
+// Without it, `doctor` could pass a cluster that lost a master, or a Sentinel master without replicas.
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// The judgements of `doctor` on figures that no test can make real: versions, clocks, limits, memory, certificates, disks.
+// Without it, `doctor` could misjudge versions, clocks, limits, memory, certificates and disks that no test machine has.
 
 import { chmodSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The pass-through: which parts of a request may go to the provider, and what it weighs there.
+// Without it, a request through the pass-through could reach the provider unchecked, or weigh less than it costs.
 
 import fc from 'fast-check'
 import t from 'tap'

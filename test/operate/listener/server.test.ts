@@ -1,5 +1,4 @@
-// Checks what the server under the ops listener writes onto a connection with several requests, byte for byte: each answer in its
-// turn and whole, nothing between them, and none for what never became a request.
+// Without it, answers of the ops listener could mix on a connection, or bytes that are no request could get one.
 
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
