@@ -30,7 +30,6 @@ export type AdmissionParts = {
 /** The reason why a key was refused here or at all, or `unavailable` when the store failed. */
 type Decision = 'allowed' | 'rate_limited' | 'exhausted' | 'unavailable' | KeyRefusal | RestrictionRefusal
 
-/** Of all requests but those of test keys. */
 type AdmissionObserver = {
   admission(decision: Decision): void
   /** By which limit beside that of the day. */
@@ -92,7 +91,7 @@ export const createAdmission = (parts: AdmissionParts, transport: Transport, add
         known.then(late => admit(request, state, late, connections, next)).catch(next)
       } else admit(request, state, known, connections, next)
     },
-    /** Call with the error that ended a request: a store that failed is counted as a decision too. */
+    /** Counts a request that a failed store ended. */
     failed: (state: RequestState, error: unknown): void => {
       if (!state.isDecided && !state.isTest && !(error instanceof Problem)) observer.admission('unavailable')
     },
@@ -133,7 +132,7 @@ const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf)
       consumeUnits(request, state, client, next)
       return
     }
-    // Nothing remains where the store is away and nothing is known of the day.
+    // Where the store is unavailable and the day unknown, nothing remains.
     quota.consume(client, state.arrivedAt, 0, (_, { tooSoon, remaining } = unknown) =>
       resume(() => {
         state.isDecided = true
@@ -161,7 +160,7 @@ const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf)
     if (!isTest) observer.admission(decision)
   }
   const consumeUnits = (request: IncomingMessage, state: RequestState, client: Client, next: Next): void => {
-    // What is known to be as the consumer has it, and costs nothing then, is not refused for want of units.
+    // A free 304 is not refused for lack of units.
     const isFree = state.unchanged?.() !== undefined
     if (isFree && state.cost !== undefined) state.cost = 0
     const units = isFree ? 0 : unitsOf(state)
@@ -191,7 +190,7 @@ const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf)
     observe(client, allowed ? 'allowed' : 'exhausted')
     if (!allowed) {
       const problem = quotaProblem(client.limit, state.resetsAt, quota.now(), state.cost, remaining)
-      // The day is not used up: who reads the log must not think so.
+      // The log must not say that the day is used up.
       if (problem.code === insufficient) state.reason = insufficient
       return problem
     }

@@ -42,9 +42,7 @@ import { type OpenServer, openServer, type ServerOptions } from './server.ts'
 import { createPlaces, type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = AnswerObserver & {
-  /** A request with a known key ended in an error with this code. */
   readonly refused?: (keyId: string, code: string) => void
-  /** A request ended in 500, with this cause. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields have changed. */
   writerFellBack(reason: string): void
@@ -64,7 +62,6 @@ export type ApiParts = Omit<AdmissionParts, 'observer'> &
     readonly writeReady?: WriteReady
   }
 
-/** The live settings. */
 type ApiSettings = ServerOptions & {
   /** The origins whose web pages may read the responses; `*` is any. */
   readonly cors: { readonly origins: readonly string[] }
@@ -90,7 +87,6 @@ export type Api = Pick<OpenServer, 'certificateExpiresAt' | 'prepareTls' | 'list
   connections(): ConnectionCount
   /** The process is stopping: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
-  /** Sets new limits, timeouts and origins. */
   apply(settings: ApiSettings): void
 }
 
@@ -256,7 +252,6 @@ const givingBack = (quota: Quota, notModifiedCost: number): Live['notModified'] 
         if (state.cost !== undefined) state.cost -= units
       }
 
-/** Reads what memory holds. */
 const heldOnly = (inMemory: ApiParts['inMemory']): WeatherEndpointParts['timelines'] => ({
   read: cell => {
     const found = inMemory(cell)
@@ -277,7 +272,6 @@ const nothingAt = (
     : badRequest(sentences.path.notEncoded(path))
 }
 
-/** The paths of endpoints as people write them. */
 const pathsOf = (names: readonly EndpointName[]): string => {
   const [first = '', ...others] = names.map(name => templateOf(name) + (isList(name) ? '?places=' : ''))
   const all = [apiPrefix + first, ...others, keyPath]

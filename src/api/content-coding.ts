@@ -32,7 +32,7 @@ export type Encoded = { readonly coding: Coding; readonly chunks: Chunks }
 /** A body in a coding that is accepted; undefined where it is sent as it is. */
 export type Encode = (accepted: Accepted) => Encoded | Promise<Encoded> | undefined
 
-// Consumers send the same few lines over and over.
+// Consumers send few different lines.
 const known = new LRUCache<string, Choice>({ max: 500 })
 
 type Choice = { readonly accepted: Accepted | undefined; readonly identity: boolean }
@@ -111,15 +111,12 @@ export type BodyStart = {
   readonly bytes: Buffer
   /** Cached bodies are found by it, never by a hash. */
   readonly identity: number | string
-  /** The beginning of a gzip with these bytes. */
   gzipStart(): GzipStart
 }
 
-/** How bytes are compressed. */
 export type Compression = {
-  /** A raw deflate stream, at once: a whole one, or one that others follow. */
+  /** A raw deflate stream, synchronously; `isLast` ends it. */
   deflate(bytes: Buffer, isLast: boolean): Buffer
-  /** A whole body. */
   brotli(bytes: Buffer): Promise<Buffer>
 }
 
@@ -131,7 +128,7 @@ const zlib: Compression = {
 /** The encodings of a slice, with what they take in memory. */
 export type Encodings = {
   encode(place: BodyStart, accepted: Accepted, onGrown: () => void): Encoded | Promise<Encoded>
-  /** The slice as a part of a gzip that goes on after it. */
+  /** The slice as a part of a longer gzip. */
   part(onGrown: () => void): GzipPart
   bytes(): number
 }
@@ -145,7 +142,7 @@ const objectBytes = 400
 // requested about once a second. Counting them all would cost more than that saves, so one request in a few is counted.
 const oftenRequested = 1_024
 const countedOneIn = 16
-// Bodies per slice whose requests are counted. There is no end of raw points.
+// Bodies per slice whose requests are counted, because raw points are endless.
 const maxCounted = 64
 
 /** @param slice the part of a body that all places of a cell share */
@@ -212,7 +209,7 @@ export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression 
     if (isCounted) entry.requests += countedOneIn
     const { body, requests } = entry
     if (isNeeded) return body ?? makeBrotli(place, entry, onGrown)
-    // A client with another coding does not wait for this one.
+    // A client that also takes gzip does not wait for br.
     if (!body && requests >= oftenRequested) void makeBrotli(place, entry, onGrown).catch(() => {})
     return body instanceof Promise ? undefined : body
   }

@@ -1,6 +1,5 @@
 // Copies outside Node's buffer pool, for bytes that outlive a response: a small buffer that is kept would keep its whole block.
 
-/** A text as bytes of its own. */
 export const textOutOfPool = (text: string): Buffer => {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   bytes.write(text)
@@ -38,7 +37,6 @@ export const createArena = (): Arena => {
   }
 }
 
-/** The same bytes outside the pool. */
 export const copyOutOfPool = (bytes: Buffer): Buffer => {
   const own = Buffer.allocUnsafeSlow(bytes.length)
   own.set(bytes)

@@ -61,7 +61,7 @@ export const createCors = (origins: readonly string[]): Cors | undefined => {
   const starred = origins.filter(isStarred)
   const matchesStar = createStarMatch(starred)
   const matched = new LRUCache<string, string>({ max: 500 })
-  // Only what the configuration holds is ever written, and labels in place of its stars.
+  // Only configured origins are written, with a label for the star.
   const withStar = (origin: string): string | undefined => {
     const known = matched.get(origin)
     if (known !== undefined) return known
@@ -78,7 +78,7 @@ export const createCors = (origins: readonly string[]): Cors | undefined => {
   }
 }
 
-/** The pages of every origin may read. A response is the same for all of them, unless its key is bound to some. */
+/** Every origin may read. A response is the same for all, unless its key is bound to some. */
 const openToAll = (): Cors => {
   const lines = allowing('*')
   const linesOfBound = varied + lines

@@ -5,7 +5,6 @@ import type { Coding, Encode } from './content-coding.ts'
 
 /** A body for a GET or HEAD, with what goes before it. */
 export type Representation = {
-  /** The tag of its bytes; see `tagOf`. */
   readonly tag: string
   /** JSON unless given. */
   readonly type?: string

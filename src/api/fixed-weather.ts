@@ -12,7 +12,7 @@ import type { WeatherEndpointParts } from './weather-endpoints.ts'
 const instant = '2026-04-14T12:00:00Z'
 const freshForMs = hourMs
 
-/** The same parts with that weather in place of the real one. */
+/** The same parts with test weather instead of the real one. */
 export const withFixedWeather = (parts: WeatherEndpointParts): WeatherEndpointParts => {
   const { calendar, hourlyHours } = parts
   const asUtc = Date.parse(instant)
@@ -28,7 +28,7 @@ export const withFixedWeather = (parts: WeatherEndpointParts): WeatherEndpointPa
     source: 'test',
     forwarded: false,
     collapsed: false,
-    // Nothing is kept: a test suite asks seldom.
+    // Nothing is kept: test suites request rarely.
     derived: { data: undefined, setBytes: () => {} },
   })
   return { ...parts, timelines: { read } }

@@ -104,7 +104,6 @@ export const partBehind = (before: Buffer, start: GzipStart): GzipPart => {
   }
 }
 
-/** The gzip of both parts. */
 export const joinedGzip = (start: GzipStart, end: GzipEnd): Chunks => [
   start.bytes,
   end.bytes,

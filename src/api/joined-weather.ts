@@ -15,7 +15,6 @@ import { tagOf } from './representation.ts'
 
 /** A place of a list, with the cell that answers for it. */
 export type ListedPlace = { readonly cell: Cell; readonly place: PlacePart }
-/** An error that belongs to a place. */
 export type Failed = { readonly error: AbohawaError | Problem }
 
 /** The places of a request, and the beginnings of their gzips: kept from the second time on, as those of each place are. */
@@ -26,23 +25,23 @@ export type PlaceList = {
 }
 
 type ReadPlace = { readonly place: PlacePart; readonly result: CellResult }
-/** The error of a place as JSON, and itself where the place is not at fault. */
+/** The error of a place as JSON; `failure` is set where the gateway or provider failed. */
 type Refused = { readonly body: Buffer; readonly code: string; readonly failure: Failed['error'] | undefined }
 type Item = WeatherPart | Refused
 
 const [open, comma, close] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
 const closed = storedPart(close, true)
 
-// How long it may be unknown that a place exists by now, as of the endpoints with places.
+// How long a refusal may be kept, because the place may exist by then; as for the endpoints with places.
 const refusedForSeconds = 60
 
-/** What may happen to a place of a list. @throws whatever else it is */
+/** An error that a place of a list may have. @throws any other error */
 export const expectedError = (error: unknown): Failed => {
   if (error instanceof Problem || error instanceof AbohawaError) return { error }
   throw error
 }
 
-/** The encodings of lists. br is made for those alone who take no gzip. */
+/** The encodings of lists. br is made only for clients that take no gzip. */
 const createEncode = (deflated: RenderedWeather['deflated']) => {
   // One after the other: each takes a copy of the body and megabytes beside it.
   let lastBrotli: Promise<unknown> = Promise.resolve()
@@ -61,7 +60,7 @@ const createEncode = (deflated: RenderedWeather['deflated']) => {
     const starts = startsOf(list)
     const parts: GzipPart[] = []
     for (const [i, item] of items.entries()) {
-      // A place whose weather failed has its error in place of both.
+      // Instead of both parts.
       if ('body' in item) parts.push(storedPart(Buffer.concat([i === 0 ? open : comma, item.body])))
       else parts.push(starts[i] as GzipPart, deflated(item))
     }
@@ -79,7 +78,7 @@ export const createJoinedWeather = (
     if ('error' in found) return refusedOf(found, docUrl)
     const { result, place } = found
     try {
-      // What was read before others had to be loaded is cut for the same instant.
+      // All places are cut for the same instant, also those read before others were loaded.
       return part(result.readAt === readAt ? result : { ...result, readAt }, place, days)
     } catch (error) {
       return refusedOf(expectedError(error), docUrl)
@@ -96,7 +95,7 @@ export const createJoinedWeather = (
     for (const found of all) if ('result' in found) readAt = Math.max(readAt, found.result.readAt)
     const items = all.map(found => itemOf(found, readAt, days))
     const failures = items.flatMap(item => ('body' in item && item.failure ? [item.failure] : []))
-    // No place has weather, because the gateway or the provider fails: that is no answer.
+    // The gateway or the provider fails for every place: the list fails too.
     if (failures.length > 0 && items.every(item => 'body' in item)) throw failures[0]
     const { fresh, cache } = freshnessOf(items)
     return {
@@ -177,7 +176,7 @@ const chunksOf = (items: readonly Item[]): Chunks => {
   return chunks
 }
 
-/** How long all of it is right, since when, and what the cache did: how many places were a hit, and so on. */
+/** How long the list is right, since when, and the cache results: how many places were a hit, and so on. */
 const freshnessOf = (items: readonly Item[]): { fresh: string; cache: string } => {
   const counts = { hit: 0, stale: 0, miss: 0 }
   const codes = new Map<string, number>()

@@ -35,14 +35,14 @@ export const createKeyEndpoint = (
     if (known?.day === day && now >= known.readAt && now - known.readAt < minuteMs) return known.counts
     const counts = usage.usedOn(keyId, daysUpTo(day, days))
     kept.set(keyId, { day, readAt: now, counts })
-    // A store that is back is read again.
+    // A failed read is repeated.
     counts.catch(() => kept.delete(keyId))
     return counts
   }
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { state } = request
     const client = state.client as Client
-    // Asked in the turn in which what remains was read.
+    // In the same turn in which `remaining` was read.
     const counts = quota.isExact(client.keyId)
       ? await countsOf(client.keyId, state.arrivedAt).catch(unknownWhileAway)
       : undefined

@@ -8,7 +8,6 @@ import { forecastDays } from '../weather/weather-variables.ts'
 import { badRequest } from './problem.ts'
 import { type Sentence, sentences } from './sentences.ts'
 
-/** A parameter of a path or a query. */
 export type Parameter<Value> = {
   /** Of the value, which for a number is the number. */
   readonly schema: z.ZodType<Value>
@@ -18,7 +17,6 @@ export type Parameter<Value> = {
   readonly list?: string
 }
 
-/** By name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
 /**
@@ -26,7 +24,7 @@ export type Parameters = Readonly<Record<string, Parameter<unknown>>>
  */
 const parameter = <Value>(
   schema: Parameter<Value>['schema'],
-  // Not one of zod's messages, because an error has a code beside its sentence.
+  // Instead of zod's messages, because an error has a code too.
   refusal: (given: string, isMalformed: boolean) => Sentence,
   convert: (given: string) => unknown = given => given,
 ): Parameter<Value> => ({
@@ -39,7 +37,7 @@ const parameter = <Value>(
   },
 })
 
-/** Numbers are only what looks like one: no exponent, no blank, no other digits. */
+/** Only plain numbers: no exponent, no blank, no other digits. */
 const numberIn =
   (form: RegExp) =>
   (given: string): number | string =>
@@ -80,7 +78,7 @@ const refuseBrackets = (wanted: Parameters, given: string): void => {
   if (list !== undefined) throw badRequest(sentences.parameter.brackets(name, given, list))
 }
 
-// Names that are wanted are ASCII. An error for each name that can't be decoded would take as long as all else of many requests.
+// Known names are ASCII. An error for each undecodable name would cost more than many requests.
 const nameIn = (part: string): string =>
   part.includes('%')
     ? part.replace(/%([0-7][0-9a-f])/gi, (_, digits: string) =>
@@ -187,7 +185,7 @@ export const listOfPlaces: Parameter<readonly string[]> = {
         : given.length > longestList
           ? sentences.parameter.longPlaces(given.length, longestList)
           : sentences.parameter.manyPlaces(distinctIn(given).length, maxPlaces),
-    // Not read any further where it is too long.
+    // A text that is too long is not split.
     given => (given === '' || given.length > longestList ? given : distinctIn(given)),
   ),
   list: 'district/3026,coords/23.81/90.41',

@@ -5,7 +5,7 @@ import type { ListEndpoint } from '../common/endpoints.ts'
 import { listOfPlaces, listParameters, queryOf } from './parameters.ts'
 import { Problem } from './problem.ts'
 
-// Read before a request is admitted and after; and a program that keeps its places fresh sends the same lists all day.
+// A query is read before admission and after; and programs send the same lists all day.
 const maxKnown = 50
 const remembered = <Read extends object>(read: (query: string) => Read): ((query: string) => Read) => {
   const known = new LRUCache<string, Read>({ max: maxKnown })

@@ -78,7 +78,7 @@ function storedOf(this: PlacePart): GzipStart {
 
 let made = 0
 
-/** Makes the parts of the places of a catalogue, which all go with it. */
+/** Makes the parts of the places of one catalogue; their memory is freed together. */
 export const createPartMaker = (catalogue: Catalogue) => {
   const arena = createArena()
   return (location: Location, form: PartForm): PlacePart => {
@@ -101,13 +101,12 @@ export const createPartMaker = (catalogue: Catalogue) => {
 }
 
 type KeptPart = PlacePart & {
-  /** Where its bytes are. */
   readonly arena: Arena
   wasZipped: boolean
   deflated: GzipStart | undefined
 }
 
-/** Compressed from the second time on: most places of a large catalogue are asked for once in a long while. */
+/** Compressed from the second time on: most places of a large catalogue are requested rarely. */
 function deflatedOf(this: KeptPart): GzipStart {
   if (!this.wasZipped) {
     this.wasZipped = true

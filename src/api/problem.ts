@@ -42,10 +42,10 @@ export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, { 
 export const notFound = (sentence: Sentence) => new Problem(404, sentence)
 
 const shortPauseSeconds = 10
-/** The header of a failure that says nothing of when it ends. */
+/** The header of a failure whose end is unknown. */
 export const shortPause = { 'retry-after': String(shortPauseSeconds) } as const
 
-/** The problem that a failure is for a consumer: always 500, always with the time to wait. */
+/** A failure as its consumer gets it: always 500 with `retry-after`. */
 export const problemOf = (error: unknown, now: number): Problem => {
   if (error instanceof Problem) return error
   const sentence = error instanceof AbohawaError ? failureSentence(error.code) : sentences.unexpected
@@ -57,13 +57,9 @@ export const problemOf = (error: unknown, now: number): Problem => {
 /** The id of the row that explains a code, on the page of the reference. */
 export const anchorOf = (code: string): string => `error-${code}`
 
-/** Where the reference explains a code. */
 export type DocUrl = (code: string) => string
 
-/**
- * @param publicUrl `server.publicUrl`; without it a path from the root, because a client may claim any host and a proxy that takes a
- * prefix of the path away does not say so
- */
+/** @param publicUrl `server.publicUrl`; without it URLs are paths, because a client may claim any host */
 export const createDocUrl =
   (publicUrl: string | null): DocUrl =>
   code =>

@@ -28,7 +28,7 @@ export const createTransport = (isTrusted: IsTrusted | undefined) => {
           .some(way => way.trim().toLowerCase() !== 'https')
       : !('encrypted' in socket)
   }
-  // Of a chain of proxies, the first name is the one that the consumer asked for.
+  // In a chain of proxies, the first name is the consumer's.
   const forwardedHost = ({ socket, headers }: IncomingMessage): string | undefined => {
     const [host = ''] = String(headers['x-forwarded-host'] ?? '').split(',', 1)
     return isTrusted?.(socket.remoteAddress) && hostForm.test(host.trim()) ? host.trim() : undefined
@@ -72,7 +72,7 @@ const httpProblem = (request: IncomingMessage): Problem | undefined => {
 }
 
 export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingMessage): Problem => {
-  // Where a key may be that did not come in its header.
+  // Where the key may have been sent instead.
   const elsewhere =
     headers.authorization === undefined
       ? url.includes(keyPrefix) || url.includes(testKeyPrefix)
@@ -83,7 +83,7 @@ export const keyProblem = (refusal: KeyRefusal, { headers, url = '' }: IncomingM
   return new Problem(401, sentence, challenge)
 }
 
-/** RFC 9110 demands it with every 401. */
+/** RFC 9110 requires it with every 401. */
 export const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' } as const
 
 /** The 403 of a key that is bound to other pages, addresses or endpoints. */
@@ -122,7 +122,7 @@ export const quotaProblem = (
     { fields: { limit, reset_at: isoOf(resetsAt), ...(cost === undefined ? {} : { remaining, cost }) } },
   )
 
-/** The 429 of a limit by the second or minute: with the instant at which the next request has room. */
+/** The 429 of a limit by the second or minute; `reset_at` is when the next request has room. */
 export const rateProblem = ({ policy, limit, waitMs }: RateRefusal, now: number): Problem =>
   new Problem(
     429,

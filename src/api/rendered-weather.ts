@@ -16,7 +16,6 @@ import { forecastPart, weatherPart } from './response-bodies.ts'
 type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
-  /** A header line. */
   readonly lastModified: string
   /** The bodies that end with it, of places that are kept themselves. */
   readonly joined: Map<PlacePart, Joined>
@@ -74,7 +73,7 @@ const grown = (result: CellResult, rendered: Rendered): void => {
 
 export type RenderedWeather = ReturnType<typeof createRenderedWeather>
 
-/** In all of it, `days` is the length of a forecast, or undefined for the current weather; `words` the language of what its codes mean. */
+/** `days` is the length of a forecast, or undefined for the current weather; `words` the language of what the codes mean. */
 export const createRenderedWeather = (answers: Answers, timezone: string, compression?: Compression) => {
   const bytesOf = (result: CellResult, days: number | undefined, words?: Language) => {
     if (days === undefined) {

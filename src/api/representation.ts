@@ -13,10 +13,7 @@ import { jsonType } from './problem.ts'
 import { ratePolicies, ratesLeft } from './rate-figures.ts'
 import type { RequestState } from './request-state.ts'
 
-/**
- * What a slug is answered with: the response of the path with the id, which it names. Relative to the request's own URL, so that it
- * leads there under the path of a proxy too; of the query it has what the response depends on.
- */
+/** The answer to a slug: that of the id, with a `content-location` that names it. Relative, because a proxy may add a prefix. */
 export const locatedAt = (
   found: Representation,
   id: string,
@@ -36,7 +33,7 @@ export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url
 const headFor = (representation: Representation, coding: keyof Heads, length: number): string => {
   const { heads } = representation
   const made = heads?.[coding]
-  // The gzip of a place is another one from the second time on.
+  // The gzip of a place changes at its second request.
   if (made?.length === length) return made.text
   const text = flatText(makeHead(representation, coding, length))
   if (heads) heads[coding] = { length, text }
@@ -66,15 +63,14 @@ export type Live = {
   notModified: ((state: RequestState) => void) | undefined
 }
 
-/** Of every response to a test key. A browser must not answer a demanded error with the weather that it has kept. */
+/** On every response to a test key. A browser must not answer a requested test error from its cache. */
 const testLines = 'x-test-data: fixed\r\nvary: x-test-error\r\n'
 
 const rateLimitParts = 5
 
 /**
- * Puts the header lines of limits as so many parts into a list, from a place of it on: those of the contract, whose reset is a Unix
- * timestamp in seconds, and those of draft-ietf-httpapi-ratelimit-headers-11. Before the quota is known the latter are left out: a
- * client would take r=0 for a reason to wait for midnight.
+ * Puts the header lines of limits into a list: those of the contract, and those of draft-ietf-httpapi-ratelimit-headers-11. The draft's
+ * are left out until the quota is known: at r=0 a client would wait for midnight.
  */
 const putRateLimit = (
   parts: string[],
@@ -100,7 +96,7 @@ const putRateLimit = (
     client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
 }
 
-/** What the lines of all keys with a limit have in common, made once a second. */
+/** The lines that all keys with a limit share, made once a second. */
 const limitLinesOf = (limit: number, resetsAt: number, seconds: number): LimitLines => {
   if (resetsAt !== known.resetsAt || seconds !== known.seconds)
     known = { resetsAt, seconds, byLimit: new Map<number, LimitLines>() }
@@ -114,12 +110,12 @@ const limitLinesOf = (limit: number, resetsAt: number, seconds: number): LimitLi
 type LimitLines = ReturnType<typeof makeLines>
 let known = { resetsAt: 0, seconds: 0, byLimit: new Map<number, LimitLines>() }
 
-/** @param more policies behind that of the day, each after a comma; the same for what is left of them */
+/** @param more further policies, each after a comma; below, what is left of them */
 const policyLines = (limit: number, more = ''): string =>
   `\r\nratelimit-policy: "daily";q=${limit};w=86400${more}\r\nratelimit: "daily";r=`
 const leftEnd = (seconds: number, more = ''): string => `;t=${seconds}${more}\r\n`
 
-/** Those of the contract, but for the number that remains. */
+/** The lines of the contract, up to the number that remains. */
 export const dayLines = (limit: number, resetsAt: number): string =>
   `x-ratelimit-limit: ${limit}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\nx-ratelimit-remaining: `
 
@@ -131,7 +127,6 @@ const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
 
 const afterRateLimit = 2 + rateLimitParts
 
-/** The line of the date, made once a second. */
 const createDateLine = (clock: Clock) => {
   let second = 0
   let dateLine = ''
@@ -148,7 +143,7 @@ const createDateLine = (clock: Clock) => {
 export type Send = ReturnType<typeof createSend>
 
 export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
-  // The header lines of the response that is being sent, in parts: none joined, and one list for all.
+  // The header lines of the response that is being sent: one list for all, and no part is joined.
   const own: string[] = []
   const dateLineOf = createDateLine(clock)
   /**
@@ -198,7 +193,6 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     ready(request, reply, 304, headFor(representation, 'none', 0), undefined, false, representation.fresh)
   }
   return {
-    /** Sends a 304. */
     unchanged,
     /** Sends a 304 or a body in one of its encodings; a promise where that has to be made first. */
     representation: (
@@ -226,7 +220,6 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
   }
 }
 
-/** What an endpoint answers a request with. */
 const answerTo = ({ params, query, state }: FastifyRequest, answer: Endpoint): ReturnType<Endpoint> =>
   answer({
     params: params as Record<string, string>,
@@ -261,8 +254,8 @@ const matches = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(`"${tag}"`) ?? false)
 
 /**
- * What a request with `if-none-match` is answered with where memory has it, and its tag is the one that came.
- * @param held answers from memory alone, so that a consumer without units begins no load with a wrong tag
+ * The answer to a request with `if-none-match`, where it is in memory and its tag is the one that came.
+ * @param held answers only from memory, so that a consumer without units can't start a load
  * @param ofTest answers those of test keys
  */
 export const unchangedOf =
@@ -270,20 +263,20 @@ export const unchangedOf =
   (request: FastifyRequest): Representation | undefined => {
     const { isTest } = request.state
     const { 'if-none-match': given = '', 'x-test-error': wanted } = request.raw.headers
-    // A test of errors wants the error.
+    // A requested test error comes first.
     if (isTest && wanted !== undefined) return undefined
     try {
       const found = answerTo(request, isTest ? ofTest : held)
       if (found instanceof Promise || !matches(given, found.tag)) return undefined
       // Another read may change what it shares.
       const kept = { ...found }
-      // As any answer it is counted, keeps its cell in demand, and has it refreshed where it is stale.
+      // Like any answer it is counted as demand, and starts a refresh where the cell is stale.
       const read = answerTo(request, isTest ? ofTest : answer)
       if (!(read instanceof Promise)) return matches(given, read.tag) ? { ...read } : undefined
       read.catch(() => {})
       return kept
     } catch {
-      // Memory has not all of it, or the request is wrong.
+      // Not all of it is in memory, or the request is wrong.
       return undefined
     }
   }

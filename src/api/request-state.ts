@@ -8,7 +8,6 @@ import type { Representation } from './endpoint.ts'
 export type RequestState = Access & {
   /** Served to anyone: no key, no quota. */
   readonly isOpen: boolean
-  /** By `performance.now()`. */
   readonly startedAt: number
   /** The next local midnight, ms since the epoch. */
   readonly resetsAt: number
@@ -21,15 +20,12 @@ export type RequestState = Access & {
   readonly unchanged: (() => Representation | undefined) | undefined
   /** Units left after this request; 0 until its own is granted. */
   remaining: number
-  /** Whether key and quota are decided. */
   isDecided: boolean
   /** The id of a key that was refused and is known. */
   refusedKeyId: string | undefined
-  /** Undefined where requests are not traced. */
   trace: RequestTrace | undefined
 }
 
-/** The span of a request. */
 export type RequestTrace = { readonly traceId: string; end(access: Readonly<Access>): void }
 
 /** A request at its end, as metrics and the usage of its key count it. */
@@ -42,7 +38,6 @@ export type Answered = {
   keyId: string | undefined
   /** Stands for the id of an accepted key. */
   keyNumber: number | undefined
-  /** Whether it came with a test key. */
   isTest: boolean
   /** By the clock that decides the day of quota, ms since the epoch. */
   readonly arrivedAt: number
@@ -57,7 +52,6 @@ export type Access = Answered & {
   /** The cache result as in `cache-status`, for answers with weather. */
   cache: string | undefined
   tier: string | undefined
-  /** The cell of an answer with weather. */
   cell: string | undefined
   /** The units that it takes where its parameters say how many, once its key is known; undefined for one. */
   cost: number | undefined
@@ -73,7 +67,6 @@ export type Access = Answered & {
   /** The client's address, in the form of `log.clientAddress`. */
   address: string | undefined
   readonly connection: Pick<Connection, 'number'>
-  /** The number of the request on its connection. */
   connectionRequest: number
   readonly httpVersion: string
 }
@@ -82,7 +75,6 @@ export type AnswerObserver = {
   /** Times a response; of a test key it only counts it. */
   responded(endpoint: ResponseName, status: number, seconds: number): void
   respondedToTest(status: number): void
-  /** Counts a response for the usage of its key. */
   used(answered: Readonly<Answered>): void
   /** Logs a response; undefined when responses are not logged. */
   access: ((access: Readonly<Access>) => void) | undefined

@@ -84,10 +84,8 @@ export type RequestParts = {
 }
 
 const running: unique symbol = Symbol('request')
-/** A response with its request, until it ends. */
 type Followed = ServerResponse & { [running]?: FastifyRequest | undefined }
 
-/** Makes the state of a request when it has come. */
 const createOpenState = ({ connections, quota, clientAddress, live, observer, trace }: RequestParts) => {
   return (request: FastifyRequest): RequestState => {
     const { id, originalUrl, raw } = request
@@ -139,7 +137,7 @@ const createOpenState = ({ connections, quota, clientAddress, live, observer, tr
   }
 }
 
-/** Follows a request to its end, which it records. */
+/** Follows a request to its end, and records it. */
 const createFollow = ({ observer, clientAddress }: RequestParts) => {
   // The close of a response is the one event that comes exactly once, however a request ends.
   const follow = (request: FastifyRequest, response: Followed): void => {
@@ -153,7 +151,6 @@ const createFollow = ({ observer, clientAddress }: RequestParts) => {
     response[running] = request
     response.on('close', onClose)
   }
-  // One function for all responses.
   function onClose(this: Followed): void {
     const request = this[running]
     if (!request) return
@@ -204,7 +201,7 @@ export const createRequestHook = (parts: RequestParts) => {
       admit(request, reply, next)
       return
     }
-    // Units are granted by the batch: what follows belongs to this request's span all the same.
+    // Units are granted in batches: bound, so that what follows belongs to the span of this request.
     state.trace = trace(traceContextOf(String(request.raw.headers.traceparent ?? '')), () =>
       admit(request, reply, AsyncResource.bind(next)),
     )
@@ -212,7 +209,6 @@ export const createRequestHook = (parts: RequestParts) => {
   }
 }
 
-/** Reads when it is asked for first. */
 const once = (read: () => Representation | undefined): (() => Representation | undefined) => {
   let known: { readonly found: Representation | undefined } | undefined
   return () => {
@@ -224,14 +220,14 @@ const once = (read: () => Representation | undefined): (() => Representation | u
 const countAnswer = (observer: AnswerObserver, answered: Readonly<Answered>): void => {
   if (answered.isTest) observer.respondedToTest(answered.status)
   else observer.responded(answered.endpoint, answered.status, answered.ms / 1000)
-  // A key that asks about itself uses nothing.
+  // `GET /key` is no usage.
   if (answered.endpoint !== 'key') observer.used(answered)
 }
 
 // No URL is longer, so that a path parameter of any length reaches its endpoint.
 export const maxUrlLength = 16 * 1024
 
-/** Where people and tools look for the reference first, and where it is from there: a proxy may serve all of it under a path. */
+/** Where people and tools look for the reference first, with its relative path: a proxy may serve it under a prefix. */
 export const referenceRedirects: ReadonlyMap<string, string> = new Map([
   ['/', 'docs'],
   ['/docs/', '../docs'],
@@ -241,7 +237,7 @@ export const referenceRedirects: ReadonlyMap<string, string> = new Map([
 // No route is there. A path with an empty segment names nothing either; the router would take it for a path parameter.
 const noRoute = '//'
 
-/** The path and query to look up; for a URL that has no path to look up, one that no route has. */
+/** The path and query to look up; for a URL without a path, one that no route has. */
 export const routableUrl = (url: string): string => {
   const relative = withoutOrigin(url)
   const path = withoutQuery(relative)
@@ -252,22 +248,21 @@ export const routableUrl = (url: string): string => {
   return relative
 }
 
-/** The same for a request of HTTP/1.1 or HTTP/2. Node's parser refuses a URL beyond ASCII in HTTP/1.1. */
+/** The same for a request. Over HTTP/1.1, Node's parser refuses a URL that is not ASCII. */
 export const routableUrlOf = (request: IncomingMessage): string => {
   const { url = '' } = request
   return isHttp2(request) && !isAscii(url) ? noRoute : routableUrl(url)
 }
 
-/** Whether a URL is of visible ASCII alone, as HTTP wants it. */
+/** Whether a URL has only visible ASCII, as HTTP requires. */
 export const isAscii = (url: string): boolean => /^[\x21-\x7e]*$/.test(url)
 
-/** A query is left as it came, for parameters.ts to read. */
+/** Leaves the query to parameters.ts. */
 export const rawQuery = (query: string): string => query
 
 /** The path of a URL in origin form or in absolute form. */
 export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))
 
-/** Whether a path is percent-encoded UTF-8. */
 export const isDecodable = (path: string): boolean => {
   try {
     decodeURIComponent(path)

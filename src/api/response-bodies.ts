@@ -114,7 +114,6 @@ const block = (name: string, values: string, units: string, words?: Language): s
     ? `"${name}":${joined(values, wordsOf(values, words))},"${name}_units":${joined(units, { weather_text: '', icon: '' })}`
     : `"${name}":${values},"${name}_units":${units}`
 
-/** A JSON object with further fields. */
 const joined = (object: string, more: object): string =>
   `${object.slice(0, -1)},${JSON.stringify(more).slice(1)}`
 

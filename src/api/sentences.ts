@@ -5,11 +5,8 @@
 import { quoted } from '../common/outside-text.ts'
 import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
 
-/** An error as a consumer reads it. */
 export type Sentence<Code extends string = string> = {
-  /** For programs. */
   readonly code: Code
-  /** For people. */
   readonly text: string
   /** The wrong parameter of path, query or headers, where it is only one. */
   readonly parameter?: string
@@ -248,5 +245,4 @@ type CodesIn<Table> =
         ? { [Name in keyof Table]: CodesIn<Table[Name]> }[keyof Table]
         : never
 
-/** Every `code` that a consumer may see. */
 export type ErrorCode = CodesIn<typeof sentences> | keyof typeof failureSentences

@@ -29,7 +29,6 @@ const policy = [
 export const always = 'cache-control: no-cache\r\nx-content-type-options: nosniff\r\n'
 export const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: no-referrer\r\n`
 
-/** A body that is kept, with its encodings. */
 export const represent = (
   text: Buffer,
   type: string,
@@ -40,7 +39,6 @@ export const represent = (
   return { tag: tagOf(bytes), type, headers, vary, chunks: [bytes], encode: encodeWhole(bytes) }
 }
 
-/** What is sent to a client that asked at this address. */
 type Made = (address: string) => Representation
 /** @param publicUrl `server.publicUrl` */
 type Make = (publicUrl: string | null) => Promise<Made>
@@ -69,10 +67,7 @@ const page =
     return () => representation
   }
 
-/**
- * The document, whose server has the address that the client asked at. All behind that is the same for everybody and compressed
- * once: a client may claim any host, so nothing is kept of it.
- */
+/** The OpenAPI document, whose server is the address of the request. Only the rest is kept: a client may claim any host. */
 const document: Make = async publicUrl => {
   const [begins = '', ...others] = (await textOf('../../docs/openapi.json')).split(sampleOrigin)
   const rest = copyOutOfPool(Buffer.from(others.join(publicUrl ?? sampleOrigin)))
@@ -112,7 +107,6 @@ type PageRequest = {
   readonly address: string | undefined
 }
 
-/** Answers requests for pages of one kind and their files. */
 export type ServePage = (request: PageRequest) => Promise<Representation>
 
 /** The reference of one gateway. @param publicUrl where consumers reach it, if it is configured */
@@ -124,14 +118,13 @@ export const createReference = (publicUrl: string | null): ServePage => {
     if (!made) {
       made = makers[name]?.(publicUrl) ?? Promise.reject(new Error(`the reference has no ${name}`))
       kept.set(name, made)
-      // A file that can't be read may be there the next time.
+      // A file that can't be read now may be there later.
       made.catch(() => kept.delete(name))
     }
     return (await made)(address)
   }
 }
 
-/** By `lang` of the query, else by the header. */
 export const languageOf = (query: string, acceptLanguage: string | undefined): Language => {
   const asked = new URLSearchParams(query).get('lang')
   if (asked === 'en' || asked === 'bn') return asked

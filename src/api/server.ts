@@ -119,13 +119,12 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
       server.listen({ ...at, backlog: listenBacklog })
       await once(server, 'listening')
     },
-    /** Sets new limits and timeouts. */
     apply: (next: ServerOptions): void => {
       ;({ requestTimeoutMs } = next)
       connections.apply(next)
       Object.assign(server, timeoutsOf(next))
     },
-    /** Takes no more connections, and resolves when all requests in flight are answered. */
+    /** Accepts no more connections, and resolves when all requests in flight are answered. */
     close: async (): Promise<void> => {
       if (server.listening) {
         const closed = once(server, 'close')
@@ -140,7 +139,6 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
   }
 }
 
-/** Fastify on a server that is there. */
 const createApplication = (
   server: Server,
   connections: Connections,
@@ -179,12 +177,12 @@ const createListening = (
     // the result is invalid.
     requireHostHeader: false,
     joinDuplicateHeaders: true,
-    // A request without a body is no stream that somebody has to read, or to break off, which costs more than to refuse it.
+    // A request without a body is no stream, whose reading or breaking off would cost more than a refusal.
     optimizeEmptyRequests: true,
     ...timeoutsOf(options),
     // How often Node checks for requests that take too long: by default every 30 s.
     connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
-    // So many bytes of answers may wait before Node reads no further request of a pipeline.
+    // Bytes of answers that may wait before Node pauses a pipeline.
     highWaterMark: 16 * 1024,
   }
   const secure = tls && { ...http, ...tls, handshakeTimeout: requestTimeoutMs }

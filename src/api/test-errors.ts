@@ -14,7 +14,6 @@ import { type Sentence, sentences } from './sentences.ts'
 type Body = Sentence & {
   readonly error: string
   readonly doc_url: string
-  /** Of a quota that does not suffice. */
   readonly remaining?: number
   readonly cost?: number
 }
@@ -53,12 +52,9 @@ const headersOf: Readonly<Partial<Record<ProblemStatus, Readonly<Record<string, 
 
 let known: Promise<ReadonlyMap<string, Described>> | undefined
 
-/**
- * The problem with a code, for a request that was counted; the state is then what it is with the real one, so that the figures of the
- * quota are too. @param now decides `retry-after`
- */
+/** The problem with a code. The state of the request becomes that of the real error, and so do its quota figures. */
 export const testErrorOf = async (code: string, state: RequestState, now: number): Promise<Problem> => {
-  // A file that can't be read may be there the next time.
+  // A file that can't be read now may be there later.
   known ??= readErrors().catch((error: unknown) => {
     known = undefined
     throw error
@@ -81,14 +77,14 @@ export const testErrorOf = async (code: string, state: RequestState, now: number
   return new Problem(status, { ...body, text }, headersOf[status] ?? {}, { fields })
 }
 
-/** What is left is that of the description; a request costs what it does, or as much as no longer suffices. */
+/** `remaining` is that of the document; the cost is that of the request, or one that exceeds it. */
 const shortOfUnits = ({ remaining = 0, cost }: Body, state: RequestState, now: number): Problem => {
   state.remaining = remaining
   if (cost !== undefined) state.cost = Math.max(cost, state.cost ?? 0)
   return quotaProblem(state.client?.limit ?? 0, state.resetsAt, now, state.cost, remaining)
 }
 
-/** By a limit of the key's own, or else by one request a second. */
+/** By a limit of the key, or by one request a second. */
 const tooFast = (state: RequestState, client: Client, now: number): Problem => {
   const limits = client.rates ?? { perSecond: 1, burst: null, perMinute: null }
   const rate = newRate(client.keyId, limits, state.arrivedAt)

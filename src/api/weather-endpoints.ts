@@ -118,7 +118,7 @@ const createLists = (
     const { cell, part } = findPlace(type, id)
     return { cell, place: part(form) }
   }
-  // Those of a former catalogue would keep all of it in memory.
+  // Lists of a replaced catalogue would keep all of it in memory.
   let lists = new WeakMap<readonly string[], PlaceList>()
   let listsOf = catalogue.current
   return (texts: readonly string[], form: PartForm): PlaceList => {
@@ -170,7 +170,7 @@ type Place = {
 /** The place of a path, by its id or its slug. @throws Problem as `findLocation` does */
 type FindPlace = (type: string, id: string) => Place
 
-/** What every response about a place has in common, made with its first request; a newer catalogue begins anew. */
+/** The places of the current catalogue, each made at its first request. */
 export const createPlaces = (
   catalogue: CurrentCatalogue,
   cellAt: (location: Location) => Cell,
@@ -201,7 +201,7 @@ export const createPlaces = (
     const known = places.get(id)
     if (known?.type === type) return known
     const location = findLocation(from, type, id)
-    // It may be known by its id, where this is its slug.
+    // Where this is its slug, it may be known by its id.
     const place = places.get(location.id) ?? { ...placeOf(location), type }
     places.set(location.id, place)
     return place

@@ -28,16 +28,13 @@ export type Timers = {
 
 export const systemClock: Clock = { now: () => Date.now(), elapsed: () => performance.now() }
 
-/**
- * Whether an instant is still to come that was set at most so long before. A clock that was set back since would otherwise
- * lengthen the wait for it.
- */
+/** Whether an instant is still to come, and not further away than the longest wait: the clock may have been set back since. */
 export const isStillToCome = (clock: Clock, instant: number, longestMs: number): boolean => {
   const left = instant - clock.now()
   return left > 0 && left <= longestMs
 }
 
-/** Returns this instant by the clock as it is then: one that was taken before a clock was corrected could be decades ago. */
+/** Returns this instant by the corrected clock: one taken before a correction could be decades off. */
 export const presentInstant = (clock: Clock): (() => number) => {
   const { elapsed } = clock
   const takenAt = clock.now()
@@ -112,7 +109,7 @@ export const createFollowingClock = (
       source = elapsed
       sourceMs = received.wall - received.elapsed
       const sentAt = sent.elapsed + sourceMs
-      // Between the two instants: the clocks may well agree.
+      // Read between the two instants: the clocks may agree.
       const agrees = otherTime >= sentAt - 1 && otherTime <= received.wall + 1
       offsetMs = agrees ? 0 : Math.round(otherTime - (sentAt + received.wall) / 2)
       isMeasured = true

@@ -3,10 +3,7 @@
 
 export const apiPrefix = '/api/v1'
 
-/**
- * Where programs find the gateway by default: the origin that the written reference names. What is served has `server.publicUrl` there;
- * without it, the OpenAPI document has the address of the request, and the page has its own.
- */
+/** The default origin of the gateway, in the written reference. Served pages have `server.publicUrl` or their own address instead. */
 export const sampleOrigin = 'http://127.0.0.1:8080'
 
 /**
@@ -42,7 +39,7 @@ export type Destination = EndpointName | 'other'
 
 export const destinations: readonly Destination[] = [...endpointNames, 'other']
 
-/** Below the prefix, where a key asks about itself: no endpoint, because it takes no unit and is no traffic. */
+/** The path of `GET /key`: no endpoint, because it takes no unit and is no traffic. */
 export const keyPath = '/key'
 
 /** What answers a key with 200. */

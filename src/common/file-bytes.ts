@@ -15,7 +15,7 @@ export const standardOutput = '-'
 export type FileBytes = {
   /** The bytes of the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
   readonly chunks: Chunks
-  /** Of the bytes given so far, unpacked: the same for a file and for its gzip. In hexadecimal. */
+  /** Of the unpacked bytes so far, in hexadecimal: the same for a file and its gzip. */
   sha256(): string
   /** How many bytes of the file, packed as they are, were read. */
   read(): number
@@ -85,7 +85,7 @@ const otherSigns = [
 ]
 const longestSign = 6
 
-/** At least so many of the first bytes, if there are as many, and all of the chunks. Standard input may come by the byte. */
+/** At least so many of the first bytes, and all chunks. Standard input may come byte by byte. */
 export const beginOf = async (
   chunks: AsyncIterator<Buffer, void> & AsyncIterable<Buffer>,
   least: number,

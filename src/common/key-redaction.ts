@@ -12,14 +12,12 @@ const letterOf = (character: string): string =>
   `(?:${character}|${percent(character)}|${percent(character.toUpperCase())})`
 
 // A key's secret is base62; what is no delimiter is hidden with it, so that a key which was mangled is hidden as well. A sentence
-// about keys has the prefix alone.
+// about keys has only the prefix.
 const sign = '(?:[\\w.+~-]|%(?:3\\d|[4-7][0-9a-f]))'
 const beginnings = prefixes.map(prefix => `(${[...prefix].map(letterOf).join('')})`).join('|')
 const keys = new RegExp(`(?:${beginnings})(?=[+.~_-]*[0-9a-z%])${sign}+`, 'gi')
 
-/**
- * The text with `svc_live_…` or `svc_test_…` in place of every API key and of every beginning of one; the same text if it has none.
- */
+/** The text with `svc_live_…` or `svc_test_…` for every API key and every beginning of one; the same text if it has none. */
 export const withoutKeys = (text: string): string =>
   mayHold.test(text)
     ? text.replaceAll(keys, (_, live?: string) => `${prefixes[live === undefined ? 1 : 0]}…`)
@@ -28,10 +26,7 @@ export const withoutKeys = (text: string): string =>
 /** Whether a text holds an API key or the beginning of one. */
 export const holdsKey = (text: string): boolean => withoutKeys(text) !== text
 
-/**
- * As `withoutKeys` for text in UTF-8 that parts have made free of keys already: a net for what slips through. Costs nanoseconds
- * for each line of a log.
- */
+/** As `withoutKeys`, for UTF-8 that should have no keys any more: a net for each line of the log, at the cost of nanoseconds. */
 export const withoutPlainKeys = (bytes: Buffer): Buffer => {
   if (!bytes.includes('_live_') && !bytes.includes('_test_')) return bytes
   const text = bytes.toString()

@@ -13,10 +13,7 @@ export type MovedClock = Clock & {
    * @throws InputError for an instant before the present one
    */
   moveTo(instant: number, settle?: (work: unknown) => unknown): Promise<void>
-  /**
-   * Leaves out what is due again and again until an instant, but for the last time of each: for a while in which none of it
-   * would find anything to do. Ends at the first that is due once.
-   */
+  /** Skips all but the last run of periodic work until an instant, or until the first work that is due once. */
   skipTo(instant: number): void
 }
 
@@ -27,7 +24,7 @@ export const createMovedClock = (start: number): MovedClock => {
   let now = start
   // In the order of their beginning, which decides between those due at one instant.
   const timers = new Set<Timer>()
-  // Undefined where it has to be looked for: many moves meet no timer.
+  // Undefined where it must be searched; many moves meet no timer.
   let earliest: Timer | undefined
 
   const add = (timer: Timer): (() => void) => {

@@ -19,7 +19,7 @@ const ellipsis = '…'
 /** Whether a text can be shown as it is, on one line. */
 export const isPrintable = (text: string): boolean => text.search(unprintable) === -1
 
-/** Text for a terminal: escapes such as \u001b in place of what is not printable, line breaks too; cut to a length. */
+/** Text for a terminal: unprintable characters and line breaks are escaped, such as \u001b; cut to a length. */
 export const printable = (text: string, most = longestText): string =>
   escaped(shortened(text, most), unprintable)
 
@@ -55,7 +55,7 @@ const longestKey = 150
 export const shortened = (text: string, most: number): string =>
   text.length <= most ? text : text.slice(0, boundaryBefore(text, most)) + ellipsis
 
-// Of what is read as one character; one that is longer than this (marks upon marks) is cut all the same.
+// One character may have so many units; a longer one (marks upon marks) is cut.
 const longestCharacter = 32
 let segmenter: Intl.Segmenter | undefined
 

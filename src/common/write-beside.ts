@@ -30,7 +30,7 @@ export const writeBeside = async <Filled>(
     // Takes the name first. A hard link would do both at once, but memory cards and shares of networks know none.
     if (!force) await (await openNewFile(path, mode)).close()
     await rename(beside, path)
-    // The name is to survive a power cut too.
+    // So that the name survives a power cut.
     await sync(dirname(path))
     return filled
   } finally {

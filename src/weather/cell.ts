@@ -26,7 +26,6 @@ export function* inParts(cells: Cells, most: number): Generator<Cell[]> {
 
 export type Grid = ReturnType<typeof createGrid>
 
-/** Edges in degrees. */
 export type Box = Readonly<Record<'south' | 'west' | 'north' | 'east', number>>
 
 // The first exceeds the columns of the finest grid, the second the number of the country’s cells on a usual one.

@@ -21,10 +21,8 @@ export const pastDays = 1
 // Beyond these days a request weighs more against the provider's limits.
 const maxDays = 14
 
-/** Steps of each series. */
 export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
 
-/** How many steps each series of a timeline has. */
 export const stepsWithin = ({ quarterHours, days }: Horizon): Lengths => ({
   quarterHours: pastQuarterHours + quarterHours,
   hours: (pastDays + days) * 24,
@@ -69,7 +67,7 @@ export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon =>
   }
 }
 
-/** That of the default configuration; what is cached without its lengths has these. Part of the stored format, so it stays. */
+/** The horizon of the default configuration, and of bytes without lengths: part of the stored format, so it never changes. */
 export const usualHorizon: Horizon = { quarterHours: 110, days: 10 }
 export const usualLengths: Lengths = stepsWithin(usualHorizon)
 

@@ -77,13 +77,11 @@ export const ranges: Readonly<Record<Variable, Range>> = {
   wind_gusts_10m: wind,
 }
 
-/** The allowed values, in words. */
 export const allowedIn = ({ least, most, whole, codes }: Range): string =>
   codes
     ? `the WMO codes ${weatherCodes.join(', ')}`
     : `${whole ? 'whole numbers' : 'numbers'} from ${least} to ${most}`
 
-/** Whether a number is in the range. */
 export const isWithin = ({ least, most, whole, codes }: Range, value: number): boolean =>
   value >= least && value <= most && (!whole || Number.isInteger(value)) && (!codes || codes[value] === 1)
 

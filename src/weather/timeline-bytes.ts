@@ -22,7 +22,6 @@ export type Expectation = {
   readonly key: string
   /** Of bytes that do not say theirs. */
   readonly lengths: Lengths
-  /** Ms since the epoch. */
   readonly now: number
   readonly calendar: Pick<Calendar, 'offsetSecondsAt'>
 }
@@ -70,7 +69,7 @@ export const maxEncodedBytes = maxBytesWith(longestLengths)
 
 /**
  * The bytes of a timeline under a key, for `decodeTimeline`.
- * @param unsaid the lengths that bytes do not contain, because their readers have them
+ * @param unsaid lengths that readers know, so that the bytes omit them
  */
 export const encodeTimeline = (
   key: string,
@@ -109,7 +108,6 @@ export const encodeTimeline = (
   return bytes
 }
 
-/** The part before the columns. */
 type Head = Pick<Timeline, 'fetchedAt'> &
   Readonly<Record<'quarterHours' | 'hours' | 'days', Span>> & { readonly metadata: LoadMetadata }
 
@@ -144,7 +142,7 @@ export const readHead = (bytes: Buffer, expected: Expectation): Head | BytesRefu
 
 const bodyAtOf = (bytes: Buffer): number => (bytes.readUInt8(0) === usualVersion ? usualHeadBytes : headBytes)
 
-/** The lengths that bytes say themselves; undefined for such as no gateway has or writes. */
+/** The lengths that bytes declare; undefined where no gateway writes them. */
 const lengthsIn = (bytes: Buffer): Lengths | undefined => {
   const quarterHours = bytes.readUInt16LE(lengthsAt)
   const days = bytes.readUInt16LE(lengthsAt + 2)

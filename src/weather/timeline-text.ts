@@ -25,7 +25,7 @@ export const createTimelineText = (calendar: Calendar) => {
     return text
   }
 
-  /** The times of so many steps: the same for every timeline, since all begin at whole steps. */
+  /** The times of steps: the same for every timeline, since all begin at whole steps. */
   const timesOf = (timeOf: (start: number, step: number) => string) => {
     let last = { first: Number.NaN, count: 0, text: '' }
     return (first: number, count: number): string => {
@@ -48,7 +48,7 @@ export const createTimelineText = (calendar: Calendar) => {
   ): string => {
     let text = ''
     let column = offset
-    // Joined at once: a string for each step would be a sixth of what a miss leaves to the collector.
+    // Joined in one call: a string for each step would be a sixth of a miss's garbage.
     const texts: string[] = Array(count).fill('')
     for (const name of Object.keys(units)) {
       for (let i = 0; i < count; i++) texts[i] = textOf(values[column + from + i])

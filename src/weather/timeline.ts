@@ -22,7 +22,6 @@ export type Timeline = {
   readonly days: Series
 }
 
-/** How many variables each series has. */
 export const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
 /** A timeline of these spans; the caller fills in the values, which are all 0. */
@@ -44,5 +43,4 @@ export const layOut = (fetchedAt: number, quarterHours: Span, hours: Span, days:
 // what the allocator adds to a buffer outside of it. Resident memory grew by 17,197 bytes each, of 16,840 of values.
 const objectBytes = 512
 
-/** Bytes a timeline takes in memory. */
 export const bytesOf = ({ values }: Timeline): number => values.buffer.byteLength + objectBytes

@@ -16,7 +16,6 @@ import {
 // An import would load Node's client for fetch too, a twentieth of a start.
 const http = process.getBuiltinModule('node:http')
 
-/** Through public API alone. */
 export const writeByWriteHead: WriteReady = (response, status, head, own, connection, body) => {
   if (response.headersSent) return
   response.statusCode = status

@@ -19,15 +19,13 @@ export type Peer = {
   readonly logged: string | undefined
 }
 
-/** Whether an address is one of a trusted proxy. */
 export type IsTrusted = (address: string | undefined) => boolean
 
 export type ClientAddress = ReturnType<typeof createClientAddress>
 
-// A chain of proxies is short; what a client wrote before them is not read.
+// Chains of proxies are short; earlier entries, which a client may forge, are not read.
 const maxHops = 16
 
-/** @param proxies addresses and CIDR ranges */
 export const createIsTrusted = (proxies: readonly string[]): IsTrusted => createAddressMatch(proxies)
 
 export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm) => {

@@ -32,12 +32,11 @@ export type Connection = {
   peer: Peer | undefined
   /** The key that came with the last request. */
   readonly keyMemo: KeyMemo
-  /** What it is counted under; undefined where it is not, or not any more. */
+  /** The address that it counts under; undefined while it does not count. */
   address: string | undefined
   isAuthenticated: boolean
-  /** It ends behind a request that came: those behind that one are not taken, nor counted for their key. */
+  /** It ends after a request that came; later ones are neither answered nor counted. */
   isEnding: boolean
-  /** How many requests have come on it. */
   requestsCame: number
   /** Of those, how many are begun and not answered yet. */
   requests: number
@@ -51,7 +50,7 @@ export type Connection = {
   isFlooding: boolean
   /** The request with a body, which the API does not read; it is the last one. Undefined for none. */
   unreadBody: IncomingMessage | undefined
-  /** What is not read from while too many requests wait. */
+  /** The socket that is not read while too many requests wait. */
   paused: Socket | undefined
   /** Set once no further request is taken. */
   whenAnswered: (() => void) | undefined
@@ -79,7 +78,6 @@ export const connectionOf = (request: IncomingMessage): Connection | undefined =
 export const carrierOf = (request: IncomingMessage): Carrier =>
   isHttp2(request) ? (request.stream.session ?? request) : request.socket
 
-/** The bytes of a body, in their order. */
 export type Chunks = readonly [Buffer, ...Buffer[]]
 
 export const lengthOf = (chunks: Chunks): number => {
@@ -103,7 +101,6 @@ export type WriteReady = (
   body?: Chunks,
 ) => void
 
-/** The status line and headers of a response. */
 export const headOf = (status: number, headers: string): string =>
   `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}`
 
@@ -137,7 +134,6 @@ const blockFor = (length: number): Buffer | undefined => {
   return large
 }
 
-/** Through Node's private fields. */
 export const writeDirectly: WriteReady = (given, status, head, own, connection, body) => {
   const response = given as WithHead
   if (response._header) return

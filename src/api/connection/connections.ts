@@ -11,7 +11,6 @@ import { OpenConnections } from './open-connections.ts'
 import { createPipelines } from './pipeline.ts'
 
 export type ConnectionLimits = {
-  /** Open connections. */
   readonly maxConnections: number
   /** Of those from one address, the ones without a good key. */
   readonly maxConnectionsPerAddress: number
@@ -30,7 +29,7 @@ export type ConnectionCount = {
 
 export type Connections = ReturnType<typeof trackConnections>
 
-// Whoever sends so many requests without a good key will hardly send one with it.
+// After so many requests without a good key, one with it is unlikely.
 const maxRefusals = 100
 // The highest id: no request in flight is refused.
 const noStreamYet = 2 ** 31 - 1
@@ -116,7 +115,7 @@ export const trackConnections = (
       connection.session?.close()
       return false
     },
-    /** Takes none of the requests behind the one that is being answered. */
+    /** Drops the requests after the one that is being answered. */
     endsWith,
     /**
      * Takes no further request from a connection, and calls back once all that came are answered, with whether the last of
@@ -140,7 +139,6 @@ export const trackConnections = (
     /** Drops every connection on which no request is being answered. */
     closeSilent: (): void => open.close(({ requests }) => requests === 0),
     count: (): ConnectionCount => ({ open: open.all.length, unauthenticated: open.unauthenticated }),
-    /** Sets new limits for connections that come from now on. */
     apply: (next: ConnectionLimits): void => {
       open.maxPerAddress = next.maxConnectionsPerAddress
       server.maxConnections = next.maxConnections

@@ -13,7 +13,7 @@ const methods: ReadonlySet<string> = new Set(METHODS)
 export const http2Options = (maxHeaderBytes: number) => {
   const { Http2ServerRequest: Plain } = process.getBuiltinModule('node:http2')
   class Http2ServerRequest extends Plain {
-    // Read at half a dozen places on the way of a request.
+    // Read half a dozen times per request.
     #method: string | undefined
     static {
       // Any word is a method of HTTP/2. The router gets one that the API refuses too.
@@ -68,7 +68,7 @@ export const writerOfBoth =
 // RFC 9113, 7.
 const refusedStream = 7
 
-/** Leaves a request to its client, which may send it on another connection. */
+/** Refuses a request so that its client may send it on another connection. */
 export const refuseStream = ({ stream }: Http2ServerResponse): void => stream.close(refusedStream)
 
 const endOfStream = { endStream: true }

@@ -5,8 +5,7 @@ import { emptyKeyMemo } from '../../keys/authentication.ts'
 import { type IsTrusted, networkOf } from './client-address.ts'
 import { type Carrier, type Connection, mark, notOpen } from './connection.ts'
 
-// So long a connection that floods counts on for its address: such a client would be back at once, and each read of it may hold
-// thousands of requests.
+// How long a flooding connection still counts after its end: its client would be back immediately, with thousands of requests a read.
 const countsOnForMs = 60_000
 
 type AfterAnswer = Connection['afterAnswer']
@@ -21,8 +20,7 @@ export class OpenConnections {
   readonly #isTrusted: IsTrusted
   readonly #onClose: (connection: Connection) => void
   readonly #byAddress = new Map<string, number>()
-  // Under TLS the socket that is accepted and the one that carries requests are two objects with the same other end. What this holds
-  // lets its connection go, for the reason above.
+  // Under TLS the accepted socket and the one with requests are two objects with one peer. Its connection is let go for the same reason.
   readonly #byPeer = new Map<string, { connection: Connection | undefined }>()
   #tracked = 0
 
@@ -90,7 +88,6 @@ export class OpenConnections {
     return this.#byPeer.get(peerOf(socket))?.connection
   }
 
-  /** A connection has shown a good key, and is not counted any more. */
   authenticated(connection: Connection): void {
     const { address } = connection
     connection.isAuthenticated = true
@@ -114,7 +111,7 @@ export class OpenConnections {
     if (!isAuthenticated) this.unauthenticated -= 1
     if (address === undefined) return
     connection.address = undefined
-    // The address alone: the connection holds all requests of its last read.
+    // Only the address: the connection holds all requests of its last read.
     if (isFlooding) setTimeout(() => this.#release(address), countsOnForMs).unref()
     else this.#release(address)
   }

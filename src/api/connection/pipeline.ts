@@ -14,9 +14,9 @@ const maxListsBegun = 8
 const maxWaiting = 100
 // What was read before the pause comes on top: 650 requests, if each has a key.
 const maxWaitingWithKey = 1_000
-// Of all connections without a good key together. The first request of a connection never waits.
+// On all connections without a good key. The first request of a connection never waits.
 const maxWaitingOfStrangers = 2_000
-// So long the requests of a stranger that was ended count on. So in a flood most end at their second request, not at their hundredth.
+// How long the requests of an ended stranger still count, so that in a flood most end at their second request.
 const endedForMs = 1_000
 
 // The response of a place, a point, a key or a page of places; any other may be large, and HTTP/1.1 copies what is not read.
@@ -81,7 +81,7 @@ export const createPipelines = (ended: () => void) => {
       response: ServerResponse,
       begin: Waiting['begin'],
     ): boolean => {
-      // Over HTTP/2, lists alone wait.
+      // Over HTTP/2, only lists wait.
       if ((!connection.waiting || isHttp2(request)) && mayBegin(connection, request)) return false
       const added = { request, response, begin }
       connection.waiting ??= []
@@ -97,7 +97,7 @@ export const createPipelines = (ended: () => void) => {
       next(connection)
       if (!connection.isEnding && (connection.waiting?.length ?? 0) < maxWaiting) readOn(connection)
     },
-    /** Lets go of what waits: the connection ends before it, or is closed. */
+    /** Drops the waiting requests. */
     drop,
     /** Call before a connection is known for its good key. */
     authenticated: (connection: Connection): void =>
@@ -124,7 +124,7 @@ const mayHaveGoodKey = ({ refusals, keyMemo }: Connection): boolean =>
   refusals === 0 && keyMemo.presented !== undefined
 const isWanted = ({ response }: Waiting): boolean =>
   isHttp2(response) ? !response.stream.destroyed : !response.destroyed
-/** Over HTTP/2 a few lists, and all others; else a large response alone, or a few small ones. */
+/** Over HTTP/2 a few lists and everything else; otherwise one large response or a few small ones. */
 const mayBegin = ({ lists, requests }: Connection, request: IncomingMessage): boolean =>
   isHttp2(request)
     ? lists < maxListsBegun || !mayBeList.test(request.url)

@@ -74,7 +74,6 @@ export const createFigures = (language, timeZone) => {
   return {
     language,
     timeZone,
-    /** A count. */
     count: orUnknown((/** @type {number} */ value) => number(Math.round(value))),
     /** A count with few digits, such as 12.3K. */
     short: orUnknown((/** @type {number} */ value) => short.format(value)),

@@ -6,7 +6,6 @@ export type { Language }
 
 export type Words<Name extends string> = Readonly<Record<Name, string>>
 
-/** A text with its values put in. */
 export type Say<Name extends string> = (name: Name, ...values: readonly (string | number)[]) => string
 
 export const sayIn = <Name extends string>(
