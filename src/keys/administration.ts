@@ -4,7 +4,6 @@ import { isoOf } from '../common/calendar.ts'
 import { InputError, NotFoundError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
-import { countedSubscribers, keysBySubscriber } from './held-keys.ts'
 import {
   type AdministrationParts,
   createKeyCreation,
@@ -17,6 +16,7 @@ import { beginsAsKey, createKey, hashOf } from './key-form.ts'
 import { createKeyReports } from './key-reports.ts'
 import { longestName, tierLimitOf } from './key-request.ts'
 import { termsIn } from './key-terms.ts'
+import { countedSubscribers, keysBySubscriber } from './keys-with-subscribers.ts'
 import {
   type CountedSubscriber,
   type KeyUsage,

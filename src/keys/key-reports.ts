@@ -4,9 +4,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayNumber, daysUpTo, type LocalDay } from '../common/calendar.ts'
 import type { AnswerCount, KeyRecord } from '../stores/store.ts'
-import { subscribersOf } from './held-keys.ts'
 import type { AdministrationParts } from './key-creation.ts'
 import { keyFilterIn } from './key-filter.ts'
+import { subscribersOf } from './keys-with-subscribers.ts'
 import { type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
 import { cellsLoaded } from './usage-detail.ts'
 

@@ -81,7 +81,7 @@ export const createRates = (now: () => number) => {
           forgetting = undefined
           return
         }
-        if (value.buckets.every(bucket => heldBy(bucket, at) >= bucket.capacity)) known.delete(value)
+        if (value.buckets.every(bucket => tokensIn(bucket, at) >= bucket.capacity)) known.delete(value)
       }
     },
   }
@@ -115,13 +115,13 @@ const bucketsOf = (
   ]
 }
 
-const heldBy = (bucket: Bucket, at: number): number => refilled(bucket, bucket.tokens, at - bucket.at)
+const tokensIn = (bucket: Bucket, at: number): number => refilled(bucket, bucket.tokens, at - bucket.at)
 
 /** The buckets as a batch asks the store for their tokens, with what was spent of each without it. */
 export const tokenEntriesOf = ({ buckets, admittedLocally, localParts }: KeyRate, at: number): TokenEntry[] =>
   buckets.map(bucket => {
     const { policy: name, capacity, perMs } = bucket
-    const missing = capacity - heldBy(bucket, at)
+    const missing = capacity - tokensIn(bucket, at)
     return { name, capacity, perMs, spent: Math.min(admittedLocally, missing / localParts) }
   })
 
@@ -147,7 +147,7 @@ export const applyTokens = (
  */
 export const admitLocally = (rate: KeyRate, at: number, parts: number): RateRefusal | undefined => {
   for (const bucket of rate.buckets) {
-    bucket.tokens = heldBy(bucket, at)
+    bucket.tokens = tokensIn(bucket, at)
     bucket.at = at
   }
   const isFree = ({ tokens, capacity }: Bucket) => tokens >= Math.min(parts, capacity)
@@ -163,7 +163,7 @@ export const rateRefusal = ({ buckets }: KeyRate, at: number, tokens = 1): RateR
   let longest: RateRefusal = { policy: 'second', limit: 0, waitMs: -1 }
   for (const bucket of buckets) {
     const { policy, limit, capacity, perMs } = bucket
-    const missing = Math.min(tokens, capacity) - heldBy(bucket, at)
+    const missing = Math.min(tokens, capacity) - tokensIn(bucket, at)
     const waitMs = Math.max(0, Math.round(missing / perMs))
     if (waitMs > longest.waitMs) longest = { policy, limit, waitMs }
   }

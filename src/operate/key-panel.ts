@@ -3,10 +3,10 @@
 
 import { type Calendar, isoOf, isoOrNull } from '../common/calendar.ts'
 import { limitOfTier, type Tiers } from '../keys/authentication.ts'
-import { heldKeysOf } from '../keys/held-keys.ts'
 import type { KeyActivities } from '../keys/key-activity.ts'
+import { allKeysWithSubscribers } from '../keys/keys-with-subscribers.ts'
 import { foldName } from '../keys/name-forms.ts'
-import type { HeldKey, KeyRecord, Store } from '../stores/store.ts'
+import type { KeyRecord, KeyWithSubscriber, Store } from '../stores/store.ts'
 import type { DayUsage } from './day-usage.ts'
 import type { KeyPanelReport, PanelKey } from './reports/key-panel-report.ts'
 
@@ -15,7 +15,7 @@ const mostShown = 50
 const searchForMs = 5_000
 
 type Parts = {
-  readonly store: Pick<Store, 'findKey' | 'findSubscriber' | 'heldKeys' | 'usedOn'>
+  readonly store: Pick<Store, 'findKey' | 'findSubscriber' | 'keysWithSubscribers' | 'usedOn'>
   readonly dayUsage: () => Promise<DayUsage>
   readonly activities: Pick<KeyActivities, 'of'>
   /** As they are now. */
@@ -65,9 +65,9 @@ export const createKeyPanel =
     const found = async (): Promise<{ keys: PanelKey[]; isWhole: boolean }> => {
       const deadline = performance.now() + searchForMs
       const text = foldName(wanted)
-      const matching: HeldKey[] = []
+      const matching: KeyWithSubscriber[] = []
       let isWhole = true
-      for await (const part of heldKeysOf(store)) {
+      for await (const part of allKeysWithSubscribers(store)) {
         for (const held of part)
           if (held.id.toLowerCase().includes(text) || foldName(held.subscriber ?? '').includes(text))
             matching.push(held)

@@ -58,7 +58,7 @@ export type KeyChange = Partial<
 >
 
 /** A key beside its subscriber, whose name is null where the record is missing or damaged. */
-export type HeldKey = {
+export type KeyWithSubscriber = {
   readonly id: string
   readonly subscriberId: string
   readonly subscriber: string | null
@@ -93,7 +93,9 @@ export interface KeyStore extends SubscriberStore {
    * A part of all keys beside their subscribers, about oldest first, damaged ones too: cheaper than the records of both.
    * @param from the `next` of the part before; it is null at the end
    */
-  heldKeys(from?: number): Promise<{ readonly keys: readonly HeldKey[]; readonly next: number | null }>
+  keysWithSubscribers(
+    from?: number,
+  ): Promise<{ readonly keys: readonly KeyWithSubscriber[]; readonly next: number | null }>
   /** How many keys there are, damaged ones too. */
   countKeys(): Promise<number>
   /** False when there is no such key. */

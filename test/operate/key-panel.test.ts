@@ -20,8 +20,8 @@ t.test('a search reads keys in parts, and looks up no key but those that it show
   const panel = createKeyPanel({
     store: {
       ...store,
-      heldKeys: async from => {
-        const part = await store.heldKeys(from)
+      keysWithSubscribers: async from => {
+        const part = await store.keysWithSubscribers(from)
         if (inTurn.keys === 0)
           setImmediate(() => {
             inTurn.keys = 0

@@ -6,9 +6,9 @@ import { longestId } from '../../src/stores/records.ts'
 import type { Spending, Spent } from '../../src/stores/spending-store.ts'
 import {
   type ChangeTopic,
-  type HeldKey,
   type KeyChange,
   type KeyRecord,
+  type KeyWithSubscriber,
   type Store,
   StoreError,
   type Subscriber,
@@ -72,7 +72,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.countKeys(), 5)
   })
 
-  test('keys beside their holders, and subscribers, are read two hundred in a turn', async (t, store) => {
+  test('keys beside their subscribers, and subscribers, are read two hundred in a turn', async (t, store) => {
     const holders = Array.from({ length: 250 }, (_, i) => subscriber(`sub_${i}`, `Name ${i}`, 9_000 - i))
     await Promise.all(holders.map(each => store.ensureSubscriber(each)))
     const held = Array.from({ length: 450 }, (_, i) => ({
@@ -80,9 +80,9 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     }))
     for (const [createdAt, { id, subscriberId }] of held.entries())
       await store.addKey(keyRecord(id, { createdAt, subscriberId }))
-    const parts: (readonly HeldKey[])[] = []
+    const parts: (readonly KeyWithSubscriber[])[] = []
     for (let from: number | null = 0; from !== null; ) {
-      const { keys, next } = await store.heldKeys(from)
+      const { keys, next } = await store.keysWithSubscribers(from)
       parts.push(keys)
       from = next
     }

@@ -184,7 +184,7 @@ export const redisKeys = (parts: RedisParts): KeyStore => {
       return subscriber && { key, subscriber, validUntil }
     },
     listKeys: (from, count) => records.readAll(names.keys, id => readKey(id), from, count),
-    heldKeys: async (from = 0) => {
+    keysWithSubscribers: async (from = 0) => {
       const ids = await redis.zrange(names.keys, String(from), String(from + idsPerCommand - 1))
       const holders = await Promise.all(ids.map(id => fieldAt('key', id, 'subscriberId')))
       const nameOf = new Map<string, Promise<string>>()

@@ -98,7 +98,7 @@ const statementsOn = (db: DatabaseSync) => ({
     `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
   ),
   subscriberId: db.prepare(`SELECT id FROM subscribers WHERE name = ?`),
-  heldKeys: db.prepare(
+  keysWithSubscribers: db.prepare(
     `SELECT keys.rowid AS place, ${asText({ id: 'keys.id', subscriberId: 'subscriber_id', subscriber: 'name' })}
      FROM keys LEFT JOIN subscribers ON subscribers.id = subscriber_id
      WHERE keys.rowid > ? ORDER BY keys.rowid LIMIT ${rowsPerPage}`,
@@ -163,8 +163,8 @@ export const embeddedKeys = (parts: EmbeddedParts): KeyStore => {
       }),
     listKeys: (from = 0, count = -1) =>
       withLongRetry(() => statements.listKeys.all(count, from).flatMap(row => keyIn(row) ?? [])),
-    heldKeys: async (from = 0) => {
-      const { rows, next } = await pageOf(parts, statements.heldKeys, from)
+    keysWithSubscribers: async (from = 0) => {
+      const { rows, next } = await pageOf(parts, statements.keysWithSubscribers, from)
       const keys = rows.map(({ id, subscriberId, subscriber }) => ({
         id: textIn(id),
         subscriberId: textIn(subscriberId),

@@ -25,7 +25,7 @@ export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'
   }
   let writes = 0
   /** What a bucket of a key holds now, less what was spent without the store. */
-  const heldBy = (keyId: string, bucket: TokenEntry): number => {
+  const tokensIn = (keyId: string, bucket: TokenEntry): number => {
     const row = statements.find.get(keyId, bucket.name)
     const elapsedMs = clock.now() - Number(row?.at)
     const held = row ? refilled(bucket, Number(row.held), elapsedMs) : bucket.capacity
@@ -39,7 +39,7 @@ export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'
   }
   /** Takes a token of each bucket for every request, as far as there are any. */
   return (keyId: string, buckets: readonly TokenEntry[], runs: readonly UsageRun[] = []): TokenGrant => {
-    const held = buckets.map(bucket => heldBy(keyId, bucket))
+    const held = buckets.map(bucket => tokensIn(keyId, bucket))
     const wanted = runs.reduce((sum, { requests }) => sum + requests, 0)
     const taken = Math.min(wanted, Math.floor(Math.min(...held)))
     const left = held.map(each => each - taken)

@@ -1,33 +1,35 @@
 // Keys beside their subscribers. A store may have very many keys, so they are read in parts.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { HeldKey, KeyStore, Subscriber } from '../stores/store.ts'
+import type { KeyStore, KeyWithSubscriber, Subscriber } from '../stores/store.ts'
 import { type CountedSubscriber, listedSubscriber } from './listed-key.ts'
 
 const subscribersPerTurn = 500
 
 /** In parts, about oldest first, with a turn of the event loop for each. @throws StoreError */
-export async function* heldKeysOf({
-  heldKeys,
-}: Pick<KeyStore, 'heldKeys'>): AsyncGenerator<readonly HeldKey[]> {
+export async function* allKeysWithSubscribers({
+  keysWithSubscribers,
+}: Pick<KeyStore, 'keysWithSubscribers'>): AsyncGenerator<readonly KeyWithSubscriber[]> {
   for (let from: number | null = 0; from !== null; await nextTurn()) {
-    const { keys, next } = await heldKeys(from)
+    const { keys, next } = await keysWithSubscribers(from)
     yield keys
     from = next
   }
 }
 
 /** The number of keys by the id of their subscriber. @throws StoreError */
-export const keysBySubscriber = async (store: Pick<KeyStore, 'heldKeys'>): Promise<Map<string, number>> => {
+export const keysBySubscriber = async (
+  store: Pick<KeyStore, 'keysWithSubscribers'>,
+): Promise<Map<string, number>> => {
   const keys = new Map<string, number>()
-  for await (const part of heldKeysOf(store))
+  for await (const part of allKeysWithSubscribers(store))
     for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
   return keys
 }
 
 /** All subscribers in parts, oldest first, with a turn of the event loop for each. @throws StoreError */
 export async function* countedSubscribers(
-  store: Pick<KeyStore, 'heldKeys' | 'listSubscribers'>,
+  store: Pick<KeyStore, 'keysWithSubscribers' | 'listSubscribers'>,
 ): AsyncGenerator<CountedSubscriber[]> {
   const keys = await keysBySubscriber(store)
   const all = await store.listSubscribers()
