@@ -26,13 +26,13 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
   const [id, type, parentId] = [fieldOf(row, 'id'), fieldOf(row, 'type'), fieldOf(row, 'parentId')]
   const wanted = isLocationType(type) ? parentTypeOf(type) : undefined
   if (parentId === null) {
-    if (wanted) say('parentId', refusal(parentId, `the id of its ${wanted}, for every ${type} has a parent`))
+    if (wanted) say('parentId', refusal(parentId, `the id of its ${wanted}`))
     return
   }
   // Without a column of ids no parent can be found; the header's fault is enough.
   if (typeof parentId !== 'string' || row.naming.id === undefined) return
   if (wanted === null) {
-    say('parentId', refusal(parentId, `none, for a ${type} has no parent`))
+    say('parentId', refusal(parentId, `none (a ${type} has no parent)`))
     return
   }
   const allowed = `the id of ${wanted ? `its ${wanted}` : 'a place'}, in the same set`
@@ -45,7 +45,7 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
   if (wanted && isLocationType(parentType) && parentType !== wanted)
     say('parentId', refusal(parentId, allowed, `which is of level ${parentType}`))
   if (typeof id === 'string' && !id.startsWith(parentId))
-    say('id', refusal(id, `an id that begins with ${show(parentId)}, that of its parent`))
+    say('id', refusal(id, `an id that begins with the id of its parent, ${show(parentId)}`))
 }
 
 // An id that names two places would be wrong for one of them.
@@ -61,7 +61,7 @@ const checkFormerIds = (
     const id = former?.id
     const owner = byId.get(id) ?? byFormerId.get(id)
     if (typeof id === 'string' && owner && owner !== row)
-      say('formerIds', refusal(id, 'an id that no other place has or had', `which is that of ${owner.row}`))
+      say('formerIds', refusal(id, 'an id that no other place has or had', `the id of ${owner.row}`))
     else if (typeof id === 'string' && owner && fieldOf(row, 'id') === id)
       say('formerIds', refusal(id, 'another id than its own'))
     else byFormerId.set(id, row)
@@ -82,7 +82,7 @@ const checkRow = (row: Row, columns: readonly Column[], say: Sayer): void => {
   for (const { field, column, rules } of columns) {
     const value = row.fields[column]
     if (value === undefined) {
-      if (!optionalFields.has(field)) say(field, refusal(undefined, `a row with a value for ${column}`))
+      if (!optionalFields.has(field)) say(field, 'must have a value')
       continue
     }
     for (const rule of rules) {
@@ -110,15 +110,14 @@ export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
   const byFormerId = new Map<unknown, Row>()
   for (const row of rows) {
     for (const column in row.fields)
-      if (!known.has(column))
-        faults.push({ row: row.row, column, message: refusal(row.fields[column], 'no such column') })
+      if (!known.has(column)) faults.push({ row: row.row, column, message: 'there is no such column' })
     const say: Sayer = (field, message) =>
       faults.push({ row: row.row, column: row.naming[field] ?? field, message })
     checkRow(row, columns, say)
     const id = fieldOf(row, 'id')
     const first = byId.get(id)
     if (typeof id === 'string' && first && first !== row)
-      say('id', refusal(id, 'an id no other row has', `which is that of ${first.row}`))
+      say('id', refusal(id, 'unique', `the id of ${first.row}`))
     checkParent(row, byId, say)
     checkFormerIds(row, byId, byFormerId, say)
   }

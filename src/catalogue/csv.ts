@@ -19,7 +19,7 @@ export type Csv = Readonly<{ header: readonly string[]; rows: readonly CsvRow[];
 const checkHeader = (header: readonly string[], { known, required }: Columns, rowName: string): Fault[] => {
   const faults = header.flatMap((column, at): Fault[] => {
     const fault = (message: string) => [{ row: rowName, column: column || `column ${at + 1}`, message }]
-    if (header.indexOf(column) < at) return fault(refusal(column, 'each column once'))
+    if (header.indexOf(column) < at) return fault(refusal(column, 'unique', 'twice'))
     if (known.includes(column)) return []
     const nearest = closestMatch(column.trim().toLowerCase(), known, { maxDistance: 4 })
     const allowed = `one of ${known.join(', ')}`
@@ -31,7 +31,7 @@ const checkHeader = (header: readonly string[], { known, required }: Columns, ro
     ...missing.map(column => ({
       row: rowName,
       column,
-      message: refusal(undefined, `a header with the column ${column}`),
+      message: `the header must have the column ${column}`,
     })),
   ]
 }

@@ -17,9 +17,9 @@ export const show = (value: unknown): string => {
   return value === undefined ? 'nothing' : safeText(JSON.stringify(value) ?? String(value), longest)
 }
 
-/** The message of a fault: what was given, why it is wrong if that is not clear, what is allowed. */
+/** The message of a fault: what is allowed, what was given, and why that is wrong if it is not clear. */
 export const refusal = (value: unknown, allowed: string, because = ''): string =>
-  `given ${show(value)}${because === '' ? '' : `, ${because}`}; allowed is ${allowed}`
+  `must be ${allowed}, got ${show(value)}${because === '' ? '' : `, ${because}`}`
 
 const must =
   (allowed: string, holds: (value: unknown) => boolean): Rule =>
@@ -97,7 +97,7 @@ const listRule =
       const message = itemRule(item)
       if (message !== undefined) return message
       const key = keyOf(item)
-      if (seen.has(key)) return refusal(item, 'each once')
+      if (seen.has(key)) return refusal(item, 'unique', 'twice')
       seen.add(key)
     }
     return undefined

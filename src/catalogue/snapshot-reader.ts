@@ -29,10 +29,10 @@ const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
     return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, fields }]
   })
 
-const headFault = (column: string, given: unknown, allowed: string): Fault => ({
+const headFault = (column: string, given: unknown, allowed: string, because?: string): Fault => ({
   row: 'provenance',
   column,
-  message: refusal(given, allowed),
+  message: refusal(given, allowed, because),
 })
 
 const countFaults = (stated: Counts, counts: Counts): Fault[] => {
@@ -98,8 +98,8 @@ export const inspectSnapshot = (text: string): Inspection => {
   const snapshot = composeSnapshot(provenance, rows.map(locationOf), known)
   const { sha256 } = snapshot.provenance
   if (provenance.sha256 === sha256) return { counts, snapshot, faults: [] }
-  const allowed = `${sha256}, that of the places in the file, which were changed by hand; "abohawa catalogue publish" keeps it right`
-  return { counts, faults: [headFault('sha256', provenance.sha256, allowed)] }
+  const because = 'because the file was changed by hand ("abohawa catalogue publish" keeps it right)'
+  return { counts, faults: [headFault('sha256', provenance.sha256, sha256, because)] }
 }
 
 const sentence = (path: string, faults: readonly Fault[]): string => {
@@ -115,7 +115,7 @@ export const readText = async (path: string): Promise<string> => {
     return await readTextFile(path, maxFileBytes.data)
   } catch (thrown) {
     if (thrown instanceof FileError && thrown.code === 'EILSEQ')
-      throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })
+      throw new InputError(`${path} must be text in UTF-8`, { cause: thrown })
     throw new InputError(`${path} can't be read: ${messageOf(thrown)}`, { cause: thrown })
   }
 }

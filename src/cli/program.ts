@@ -109,6 +109,14 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   }
 }
 
+/** Commander's sentence about an invalid value, in the form of the other errors. */
+const invalidValue = (message: string): string =>
+  message.replace(
+    /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\. (?:Allowed: |Allowed choices are (?=(.)))(.*?)\.?$/,
+    (_, option, given, isChoice, allowed) =>
+      `${option} must be ${isChoice ? 'one of ' : ''}${allowed}, got "${given}"`,
+  )
+
 const exitCodeOf = (error: unknown): number => {
   // Redacts here, last: commander's messages quote the command line.
   const printError = (text: string) =>
@@ -129,7 +137,7 @@ const exitCodeOf = (error: unknown): number => {
     }
     // A command group without a subcommand has printed its help already.
     if (error.code !== 'commander.help') {
-      const sentence = safeText(error.message.replace(/^error: /, '').replaceAll('\n', ' '))
+      const sentence = safeText(invalidValue(error.message.replace(/^error: /, '').replaceAll('\n', ' ')))
       printError(`${sentence}${sentence.endsWith('.') ? '' : ';'} \`--help\` shows the usage`)
     }
     return 2

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import type * as z from 'zod'
 import { InputError, messageOf } from '../common/errors.ts'
 import { checkAddresses, checkedLookup, hostOf } from '../common/outside-address.ts'
-import { safeText } from '../common/outside-text.ts'
+import { quoted, safeText } from '../common/outside-text.ts'
 import { redactedUrl } from '../common/redacted-url.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
@@ -50,7 +50,7 @@ const configBeside = (terminal: Terminal): Config => {
     return terminal.config()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    terminal.remark('The configuration is broken; --gateway is asked all the same:')
+    terminal.remark('The configuration is invalid; --gateway is used anyway:')
     for (const { sentence } of error.faults) terminal.remark(`  ${sentence}`)
     return loadConfig({ files: [], env: terminal.env })
   }
@@ -62,7 +62,7 @@ export const checkGateway = (gateway: string | undefined, allowsRemote = true): 
   const url = URL.parse(gateway)
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(
-      `--gateway is ${safeText(gateway, 60)}; allowed: an address such as http://127.0.0.1:9090`,
+      `--gateway must be an address such as http://127.0.0.1:9090, got ${quoted(gateway, 60)}`,
     )
   const host = hostOf(url)
   if (isIP(host) !== 0)
@@ -150,7 +150,7 @@ export const queryGateway = async <Report>(
   const { address, isNamed } = query
   const where = redactedUrl(address)
   const unavailable = (reason: string): { unavailable: string } => {
-    if (isNamed) throw new InputError(`--gateway is ${where}, where no gateway answers: ${reason}`)
+    if (isNamed) throw new InputError(`no gateway answered at ${where} (--gateway): ${reason}`)
     return { unavailable: reason }
   }
   const answer = await askGateway(query).catch(connectionFault)
@@ -175,7 +175,7 @@ export const queryGateway = async <Report>(
 /** Why a request got no answer; OpenSSL's own words for a listener without TLS name its source files. */
 const connectionFault = (error: unknown): string =>
   error instanceof Error && 'code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER'
-    ? 'it speaks plain HTTP; allowed: http:// in place of https://'
+    ? 'it speaks plain HTTP; use http:// instead of https://'
     : messageOf(error)
 
 const parsed = (text: string): unknown => {

@@ -8,5 +8,6 @@ import { UsageError } from './usage-error.ts'
 /** @throws UsageError for a tier that is not configured */
 export const checkTier = (terminal: Terminal, tier: string): void => {
   const tiers = Object.keys(tiersOf(terminal.config().quota))
-  if (!tiers.includes(tier)) throw new UsageError(`--tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+  if (!tiers.includes(tier))
+    throw new UsageError(`--tier must be one of ${tiers.join(', ')}, got ${quoted(tier)}`)
 }

@@ -31,7 +31,7 @@ export const rateIn = (given: string): number => {
   const rate = Number(number) / (unitSeconds[unit] as number)
   if (!(rate > 0 && rate <= 1e6))
     throw new InvalidArgumentError(
-      'Allowed: requests a second, above 0 and up to 1000000, or such as 90/m, 500/h, 10000/d.',
+      'Allowed: requests a second above 0 and up to 1000000, or such as 90/m, 500/h, 10000/d.',
     )
   return rate
 }

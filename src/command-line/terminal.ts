@@ -66,7 +66,7 @@ const refuseSecondValues = (command: Command): void => {
     // The value is set by now: commander's own listener came first. Those that take it again have a list.
     command.on(`option:${option.name()}`, () => {
       if (isGiven && !Array.isArray(command.getOptionValue(option.attributeName())))
-        throw new UsageError(`${option.long ?? option.short} is given more than once; allowed: once`)
+        throw new UsageError(`${option.long ?? option.short} can be given only once`)
       isGiven = true
     })
   }

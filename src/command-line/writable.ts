@@ -46,7 +46,7 @@ export const checkOutputs = async (
     await checkWritable(said, path)
     if (!force && (await stat(path).catch(() => undefined)))
       throw new InputError(
-        `${said}, which exists; ${force === undefined ? 'allowed: a new file' : '--force replaces it'}`,
+        `${said}, which exists; ${force === undefined ? 'choose a new file' : '--force replaces it'}`,
       )
   }
 }
@@ -77,7 +77,7 @@ export const refuseKept = async (
     if (await isSink(path)) continue
     const place = await placeOf(path)
     const reason = kept.get(place)
-    if (reason !== undefined) throw new InputError(`${said}, which ${reason}; allowed: another file`)
+    if (reason !== undefined) throw new InputError(`${said}, which ${reason}; choose another file`)
     kept.set(place, 'is written by another option')
   }
 }

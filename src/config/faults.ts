@@ -78,7 +78,7 @@ export const faultsIn = ({ tree, faults, placeOf }: Source): Fault[] => {
     const reason =
       input === undefined
         ? `${printPath(path)} is required: ${message}`
-        : `${printPath(path)} is ${shown(input, path)}, but must be ${message}`
+        : `${printPath(path)} must be ${message}, got ${shown(input, path)}`
     return [{ at: placeOf(path), path, reason }]
   })
   return [...faults, ...misfits].sort((one, other) => comparePlaces(one.at, other.at))

@@ -1,5 +1,5 @@
 // What schema.ts is written with: settings, sections, and the kinds of value a setting can have. Each kind has the text of what it
-// allows, which ends the error "x is 7, but must be …". A kind with a unit converts it and gives the suffix of its name in the
+// allows, for the error "x must be …, got 7". A kind with a unit converts it and gives the suffix of its name in the
 // program (Ms, Bytes).
 
 import * as z from 'zod'

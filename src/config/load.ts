@@ -96,7 +96,7 @@ const readKeyFiles = (
       const key = readSecret(fallback.apiKeyFile, path)
       if (!z.safeParse(schemaAt(path) ?? z.never(), key).success)
         throw new InputError(
-          `${printPath(path)} in its file is not a key, but must be text without blanks, quotes and control characters`,
+          `${printPath(path)} in its file must be text without blanks, quotes and control characters`,
         )
       Object.assign(fallback, { apiKey: key })
       return []

@@ -52,7 +52,7 @@ const anyOriginAlone: Rule = {
   fault: ({ server: { cors } }) =>
     cors.origins.includes('*') &&
     cors.origins.length > 1 &&
-    'server.cors.origins has * beside other origins, but must have it alone or not at all',
+    "server.cors.origins can't combine * with other origins",
 }
 
 type Listener = 'server' | 'ops' | 'health'
@@ -67,7 +67,7 @@ const differentPorts = (later: Exclude<Listener, 'server'>, earlier: Listener): 
       port !== null &&
       port !== 0 &&
       overlap(config[earlier].host, host) &&
-      `${later}.port is ${port}, but must differ from ${earlier}.port on the same host (0 picks a free port)`
+      `${later}.port must differ from ${earlier}.port on the same host (0 picks a free port), got ${port}`
     )
   },
 })
@@ -79,12 +79,12 @@ const ratesOfTiers: Rule = {
     for (const [tier, { perSecond, burst }] of Object.entries(rates)) {
       const path = `quota.rates.${tier}`
       if (!Object.hasOwn(tiers, tier))
-        return `${path} is set, but there is no tier ${tier}; allowed: ${Object.keys(tiers).join(', ')}`
+        return `${path} must be of one of the tiers ${Object.keys(tiers).join(', ')}`
       if (burst === null) continue
       if (perSecond === null)
         return `${path}.burst is set, but ${path}.perSecond is not: set both of them or no burst`
       if (burst > perSecond * longestBurstSeconds)
-        return `${path}.burst is ${burst}, but must be at most ${longestBurstSeconds} times ${path}.perSecond, which is ${perSecond}`
+        return `${path}.burst must be at most ${longestBurstSeconds} times ${path}.perSecond (${perSecond}), got ${burst}`
     }
     return false
   },
@@ -110,12 +110,10 @@ const differentUpstreams: Rule = {
       const twin = urls.indexOf(urls[i] ?? '')
       return [
         ...(names.indexOf(name) < i
-          ? [`provider.fallbacks[${i - 1}] has the name ${name}, but each upstream needs a name of its own`]
+          ? [`provider.fallbacks[${i - 1}].name must be unique, got ${name} twice`]
           : []),
         ...(twin < i
-          ? [
-              `provider.fallbacks[${i - 1}].baseUrl is that of ${names[twin]} too, but each upstream needs a URL of its own`,
-            ]
+          ? [`provider.fallbacks[${i - 1}].baseUrl must be unique, but ${names[twin]} has the same URL`]
           : []),
       ]
     })

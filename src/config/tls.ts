@@ -60,7 +60,7 @@ export const ticketKeyOf = ({ cert, ticketKey }: TlsFiles): Buffer | undefined =
   const bytes = fileOf('server.tls.ticketKey', ticketKey, true)
   if (bytes.length !== ticketKeyBytes)
     throw new InputError(
-      `server.tls.ticketKey is ${ticketKey}, which has ${bytes.length.toLocaleString('en-US')} bytes; allowed: a file of exactly ${ticketKeyBytes} random bytes (openssl rand ${ticketKeyBytes})`,
+      `server.tls.ticketKey must be a file of exactly ${ticketKeyBytes} random bytes (openssl rand ${ticketKeyBytes}), got ${ticketKey} with ${bytes.length.toLocaleString('en-US')} bytes`,
     )
   return bytes
 }

@@ -116,7 +116,7 @@ t.test('a faulty file never replaces a good catalogue, and is reported once', as
   const [former, nextFault] = [live.current, faults.next()]
   writeFileSync(`${path}.bad`, good.replace('"population":892781', '"population":-1'))
   renameSync(`${path}.bad`, path)
-  t.match((await nextFault).message, /locations\[1\] \(id 1004\), population: given -1/)
+  t.match((await nextFault).message, /locations\[1\] \(id 1004\), population: must be .*, got -1/)
   t.equal(live.current, former)
   t.match(live.fault()?.message, /population/)
 

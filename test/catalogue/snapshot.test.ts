@@ -47,12 +47,12 @@ t.test('a manual edit is detected by the checksum, and the message says how to r
   const edited = text.replace('"population":892781', '"population":892782')
   writeFileSync(path, edited)
   const { message } = (await t.rejects(readSnapshot(path), InputError)) as unknown as Error
-  t.match(message, `${path}: provenance, sha256: given "`)
-  t.match(message, 'which were changed by hand')
+  t.match(message, `${path}: provenance, sha256: must be `)
+  t.match(message, 'because the file was changed by hand')
   t.match(message, `"abohawa catalogue check ${path}" shows every fault`)
   t.match(message, '"abohawa catalogue publish" keeps it right')
 
-  const right = message.match(/allowed is ([0-9a-f]{64})/)?.[1] ?? ''
+  const right = message.match(/must be ([0-9a-f]{64})/)?.[1] ?? ''
   writeFileSync(path, edited.replace(/"sha256": "[0-9a-f]{64}"/, `"sha256": "${right}"`))
   t.equal((await readSnapshot(path)).locations[1]?.population, 892_782)
   const reversed = faultsAfter(text, ({ locations }) => void locations.reverse())
@@ -69,7 +69,7 @@ t.test(
     file.locations[4].population = '500'
     writeFileSync(path, JSON.stringify(file))
     await t.rejects(readSnapshot(path), {
-      message: `${path}: locations[3] (id 10040913), latitude: given 50; allowed is a number from 20 to 27 (and 2 more faults); "abohawa catalogue check ${path}" shows every fault`,
+      message: `${path}: locations[3] (id 10040913), latitude: must be a number from 20 to 27, got 50 (and 2 more faults); "abohawa catalogue check ${path}" shows every fault`,
     })
     const { counts, faults } = await checkFile(path, async () => bounds)
     t.equal(faults.length, 3)
@@ -82,7 +82,7 @@ t.test(
 
 t.test('the provenance must be complete, valid and of a known version, with right counts', async t => {
   const { text } = await sample(t)
-  const outside = /allowed is a number from 22.5 to 27/
+  const outside = /must be a number from 22.5 to 27/
   for (const [head, ...faults] of [
     [{ schema: 2 }, /^provenance, schema: given 2; invalid input: expected 1/],
     [{ built: 'today' }, /^provenance, built: given "today"; invalid ISO date/],
@@ -101,9 +101,9 @@ t.test('the provenance must be complete, valid and of a known version, with righ
     )
   const orphans = faultsAfter(text, ({ locations }) => void locations.splice(2, 1))
   t.match(orphans, [
-    'provenance, counts.upazila: given 1; allowed is 0',
-    'provenance, counts.total: given 7; allowed is 6',
-    'locations[2] (id 10040913), parent_id: given "100409", which no row has as its id',
+    'provenance, counts.upazila: must be 0, as many as the file has, got 1',
+    'provenance, counts.total: must be 6, as many as the file has, got 7',
+    /^locations\[2\] \(id 10040913\), parent_id: must be .*, got "100409", which no row has as its id/,
   ])
   t.equal(orphans.length, 2 + 3)
 })
@@ -127,7 +127,7 @@ t.test('a file that is missing, a folder, cut off or not UTF-8 is named', async 
   for (const [name, message] of [
     ['none.json', /none\.json can't be read: ENOENT/],
     ['sub', /sub can't be read: it is a directory$/],
-    ['odd.json', /odd\.json is not valid; allowed: text in UTF-8/],
+    ['odd.json', /odd\.json must be text in UTF-8/],
     ['half.json', /half\.json: file, the whole: not JSON/],
   ] as const)
     await t.rejects(readSnapshot(join(folder, name)), { code: 'bad_input', message })

@@ -25,7 +25,7 @@ provider: { baseUrl: ${provider.url} }
   const nowhere = ['--gateway', 'http://127.0.0.1:9']
   const show = ['cache', 'show', 'district/3026']
   const broken: [text: string, reason: string][] = [
-    [`${right}cache:\n  freshFor: 2\n`, 'gateway.yaml:6:13: cache.freshFor is 2, but must be'],
+    [`${right}cache:\n  freshFor: 2\n`, 'gateway.yaml:6:13: cache.freshFor must be'],
     [`cache: {\n${right}`, 'this is not a YAML config file'],
     ['\0', 'gateway.yaml'],
   ]
@@ -34,7 +34,7 @@ provider: { baseUrl: ${provider.url} }
     for (const command of [['status'], show].map(words => [...words, ...here])) {
       const { code, stderr } = await run(...command)
       t.equal(code, 0, `${command.join(' ')}: ${stderr}`)
-      t.match(stderr, 'The configuration is broken; --gateway is asked all the same:\n')
+      t.match(stderr, 'The configuration is invalid; --gateway is used anyway:\n')
       t.match(stderr, reason)
     }
     for (const command of [
@@ -56,5 +56,5 @@ t.test('variables alone say where the gateway is and what it asks for', async t 
   const given = ['status', '--config', file, '--gateway', 'http://127.0.0.1:9']
   const { code, stderr } = await runCommand(given, { ABOHAWA_OPS__PORT: 'x' })
   t.equal(code, 1)
-  t.match(stderr, /ABOHAWA_OPS__PORT: ops\.port is "x"/)
+  t.match(stderr, /ABOHAWA_OPS__PORT: ops\.port must be .*, got "x"/)
 })

@@ -44,7 +44,7 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
   t.equal(await gateway.exited, 0)
   const alone = await runCommand(['cache', 'show', 'district/3026'], env)
   t.equal(alone.code, 0)
-  t.match(alone.stderr, /^No gateway answered at http:.*ECONNREFUSED.*: this is the shared tier alone\.\n$/)
+  t.match(alone.stderr, /^No gateway answered at http:.*ECONNREFUSED.*: this is only the shared tier\.\n$/)
   t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {4}23\.7,90\.4, /)
   t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
   t.notMatch(alone.stdout, /fresh until|last error/, 'what only a gateway knows is left out')

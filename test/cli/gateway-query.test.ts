@@ -25,7 +25,7 @@ t.test('what a gateway refuses is said in its words, and what is none is named',
     [show, 404, 'nothing', url, other],
     [['status'], 404, 'nothing', url, other],
     [['status'], 0, '', 'http://127.0.0.1:9', /ECONNREFUSED/],
-    [show, 200, '', https, ': it speaks plain HTTP; allowed: http:// in place of https://\n'],
+    [show, 200, '', https, ': it speaks plain HTTP; use http:// instead of https://\n'],
   ]
   for (const [args, answered, text, gateway, said] of cases) {
     status = answered
@@ -34,9 +34,7 @@ t.test('what a gateway refuses is said in its words, and what is none is named',
     t.strictSame([code, stdout], [1, ''], `${args.join(' ')} ${gateway} ${answered}`)
     t.match(stderr, said)
     const isRefusal = answered === 409 || answered === 403
-    const begin = isRefusal
-      ? `the gateway at ${gateway} `
-      : `--gateway is ${gateway}, where no gateway answers: `
+    const begin = isRefusal ? `the gateway at ${gateway} ` : `no gateway answered at ${gateway} (--gateway): `
     t.ok(stderr.startsWith(`abohawa: ${begin}`), stderr)
   }
 })

@@ -36,7 +36,7 @@ t.test('the usage of all keys is a line of CSV for each day with a count', async
   t.match(of(used), { used: 12, days: [{ day: newest, used: 12 }] })
   t.match(of(idle), { used: 0, days: [] })
   t.match(text?.stdout, new RegExp(`${used.id} .* 42  ${newest}\\n`))
-  t.match(neither, { code: 2, stderr: /the id of a key or of all keys \(--all or --sort\), one of the two/ })
+  t.match(neither, { code: 2, stderr: /give the id of a key, or --all/ })
 })
 
 t.test('a list is filtered, says when a key was last used, and is CSV', async t => {
@@ -81,6 +81,6 @@ t.test('the usage of all keys is in the order of what they used, with their subs
   ])
   t.match(csv?.stdout, new RegExp(`used\r\n${most.id},,Padma,.*\r\n${used.id},,Dhaka`))
   t.equal(JSON.parse(plain?.stdout ?? '')[0].id, used.id, 'else the oldest first')
-  t.match(wrong, { code: 2, stderr: /Allowed choices are used/i })
-  t.match(one, { code: 2, stderr: /the id of a key or of all keys \(--all or --sort\), one of the two/ })
+  t.match(wrong, { code: 2, stderr: /--sort must be one of used, got "name"/ })
+  t.match(one, { code: 2, stderr: /an id can't be combined with --all or --sort/ })
 })

@@ -67,7 +67,7 @@ t.test('the answer comes first, then the state of the key, its day and the lines
     new RegExp(`^ {2}key +${id} of Dhaka Tribune$`, 'm'),
     /^ {2}around +\d{4}-\d\d-\d\d \d\d:\d\d:00 in Asia\/Dhaka$/m,
     /^ {2}state then +(?:revoked since|valid, created) /m,
-    /^ {2}tier now +free with a limit of its own, 3 a day$/m,
+    /^ {2}tier now +free with a custom limit, 3 a day$/m,
     /^ {2}used +3 on \d{4}-\d\d-\d\d, the whole day$/m,
     /^ +\d weather 2xx$/m,
     /^ {2}gateway +http:\/\/127\.0\.0\.1:\d+: (?:0 responses of all keys were 500|its last hour does not)/m,

@@ -33,11 +33,11 @@ t.test('a key is rotated under its id, and lists say until when the former one w
   t.ok(until >= before + 5_400_000 && until <= Date.now() + 5_400_000)
   t.match(await json('keys', 'show', id), { id, formerKeyUntil: rotated.formerKeyUntil })
   const shown = `${rotated.formerKeyUntil.slice(0, 10)} ${rotated.formerKeyUntil.slice(11, 16)}`
-  t.match((await command('keys', 'list')).stdout, new RegExp(`former key until \\(UTC\\)\\n.*${shown}\\n`))
+  t.match((await command('keys', 'list')).stdout, new RegExp(`old key until \\(UTC\\)\\n.*${shown}\\n`))
 
   const people = await command('keys', 'rotate', id)
   t.match(people.stdout, /^svc_live_\w{38}\n\nkey_\w+ for Dhaka Tribune, tier starter: 1,000 requests a day/)
-  t.match(people.stdout, /The former key works until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\./)
+  t.match(people.stdout, /The old key works until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\./)
   const soon = await json('keys', 'show', id)
   t.ok(Math.abs(Date.parse(soon.formerKeyUntil) - Date.now() - 86_400_000) < 60_000, 'a day by default')
   t.match(await json('keys', 'rotate', id, '--overlap', '0s'), { id })

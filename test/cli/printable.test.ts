@@ -116,7 +116,10 @@ t.test('a configuration is complained of in clean lines', async t => {
     t.ok(line.length < 1_500, `${line.length} characters`)
   }
   t.ok(faults.length >= 10, 'a line for each fault')
-  t.match(wrong?.stderr, /store\.path is "aa\\u001b\[2J.*…", but must be a file path, without control char/)
+  t.match(
+    wrong?.stderr,
+    /store\.path must be a file path, without control characters, got "aa\\u001b\[2J.*…"/,
+  )
   t.equal(rawControlIn(json?.stdout ?? ''), undefined)
   t.equal(JSON.parse(json?.stdout ?? '').faults.length, faults.length)
 
@@ -256,7 +259,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   report.store.isUp = false
   report.instances.push({ ...instance, phase: 'hacked' })
   const [other] = await checkOutput(t, [['status', '--gateway', address]], { code: 1 })
-  t.match(other?.stderr, /where no gateway answers: it answered 200, and is no gateway of this version/)
+  t.match(other?.stderr, /no gateway answered at .*: it answered 200, and is no gateway of this version/)
 })
 
 t.test('what a command line says is repeated escaped and short, without keys', async t => {

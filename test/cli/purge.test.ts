@@ -38,7 +38,7 @@ t.test('a dry run tells the price of an area, and purges nothing', async t => {
   t.match(shown.stdout, /^Nothing is purged: district\/3026\.\n/)
   t.match(facts(shown.stdout), {
     cached: /^[23] of 20 cells$/,
-    costs: /^at most [69] of weight: [23] loads, if all of them are asked for again$/,
+    costs: /^at most [69] of weight: [23] loads, if all of them are requested again$/,
     budget: 'leaves 1 of 13 of the day, beside the reserve for cells with nothing cached',
     now: /^room for 0; [23] stay stale until there is room$/,
     'all loaded': /^by demand, at the earliest 20\d\d-\d\d-\d\d 06:00:00, in /,

@@ -105,7 +105,7 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
   }
   await refused(/the backup is .*there, which exists; --force replaces it/, at('there'))
   for (const same of ['store.db', 'link', 'store.db-wal', 'store.db-shm'])
-    await refused(/, which belongs to the store; allowed: another file/, at(same), path, '--force')
+    await refused(/, which belongs to the store; choose another file/, at(same), path, '--force')
   await refused(/the backup is .*pile, which is not a regular file/, at('pile'), path, '--force')
   await refused(
     /the backup is .*none.x, which can't be written: .*none" is a folder that is missing/,

@@ -119,7 +119,7 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   const there = inFile(path)
   t.strictSame(await lookOf(there, from.ids[0]), expected)
   const onItself = await from.command('store', 'copy', '--to', from.path)
-  t.match(onItself, { code: 2, stderr: /allowed: another store than that of the configuration/ })
+  t.match(onItself, { code: 2, stderr: /--to must be another store than the configured one/ })
   const nowhere = `127.0.0.1:${await freePort()}`
   const { host } = new URL(redis.url)
   const away = `${nowhere}, which can't be used: connect ECONNREFUSED ${nowhere}\n`

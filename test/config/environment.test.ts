@@ -32,8 +32,8 @@ for (const { path, schema, usual } of reachable) {
     const core = coreOf(schema)
     const wrong = core instanceof z.ZodArray ? '[' : core instanceof z.ZodNumber ? 'much' : ' '
     const [fault = '', ...others] = faultsOfTexts(t, { env: { [variable]: wrong } })
-    t.ok(fault.startsWith(`${variable}: ${printPath(path)} is `), fault)
-    t.match(fault, / but must be /)
+    t.ok(fault.startsWith(`${variable}: ${printPath(path)} must be `), fault)
+    t.match(fault, /, got /)
     t.strictSame(others, [])
   })
 }
@@ -79,8 +79,8 @@ t.test('an empty variable is null where null is allowed, and refused elsewhere',
   const env = { ABOHAWA_REDIS__URL: '', ABOHAWA_PROVIDER__API_KEY: '' }
   t.match(loadTexts(t, { files, env }), { redis: { url: null }, provider: { apiKey: null } })
   t.strictSame(faultsOfTexts(t, { env: { ABOHAWA_STORE__PATH: '', ABOHAWA_LOG__ACCESS: '' } }), [
-    'ABOHAWA_LOG__ACCESS: log.access is "", but must be true, false or a number from 0 to 1',
-    'ABOHAWA_STORE__PATH: store.path is "", but must be a file path',
+    'ABOHAWA_LOG__ACCESS: log.access must be true, false or a number from 0 to 1, got ""',
+    'ABOHAWA_STORE__PATH: store.path must be a file path, got ""',
   ])
 })
 
@@ -102,7 +102,7 @@ t.test('a list is given with commas or as YAML', async t => {
   ] as const)
     t.strictSame(load({ ...cluster, ABOHAWA_REDIS__NODES: text }).redis.nodes, nodes, text)
   t.match(faultsOfTexts(t, { env: { ...cluster, ABOHAWA_REDIS__NODES: '[::1]:' } }), [
-    /redis\.nodes\[0\] is "\[::1\]:", but must be a host and a port/,
+    /redis\.nodes\[0\] must be a host and a port, .*, got "\[::1\]:"/,
   ])
   // A list of a map whose key is a list, about which Node would warn.
   const warned = t.capture(process, 'emitWarning', () => {})
@@ -110,7 +110,7 @@ t.test('a list is given with commas or as YAML', async t => {
     { env: { ...cluster, ABOHAWA_REDIS__NODES: '[[::1]:7001]' } },
     { env: cluster, files: ['redis: { nodes: [[::1]:7001] }'] },
   ])
-    t.match(faultsOfTexts(t, given), [/redis\.nodes\[0\] is a map, but must be a host and a port/])
+    t.match(faultsOfTexts(t, given), [/redis\.nodes\[0\] must be a host and a port, .*, got a map/])
   t.strictSame(warned(), [])
 })
 
@@ -190,10 +190,10 @@ t.test('a secret file that can’t be used is refused in one sentence without th
     `ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is to be read from "/nowhere/key", which can't be read: there is no such file`,
   )
   t.match(faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: folder }), /it is a directory$/)
-  const name = 'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is'
+  const name = 'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey must be text'
   for (const file of ['empty', 'blank']) {
     const fault = faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: `${folder}/${file}` })
-    t.match(fault, `${name} "***", but must be text`)
+    t.match(fault, name)
   }
   t.notMatch(faultOf({ ABOHAWA_REDIS__URL__FILE: `${folder}/url` }), 'hunter2')
   t.equal(

@@ -186,7 +186,7 @@ for (const [setting, { path = setting, allowed, wrong }] of Object.entries(table
         cases.map(([yaml]) => `# first line\n${lines.join('\n')} ${yaml}\n`),
       ),
       cases.map(([_, shown, instead = allowed]) => [
-        `one.yaml:${keys.length + 1}:${column}: ${path} is ${shown}, but must be ${instead}`,
+        `one.yaml:${keys.length + 1}:${column}: ${path} must be ${instead}, got ${shown}`,
       ]),
     )
   })
@@ -201,7 +201,7 @@ t.test('origins are written as browsers send them', async t => {
   const right = '["https://*.a.example", "http://*.a.example:81", "capacitor://localhost", "x-app://a:1"]'
   t.strictSame(faultsOfTexts(t, { files: [`server: { cors: { origins: ${right} } }`] }), [])
   t.strictSame(
-    faults.map(fault => /origins\[(\d+)\] is .*, but must be an origin as browsers send it/.exec(fault)?.[1]),
+    faults.map(fault => /origins\[(\d+)\] must be an origin as browsers send it/.exec(fault)?.[1]),
     wrong.map((_, index) => String(index)),
   )
 })
@@ -221,7 +221,7 @@ t.test('a wrong item of a list is named by its number, with what is allowed', as
     const shown = items.split(', ').map(item => (item.startsWith('"') ? item : `"${item}"`))
     t.strictSame(
       faults.map(fault => fault.replace(/^\S+ /, '')),
-      shown.slice(2).map((each, i) => `${path}[${i + 2}] is ${each}, but must be ${allowed}`),
+      shown.slice(2).map((each, i) => `${path}[${i + 2}] must be ${allowed}, got ${each}`),
     )
     const column = head.length + items.split(', ', 2).join(', ').length + 3
     t.match(faults[0], `one.yaml:1:${column}: `, path)

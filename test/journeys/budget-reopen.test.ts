@@ -107,7 +107,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
     const { text } = await sendRequest(`${gateway.urls.ops}/metrics`)
     t.match(text, /^abohawa_provider_budget_reopenings_total 1$/m)
   }
-  t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
+  t.match(await command('budget', 'reopen'), /^The budget is not closed in the store\.\n/)
 
   await provider.steer({ fault: 'daily-limit', times: 1 })
   if (first) t.equal((await get(first, third)).status, 500)
@@ -166,7 +166,7 @@ t.test('on a file', async t => {
     await until('it has reopened', async () => (await gateway.get(dhaka)).status === 200)
     t.match(
       await command('budget', 'reopen'),
-      /^Nothing was closed.* use the former account until they restart$/ms,
+      /^The budget is not closed.* use the previous account until they restart$/ms,
     )
   })
 })

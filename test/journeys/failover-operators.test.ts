@@ -73,10 +73,10 @@ t.test('status, metrics, log and commands name each upstream, without its host a
   t.equal((await gateway.get('/weather/coords/25.7/89.2')).status, 500)
   await second.steer({ fault: 'none' })
   t.match((await status()).upstreams[1], { name: 'public', closure: { reason: /Daily API request limit/ } })
-  t.match(await command('budget', 'reopen'), { code: 0, text: /^Nothing was closed/ })
+  t.match(await command('budget', 'reopen'), { code: 0, text: /^The budget is not closed/ })
   t.match(await command('budget', 'reopen', '--upstream', 'none'), {
     code: 1,
-    text: /^abohawa: --upstream is "none", but must be one of primary, public\n$/,
+    text: /^abohawa: --upstream must be one of primary, public, got "none"\n$/,
   })
   t.match(await command('budget', 'reopen', '--upstream', 'public'), { code: 0, text: /^Reopened/ })
   await until('it is used again', async () => (await gateway.get('/weather/coords/25.7/89.2')).status === 200)

@@ -101,7 +101,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
     t.equal(alone.budget.windows.at(-1)?.used, 3)
     t.equal(alone.catalogue.checksum, known.catalogue.checksum)
     const { stdout } = await runCommand(['status'], env)
-    t.match(stdout, /^Abohawa \S+, the store alone \(redis\), /)
+    t.match(stdout, /^Abohawa \S+, only the store \(redis\), /)
     t.notMatch(stdout, '\u001b')
     t.equal(stdout.match(/ ready /g)?.length, 3)
   })

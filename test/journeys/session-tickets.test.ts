@@ -162,15 +162,20 @@ t.test('a ticket key that can’t be used stops the start with one sentence', as
   const folder = t.testdir()
   const open = writeKey(folder, 'open')
   chmodSync(open, 0o644)
+  const bytes = (length: number) =>
+    `must be a file of exactly 48 random bytes (openssl rand 48), got FILE with ${length} bytes`
   const faults = [
-    [join(folder, 'none'), "which can't be read: ENOENT"],
-    [writeKey(folder, 'empty', Buffer.alloc(0)), 'which has 0 bytes; allowed: a file of exactly 48 random'],
-    [writeKey(folder, 'hex', Buffer.from(randomBytes(48).toString('hex'))), 'which has 96 bytes; allowed'],
-    [open, "which can't be read: other users of this machine may open it: set its mode to 600 or 640"],
+    [join(folder, 'none'), "is FILE, which can't be read: ENOENT"],
+    [writeKey(folder, 'empty', Buffer.alloc(0)), bytes(0)],
+    [writeKey(folder, 'hex', Buffer.from(randomBytes(48).toString('hex'))), bytes(96)],
+    [
+      open,
+      "is FILE, which can't be read: other users of this machine may open it: set its mode to 600 or 640",
+    ],
   ] as const
   for (const [file, reason] of faults) {
     // A gateway in this process is stopped by the same error; what a process makes of one is the same for all.
-    const sentence = `server.tls.ticketKey is ${file}, ${reason}`
+    const sentence = `server.tls.ticketKey ${reason.replace('FILE', file)}`
     const given = { ABOHAWA_SERVER__TLS__TICKET_KEY: file }
     await t.rejects(startTlsGateway(t, provider, given), { constructor: InputError, message: sentence })
     for (const command of file === open ? [['serve'], ['config', 'check']] : [['config', 'check']]) {

@@ -45,7 +45,7 @@ const readTable = <Item>(
     const once: RowOf['once'] = (column, key, because) => {
       const first = seen.get(key)
       if (first === undefined) seen.set(key, line)
-      else report(column, refusal(fields[column], 'each once', `which ${because} that of ${nameRow(first)}`))
+      else report(column, refusal(fields[column], 'unique', `which ${because} that of ${nameRow(first)}`))
     }
     const read = readRow({ fields, report, once })
     if (read) byId.set(read[0], [...(byId.get(read[0]) ?? []), read[1]].sort(order))

@@ -18,9 +18,7 @@ export const setPublished = async (path: string, id: string, published: boolean)
     const { provenance, locations } = await readSnapshot(path)
     const found = locations.find(candidate => candidate.id === id)
     if (found === undefined)
-      throw new InputError(
-        `the id is ${show(id)}; allowed: the id of one of the ${locations.length} places in ${path}`,
-      )
+      throw new InputError(`the id must be one of the ${locations.length} places in ${path}, got ${show(id)}`)
     location = Object.freeze({ ...found, published })
     if (found.published === published) return undefined
     const changed = location

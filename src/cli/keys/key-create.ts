@@ -99,15 +99,13 @@ const requestsOf = async (options: Options): Promise<ReadRequest[]> => {
   const { from, count = 1, subscriber, externalId, expires } = options
   const tier = options.test ? testTier : options.tier
   if (from !== undefined) return readRequests(from)
-  if (options.apply) throw new UsageError('--apply changes keys as a file says; allowed: with --from')
+  if (options.apply) throw new UsageError('--apply requires --from')
   if (subscriber === undefined || tier === undefined)
     throw new UsageError(
-      `${subscriber === undefined ? '--subscriber' : '--tier'} is missing; allowed: --subscriber and --tier or --test, or --from with a file`,
+      `${subscriber === undefined ? '--subscriber' : '--tier or --test'} is required, unless --from names a file`,
     )
   if (count > 1 && externalId !== undefined)
-    throw new UsageError(
-      '--external-id is of one key; allowed: without --count, or a column of a file with --from',
-    )
+    throw new UsageError("--external-id can't be combined with --count; --from takes an id for each key")
   const limit = options.limit === undefined ? undefined : asUsage(() => limitIn(options.limit as string))
   const terms = termsOf(options)
   return Array.from({ length: count }, () => ({ subscriber, tier, externalId, expires, limit, ...terms }))
@@ -186,7 +184,7 @@ const refuseTiers = (terminal: Terminal, requests: readonly ReadRequest[], file:
   const tiers = Object.keys(tiersOf(terminal.config().quota))
   const wrong = requests
     .filter(({ tier }) => !tiers.includes(tier))
-    .map(({ line, tier }) => `line ${line}: tier is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+    .map(({ line, tier }) => `line ${line}: tier must be one of ${tiers.join(', ')}, got ${quoted(tier)}`)
   if (wrong.length > 0) throw wrongLines(file, wrong)
 }
 
@@ -197,7 +195,7 @@ const createMany = async (
   { from, out, csv, externalId, apply = false }: Options,
 ): Promise<void> => {
   if (apply) refuseTiers(terminal, requests, from ?? '')
-  // Those of --count are alike.
+  // Keys of --count are all alike.
   await refuseFaults(administration, from === undefined ? requests.slice(0, 1) : requests, from)
   const form: CreatedForm = terminal.json ? createdJson : csv ? createdCsv : createdText
   await using output = await openOutput(terminal, out)

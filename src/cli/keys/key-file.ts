@@ -35,7 +35,7 @@ export const readRequests = async (file: string): Promise<ReadRequest[]> => {
       faults.map(({ row, column, message }) => `${row}, ${column}: ${message}`),
     )
   if (rows.length === 0 || rows.length > maxRows)
-    throw new InputError(`${file} has ${rows.length} keys; allowed: 1 to ${counted(maxRows)}`)
+    throw new InputError(`${file} must have 1 to ${counted(maxRows)} keys, got ${rows.length}`)
   const wrong: string[] = []
   const noting = <Value>(line: number, read: () => Value): Value | undefined => {
     try {

@@ -72,7 +72,7 @@ const openNewOutput = async (path: string): Promise<FileHandle> => {
     const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
     throw new InputError(
       isThere
-        ? `--out is ${path}, which is there already; allowed: a new file`
+        ? `--out is ${path}, which exists; choose a new file`
         : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
       { cause },
     )

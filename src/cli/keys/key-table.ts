@@ -19,7 +19,7 @@ const columnsIn = (timeZone: string): readonly Column[] => [
   { heading: 'created (UTC)', of: key => minuteText(key.createdAt) },
   { heading: 'expires (UTC)', of: key => minuteText(key.expiresAt), isOptional: true },
   { heading: `last used (${timeZone})`, of: key => key.lastUsedOn ?? 'never' },
-  { heading: 'former key until (UTC)', of: key => minuteText(key.formerKeyUntil), isOptional: true },
+  { heading: 'old key until (UTC)', of: key => minuteText(key.formerKeyUntil), isOptional: true },
   { heading: 'rates', of: key => ratesText(key.rates), isOptional: true },
   { heading: 'endpoints', of: key => listText(key.restrictions?.endpoints), isOptional: true },
   { heading: 'origins', of: key => listText(key.restrictions?.origins), isOptional: true },

@@ -131,7 +131,7 @@ const addSetCommand = (keys: Command, add: AddCommand): Command =>
         Object.keys(terms).length === 0
       )
         throw new UsageError(
-          'nothing is to be set; allowed: --tier, --limit, --expires, --origins, --addresses, --endpoints, --per-second, --burst or --per-minute, or several',
+          'nothing to change: give at least one of --tier, --limit, --expires, --origins, --addresses, --endpoints, --per-second, --burst and --per-minute',
         )
       if (tier !== undefined) checkTier(terminal, tier)
       const change = {
@@ -144,7 +144,7 @@ const addSetCommand = (keys: Command, add: AddCommand): Command =>
         const key = await administration.setKey(id, change)
         if (tier !== undefined && limit === undefined && key.ownLimit)
           terminal.remark(
-            `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys set ${id} --limit tier\` lifts it.`,
+            `Its custom limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys set ${id} --limit tier\` removes it.`,
           )
         return key
       })
@@ -187,7 +187,9 @@ const addUsageCommand = (keys: Command, add: AddCommand): Command =>
     run: async (terminal, { days, csv = false, all: isOfAll = false, sort }, id = '') => {
       const all = isOfAll || sort !== undefined
       if (all === (id !== ''))
-        throw new UsageError('usage is of the id of a key or of all keys (--all or --sort), one of the two')
+        throw new UsageError(
+          all ? "an id can't be combined with --all or --sort" : 'give the id of a key, or --all',
+        )
       return administer(terminal, async (administration, store) => {
         if (all) return usageOfAll(terminal, administration, days, csv, sort)
         const usage = await administration.usage(id, days)
@@ -225,14 +227,14 @@ const rotatedText = (
   { id, key, subscriber, tier, limit, formerKeyUntil }: RotatedKey,
   overlap: number,
 ): string => {
-  const former =
+  const oldKey =
     overlap === 0
-      ? 'The former key is refused within a second.'
-      : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
+      ? 'The old key is refused within a second.'
+      : `The old key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
   return `${key}
 
-${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.
-${former}
+${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, including today's.
+${oldKey}
 Keep the new key now: it can't be shown again.`
 }
 

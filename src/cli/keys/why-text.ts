@@ -84,10 +84,10 @@ const verdictOf = (why: KeyWhy, calendar: Calendar): string => {
   if (logs.length > 0 && logs.every(isCovering))
     return `No request with this key came to these gateways in these minutes${sampled}.`
   if (gateway && gateway.outages.length > 0)
-    return `Perhaps with 500: an outage of the ${gateway.outages.map(({ outage }) => outage).join(' and the ')} is on since before.`
+    return `Perhaps with 500: an outage of the ${gateway.outages.map(({ outage }) => outage).join(' and the ')} began before and is not over.`
   if (key.limit !== null && day.used >= key.limit)
     return `Perhaps with 429: the key used ${counted(day.used)} requests on ${day.day}, and its limit is ${counted(key.limit)} now. The limit at that time is not known; the log says when it was reached.`
-  return 'Nothing that is kept says that it was refused; the log of each gateway has every request.'
+  return 'Nothing shows that it was refused; the log of each gateway has every request.'
 }
 
 const stateText = ({ keyThen, key }: KeyWhy, calendar: Calendar): string => {
@@ -110,10 +110,10 @@ const whyText = (why: KeyWhy, calendar: Calendar): string => {
     ['state then', stateText(why, calendar)],
     ...keyThen.replacedAt.map((at): [string, string] => [
       '',
-      `a former key of this id was refused since ${time(at)}`,
+      `the previous key of this id is refused since ${time(at)}`,
     ]),
-    ['tier now', `${key.tier}${key.ownLimit ? ' with a limit of its own' : ''}, ${limit}`],
-    ['bound now', key.restrictions || key.rates ? termsText(key) : undefined],
+    ['tier now', `${key.tier}${key.ownLimit ? ' with a custom limit' : ''}, ${limit}`],
+    ['restrictions now', key.restrictions || key.rates ? termsText(key) : undefined],
     ['used', `${counted(day.used)} on ${day.day}, the whole day`],
     ...day.responses
       .toSorted((one, other) =>
@@ -191,7 +191,7 @@ const notKept = ({ logs, day, gateway }: KeyWhy): string =>
     ...(logs.length === 0
       ? ['  requests by minute and reason: give the log of each gateway with --log FILE']
       : []),
-    ...(logs.length === 0 || gateway === null ? ['  outages that are over: they are in the logs alone'] : []),
+    ...(logs.length === 0 || gateway === null ? ['  past outages: only the logs have them'] : []),
     ...(day.responses.length === 0 ? ['  responses by endpoint and status, beyond two days'] : []),
-    '  former tiers, limits, rates, restrictions and expiries, and a revocation that was lifted',
+    '  previous tiers, limits, rates, restrictions and expiries, and undone revocations',
   ].join('\n')

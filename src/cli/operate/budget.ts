@@ -40,21 +40,18 @@ const upstreamNamed = (config: Config, name: string | undefined): Config => {
   const found = name === undefined ? upstreams[0] : upstreams.find(each => each.name === name)
   if (found) return found.config
   const names = upstreams.map(each => each.name).join(', ')
-  throw new InputError(`--upstream is ${quoted(name ?? '')}, but must be one of ${names}`)
+  throw new InputError(`--upstream must be one of ${names}, got ${quoted(name ?? '')}`)
 }
 
 const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: string): string => {
   if (closedUntil === null)
-    return `Nothing was closed: the budget is open in the store.\n${factsText([
+    return `The budget is not closed in the store.\n${factsText([
       ['account', account],
       ['store', where],
-      [
-        'gateways',
-        'one that the store does not know to be closed, because it was away, opens within seconds',
-      ],
-      // The account is that of the files; where the host is another one too it waits for the restart.
+      ['gateways', 'one that was disconnected from the store follows within seconds'],
+      // The account of the config files; gateways use a new host only after a restart.
       ['', 'those that started before provider.baseUrl was changed'],
-      ['', 'use the former account until they restart'],
+      ['', 'use the previous account until they restart'],
     ])}`
   const until = closedUntil.slice(0, 19).replace('T', ' ')
   const away = distance(Date.parse(closedUntil) - Date.parse(at))

@@ -33,7 +33,7 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
         asked,
         `/cache/cell?of=${encodeURIComponent(of)}`,
         readCellReport,
-        'the shared tier alone',
+        'only the shared tier',
         async () => {
           await using store = await openCommandStore(config, terminal.clock)
           return await (await cacheAdminOf(terminal, config, store)).explain(of)
@@ -77,13 +77,10 @@ export const addCacheCommands: AddTopCommand = (program, add, summary) => {
     run: async (terminal, { top, dryRun = false, force = false, gateway }, of) => {
       if (force) {
         if (dryRun || top !== undefined)
-          throw new UsageError(
-            '--force is of one cell; allowed: a point or a place, without --top, --dry-run',
-          )
+          throw new UsageError("--force reloads one cell: it can't be combined with --top or --dry-run")
         return refresh(terminal, gateway, of ?? '')
       }
-      if (of !== undefined && top !== undefined)
-        throw new UsageError('a target and --top are both given; allowed: one of them')
+      if (of !== undefined && top !== undefined) throw new UsageError("a target can't be combined with --top")
       if (of !== undefined) asUsage(() => targetIn(of))
       const { config, asked } = gatewayFor(terminal, gateway)
       // Imported here, so that the other commands start without the parts of a gateway.

@@ -13,7 +13,7 @@ export const cellText = (report: CellReport, gatewayUrl: string | null, calendar
     `${localSecond(Date.parse(iso), calendar)}, ${distance(Date.parse(iso) - now)}`
   const facts: [string, string][] = [
     ['cell', `${cell.id}, the centre of ${cellDegrees}° by ${cellDegrees}°`],
-    ['source', gatewayUrl ? `the gateway at ${gatewayUrl}` : `the shared tier alone (${shared.kind})`],
+    ['source', gatewayUrl ? `the gateway at ${gatewayUrl}` : `only the shared tier (${shared.kind})`],
     ['times', `${calendar.zone}, now ${localSecond(now, calendar)}`],
   ]
   if (gateway) {

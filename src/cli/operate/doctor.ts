@@ -5,7 +5,7 @@ import { processesIn } from '../../command-line/quantities.ts'
 import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
-import { printable, safeText } from '../../common/outside-text.ts'
+import { printable, quoted } from '../../common/outside-text.ts'
 import type { Check, Status } from '../../operate/doctor/check.ts'
 import { type DoctorOptions, examine } from '../../operate/doctor/doctor.ts'
 
@@ -21,7 +21,7 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
     run: async (terminal, { spend, url, processes }) => {
       if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
         throw new UsageError(
-          `--url is ${safeText(url, 60)}; allowed: an address such as https://weather.example.org`,
+          `--url must be an address such as https://weather.example.org, got ${quoted(url, 60)}`,
         )
       const checks = await checksOf(terminal, { spend, url, processes })
       const failed = checks.some(({ status }) => status === 'fail')

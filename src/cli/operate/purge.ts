@@ -43,7 +43,7 @@ export const purgeFromHere = async (
   if (price.refusedNow > 0 && !yes && isAsked(terminal)) {
     terminal.remark(`This purge costs more than the budget leaves: ${of}.`)
     for (const line of factsText(ofPrice).split('\n')) terminal.remark(line)
-    if (!(await agreed('Purge all the same? [y/N] '))) {
+    if (!(await agreed('Purge anyway? [y/N] '))) {
       terminal.remark('Nothing was purged.')
       return 1
     }
@@ -78,7 +78,7 @@ const priceFacts = (price: PurgePrice, now: number, calendar: Calendar): [string
   const loads = numbered(cached, 'load', 'loads')
   const facts: [string, string | undefined][] = [
     ['cached', `${counted(cached)} of ${numbered(cells, 'cell', 'cells')}`],
-    ['costs', `at most ${counted(weight)} of weight: ${loads}, if all of them are asked for again`],
+    ['costs', `at most ${counted(weight)} of weight: ${loads}, if all of them are requested again`],
   ]
   if (cached === 0) return facts
   const limits = windows.map(
@@ -92,7 +92,7 @@ const priceFacts = (price: PurgePrice, now: number, calendar: Calendar): [string
   ])
   if (closedUntil !== null) facts.push(['', `closed until ${timeOf(closedUntil)}`])
   if (price.fallbacks > 0)
-    facts.push(['', 'of the first upstream alone: what it has no room for goes to its fallbacks'])
+    facts.push(['', 'only of the primary upstream: fallbacks load what it has no room for'])
   facts.push([
     'now',
     refusedNow === 0
@@ -106,7 +106,7 @@ const priceFacts = (price: PurgePrice, now: number, calendar: Calendar): [string
     reloadedAt === null
       ? 'never: a limit has no room for a cell'
       : Date.parse(reloadedAt) <= now
-        ? 'by demand, as soon as they are asked for'
+        ? 'by demand, as soon as they are requested'
         : `by demand, at the earliest ${timeOf(reloadedAt)}`,
   ])
   return facts

@@ -25,9 +25,9 @@ export const statusLines = (
   calendar: Calendar,
 ): StatusLine[] => {
   const now = Date.parse(report.at)
-  const source = opsUrl === null ? `the store alone (${report.store.kind})` : printable(opsUrl)
+  const source = opsUrl === null ? `only the store (${report.store.kind})` : printable(opsUrl)
   const title = `Abohawa ${printable(report.version)}, ${source}, ${localSecond(now, calendar)} ${calendar.zone}`
-  const budgetTitle = report.budget.shared ? 'Budget' : 'Budget, counted by this instance alone'
+  const budgetTitle = report.budget.shared ? 'Budget' : 'Budget, counted only by this instance'
   return [
     { text: title, tone: 'title' },
     ...troubleLines(report, calendar).map((text): StatusLine => ({ text, tone: 'bad' })),
@@ -173,7 +173,7 @@ const reachText = ({ allowedSeconds, share, leastSeconds }: Reach): string => {
   return `${most} for ${percentText(share < 1 ? Math.min(share, 0.99) : 1)} of demand${rest}`
 }
 
-/** Each of several upstreams; the sections above are those of the first. */
+/** Each of several upstreams; the sections above show the primary. */
 const upstreamLines = ({ upstreams }: StatusReport, now: number): StatusLine[] => {
   if (upstreams.length === 0) return []
   const rows = upstreams.map((each): Row => {

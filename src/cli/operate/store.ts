@@ -63,7 +63,7 @@ const addBackupCommand = (store: Command, add: AddCommand): Command =>
       const config = terminal.config()
       if (config.redis.url !== null)
         throw new InputError(
-          `the store is ${storeName(config)}, whose files Redis itself backs up (docs/operating/redis.md); allowed: the embedded store. Keys, subscribers and usage of either: \`abohawa store export --file FILE\``,
+          `the store is ${storeName(config)}, which Redis backs up itself (docs/operating/redis.md); \`abohawa store export --file FILE\` writes its keys, subscribers and usage`,
         )
       const path = usedStoreFile(config)
       const backup = { said: `the backup is ${file}`, path: file }
@@ -148,11 +148,9 @@ const addCopyCommand = (store: Command, add: AddCommand): Command =>
     run: async (terminal, { to, toPrefix, toMode }) => {
       const config = terminal.config()
       const target = targetOf(config, to, toPrefix, toMode)
-      const [former, next] = [storeName(config), storeName(target)]
-      if (next === former)
-        throw new UsageError(
-          `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
-        )
+      const [configured, next] = [storeName(config), storeName(target)]
+      if (next === configured)
+        throw new UsageError(`--to must be another store than the configured one, got "${redactedUrl(to)}"`)
       if (target.redis.url === null) await refuseKept(terminal, outputsOf('--to', to), { inputs: [] })
       await using from = await openExport(terminal, config)
       const { leftOut } = from
@@ -160,11 +158,11 @@ const addCopyCommand = (store: Command, add: AddCommand): Command =>
       await using into = await openCommandStore(target, terminal.clock, openStore)
       // Read into memory first, so that both passes see the same records while a gateway still counts.
       const records = await Array.fromAsync(from.records)
-      const lineOf = (number: number) => `record ${number} of ${former}`
+      const lineOf = (number: number) => `record ${number} of ${configured}`
       const imported = await importInto(terminal, config, into, () => Readable.from(records), lineOf)
       terminal.show(
-        { from: former, to: next, ...imported, leftOut },
-        `${former} into ${next}: ${importedText(imported)}.`,
+        { from: configured, to: next, ...imported, leftOut },
+        `${configured} into ${next}: ${importedText(imported)}.`,
       )
       return codeFor(leftOut, terminal)
     },
@@ -213,10 +211,10 @@ const targetOf = (
     return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
   if (!isRedisUrl(to))
     throw new UsageError(
-      `--to is ${redactedUrl(to)}; allowed: a redis:// or rediss:// URL (a password with its @ / ? # as %40 %2F %3F %23), or the path of an SQLite file`,
+      `--to must be a redis:// or rediss:// URL (in a password, write @ / ? # as %40 %2F %3F %23), or the path of an SQLite file, got "${redactedUrl(to)}"`,
     )
   if (!redisPrefix.pattern.test(prefix))
-    throw new UsageError(`--to-prefix is "${prefix}"; allowed: ${redisPrefix.allowed}`)
+    throw new UsageError(`--to-prefix must be ${redisPrefix.allowed}, got "${prefix}"`)
   const { redis } = config
   // The configured nodes belong to the configured Redis, if there is one.
   const nodes = redis.url === null ? redis.nodes : []

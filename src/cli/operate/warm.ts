@@ -109,7 +109,7 @@ const ownWarmer = async (
         instances = fleet.instances
       },
       runsUnknown: reason => remark(`Model runs are not known: ${reason}.`),
-      storeAway: reason => remark(`The budget is counted here alone: ${reason}.`),
+      storeAway: reason => remark(`The budget is counted only here: ${reason}.`),
     },
   })
   opening.defer(upstream.close)

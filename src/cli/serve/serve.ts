@@ -144,7 +144,7 @@ const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void =>
     reopen()
     log.info(file === null ? 'the log has no file to reopen' : 'log file reopened')
   } catch (error) {
-    log.error({ reason: messageOf(error) }, 'log file not reopened, the former one stays in use')
+    log.error({ reason: messageOf(error) }, 'log file not reopened, keeping the previous one')
   }
 }
 

@@ -116,7 +116,7 @@ for (const [alias, why, allowed] of [
   ['', '', 'a name of at least one letter'],
   ['Cafe\u0301', ', with U+0065 U+0301 in it', `${spelling} U+00E9`],
   ['ওপা\u09a1\u09bf\u09bc', ', with U+09A1 U+09BF U+09BC in it', `${spelling} U+09A1 U+09BC U+09BF`],
-  ['chotto-gram', ', which reads as that of aliases, row 2', 'each once'],
+  ['chotto-gram', ', which reads as that of aliases, row 2', 'unique'],
   ['CHATTOGRAM', ', which reads as the name of the place', 'another name'],
 ] as const)
   aliasFaults.push([aliasRow('20', alias), 'alias', `"${alias}"${why}`, allowed])
@@ -129,7 +129,7 @@ const wrongChange = (fields: TableRow): TableRow => ({ ...changeRow('10049915', 
 const twice = '"10049913", which is that of changes, row 2'
 const changeFaults: Faulty[] = [
   [wrongChange({ old_code: '0' }), 'old_code', '"0"', code],
-  [wrongChange({ old_code: '10049913' }), 'old_code', twice, 'each once'],
+  [wrongChange({ old_code: '10049913' }), 'old_code', twice, 'unique'],
   [wrongChange({ new_code: '10040999' }), 'new_code', '"10040999"', place],
   [wrongChange({ level: 'upazila' }), 'level', '"upazila"', 'union, as 10040915 is'],
   [wrongChange({ date: '25.4.2012' }), 'date', '"25.4.2012"', 'a date as YYYY-MM-DD, YYYY-MM or YYYY'],
@@ -143,11 +143,11 @@ t.test('an alias or a change with a fault is named with its row, and nothing is 
   const [firstAlias, firstChange] = [aliasRow('20', 'Chottogram'), changeRow('10049913', '10040913')]
   for (const [row, column, given, allowed] of aliasFaults)
     t.strictSame(await faultsOf(t, { aliases: [firstAlias, row] }), [
-      `aliases, row 3, ${column}: given ${given}; allowed is ${allowed}`,
+      `aliases, row 3, ${column}: must be ${allowed}, got ${given}`,
     ])
   for (const [row, column, given, allowed] of changeFaults)
     t.strictSame(await faultsOf(t, { changes: [firstChange, row] }), [
-      `changes, row 3, ${column}: given ${given}; allowed is ${allowed}`,
+      `changes, row 3, ${column}: must be ${allowed}, got ${given}`,
     ])
 })
 
@@ -161,26 +161,26 @@ t.test('an invalid alias or former id in a snapshot is refused when it is loaded
   }
   const it = 'locations[3] (id 10040913)'
   for (const [given, fault] of [
-    [['A\u202eb'], `given "A\\u202eb"; allowed is ${plain}`],
-    [['One', 'Two', 'One'], 'given "One"; allowed is each once'],
-    [['One Two', 'one-two'], 'given "one-two"; allowed is each once'],
+    [['A\u202eb'], `must be ${plain}, got "A\\u202eb"`],
+    [['One', 'Two', 'One'], 'must be unique, got "One", twice'],
+    [['One Two', 'one-two'], 'must be unique, got "one-two", twice'],
   ] as const)
     t.strictSame(faultsAfter({ aliases: given }), [`${it}, aliases: ${fault}`])
   for (const aliases of [[], 'One', {}, [7], [null]])
-    t.match(faultsAfter({ aliases }), [/^locations\[3\] \(id 10040913\), aliases: given /])
+    t.match(faultsAfter({ aliases }), [/^locations\[3\] \(id 10040913\), aliases: must be /])
   const wrongIds = [[], '10', [null], ['10'], [{}], [{ id: 10 }], [{ id: '9', until: 'then' }]]
   for (const former_ids of [...wrongIds, [{ id: '9', of: '' }]])
-    t.match(faultsAfter({ former_ids }), [/^locations\[3\] \(id 10040913\), former_ids: given /])
+    t.match(faultsAfter({ former_ids }), [/^locations\[3\] \(id 10040913\), former_ids: must be /])
 
-  const own = 'allowed is an id that no other place has or had'
+  const own = 'must be an id that no other place has or had'
   t.strictSame(faultsAfter({ former_ids: [{ id: '20' }] }), [
-    `${it}, former_ids: given "20", which is that of locations[6] (id 20); ${own}`,
+    `${it}, former_ids: ${own}, got "20", the id of locations[6] (id 20)`,
   ])
   t.strictSame(faultsAfter({ former_ids: [{ id: '10040913' }] }), [
-    `${it}, former_ids: given "10040913"; allowed is another id than its own`,
+    `${it}, former_ids: must be another id than its own, got "10040913"`,
   ])
   t.strictSame(faultsAfter({ former_ids: [{ id: '10049913' }] }, 4), [
-    `locations[4] (id 10040915), former_ids: given "10049913", which is that of ${it}; ${own}`,
+    `locations[4] (id 10040915), former_ids: ${own}, got "10049913", the id of ${it}`,
   ])
   writeFileSync(path, text.replace('"Chittagong"', '"Chittagang"'))
   await t.rejects(readSnapshot(path), /sha256/, 'an alias is part of the checksum')

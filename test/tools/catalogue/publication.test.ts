@@ -32,7 +32,7 @@ t.test('the current state, an unknown id and a faulty snapshot leave the file al
   t.match(await setPublished(path, '1004', true), unchanged)
   await t.rejects(setPublished(path, '99', false), {
     code: 'bad_input',
-    message: `the id is "99"; allowed: the id of one of the 7 places in ${path}`,
+    message: `the id must be one of the 7 places in ${path}, got "99"`,
   })
   t.ok(readFileSync(path).equals(former))
   t.notOk(existsSync(`${path}.new`))

@@ -63,7 +63,7 @@ t.test('null, names in a map and lists can be given', t => {
 
 const durations = 'such as 500ms, 30s, 10m, 1h or 400d'
 const forCase = '--case must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"'
-const range = `but must be a duration from 100ms to 48h, ${durations}`
+const range = `must be a duration from 100ms to 48h, ${durations}`
 const several = 'is a group of settings; give one'
 const many = Array.from({ length: 1001 }, (_, i) => i + 1).join(',')
 const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = [
@@ -77,11 +77,11 @@ const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = 
   [{ set: ['provider.budget=1'] }, `provider.budget ${several}, such as provider.budget.perMinute`],
   [{ set: ['quota.tiers=1'] }, `quota.tiers ${several}, such as quota.tiers.free`],
   [{ set: ['provider.apiKey=hunter2'] }, "provider.apiKey is secret, and can't be given on a command line"],
-  [{ set: ['cache.freshFor=1h,soon'] }, `--set cache.freshFor=soon: cache.freshFor is "soon", ${range}`],
-  [{ set: ['cache.freshFor=1h,'] }, `--set cache.freshFor=: cache.freshFor is "", ${range}`],
+  [{ set: ['cache.freshFor=1h,soon'] }, `--set cache.freshFor=soon: cache.freshFor ${range}, got "soon"`],
+  [{ set: ['cache.freshFor=1h,'] }, `--set cache.freshFor=: cache.freshFor ${range}, got ""`],
   [
     { case: ['cache.freshness=never'] },
-    '--case cache.freshness=never: cache.freshness is "never", but must be one of age, run',
+    '--case cache.freshness=never: cache.freshness must be one of age, run, got "never"',
   ],
   [
     { set: ['cache.freshFor=1h', 'cache.freshFor=2h'] },

@@ -67,7 +67,7 @@ t.test('a file that takes nothing ends with 1 after the report; mistakes end bef
   t.equal(full?.code, 1)
   t.match(full?.stdout, /40 due, 40 sent, 40 answered/)
   t.match(full?.stderr, /--requests: .*no space left/)
-  t.match([same?.code, same?.stderr], [1, /which the command reads; allowed: another file/])
+  t.match([same?.code, same?.stderr], [1, /which the command reads; choose another file/])
   t.match([output?.code, output?.stderr], [2, /--requests must be a file/])
   t.equal(target.received.filter(({ path }) => path.startsWith('/api')).length, 40)
 })
