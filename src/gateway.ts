@@ -1,5 +1,5 @@
-// The composition root: makes every part from the configuration, introduces the parts to one another, opens the
-// listeners and closes everything in order. Nothing is decided here that a part could decide.
+// The composition root: makes every part from the configuration, connects them, opens the listeners and closes everything in
+// order.
 
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'

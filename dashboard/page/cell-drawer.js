@@ -1,5 +1,4 @@
-// One cell, opened: what is cached in each tier, from which run, the last error; and the buttons to refresh and to purge it.
-// Reads the cell again while it is open, so that the effect of an order is seen.
+// One opened cell: what each tier has, the last error, and the buttons. It is read again while open, so that changes are seen.
 
 import { order, read } from './listener.js'
 import { Component, createRef } from './preact.js'

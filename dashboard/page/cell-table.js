@@ -1,5 +1,4 @@
-// The cells as a table, for screen readers and other readers: the same states, ages and demand as on the map, what needs attention
-// first. Written only while it is open. Rows stay where they are until another choice, so that nothing moves under the reader.
+// The cells as a table for screen readers, with what needs attention first. Rows keep their places until another choice.
 
 import { Component } from './preact.js'
 import { cellName, figures, html } from './view.js'

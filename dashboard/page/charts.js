@@ -1,5 +1,4 @@
-// The last hour as three charts: rate, hit share by tier, latency percentiles. Lines differ in colour and in kind, and their
-// values stand beside them as text: those under the pointer, else the newest.
+// The last hour as three charts. Lines differ in colour and kind, with values as text: under the pointer, or the newest.
 
 import { colourOf } from '../../src/common/page/preferences.js'
 import { stacked } from './history.js'

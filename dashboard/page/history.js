@@ -1,4 +1,4 @@
-// The history that the charts draw: its newest point, and how shares lie on one another. Pure; draws nothing.
+// The data of the charts: the newest point, and stacked shares.
 
 /** @typedef {import('./contract.ts').History} History */
 /** @typedef {import('./contract.ts').Point} Point */

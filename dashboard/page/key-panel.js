@@ -1,5 +1,4 @@
-// The panel of keys: those with most requests today, or those that the search finds; who holds each, and what it did on this gateway
-// by hour. Asks the listener now and then, and only with a token: without one it gives no names of subscribers.
+// The panel of keys: most requests today, or a search. It needs a token, because it names subscribers.
 
 import { unknown } from '../../src/common/page/figures.js'
 import { Refused, read, token } from './listener.js'

@@ -1,4 +1,4 @@
-// Requests to the ops listener that sent this page: the token, answers as JSON, and errors as one sentence.
+// Requests to the ops listener that served this page: token, JSON, and errors as one sentence.
 
 const keptAs = 'abohawa.token'
 

@@ -1,4 +1,4 @@
-// The dashboard: shows what comes from the listener, and holds the state: theme, the newest status and the cells.
+// The dashboard: holds the state (theme, newest status, cells) and shows the panels.
 
 import { secondsBetween } from '../../src/common/page/figures.js'
 import { applyTheme, chosenTheme, drawInOtherColours, keepTheme } from '../../src/common/page/preferences.js'

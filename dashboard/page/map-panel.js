@@ -1,4 +1,4 @@
-// The panel of the map: its buttons, the chosen cell in words, and the legend. What it draws the map with stands in map.js.
+// The panel of the map: its buttons, the chosen cell in words, and the legend.
 
 import { ageSteps, createMap, dressOf } from './map.js'
 import { Component, createRef } from './preact.js'

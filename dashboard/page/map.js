@@ -1,5 +1,4 @@
-// The map: the outline of the country and every cell on it, coloured by state and age and dotted by demand. Pointer and keys
-// choose a cell; what then happens is for others.
+// The map: the outline of the country and every cell, coloured by state and age, dotted by demand.
 
 import { outline, perDegree } from './outline.js'
 

@@ -1,4 +1,4 @@
-// The tiles, the budget and the parts of the gateway. Each shows one of them from the status and remembers nothing.
+// The tiles, the budget, and the parts of the gateway.
 
 import { secondsBetween, unknown } from '../../src/common/page/figures.js'
 import { newestOf } from './history.js'

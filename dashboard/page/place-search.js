@@ -1,5 +1,4 @@
-// The search of places: a combobox whose list follows what is typed, in either language. A place that is chosen leads to its
-// cell.
+// The search of places: a combobox in either language that leads to the cell of a place.
 
 import { read } from './listener.js'
 import { Component } from './preact.js'

@@ -1,5 +1,4 @@
-// Keeps the page up to date: reads the status every two seconds and the cells every four, while the page is seen. A connection is
-// held for no longer than an answer takes, so any number of tabs work. A lost listener is tried again, sooner at first.
+// Reads the status every two seconds and the cells every four while the page is seen, and reconnects after a loss.
 
 import { read, TokenNeeded } from './listener.js'
 

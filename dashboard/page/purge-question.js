@@ -1,5 +1,4 @@
-// The question before something is removed, before all is purged, and before an area is: what either does, and what it costs. A purge
-// marks stale; only the button that says so removes.
+// The dialog before a purge: what purging and removing do, and what they cost.
 
 import { order } from './listener.js'
 import { Component, createRef } from './preact.js'

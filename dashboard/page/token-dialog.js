@@ -1,4 +1,4 @@
-// The dialog that asks for the token of the listener. Without a token there is nothing behind it, so that Escape does not close it.
+// The dialog for the token. Escape does not close it, because nothing is shown without a token.
 
 import { token } from './listener.js'
 import { Component, createRef } from './preact.js'

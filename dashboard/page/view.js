@@ -1,4 +1,4 @@
-// What every panel is written with: templates, figures, and the labels that panels share. Text is always set as text, never as markup.
+// What panels share: templates, figures and labels. Text is always set as text, never as markup.
 
 import { createFigures, unknown } from '../../src/common/page/figures.js'
 import htm from './htm.js'

@@ -1,5 +1,4 @@
-// Sends the requests of the reference page with the key that was typed in, and has its programs name this gateway. The key stays in
-// its fields, one at the top and one at each form: it is not stored, not put into an address, and sent to this gateway alone.
+// Sends requests from the reference page with the typed key, which stays in its fields and goes only to this gateway.
 
 /**
  * @template {Element} Found

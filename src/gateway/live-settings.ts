@@ -1,5 +1,4 @@
-// What follows a change of the configuration while the gateway runs, and what is checked before it: the certificate, and settings
-// that need a restart. Watches the files that the configuration comes from.
+// Applies a changed configuration while the gateway runs, after checking the certificate and settings that need a restart.
 
 import type { buildApi } from '../api/api.ts'
 import type { openUpstream } from '../cache/upstream.ts'

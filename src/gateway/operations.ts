@@ -1,4 +1,4 @@
-// The routes of the ops listener beside the probes: the cache, keys, status, dashboard and the pass-through. Loaded after the start.
+// The routes of the ops listener except the probes. Loaded after the start.
 
 import type { FastifyInstance } from 'fastify'
 import type { buildApi } from '../api/api.ts'

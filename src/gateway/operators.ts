@@ -1,4 +1,4 @@
-// What operators get of a running gateway: metrics, readiness, status, the cache and the keys, on the ops and the health listener.
+// What operators get of a running gateway, on the ops and the health listener.
 
 import { minuteMs } from '../common/calendar.ts'
 import { every } from '../common/clock.ts'

@@ -1,4 +1,4 @@
-// The metrics, outages and observers of a gateway, which its other parts report to; and the status page for consumers.
+// The metrics, outages and observers of a gateway, and the consumers' status page.
 
 import type { Upstream } from '../cache/upstream.ts'
 import type { Calendar } from '../common/calendar.ts'

@@ -1,4 +1,4 @@
-// The weather of a gateway: its upstreams with the cache over them, and what is counted and reported of them.
+// The upstreams of a gateway with their cache, and what is counted and reported about them.
 
 import { openUpstream } from '../cache/upstream.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'

@@ -1,5 +1,4 @@
-// The budget admin: what is spent at the provider, what loads find of it, and until when it is closed, read from the store alone;
-// and reopening. A running gateway follows a reopening with its next heartbeat; provider/spending-ledger.ts says how.
+// Shows and reopens the provider budget from the store, without a running gateway. Gateways follow with their next heartbeat.
 
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'

@@ -1,5 +1,4 @@
-// The cache admin: explains the cached state of a cell and purges, in a running gateway (with memory and freshness) or on the
-// store alone. Parsing of targets is in cache-target.ts, text for people in src/cli.
+// Explains what is cached for a cell, and purges. Works in a running gateway, or on the store without one.
 
 import { createTimelineCodec, keyFor } from '../cache/entry-codec.ts'
 import type { EntryFacts } from '../cache/freshness.ts'

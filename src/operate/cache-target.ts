@@ -1,5 +1,4 @@
-// Parses a target such as `23.81,90.41`, `district/3026`, a box or `all` into grid cells. Pure; looks places up in the given
-// catalogue.
+// Parses a target such as `23.81,90.41`, `district/3026`, a box or `all` into grid cells.
 
 import type { PurgeScope } from '../cache/purges.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'

@@ -1,6 +1,5 @@
-// Warms the cache on an operator's order: loads the cells of a target that are absent or stale, batch by batch, as little urgent
-// as a refresh-ahead, so that it never takes the reserve for cold cells. One order at a time. Waits for the next minute of the
-// budget; a longer wait, or a provider that fails, stops it.
+// Warms the cache: loads the absent and stale cells of a target in batches, without the reserve for cold cells. It waits for
+// the next minute of the budget, and stops at a longer wait or a failing provider.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { retryAtOf } from '../cache/failures.ts'

@@ -1,5 +1,4 @@
-// The cells of the catalogue's places: how each is cached here, which place names it, and the places that a search finds.
-// Reads the memory of this instance alone, and costs no request.
+// The cells of the catalogue's places in the memory of this instance: their states, their names, and the search.
 
 import type { Timelines } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'

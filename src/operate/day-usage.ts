@@ -1,5 +1,5 @@
-// The day's usage of keys, for reports: what the store has, also of keys that this gateway has not met since its start, merged with
-// what it has counted since. Where there are very many keys, each would be a read of its own, and the store is not read.
+// The day's usage of keys, merged from the store and this gateway. With very many keys the store is not read, because each key
+// takes a read.
 
 import type { Calendar } from '../common/calendar.ts'
 import { createAdministration } from '../keys/administration.ts'

@@ -1,5 +1,4 @@
-// The outages that are on anywhere in the fleet: those of this instance as it sees them, those of the others by their last
-// heartbeats. For the consumers' status page, which does not say whose they are.
+// The open outages of the fleet for the status page: seen here, or reported by the heartbeats of other instances.
 
 import { aliveForMs } from '../cache/heartbeat.ts'
 import type { FleetStore } from '../stores/store.ts'

@@ -1,5 +1,5 @@
-// The report of an instance on itself with each heartbeat, as a small JSON text in the store. Other programs can write there
-// too, so every field is checked when it is read, and an invalid field is unknown.
+// The report that an instance stores with each heartbeat. Every field is checked when read, because other programs can write
+// there.
 
 import { hostname } from 'node:os'
 import * as z from 'zod'

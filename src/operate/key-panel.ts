@@ -1,5 +1,4 @@
-// The keys that the dashboard shows: those with most requests today, or those that a search finds among all. Who holds each and what
-// it has used is of the store; what it did by hour, and why it was refused, is of this gateway.
+// The keys on the dashboard: those with most requests today, or a search's. Hours and refusals are of this gateway.
 
 import { type Calendar, isoOf, isoOrNull } from '../common/calendar.ts'
 import { limitOfTier, type Tiers } from '../keys/authentication.ts'

@@ -1,5 +1,4 @@
-// Why a key was refused at a minute: its state then by its record, and what the access log of a gateway has of it around that minute:
-// responses by status and reason, events of the key on that day, and outages. Pure: who calls it reads the store and the lines.
+// Why a key was refused at a minute, from its record and a gateway's log: answers by status, events and outages.
 
 import { type Calendar, isoOf, localInstant, minuteMs, parseInstant, utcDayMs } from '../common/calendar.ts'
 import { InputError } from '../common/errors.ts'

@@ -1,6 +1,5 @@
-// What a purge costs: how much loading all of it again weighs, how much of that the budget has room for now, and how long all of it
-// takes at the budget. Cells are loaded again by demand, so this is the upper bound: what nobody asks for costs nothing. Reads the
-// store alone; the command and the ops listener tell the same.
+// The cost of a purge: the weight of loading everything again, what the budget has room for now, and how long it takes. It is
+// an upper bound, because cells load only on demand.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { keyFor } from '../cache/entry-codec.ts'

@@ -1,5 +1,4 @@
-// The state of this gateway and its fleet, for /status: collects what the parts know, and what the other instances report in the
-// store. Decides nothing; the dashboard and the CLI show it.
+// The report of /status: this gateway, and what other instances report in the store.
 
 import { LRUCache } from 'lru-cache'
 import { aliveForMs } from '../cache/heartbeat.ts'

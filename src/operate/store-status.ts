@@ -1,5 +1,4 @@
-// How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
-// the keys near their limit. What only a running gateway knows is null.
+// The same report from the store, for the CLI when no gateway answers. What only a running gateway knows is null.
 
 import { readCatalogue } from '../catalogue/live-catalogue.ts'
 import { createCalendar, isoOf } from '../common/calendar.ts'

@@ -1,4 +1,4 @@
-// The state of each of several upstreams, for /status and the CLI; nothing where there is one, whose state is that of the provider.
+// The state of each upstream where there are several.
 
 import type { Upstream } from '../cache/upstream.ts'
 import { isoOf, isoOrNull } from '../common/calendar.ts'

@@ -1,5 +1,5 @@
-// The API as an OpenAPI 3.1 document: parameters and bodies from their zod schemas, headers, every error, and real answers as
-// examples. `npm run openapi` writes it to docs/openapi.json, which the gateway serves; the gateway itself never makes it.
+// The API as an OpenAPI 3.1 document, from zod schemas and real answers. `npm run openapi` writes docs/openapi.json, which the
+// gateway serves.
 
 import type { Parameters } from 'abohawa/api/parameters.ts'
 import type { Bounds } from 'abohawa/catalogue/location-schema.ts'

@@ -1,5 +1,4 @@
-// The meaning of each error code for a consumer, in both languages: its status, whether the request counts, the cause and the remedy.
-// The reference and docs/api.md show it. The gateway reads status and count of a test key's error from the written document.
+// The meaning of each error code in both languages: status, whether the request counts, cause and fix.
 
 import type { ErrorCode } from 'abohawa/api/sentences.ts'
 import type { ProblemStatus } from 'abohawa/telemetry/label-values.ts'

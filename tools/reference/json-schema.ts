@@ -1,5 +1,5 @@
-// A zod schema as the JSON Schema of the document, as people write it: null beside the other type, no bounds that only say what a
-// double holds, and objects open, because new fields may come and consumers ignore them.
+// A zod schema as readable JSON Schema: null beside its type, no bounds of a double, and open objects, because new fields may
+// come.
 
 import * as z from 'zod'
 

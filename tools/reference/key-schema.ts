@@ -1,5 +1,4 @@
-// The body of what a key reads of itself, as a schema: each field with its unit and meaning in both languages. The other bodies are
-// in schemas.ts.
+// The body of `GET /key` as a schema, each field with its unit and meaning in both languages.
 
 import * as z from 'zod'
 import { component, field } from './texts.ts'

@@ -1,5 +1,4 @@
-// The endpoints, and what a key asks of itself, as the reference describes them: the parameters that check their requests, what each means in both
-// languages, and a request that shows it.
+// The endpoints in the reference: parameters, meanings in both languages, and an example request.
 
 import { type Parameters, parametersOf } from 'abohawa/api/parameters.ts'
 import type { Bounds } from 'abohawa/catalogue/location-schema.ts'

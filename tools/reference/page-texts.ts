@@ -1,4 +1,4 @@
-// The words of the reference page itself in both languages; what it says of the API stands in the document.
+// The labels of the reference page in both languages.
 
 import { type Language, type Say as SayOf, sayIn as sayInOf } from 'abohawa/common/page/words.ts'
 

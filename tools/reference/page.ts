@@ -1,5 +1,4 @@
-// The reference as an HTML page in one language, made of the OpenAPI document, and of the table of errors, which has also what
-// no endpoint answers with. All of it can be read without a script. The forms that send a request are the work of page/reference.js.
+// The reference as an HTML page in one language, from the OpenAPI document and the table of errors. It reads without a script.
 // Longer than 300 lines, because the parts of a page are read in its order.
 
 import { anchorOf } from 'abohawa/api/problem.ts'

@@ -1,5 +1,4 @@
-// Programs that send the example request of an endpoint, in four languages. Each is whole: it encodes what it puts into the URL,
-// waits for retry-after when that is short, and gives up when it is not.
+// Programs in four languages that send the example request of an endpoint: they encode the URL and respect a short retry-after.
 
 import { apiPrefix, sampleOrigin } from 'abohawa/common/endpoints.ts'
 import type { Operation } from './operations.ts'

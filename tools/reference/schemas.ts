@@ -1,6 +1,5 @@
-// The bodies of the responses as schemas, each field with its unit and meaning in both languages. They describe and do not
-// check what the gateway sends: src/api/response-bodies.ts writes it, and the tests validate every response against them. The tests allow
-// no other fields; the document does not say so, for consumers ignore fields that they do not know.
+// The response bodies as schemas, each field with its unit and meaning in both languages. They describe what the gateway sends;
+// tests validate every response against them, and allow no other fields.
 
 import { locationTypes } from 'abohawa/catalogue/location-schema.ts'
 import type { AnswerName } from 'abohawa/common/endpoints.ts'

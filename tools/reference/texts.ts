@@ -1,5 +1,4 @@
-// A text of the API reference in both languages, and how it stands in the document: English where OpenAPI has its place,
-// Bengali beside it as `x-description-bn` or `x-summary-bn`.
+// A text of the reference in both languages: English in its OpenAPI field, Bengali in `x-description-bn` or `x-summary-bn`.
 
 import * as z from 'zod'
 

@@ -1,5 +1,4 @@
-// The weather in the bodies of the responses as schemas: the running quarter-hour, hours and days, each variable with its unit and
-// meaning in both languages. schemas.ts joins them with the places to whole bodies.
+// The weather in response bodies as schemas, each variable with its unit and meaning in both languages.
 
 import { ranges } from 'abohawa/weather/ranges.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from 'abohawa/weather/weather-variables.ts'

@@ -1,5 +1,5 @@
-// The API reference as it should be: the OpenAPI document with answers of a real gateway, and the page of it in both languages.
-// `npm run openapi` writes them; a test compares them with docs/. A test key asks, whose weather is the same at all times.
+// Writes the OpenAPI document and its pages (`npm run openapi`). The answers are of a real gateway with a test key, whose
+// weather never changes.
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

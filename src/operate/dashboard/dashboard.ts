@@ -1,5 +1,4 @@
-// The dashboard: a page of fixed files, each read at its first request and kept. Its data are other routes, which need the token; the
-// page itself holds nothing but the time zone.
+// The files of the dashboard, each read at its first request and kept. They are public: its data need the token.
 
 import { hash } from 'node:crypto'
 import { readdirSync } from 'node:fs'

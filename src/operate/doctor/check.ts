@@ -1,4 +1,4 @@
-// The report of `doctor`: a check is one line of all that was found, with a fix where something is not well.
+// A check of `doctor`: one line of findings, with a fix where one is needed.
 
 import { messageOf } from '../../common/errors.ts'
 

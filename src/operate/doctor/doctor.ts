@@ -1,5 +1,4 @@
-// `abohawa doctor`: checks everything that a gateway of this configuration needs, and reports the state of each. Runs
-// beside a serving gateway or without one. The checks are in the files beside this one.
+// `abohawa doctor`: checks everything that a gateway with this configuration needs, with or without a running one.
 
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'

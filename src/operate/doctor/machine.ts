@@ -1,5 +1,5 @@
-// What the machine has for a gateway: open files, ports (one may be held by a running gateway of this product, which is
-// well), and whether the kernel hands waiting connections on.
+// Checks of the machine: open files, ports, clocks, and whether the kernel hands waiting connections on. A port of a running
+// Abohawa is fine.
 
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Checks of the provider: reachable and its clock, by a request that weighs nothing; the key and one point of weather, charged
-// to the budget of the fleet; and what is left of the budget.
+// Checks of the provider: reachable, its clock, the key, one point charged to the shared budget, and the budget left.
 
 import { shipped } from '../../catalogue/snapshot-reader.ts'
 import { parseHttpDate } from '../../common/calendar.ts'

@@ -1,4 +1,4 @@
-// The proxies in front: those that the configuration trusts, and whether they pass on that a request came over HTTPS.
+// Checks of the proxies in front: which are trusted, and whether they report HTTPS.
 
 import { isIP } from 'node:net'
 import { Agent, request } from 'undici'

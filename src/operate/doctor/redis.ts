@@ -1,5 +1,5 @@
-// Checks of Redis: that it answers, its version, format and role; memory policy and persistence; the user's rights, by running
-// every command that the store needs on keys of its own; and its clock.
+// Checks of Redis: answers, version, format, role, memory policy, persistence, clock, and the user's rights by trying each
+// command.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

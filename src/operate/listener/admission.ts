@@ -1,6 +1,5 @@
-// The one place that decides whether a request to the ops or the health listener is admitted: the name it was sent to, the
-// page it was sent from, and the token, which is compared in a time that does not depend on it and kept as a hash alone. It
-// distinguishes a tool of the operator from a web page that the operator's browser has open.
+// Admits a request to the ops or health listener by its host, the page it came from, and the token. It tells an operator's tool
+// from a web page in the operator's browser.
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'

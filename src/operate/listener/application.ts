@@ -1,5 +1,5 @@
-// The Fastify application of a listener for operators: each request is admitted before anything else, and whatever fails is answered
-// with one sentence as JSON. The routes are given; the bounds of connections are in server.ts.
+// The Fastify application of a listener for operators: admits each request, and answers every failure with one sentence as
+// JSON.
 
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'

@@ -1,4 +1,4 @@
-// /cache/*: what is cached for a place, purges, and loads of one cell. Reads the requests; what they mean is for those who know the cache.
+// /cache/*: explains a cell, purges, refreshes and warms.
 
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'

@@ -1,5 +1,4 @@
-// /keys, /subscribers and /usage: the administration of keys for other programs, under the same rules as the commands. Reads
-// the requests; keys/administration.ts does the work. A key is in the response that makes it and nowhere else.
+// /keys, /subscribers and /usage: key administration for programs. Only the response that creates a key contains it.
 
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'

@@ -1,6 +1,5 @@
-// The ops listener, for those who run the gateway: the probes, and how the fleet is, what is cached, purges, keys and what the
-// provider says, on a port of its own that consumers never see. The health listener: the probes alone, on a port that the network may
-// reach while the other stays inside, and without a token.
+// The ops listener, on a port that consumers never see. The health listener has only probes and no token, on a port that the
+// network may reach.
 
 import type { FastifyInstance } from 'fastify'
 import type { Passthrough } from '../../provider/passthrough.ts'

@@ -1,6 +1,5 @@
-// /provider/*: what the provider itself says right now, to hold beside what is cached. Checks and weighs a request, and streams the
-// response, with the headers that matter to a comparison. The way to the provider, in turn and within the budget, is
-// provider/passthrough.ts.
+// /provider/*: what the provider answers now, to compare with the cache. Checks and weighs the request, and streams the
+// response.
 
 import type { FastifyInstance } from 'fastify'
 import { isoOf } from '../../common/calendar.ts'

@@ -1,5 +1,4 @@
-// The probes: whether the process is alive, whether it should be sent traffic, and its metrics. The ops listener and the health
-// listener serve the same bytes and decide on admission.
+// The probes, the same on both listeners: alive, ready, metrics.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'

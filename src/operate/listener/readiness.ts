@@ -1,4 +1,4 @@
-// What /readyz says of each part, a line each. Whether the process should be sent traffic is in probes.ts.
+// The details of /readyz, one line for each part.
 
 import type { Upstream } from '../../cache/upstream.ts'
 import type { LiveCatalogue } from '../../catalogue/live-catalogue.ts'

@@ -1,5 +1,4 @@
-// A refused request of an operator: a status, a reason for the metric, one sentence. Decides nothing: the part that finds a fault
-// creates the refusal.
+// A refused request of an operator: a status, a reason for the metric, one sentence.
 
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'

@@ -1,5 +1,4 @@
-// What requests to the ops listener bring: bodies of JSON that says that it is, so that a page in the operator's browser can't send
-// them without a preflight; texts and numbers in queries; and the sentences for what can't be read. What it means is for the routes.
+// Reads bodies and queries. Bodies must declare JSON, so that a page in the operator's browser needs a preflight to send one.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type * as z from 'zod'

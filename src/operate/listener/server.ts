@@ -1,5 +1,4 @@
-// The HTTP server under the ops listener and the health listener: bounds its connections and what waits on them, and refuses what
-// Node's parser makes no request of. Which requests are admitted, and what they are answered, is for the application above it.
+// The HTTP server of both listeners: bounds connections and what waits on them, and answers what Node's parser rejects.
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,5 +1,4 @@
-// /status, /cells and /search: how the gateway and its fleet are, for the page and for the CLI. Reads the requests;
-// the reports are put together in src/operate.
+// /status, /cells and /search, for the dashboard and the CLI.
 
 import type { FastifyInstance } from 'fastify'
 import { InputError } from '../../common/errors.ts'

@@ -1,5 +1,4 @@
-// The JSON of /cache/cell and /cache/refresh: the cached state of a cell. Instants are ISO 8601 in UTC. A running gateway and the CLI
-// on the store alone produce the same shape.
+// The JSON of /cache/cell and /cache/refresh, and of the CLI on the store. Instants are ISO 8601 in UTC.
 
 import * as z from 'zod'
 

@@ -1,5 +1,4 @@
-// The JSON of /cache/purge: the result of a purge, and its price. A running gateway and the CLI on the store alone produce the same
-// shape.
+// The JSON of /cache/purge, and of the CLI on the store: the result of a purge, and its price.
 
 import type { CellReport } from './cell-report.ts'
 

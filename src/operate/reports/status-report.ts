@@ -1,6 +1,5 @@
-// The JSON of /status, /cells and /search: how the gateway and its fleet are, for the dashboard and the CLI. Instants
-// are ISO 8601 in UTC, shares 0 to 1, durations in seconds; null for what is not known. The CLI gives the same shape without a
-// gateway, with null for what only a running one knows.
+// The JSON of /status, /cells and /search, and of the CLI on the store. Instants are ISO 8601 in UTC, shares 0 to 1, durations
+// in seconds; null is unknown.
 
 import * as z from 'zod'
 

@@ -1,4 +1,4 @@
-// The JSON of /cache/warm: what an order to warm the cache has loaded so far.
+// The JSON of /cache/warm: what warming has loaded so far.
 
 import * as z from 'zod'
 
