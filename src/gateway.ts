@@ -34,13 +34,13 @@ export type Gateway = {
   readonly opsUrl: string
   /** Undefined unless `health.port` is set. */
   readonly healthUrl: string | undefined
-  /** Resolves when no request to the provider is under way; those that wait for the budget's next window do not count. */
+  /** Resolves when no request to the provider is in progress, apart from those that wait for the next budget window. */
   settled(): Promise<void>
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
-  /** Reads the configuration now and applies it, whole or not at all. Never rejects: a refusal is logged and counted. */
+  /** Reads the configuration and applies all of it or nothing. Never rejects: a rejected one is logged and counted. */
   reloadConfig(): Promise<ReloadOutcome>
-  /** Turns readiness red, waits for traffic to go elsewhere, finishes what is in flight, lets go of everything. */
+  /** Turns readiness red, drains traffic, finishes requests in flight, closes everything. */
   close(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines' | 'dropped'> & {
   readonly clock: Clock
   readonly open?: typeof openStore
   readonly tracing?: Tracing | undefined
-  /** Where the configuration comes from, and comes from again; without it, it stays as it is. */
+  /** Where the configuration is read, also on reload; without it, it never changes. */
   readonly source?: ConfigSource
   /** How many gateways `serve --processes` runs on this store and port, this one included. */
   readonly processes?: number
@@ -69,7 +69,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
     { clock, log, opened },
     {
       room: () => upstream.accounts.next().room,
-      // At once, so that every instance can show an outage of one.
+      // Immediately, so that every instance can show the outage.
       onProvider: () => {
         if (operators.readiness.phase === 'ready') void timelines.sendHeartbeat()
       },
@@ -90,7 +90,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
   const catalogue = await openPlaces(config, observers.catalogue)
   opening.defer(catalogue.close)
 
-  // Only after the last counts were reported may another gateway have this one's part of what is shared.
+  // Release this gateway's share only after its last count was reported.
   let releaseShare = async (): Promise<void> => {}
   opening.defer(() => releaseShare())
   const metering = opened(
@@ -107,7 +107,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
   const { timelines, accounts } = upstream
   releaseShare = async () => {
     if (!accounts.isSettled() || !(await metering.meter.isReported())) return
-    // It counts as alive for a while then, as one that was killed.
+    // Otherwise it counts as alive for a while, as a killed one does.
     await store.leave(timelines.instance).catch(() => {})
   }
 
@@ -171,7 +171,7 @@ export const startGateway = async (config: Config, given: GatewayParts): Promise
       void timelines.sendHeartbeat()
       api.drain()
       await pause(reload.running().server.drainForMs)
-      // Closed right after the event loop has taken in the connections that the kernel held for us.
+      // The event loop has accepted the kernel's waiting connections by then.
       await nextTurn()
       await api.close()
       await closing.disposeAsync()
@@ -187,7 +187,7 @@ const openPlaces = (
   { catalogue }: Config,
   observer: Pick<LiveCatalogueOptions, 'onChange' | 'onFault'>,
 ): ReturnType<typeof openCatalogue> => {
-  // Whole, so that an error says where a relative path was looked for.
+  // The absolute path, so that an error shows where a relative one led.
   const path = catalogueFile(catalogue.path)
   return openCatalogue({ path, pollMs: catalogue.pollEveryMs, ...observer }).catch((cause: unknown) => {
     throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })

@@ -13,7 +13,7 @@ import { tiersOf } from '../keys/test-keys.ts'
 import { settingsThatNeedRestart } from '../provider/accounts.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Where the configuration comes from, and comes from again. `read` throws ConfigError. */
+/** Where the configuration is read, also on reload. `read` throws ConfigError. */
 export type ConfigSource = { read(): LoadedConfig; readonly files: readonly string[] }
 
 /** The parts that follow a change. */
@@ -69,7 +69,7 @@ export const createLiveSettings = (
   })
   return {
     reload,
-    /** Once the parts are there: changes take effect from now on. */
+    /** From now on changes take effect in these parts. */
     watch: (live: LiveParts) => {
       parts = live
       return watchFiles({

@@ -44,7 +44,7 @@ export type OperatorsParts = ReturnType<typeof openWeather> & {
   readonly log: Log
 }
 
-/** Adds the routes. Returns what ends loads for a warmed cache. */
+/** Adds the routes. Returns a function that stops warming. */
 export const registerOperations = (
   app: FastifyInstance,
   config: Config,

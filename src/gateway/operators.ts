@@ -20,7 +20,7 @@ export const openOperators = (
   const { account } = given.upstream
   const { metrics, outages, observers } = telemetry
   const storeFacts = createStoreWatch(store, log)
-  // Also where nobody scrapes: its lines are for the log.
+  // Without a scraper too, for its log lines.
   if (store.kind === 'redis') opening.defer(every(clock, minuteMs / 2, storeFacts))
   const certificate = given.opened(watchCertificate(api.certificateExpiresAt, clock, log))
   // What /metrics, /readyz and /status read.

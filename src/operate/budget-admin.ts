@@ -27,9 +27,9 @@ export type BudgetReport = {
   readonly reopenedAt: string | null
   readonly windows: readonly {
     readonly name: 'minute' | 'hour' | 'day'
-    /** Less what is set aside. */
+    /** Without the part set aside. */
     readonly limit: number
-    /** The part set aside for gateways without the store. */
+    /** The part set aside for gateways that can't reach the store. */
     readonly aside: number
     readonly used: number
     readonly left: number
@@ -39,12 +39,12 @@ export type BudgetReport = {
   readonly reserve: number
 }
 
-/** What loads of a purpose find of a window now: weight, and whole cells. */
+/** What is left of a window for loads of a purpose: weight, and whole cells. */
 export type Room = {
   readonly span: SpanName
   readonly limit: number
   readonly left: number
-  /** How many cells it has room for now, for one key that loaded none yet while others load, and when it begins anew. */
+  /** Cells that fit now, that fit for one new key while others load, and that fit into a new window. */
   readonly cells: number
   readonly oneKey: number
   readonly wholeCells: number
@@ -52,7 +52,7 @@ export type Room = {
   readonly endsAt: number
 }
 
-/** The former closure. `closedUntil` is null when the budget was open. */
+/** The closure that was ended. `closedUntil` is null when the budget was open. */
 export type ReopenReport = Pick<BudgetReport, 'at' | 'account' | 'closedUntil' | 'reason'>
 
 export const createBudgetAdmin = (

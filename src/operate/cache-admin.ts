@@ -76,7 +76,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
           .map(each => readEntry(cell, each, facts ?? undefined, purges)),
       )
       const entries = found.filter(each => typeof each === 'object')
-      // Without a gateway nothing is known of runs: the newest is the best guess.
+      // Without a gateway the valid model run is unknown, so the newest entry is the best guess.
       entries.sort((one, other) => Date.parse(other.fetchedAt) - Date.parse(one.fetchedAt))
       const fault = found.find(each => typeof each === 'string')
       return { kind, entry: entries[0] ?? null, fault: entries[0] ? null : (fault ?? null) }
@@ -84,7 +84,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       return { kind, entry: null, fault: messageOf(error) }
     }
   }
-  /** The entry of an upstream; why it can't be read; undefined where there is none. @throws StoreError */
+  /** The entry of an upstream, or why it can't be read; undefined for none. @throws StoreError */
   const readEntry = async (
     cell: CellId,
     { namespace, upstream }: (typeof namespaces)[number],
@@ -135,7 +135,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     Array.from(catalogue.current.all())
       .filter(({ latitude, longitude }) => grid.cellOf(latitude, longitude).id === cell.id)
       .sort(widestFirst)
-  /** The places and those that they lie in, but for the narrowest, which have none below them. */
+  /** The given places and their parents, except for the lowest level, which contains no others. */
   const areasAround = (places: readonly Location[]): Location[] => {
     const found = new Set<Location>()
     for (const place of places)
@@ -170,7 +170,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       const { kind, scope, cells, place, places } = ordered(order)
       const base = { namespaces: namespaces.map(each => each.namespace), cells, now: clock.now() }
       const { removed } = await orderPurge(store, base, { kind, scope })
-      // In force here with the response; the other instances read it within a second.
+      // In effect here before the response; other instances follow within a second.
       await running?.timelines.readPurges()
       return {
         kind,

@@ -60,7 +60,7 @@ const read = (text: string, allowed: string): Target => {
   throw new InputError(`the target must be ${allowed}, got ${quoted(text)}`)
 }
 
-// Beyond half the globe nothing is an edge, and "+ 0" turns -0 into 0.
+// No edge is beyond 180 degrees; "+ 0" turns -0 into 0.
 const degreesOf = (text: string): number => {
   const degrees = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(text.trim()) ? Number(text) + 0 : Number.NaN
   return Math.abs(degrees) <= 180 ? degrees : Number.NaN

@@ -32,7 +32,7 @@ export type CacheWarm = {
   /** Starts in the background, and returns the plan. @throws InputError, StoreError, WarmingError */
   startWarm(order: WarmOrder): Promise<WarmReport>
   warmState(): WarmReport
-  /** Stops after the requests that are under way. Resolves when it has ended. */
+  /** Stops after the requests in progress. Resolves when it has ended. */
   stopWarm(): Promise<WarmReport>
 }
 
@@ -59,7 +59,7 @@ const idle: WarmReport = {
 // A full minute of the budget ends within it, with a margin for clocks that differ.
 const longestWaitMs = 65_000
 const lookEveryMs = 250
-// Reads of the shared tier at once. Each is read, and decoded, in one turn of the event loop where the store is embedded.
+// Simultaneous reads of the shared tier. The embedded store reads and decodes all of them in one turn of the event loop.
 const readAtOnce = 32
 
 const cellsOf = async (
@@ -125,7 +125,7 @@ export const createCacheWarm = (
       if (known) known.cells += 1
       else progress.failed.push({ code, message: lost, cells: 1 })
     })
-    // Not one of them: the provider is at fault, and more requests would only fail too.
+    // All failed, so the provider is the cause and more requests would fail too.
     if (lost !== '' && results.every(({ status }) => status === 'rejected') && left.length === 0)
       stop('provider', lost)
     return { left, retryAt, reason }
@@ -156,9 +156,9 @@ export const createCacheWarm = (
       if (running) throw new WarmingError()
       isStopping = false
       const plan = planned(order)
-      // Taken before the plan is made, so that no second order passes meanwhile.
+      // Set before the plan is made, so that no second order starts meanwhile.
       const carriedOut = async (): Promise<void> => {
-        // An order that can't be planned says nothing of the one before.
+        // An order that can't be planned keeps the report of the previous one.
         const planned = await plan.catch(() => undefined)
         if (!planned) return
         progress = { ...planned.report, failed: [], state: 'running' }

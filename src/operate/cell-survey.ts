@@ -24,13 +24,13 @@ type Named = { readonly cell: Cell; readonly place: Location }
 const maxPlaces = 10
 // Of each level.
 const maxMatched = 100
-// Some cells have no place in them, and are left out.
+// More than are shown, because cells without a place are left out.
 const cellsLookedAt = 50
 
 export const createCellSurvey = ({ timelines, catalogue, grid, cellDegrees, clock }: CellSurveyParts) => {
   let from: Catalogue | undefined
   let named: ReadonlyMap<string, Named> = new Map()
-  /** Each cell with the place that names it; computed anew when the catalogue changes. */
+  /** Each cell with the place that names it; recomputed when the catalogue changes. */
   const cellsNow = (): typeof named => {
     const { current } = catalogue
     if (current !== from) {
@@ -94,13 +94,13 @@ export const createCellSurvey = ({ timelines, catalogue, grid, cellDegrees, cloc
   }
 }
 
-// Names that begin so, then names that hold it, then what only the looser comparison found; of equals the widest place first.
+// First names that begin with the text, then names that contain it, then approximate matches; among equals the larger place.
 const rankOf = (place: Location, wanted: string, approximate: boolean): number => {
   if (approximate) return 2
   return [place.name_en, place.name_bn, ...place.aliases].some(name => fold(name).startsWith(wanted)) ? 0 : 1
 }
 
-// The most populous one, but a division names a single cell only where nothing else does.
+// The most populous place; a division only where there is no other.
 const isBetterName = (place: Location, other: Location): boolean =>
   (place.type === 'division') === (other.type === 'division')
     ? place.population > other.population

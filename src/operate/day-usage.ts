@@ -32,7 +32,6 @@ export const readUsage = async (
   calendar: Calendar,
   storeNow: number,
 ): Promise<StoredUsage[] | null> => {
-  // Before any of them is read.
   if ((await store.countKeys()) > maxKeysRead) return null
   const clock = { now: () => storeNow }
   const { keys } = await createAdministration({ store, tiers, calendar, clock }).partOfUsage(
@@ -49,7 +48,7 @@ export const readUsage = async (
   }))
 }
 
-/** Those of the counts that are near their limit, the fullest first. */
+/** The counts near their limit, fullest first. */
 export const fullestFirst = <Count extends { readonly used: number; readonly limit: number }>(
   counts: readonly Count[],
 ): Count[] =>
@@ -114,7 +113,7 @@ export const createDayUsage = ({
     last = {
       near: near.length > 0 || inStore ? near : null,
       top,
-      // With very many keys it is no more than a twentieth of the time.
+      // With very many keys, collecting takes at most a twentieth of the time.
       until: steps > 1 ? now + 20 * (now - startedAt) : 0,
     }
     return last
@@ -129,8 +128,7 @@ const mostCandidates = 50
 const mostByLoads = 5
 
 /**
- * The keys that an operator should know first: those with most requests, and those for which most cells were loaded, which may ask
- * seldom. By requests, then by cells.
+ * The keys with most requests, and the keys with most loaded cells, which may send few requests. By requests, then by cells.
  * @param counts the requests of the day, @param loads the cells of the day
  */
 export const topKeys = (
@@ -151,7 +149,7 @@ export const topKeys = (
     .sort((one, other) => other.requests - one.requests || other.cellsLoaded - one.cellsLoaded)
 }
 
-/** Of some counts and those kept of others before: all that `topKeys` and the panel of keys may need. */
+/** All that `topKeys` and the panel of keys may need, from these counts and the candidates so far. */
 const topCandidates = <Count extends { readonly keyId: string; readonly used: number }>(
   kept: readonly Count[],
   counts: readonly Count[],

@@ -10,14 +10,14 @@ import type { DayUsage } from './day-usage.ts'
 import type { KeyPanelReport, PanelKey } from './reports/key-panel-report.ts'
 
 const mostShown = 50
-// A search over very many keys ends here, and says so.
+// A longer search stops, and reports that it is incomplete.
 const searchForMs = 5_000
 
 type Parts = {
   readonly store: Pick<Store, 'findKey' | 'findSubscriber' | 'keysWithSubscribers' | 'usedOn'>
   readonly dayUsage: () => Promise<DayUsage>
   readonly activities: Pick<KeyActivities, 'of'>
-  /** As they are now. */
+  /** The current tiers. */
   readonly tiers: () => Tiers
   readonly calendar: Calendar
   /** The instant by the clock that decides the day of quota. */

@@ -13,7 +13,7 @@ export type Moment = {
   readonly until: number
 }
 
-/** The last such time of day, a local time, or an instant. @throws InputError for anything else, and for what is still to come */
+/** The last such time of day, a local time, or an instant. @throws InputError for other text or a future time */
 export const momentIn = (given: string, calendar: Calendar, now: number): Moment => {
   const text = given.trim().replace(' ', 'T')
   const [, time, seconds = ''] = /^(\d\d:\d\d(:\d\d)?)$/.exec(text) ?? []
@@ -46,9 +46,9 @@ export type KeyAt = {
     | 'subscriber revoked'
     | 'subscriber missing'
     | 'expired'
-  /** Since when it was not valid; null where it was, and where that is not known. */
+  /** Since when it was not valid; null for a valid key or an unknown time. */
   readonly since: string | null
-  /** Former keys of this id that were refused by then, and until when each worked. */
+  /** When each replaced secret of this key stopped working. */
   readonly replacedAt: readonly string[]
 }
 
@@ -114,13 +114,13 @@ type LoggedOutage = {
 
 type Fields = Readonly<Record<string, unknown>>
 
-// A log is text of others.
+// A log can hold anything.
 const maxRows = 200
 const ofProcess = ['"msg":"stopped"', '"msg":"listening"']
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value.slice(0, 200) : null)
 const timeOf = (value: unknown): number => Date.parse(String(value))
 
-/** The outages that were on in a moment, of the lines that tell of them. */
+/** The outages of a moment, from their log lines. */
 const createOutageTally = (moment: Moment) => {
   /** By process and outage, with the time of the last line of it. */
   const begun = new Map<string, { readonly process: unknown; readonly row: LoggedOutage; lastAt: number }>()
@@ -142,7 +142,7 @@ const createOutageTally = (moment: Moment) => {
   const addIfOn = (row: LoggedOutage, lastAt: number): void => {
     if (lastAt >= moment.from && timeOf(row.from) < moment.until && ended.length < maxRows) ended.push(row)
   }
-  // Nothing tells when an outage ended that a process did not live to see. While it lived there was a line each minute.
+  // No line tells the end of an outage that outlived its process; until then there was a line each minute.
   const endProcess = ({ time, process, msg }: Fields): void => {
     for (const [name, each] of begun)
       if (each.process === process) {
@@ -150,7 +150,7 @@ const createOutageTally = (moment: Moment) => {
         addIfOn(each.row, msg === 'stopped' ? timeOf(time) : each.lastAt + minuteMs)
       }
   }
-  /** Those that nothing has ended by the end of the log. */
+  /** Outages without an end in the log. */
   const close = (): LoggedOutage[] => {
     for (const { row, lastAt } of begun.values()) addIfOn(row, lastAt + minuteMs)
     begun.clear()
@@ -159,7 +159,7 @@ const createOutageTally = (moment: Moment) => {
   return { read, endProcess, close }
 }
 
-/** Of the lines of one log, in their order. @param day the local day of the moment */
+/** Reads the lines of one log, in order. */
 export const createLogTally = (keyId: string, moment: Moment, calendar: Calendar) => {
   const answers = new Map<string, LoggedAnswers>()
   const withoutKey: Record<string, number> = {}

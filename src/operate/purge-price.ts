@@ -39,7 +39,7 @@ export const priceOf = async (
   }
   const { weightPerCell } = protocolIn(config)
   const { windows, closedUntil } = await createBudgetAdmin(config, { store, clock }).room(
-    // Behind a soft purge something older is served until the load succeeds.
+    // After a soft purge the stale entry is served until the load succeeds.
     kind === 'soft' ? 'refresh' : 'cold',
   )
   const now = clock.now()
@@ -70,11 +70,11 @@ export const priceOf = async (
 
 type Limited = Pick<Room, 'span' | 'endsAt' | 'cells' | 'wholeCells'>
 
-/** When so many cells are loaded that take all the room of the windows from an instant on; null for never. */
+/** When so many cells are loaded if they get all the room of the windows from an instant on; null for never. */
 export const loadedAt = (windows: readonly Limited[], cells: number, from: number): number | null => {
   const rooms = windows.map(window => ({ ...window }))
   let [at, left] = [from, cells]
-  /** Begins the windows anew that are over. False where one of them will never have room. */
+  /** Restarts the windows that are over. False if one of them will never have room. */
   const goOn = (): boolean =>
     rooms.every(room => {
       if (room.endsAt > at) return true

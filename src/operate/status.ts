@@ -62,7 +62,7 @@ export const createStatus = (parts: StatusParts) => {
       const others = await instancesIn(store, clock.now())
       return [own, ...others.filter(({ id }) => id !== own.id)]
     } catch {
-      // The store's fault is reported beside it.
+      // The report has the store's fault in another field.
       return [own]
     }
   }
@@ -170,7 +170,7 @@ export const createStatus = (parts: StatusParts) => {
   let working: ReturnType<typeof collect> | undefined
 
   return {
-    /** However many pages and commands ask at the same time, it is worked out once. */
+    /** Simultaneous callers share one report. */
     report: (): Promise<GatewayStatus> => {
       working ??= collect().finally(() => {
         working = undefined
@@ -193,7 +193,7 @@ export const instancesIn = async (
 ): Promise<InstanceStatus[]> =>
   (await store.aliveInstances(aliveForMs)).flatMap(({ id, silentForMs, report }) => {
     const read = readReport(report)
-    // By the store's clock: the one of the instance's machine may differ.
+    // By the store's clock, because the instance's may differ.
     return read ? [instanceStatus(safeText(id), { ...read, seenAt: now - silentForMs }, false)] : []
   })
 
@@ -206,7 +206,7 @@ const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): In
   isSelf,
 })
 
-/** The budget with its forecast; the spending of now is recorded for it. */
+/** The budget with its forecast, for which the current spending is recorded. */
 export const budgetStatus = (
   { shared, windows, closedUntil, closedBecause }: BudgetState,
   forecast: SpendingForecast,

@@ -10,12 +10,9 @@ import { Refusal } from './refusal.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /**
-     * Answered without the token. For what any client of the listener may have: health, metrics, and the fixed files of a
-     * page; never for the data that such a page shows.
-     */
+    /** Answered without the token: health, metrics and the files of a page, never its data. */
     readonly public?: true
-    /** Spends the provider's quota, with a request that a browser may send for a page, an image, a link or a form. */
+    /** Spends the provider's quota, with a request that any web page can make a browser send. */
     readonly spends?: true
     /** Reads or changes keys and subscribers: refused unless a token is configured. */
     readonly administers?: true
@@ -23,7 +20,7 @@ declare module 'fastify' {
 }
 
 export type AdmissionOptions = {
-  /** Of the settings, for sentences. */
+  /** Of the settings, named in errors. */
   readonly section: 'ops' | 'health'
   /** Where the listener listens: an address, or a name that is then allowed. */
   readonly host: string
@@ -32,26 +29,26 @@ export type AdmissionOptions = {
   readonly token: string | null
 }
 
-/** Why a request for such a route is refused; an unknown path says nothing of itself. */
+/** Why a request for such a route is refused. */
 export type Admit = (request: IncomingMessage, access: FastifyContextConfig) => Refusal | undefined
 
 export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOptions): Admit => {
   const names = new Set(['localhost', host, ...allowedHosts].map(canonical))
   const tokenFault = token === null ? undefined : createTokenFault(token)
   return (request, access) => {
-    // Every value, as often as it was sent.
+    // With every repetition of a header.
     const { host: hosts = [], authorization = [] } = request.headersDistinct
     const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
     if (fault) return fault
     if (access.administers && !tokenFault) return tokenUnset()
-    // An unknown path needs the token too: it may be there one day.
+    // Unknown paths need the token too, because a later version may serve them.
     if (tokenFault) return access.public ? undefined : tokenFault(authorization)
     return access.spends ? browserFault(request) : undefined
   }
 }
 
-// A page can make a name of its own resolve to this address (DNS rebinding), and then sends requests as if it were ours. It can't
-// do that with an address, so every address is allowed: a pod is scraped and probed by its own.
+// A web page can make its own name resolve to this address (DNS rebinding), so names must be known. IP addresses can't be
+// rebound, and pods are probed by theirs.
 const hostFault = (
   hosts: readonly string[],
   names: ReadonlySet<string>,
@@ -79,12 +76,12 @@ const hostIn = (header: string): string | undefined => {
 
 const canonical = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-// Checks the headers by which browsers name the sending page; only browsers send them, and no page can change them.
+// Browsers name the sending page in these headers, and no page can change them.
 const pageFault = ({ headersDistinct }: IncomingMessage, host: string): Refusal | undefined => {
   const { origin: origins = [], 'sec-fetch-site': sites = [] } = headersDistinct
   const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
   const foreign = origins.find(origin => !own.includes(origin.toLowerCase()))
-  // A proxy may have replaced the host. The browser knows whether the page came from here, where it says so.
+  // A proxy may have replaced the host; then the browser's own word counts.
   const isSaidOwn = sites.length === 1 && sites[0] === 'same-origin' && origins.length === 1
   if (foreign !== undefined && !isSaidOwn)
     return new Refusal(
@@ -102,13 +99,12 @@ const pageFault = ({ headersDistinct }: IncomingMessage, host: string): Refusal 
   return undefined
 }
 
-// Keys are what consumers pay for: on loopback too every user of the machine could make one.
+// Consumers pay for keys, and every user of the machine can reach loopback.
 const tokenUnset = (): Refusal =>
   new Refusal(403, 'token_unset', 'ops.token (ABOHAWA_OPS__TOKEN) is required to administer keys here')
 
-// Without a token nothing distinguishes the operator's own wish from a link in a mail, which browsers send as if its address had
-// been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page
-// looks like this. So what spends is for tools, and for the pages of this listener.
+// Without a token, a link in a mail looks like a typed address (`none`), and over plain HTTP beyond loopback browsers send no
+// such header. So requests that spend are for tools, and for the pages of this listener.
 const browserFault = ({ headers, headersDistinct }: IncomingMessage): Refusal | undefined => {
   const [site] = headersDistinct['sec-fetch-site'] ?? []
   const isBrowser = site !== undefined || /^(?:mozilla|opera)\//i.test(headers['user-agent'] ?? '')

@@ -19,16 +19,16 @@ export type Listener = {
   close(): Promise<void>
 }
 
-// No route has a schema, and Fastify's compilers for them would be loaded at the start.
+// No route has a schema; Fastify's schema compilers would only slow the start.
 const noSchema = (): never => {
   throw new Error('no route of operators has a schema')
 }
 const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSchema }
 
-// A start of the API comes first: the application is made at the first connection, and after this time at the latest.
+// The API starts first: the application is made at the first connection, or after this time.
 const makeAfterMs = 1_000
 
-/** @param paths there are, as text, @param register adds the routes */
+/** @param paths the known paths, for errors, @param register adds the routes */
 export const createApplication = (
   { admit, paths, observer }: { readonly admit: Admit; readonly paths: string; observer: RefusalObserver },
   bounds: ServerBounds,
@@ -40,7 +40,7 @@ export const createApplication = (
     observer,
     bounds,
   )
-  // Nothing here may wait: what follows in the same read must find the connection at its end.
+  // Synchronous, so that bytes after a last request are not read as another.
   const refuse = (error: unknown, raw: IncomingMessage, reply: FastifyReply): void => {
     if (error instanceof Refusal) {
       observer.refused(error.reason, addressOf(raw))
@@ -64,7 +64,7 @@ export const createApplication = (
       clientErrorHandler: (error, socket) => refuseUnparsable(error, socket as Socket),
       bodyLimit: longestBodyBytes,
       schemaController: { compilersFactory: noSchemas },
-      // The router's own: a path that it can't decode.
+      // For a path that the router can't decode.
       frameworkErrors: (_error, { raw }, reply) =>
         refuse(
           new Refusal(400, 'path', `the path must be percent-encoded UTF-8, got ${quoted(raw.url ?? '')}`),
@@ -75,7 +75,7 @@ export const createApplication = (
     const routes: RouteOptions[] = []
     app.setErrorHandler((error, { raw }, reply) => refuse(error, raw, reply))
     app.addHook('onRequest', ({ raw, routeOptions: { config } }, _reply, done) => {
-      // The router would take a whole URL, and one with a fragment, for its path.
+      // The router would accept a whole URL, or one with a fragment.
       const isPath = /^\/[^#]*$/.test(raw.url ?? '')
       done(bodyFault(raw) ?? admit(raw, config) ?? (isPath ? undefined : nothing()))
     })
@@ -93,7 +93,7 @@ export const createApplication = (
   }
   let made: ReturnType<typeof make> | undefined
   const makeOnce = () => (made ??= make())
-  // Nothing is read from a connection before its requests can be answered.
+  // Connections are not read before their requests can be answered.
   const holdUp = async (socket: Socket): Promise<void> => {
     socket.pause()
     await makeOnce()
@@ -119,7 +119,7 @@ export const createApplication = (
   }
 }
 
-/** The methods of a path by the routes that there are; the router itself looks for one method at a time. */
+/** The methods of all routes with a path; the router itself finds one method at a time. */
 const methodsOf = (path: string, routes: readonly RouteOptions[]): string[] =>
   routes
     .filter(({ url }) => new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`).test(path))
@@ -127,10 +127,7 @@ const methodsOf = (path: string, routes: readonly RouteOptions[]): string[] =>
 
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'])
 
-/**
- * A body with one of these methods means nothing, and software in between disagrees about where it ends, so that its bytes may be read
- * as a request. Chunks are a body even when there are none; a length of 0 is none.
- */
+// Proxies disagree about where a body with these methods ends, so its bytes could be read as a request. Empty chunks are a body.
 const bodyFault = ({ method = '', headers }: IncomingMessage): Refusal | undefined => {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   return hasBody && bodiless.has(method)

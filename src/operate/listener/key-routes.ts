@@ -17,7 +17,7 @@ import { jsonType } from './refusal.ts'
 import { type BodyForm, post, type Query, textIn, wholeIn } from './request-input.ts'
 
 export type OpsKeys = {
-  /** As it is now: the tiers may change. */
+  /** With the current tiers. */
   parts(): AdministrationParts
   readonly panel: KeyPanel
   /** A change was made; `id` names a key or a subscriber. */
@@ -155,7 +155,7 @@ const addRoutes = (app: FastifyInstance, { parts, panel, changed }: OpsKeys): vo
   change('subscribers', 'reinstate', bodies.none, (keys, id) => keys.reinstateSubscriber(id))
 }
 
-/** An array as JSON, in chunks: of very many subscribers it has megabytes. */
+/** An array as JSON, in chunks, because very many subscribers are megabytes. */
 async function* arrayIn(parts: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
   let before = '['
   for await (const part of parts) {
@@ -165,7 +165,7 @@ async function* arrayIn(parts: AsyncIterable<readonly object[]>): AsyncGenerator
   yield before === '[' ? '[]' : ']'
 }
 
-/** Which part of a list is wanted: `from` is the `next` of the part before. */
+/** The requested page of a list: `from` is the `next` of the previous page. */
 const partIn = (query: Query['Querystring']) => ({
   from: wholeIn(query, 'from', 0, 0, 999_999_999),
   limit: wholeIn(query, 'limit', usually, 1, most),

@@ -21,7 +21,7 @@ type Bounds = Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>
 
 export type OpsOptions = Omit<AdmissionOptions, 'section'> &
   Bounds & {
-    /** For an answer to be made and read, beside the provider's own time. */
+    /** For an answer to be made and read, in addition to the provider's time. */
     readonly answerWithinMs?: number
   }
 

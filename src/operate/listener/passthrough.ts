@@ -43,7 +43,7 @@ export const registerPassthrough = (
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(new OverdueError(timeoutMs)), timeoutMs).unref()
     underWay += 1
-    // The answer has ended, or its reader has gone: nothing of it is needed any more.
+    // The response has ended, or its reader has left.
     reply.raw.once('close', () => {
       underWay -= 1
       clearTimeout(timer)
@@ -56,7 +56,7 @@ export const registerPassthrough = (
       weight,
     }
     try {
-      // A request that waits for its turn is refused in time as well.
+      // The timeout also covers the wait for a turn.
       const { status, headers, body } = await Promise.race([
         send(asked, ending.signal),
         abortionOf(ending.signal),
@@ -73,7 +73,7 @@ export const registerPassthrough = (
 
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>
 
-/** Headers of these names that are one short printable text: others are not worth a fault of their own. */
+/** The named headers that are one short printable text; others are dropped. */
 const picked = (headers: Headers, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     names.flatMap(name => {
@@ -95,7 +95,7 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
   if (!allowed)
     throw new Refusal(404, 'path', `the path must be ${protocol.paths.join(' or ')}, got ${quoted(path)}`)
   const given = new URLSearchParams(rest.join('?'))
-  // The key is ours; the caller's own goes nowhere.
+  // Our key replaces the caller's.
   given.delete(protocol.keyParameter)
   const forms: [names: readonly string[], form: RegExp, text: string][] = [
     [allowed.counts, /^\d{1,5}$/, 'an integer of at most 5 digits'],
@@ -104,7 +104,7 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
   const single = [...allowed.counts, ...allowed.choices]
   const names = [...allowed.lists, ...allowed.dates, ...single]
   const parameters = new Map<string, string>()
-  // Names that are not known are refused and not dropped: some of them multiply the points.
+  // Unknown names are refused, because some of them multiply the points.
   for (const name of new Set(given.keys())) {
     const values = given.getAll(name)
     const value = values.join(',')
@@ -149,7 +149,7 @@ const circuitOpen = (error: ProviderError): Refusal =>
 const againFrom = ({ retryAt }: ProviderError): string =>
   retryAt === undefined ? '' : `; try again at ${isoOf(retryAt)}`
 
-/** The type under which bytes of the provider are shown: none that a browser would run. */
+/** A content type for the provider's bytes that no browser executes. */
 const typeOf = (given: string): string => {
   const type = given.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (type === 'application/json') return 'application/json; charset=utf-8'

@@ -16,13 +16,12 @@ export type Readiness = {
 }
 
 const notAvailable = 'not available'
-// Probes share one report, so a check that hangs must not hold up all that come after it.
+// Probes share one report, so a check that hangs must not delay later ones.
 const checkWithinMs = 2_000
 
 /**
- * A store that is away is reported as a detail and does not take the process out: what is cached can still be served, and all instances
- * would go at once.
- * @param details named checks; each gives a word or throws
+ * An unavailable store is only a detail: the cache can still be served, and all instances would turn red at the same time.
+ * @param details named checks; each gives a text or throws
  */
 export const createReadiness = (details: Readonly<Record<string, () => Promise<string>>>): Readiness => {
   const readiness: Readiness = {
@@ -83,7 +82,7 @@ export const createProbes = ({
   return Object.fromEntries(Object.entries(probes).map(([path, probe]) => [path, shared(probe)]))
 }
 
-/** However many requests come at once, on either listener, it is worked out once, and all get the same bytes. */
+/** Simultaneous requests on both listeners share one result. */
 const shared = (probe: () => Promise<Probe>): (() => Promise<Probe>) => {
   let working: Promise<Probe> | undefined
   return () => {

@@ -38,10 +38,10 @@ export const readinessDetails = (parts: DetailedParts): Readonly<Record<string, 
       () => true,
       () => false,
     )
-    // Why it can't count although it answers.
+    // The reason if the store answers but can't count.
     const reason = outages.open().find(({ outage }) => outage === 'store')?.reason
     const away = `counted locally${isUp && reason !== undefined ? `: ${reason}` : ', the store is unavailable'}`
-    // Counting notices a store that answers no more with its next batch.
+    // Counting notices an unavailable store with its next batch.
     const words = isUp
       ? { counting: 'counted in the store', away, reconciling: 'reconciling with the store' }
       : {

@@ -25,7 +25,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Hears of every refusal, and of connections that were dropped; `from` is the address of the caller, where it is known. */
+/** Told of every refusal and dropped connection; `from` is the caller's address, if known. */
 export type RefusalObserver = { refused(reason: RefusalReason, from?: string): void }
 
 export const jsonType = 'application/json; charset=utf-8'
@@ -37,14 +37,14 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['already_warming', 409],
 ])
 
-/** Also of an error of Fastify, which has a status of its own. */
+/** Fastify's errors bring their own status. */
 export const statusOf = (error: unknown): number => {
   if (error instanceof Refusal) return error.status
   if (error instanceof AbohawaError) return statuses.get(error.code) ?? 500
   return (error as { statusCode?: number }).statusCode ?? 500
 }
 
-// A Unix socket has no address: there the process that hands requests on names that of its caller.
+// On a Unix socket, the process in front names the address of its caller.
 export const addressOf = ({ socket, headers }: IncomingMessage): string | undefined => {
   const given = headers['x-forwarded-for'] as string | undefined
   return socket.remoteAddress ?? (isIP(given ?? '') === 0 ? undefined : given)

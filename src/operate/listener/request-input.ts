@@ -6,13 +6,12 @@ import { InputError } from '../../common/errors.ts'
 import { quoted, safeText } from '../../common/outside-text.ts'
 import { Refusal } from './refusal.ts'
 
-/** The most that a body may have: some hundred bytes are enough for each. */
 export const longestBodyBytes = 4_096
 
-/** Takes bodies of JSON alone, which have to say that they are. */
+/** Takes only bodies that are declared as JSON. */
 export const takeJsonOnly = (app: FastifyInstance): void => {
   app.removeContentTypeParser('text/plain')
-  // Most clients name the type of a body of JSON that they leave empty: it is none.
+  // Many clients declare JSON and send an empty body, which counts as none.
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
     body === '' ? done(null, undefined) : parseJson(request, String(body), done),
@@ -61,7 +60,7 @@ export const textIn = (query: Query['Querystring'], name: string): string | unde
   return given
 }
 
-/** A whole number, or the usual one where none is given. @throws InputError */
+/** An integer, by default the usual one. @throws InputError */
 export const wholeIn = (
   query: Query['Querystring'],
   name: string,

@@ -6,34 +6,33 @@ import { closeAfterResponse, endSocket, isParserError, stopParsing } from '../..
 import { jsonType, Refusal, type RefusalObserver } from './refusal.ts'
 import { longestBodyBytes } from './request-input.ts'
 
-// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
+// An import by name would also load Node's fetch client, a twentieth of a start.
 const { createServer } = process.getBuiltinModule('node:http')
 
 export type ServerBounds = {
-  /** Beyond it the oldest connections without a whole request are closed. */
+  /** Above it, the oldest connections without a complete request are closed. */
   readonly maxConnections: number
-  /** Within which a request must have arrived. */
+  /** For a request to arrive. */
   readonly requestTimeoutMs: number
-  /** How long nothing may move on a connection whose request is not answered. */
+  /** How long a connection with an unanswered request may make no progress. */
   readonly answerWithinMs: number
 }
 
 export type BoundedServer = {
   readonly server: Server
-  /** Takes the errors of Node's parser and of its watch over times. */
+  /** Handles errors of Node's parser and its timeouts. */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void
 }
 
 const maxHeaderBytes = 16 * 1024
 // How long a connection may be idle between two requests; Node closes it a second later.
 const idleForMs = 5_000
-// A connection may be about to send its request: so many beyond the bound are heard first, and probes beside busy connections.
+// Extra connections that are read before the oldest are closed, so that probes get through.
 const maxBeyond = 256
-// On one connection. All of a read of 64 KiB is parsed at once.
+// Unanswered requests of one connection; a read of 64 KiB is parsed in one turn.
 const maxWaiting = 200
 
-// Nothing that is said here is for a page of another origin, and nothing is to run in a browser: what the provider says
-// is passed on under our origin.
+// No other origin may read answers, and no browser may execute them: the pass-through serves the provider's bytes.
 const protection: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'content-security-policy':
@@ -66,7 +65,7 @@ const closeOldest = (
     socket.once('close', () => open.delete(socket))
     if (open.size <= maxConnections || isMakingRoom) return
     isMakingRoom = true
-    // By then the event loop has read what the new ones have sent.
+    // By then the event loop has read the new connections.
     setImmediate(() => setImmediate(makeRoom))
   }
 }
@@ -87,7 +86,7 @@ export const createBoundedServer = (
   observer: RefusalObserver,
   { maxConnections, requestTimeoutMs, answerWithinMs }: ServerBounds,
 ): BoundedServer => {
-  // The response to the request that came last on each connection: those before it are sent before it.
+  // The response to the newest request of each connection, which is sent last.
   const latest = new WeakMap<Socket, ServerResponse>()
   const ended = new WeakSet<Socket>()
   const isBusy = (socket: Socket): boolean => {
@@ -97,7 +96,7 @@ export const createBoundedServer = (
   const isTooMany = countWaiting()
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request
-    // Behind the last answer of a connection nothing is a request any more.
+    // After the last answer of a connection, nothing is a request.
     if (latest.get(socket)?.shouldKeepAlive === false || ended.has(socket)) {
       stopParsing(socket)
       return
@@ -110,14 +109,14 @@ export const createBoundedServer = (
     }
     latest.set(socket, response)
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    // An offer to upgrade is ignored, and Node's parser loses what follows it.
+    // Upgrades are ignored, and Node's parser loses what follows.
     if (request.headers.upgrade !== undefined) closeAfterResponse(request, response)
     handle(request, response)
   }
 
   const server = createServer(
     {
-      // A missing host header is refused by us, with a sentence.
+      // Admission refuses a missing host header with a sentence.
       requireHostHeader: false,
       maxHeaderSize: maxHeaderBytes,
       requestTimeout: requestTimeoutMs,
@@ -134,11 +133,11 @@ export const createBoundedServer = (
   )
   server.on('drop', () => observer.refused('connections'))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // A body that is too long is not asked for.
+    // A body that is too long is not requested.
     if (Number(request.headers['content-length'] ?? 0) <= longestBodyBytes) response.writeContinue()
     take(request, response)
   })
-  // Also of a connection that is idle between two requests.
+  // This includes connections that are idle between requests.
   server.setTimeout(answerWithinMs, socket => {
     if (isBusy(socket)) observer.refused('timeout')
     socket.destroy()
@@ -148,7 +147,7 @@ export const createBoundedServer = (
     server,
     refuse: (error, socket) => {
       const last = latest.get(socket)
-      // What a client sends on behind the last answer is read past for a while.
+      // Bytes after the last answer are ignored for a while.
       const isEnding = ended.has(socket) || (last?.headersSent && !last.shouldKeepAlive)
       if (!isParserError(error.code) || !(isEnding || socket.writable)) socket.destroy()
       if (isEnding) return
@@ -156,9 +155,9 @@ export const createBoundedServer = (
       const refusal = unparsable(error.code, requestTimeoutMs)
       observer.refused(refusal.reason)
       if (!last || last.writableFinished) endSocket(socket, bytesOf(refusal))
-      // Behind the answers to all whole requests before it.
+      // After the answers to all complete requests.
       else if (last.req.complete || last.headersSent) last.once('finish', () => endSocket(socket, ''))
-      // What is at fault is the body of a request that waits for its answer.
+      // The body of the waiting request is invalid.
       else {
         closeAfterResponse(last.req, last)
         const [headers, body] = partsOf(refusal)
@@ -168,7 +167,7 @@ export const createBoundedServer = (
   }
 }
 
-/** The refusal of bytes that are no request: no HTTP, too large, or too slow. */
+/** The refusal of bytes that are no valid request: no HTTP, too large, or too slow. */
 const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal => {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new Refusal(
