@@ -93,14 +93,8 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   const cache = new ReadThrough(cacheParts)
   const fleetDemand: FleetDemand = createFleetDemand({
     ...parts,
-    ...{
-      demand,
-      grid,
-      namespaces: namespaces.all.map(({ namespace }) => namespace),
-      demandForMs: options.demandForMs,
-    },
-    bounds,
-    cellDegrees: options.cellDegrees,
+    ...{ demand, grid, bounds, demandForMs: options.demandForMs, cellDegrees: options.cellDegrees },
+    namespaces: namespaces.all.map(({ namespace }) => namespace),
     onHeartbeat: fleet => {
       stretch.renew()
       observer.onHeartbeat(fleet)

@@ -53,7 +53,7 @@ export class BatchSender {
   readonly #unserved: Unserved
   readonly #closing: AbortSignal
   readonly #retry: RetryPolicy
-  readonly #delivery: Delivery
+  readonly #deliver: ReturnType<typeof createDelivery>
   /** The points of the largest request that failed with the provider since one succeeded while the circuit was closed. */
   #failedPoints = 1
 
@@ -71,7 +71,7 @@ export class BatchSender {
     this.#unserved = unserved
     this.#closing = closing
     this.#retry = retryPolicy(options, parts.protocol)
-    this.#delivery = new Delivery(parts.observer, track)
+    this.#deliver = createDelivery(parts.observer, track)
   }
 
   /** Resolves when every cell has its result, or waits again. */
@@ -89,7 +89,7 @@ export class BatchSender {
           void reservation.settle('unsent')
         }
       }, this.#closing)
-      await this.#delivery.deliver(batch, results)
+      await this.#deliver(batch, results)
     } catch (error) {
       await this.#fail(batch, error)
     }
@@ -164,39 +164,28 @@ export class BatchSender {
 
 type Track = <Result>(ended: Promise<Result>) => Promise<Result>
 
-/** Gives the results of batches to those that wait for them, one batch after the other. */
-class Delivery {
-  readonly #observer: Pick<BatchObserver, 'loaded'>
-  readonly #track: Track
-  #last: Promise<void> = Promise.resolve()
-
-  constructor(observer: Pick<BatchObserver, 'loaded'>, track: Track) {
-    this.#observer = observer
-    this.#track = track
-  }
-
-  /**
-   * Resolves when the batch before is delivered: the next request is under way meanwhile, but a provider that is quicker than those
-   * that wait fills no memory.
-   */
-  async deliver(batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]): Promise<void> {
-    const before = this.#last
-    this.#last = before.then(() => this.#track(this.#deliverAll(batch, results)))
-    await before
-  }
-
-  async #deliverAll(batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) {
+/**
+ * Gives the results of batches to the waiting loads, one batch after the other. Resolves when the batch before is delivered: the next
+ * request is under way meanwhile, but a provider that is quicker than the loads that wait fills no memory.
+ */
+const createDelivery = ({ loaded }: Pick<BatchObserver, 'loaded'>, track: Track) => {
+  let last: Promise<void> = Promise.resolve()
+  const deliverAll = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
     for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
-      // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
-      // between.
+      // Each load has work to do with its result, such as compressing it for the shared tier: other requests run in between.
       if (i > 0) await nextTurn()
       const result = results[i]
       if (result === undefined || result instanceof ProviderError) fails(result)
       else {
-        if (consumer !== undefined) this.#observer.loaded(consumer)
+        if (consumer !== undefined) loaded(consumer)
         resolve(result)
       }
     }
+  }
+  return async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]): Promise<void> => {
+    const before = last
+    last = before.then(() => track(deliverAll(batch, results)))
+    await before
   }
 }
 

@@ -12,7 +12,7 @@ import type { Budget } from './budget.ts'
 import type { Reservation } from './charge.ts'
 import type { Provider } from './client.ts'
 import { OutOfBudgetError, ProviderError, type ProviderErrorCode, requestOutcomeOf } from './errors.ts'
-import type { PassthroughProtocol, ProviderProtocol } from './protocol.ts'
+import type { ProviderProtocol } from './protocol.ts'
 import {
   errorTextOf,
   type ProviderCall,
@@ -26,20 +26,10 @@ type PassthroughRequest = Omit<StreamedRequest, 'isValid'> & {
   readonly weight: number
 }
 
-export type Passthrough = {
-  readonly protocol: PassthroughProtocol
-  /** Within which a request is to be answered, however long it waits for its turn. */
-  totalTimeoutMs(): number
-  /**
-   * The provider's response, whatever its status. Its body streams, and the turn lasts until that has ended.
-   * @param signal aborted when nobody waits for the response any more
-   * @throws ProviderError: `provider_circuit_open` and OutOfBudgetError before anything is sent
-   */
-  send(
-    request: PassthroughRequest,
-    signal: AbortSignal,
-  ): Promise<Omit<StreamedResponse, 'body'> & { readonly body: Readable }>
-}
+/** The provider's response, whatever its status. */
+type PassthroughResponse = Omit<StreamedResponse, 'body'> & { readonly body: Readable }
+
+export type Passthrough = ReturnType<typeof createPassthrough>
 
 export type PassthroughParts = {
   readonly call: Pick<ProviderCall, 'stream'>
@@ -59,10 +49,11 @@ const good: ReadonlySet<number> = new Set([200, 304])
 // Failures that a wrong request may cause: they say nothing of the provider's health.
 const ofTheRequest: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
 
+/** @param totalTimeoutMs within which a request must be answered, however long it waits for its turn */
 export const createPassthrough = (
-  totalTimeoutMs: Passthrough['totalTimeoutMs'],
+  totalTimeoutMs: () => number,
   { call, inTurn, protocol, breaker, budget, clock, observer }: PassthroughParts,
-): Passthrough => {
+) => {
   // Among the requests of consumers waits only one of operators at a time.
   const oneAtATime = pLimit(1)
 
@@ -92,7 +83,7 @@ export const createPassthrough = (
   const exchange = async (
     { weight, ...request }: PassthroughRequest,
     signal: AbortSignal,
-    respond: (response: Awaited<ReturnType<Passthrough['send']>>) => void,
+    respond: (response: PassthroughResponse) => void,
   ): Promise<void> => {
     signal.throwIfAborted()
     // Half-open too: the probe is one point of a cell.
@@ -129,7 +120,12 @@ export const createPassthrough = (
   return {
     protocol: protocol.passthrough,
     totalTimeoutMs,
-    send: (request, signal) =>
+    /**
+     * The response's body streams, and the turn lasts until it has ended.
+     * @param signal aborted when nobody waits for the response any more
+     * @throws ProviderError: `provider_circuit_open` and OutOfBudgetError before anything is sent
+     */
+    send: (request: PassthroughRequest, signal: AbortSignal): Promise<PassthroughResponse> =>
       new Promise((resolve, reject) => {
         oneAtATime(() => inTurn(() => exchange(request, signal, resolve))).catch(reject)
       }),

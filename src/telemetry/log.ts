@@ -28,17 +28,7 @@ export type LineParts = {
   readonly process?: number | undefined
 }
 
-export type OpenLog = {
-  readonly log: Log
-  /** The same destination for lines that may wait a little, and in the same order. */
-  readonly lines: LineParts
-  /** Lines that could not be written since the start. */
-  dropped(): number
-  /** Writes what is buffered before the process ends; waits a bounded time for a slow reader. */
-  flush(): Promise<void>
-  /** Goes on in a new file of the same name, after its lines were rotated away. @throws InputError; the old one stays in use */
-  reopen(): void
-}
+export type OpenLog = ReturnType<typeof openLog>
 
 const bufferBytes = 64 * 1024
 const bufferForMs = 250
@@ -100,7 +90,7 @@ export const openLog = (
   file: string | null = null,
   isShared = false,
   number?: number,
-): OpenLog => {
+) => {
   const writerTo = (fd: number): LogWriter =>
     createLogWriter(fd, {
       maxBytes,
@@ -147,18 +137,23 @@ export const openLog = (
     writer.beSynchronous()
     buffer.flush()
   })
+  const lines: LineParts = { write: buffer.write, copy: buffer.copy, end: buffer.end, process: number }
   return {
     log,
-    lines: { write: buffer.write, copy: buffer.copy, end: buffer.end, process: number },
-    dropped: () => dropped,
-    flush: async () => {
+    /** The same destination for lines that may wait a little, in the same order. */
+    lines,
+    /** Lines that could not be written since the start. */
+    dropped: (): number => dropped,
+    /** Writes what is buffered before the process ends; waits a bounded time for a slow reader. */
+    flush: async (): Promise<void> => {
       buffer.flush()
       const { promise, resolve } = Promise.withResolvers<void>()
       const timeout = setTimeout(resolve, flushForMs)
       await Promise.race([Promise.all([closingPrevious, writer.idle()]), promise])
       clearTimeout(timeout)
     },
-    reopen: () => {
+    /** Continues in a new file of the same name, after its lines were rotated away. @throws InputError; the old file stays in use */
+    reopen: (): void => {
       if (file === null) return
       // Lines gathered before belong to the old file.
       buffer.flush()

@@ -65,7 +65,7 @@ const attacks: Record<string, [Attack, RegExp, string?, number?]> = {
       200,
       fullElements(i => `"${i.toString(36)}":1`),
     ),
-    /^provider_garbled: the provider's body does not match the request: latitude: expected a number, given nothing$/,
+    /^provider_garbled: the provider's body does not match the request: latitude: expected a number, got nothing$/,
     'wrong_shape',
     points,
   ],

@@ -112,7 +112,7 @@ const numberOf = (name: string, raw: unknown): number => {
 }
 
 const wrongShape = (name: string, expected: string, given: unknown) =>
-  mismatch('wrong_shape', `${name}: expected ${expected}, given ${excerptOf(given)}`)
+  mismatch('wrong_shape', `${name}: expected ${expected}, got ${excerptOf(given)}`)
 
 // The provider answers with the middle of a cell of its models: up to half of 0.25 degrees away, and for a point by the
 // sea or in the hills with the next one. Half a degree is more than both; only the order distinguishes nearer cells.

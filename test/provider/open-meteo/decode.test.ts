@@ -140,26 +140,26 @@ const rain = (value: unknown) => holding('hourly', 'precipitation', value)
 
 // What is wrong, the reason as it is counted, and the sentence, which says what is allowed and cuts what was given.
 const lies: [(element: Element) => void, string, RegExp][] = [
-  [e => delete e.latitude, 'shape', /latitude: expected a number, given nothing$/],
-  [e => (e.latitude = '23.8'), 'shape', /latitude: expected a number, given 23\.8$/],
-  [e => (e.longitude = null), 'shape', /longitude: expected a number, given null$/],
+  [e => delete e.latitude, 'shape', /latitude: expected a number, got nothing$/],
+  [e => (e.latitude = '23.8'), 'shape', /latitude: expected a number, got 23\.8$/],
+  [e => (e.longitude = null), 'shape', /longitude: expected a number, got null$/],
   [e => (e.latitude = 1e308), 'place', /latitude is 1e\+308, expected 23\.8 or up to 0\.5 degrees/],
   [e => (e.latitude = 24.31), 'place', /latitude is 24\.31, expected 23\.8 or up to 0\.5/],
   [e => (e.longitude = 91.2), 'place', /longitude is 91\.2, expected 90\.5 or up to 0\.55/],
   [e => (e.longitude -= 180), 'place', /longitude is -89\./],
   [e => delete e.utc_offset_seconds, 'shape', /utc_offset_seconds: /],
-  [e => (e.utc_offset_seconds = '21600'), 'shape', /utc_offset_seconds: expected a number, given 21600$/],
+  [e => (e.utc_offset_seconds = '21600'), 'shape', /utc_offset_seconds: expected a number, got 21600$/],
   [e => (e.utc_offset_seconds = 0), 'time', /utc_offset_seconds is 0, expected 21600$/],
   [e => (e.hourly_units.temperature_2m = '°F'), 'unit', /hourly\.temperature_2m is in "°F", expected "°C"$/],
   [e => (e.hourly_units.temperature_2m = ['°C']), 'unit', /is in "\["°C"\]", expected "°C"$/],
   [e => (e.hourly_units.temperature_2m = long), 'unit', /is in "x{80}…", expected "°C"$/],
   [e => (e.hourly_units.wind_speed_10m = 'undefined'), 'unit', /has values in no unit, expected "km\/h"$/],
   [e => delete e.daily_units, 'shape', /daily_units: /],
-  [e => (e.daily_units = []), 'shape', /daily_units: expected an object, given \[\]$/],
-  [e => (e.hourly = []), 'shape', /hourly: expected an object, given \[\]$/],
+  [e => (e.daily_units = []), 'shape', /daily_units: expected an object, got \[\]$/],
+  [e => (e.hourly = []), 'shape', /hourly: expected an object, got \[\]$/],
   [e => (e.daily.weather_code = 3), 'shape', /daily\.weather_code: expected an array/],
   [e => delete e.hourly.time, 'shape', /hourly\.time: /],
-  [e => (e.hourly.time = { length: 9 }), 'shape', /hourly\.time: expected an array, given \{"length":9\}$/],
+  [e => (e.hourly.time = { length: 9 }), 'shape', /hourly\.time: expected an array, got \{"length":9\}$/],
   [e => (e.hourly.time = [...e.hourly.time.keys()]), 'time', /time\[0\] is 0, out of step$/],
   [e => (e.hourly.time[7] = e.hourly.time[8]), 'time', /hourly\.time\[7\] is .*, out of step$/],
   [e => (e.minutely_15.time[0] += ' '.repeat(50_000)), 'time', /\[0\] is 2026-11-21T11:00 {64}…, out of st/],
@@ -212,7 +212,7 @@ t.test('names that mean something to JavaScript mean nothing here', async t => {
       .replace('{"latitude"', `{"${name}":{"hourly":{},"polluted":1},"latitude"`)
     const column = text.replace('"cloud_cover":[', `"${name}":[`)
     for (const [body, message] of [
-      [hidden, /hourly: expected an object, given nothing$/],
+      [hidden, /hourly: expected an object, got nothing$/],
       [column, /minutely_15\.cloud_cover is missing$/],
     ] as const)
       t.match((await decode(body))[0], { refused: 'wrong_shape', message })
