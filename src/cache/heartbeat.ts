@@ -69,7 +69,6 @@ export const createHeartbeat = (parts: HeartbeatParts) => {
   return {
     /** The name of this instance in the store. */
     instance,
-    /** Sends a heartbeat now. */
     send: sendNow,
     sendLast: (): Promise<void> => send(stoppedReport, null),
     sendIfDue: async (): Promise<void> => {

@@ -8,7 +8,6 @@ import { keepEntry, type MemoryEntry } from './tiers.ts'
 
 type Purpose = Parameters<CacheParts<Subject, unknown>['load']>[1]
 
-/** What a caller wants of a key. */
 export type LoadRequest = {
   readonly purpose: Purpose
   readonly consumer: string | undefined

@@ -5,7 +5,6 @@ import { LRUCache } from 'lru-cache'
 import type { ByteStore } from '../stores/store.ts'
 import type { Entry, EntryMetadata, PurgeKind } from './freshness.ts'
 
-/** An entry in memory. */
 export type MemoryEntry<Value> = Entry<Value> & {
   /** The strongest purge that covers the entry. */
   purged: PurgeKind | undefined

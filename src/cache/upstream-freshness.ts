@@ -36,7 +36,6 @@ export const createUpstreamFreshness = (
     policy,
     stretch,
     demandPerDay,
-    /** The upstream that refreshes come from. */
     refresher: (): OpenUpstream => refresher,
   }
 }

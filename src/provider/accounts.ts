@@ -122,7 +122,6 @@ const openAccount = (config: Config, parts: AccountParts) => {
     lastRequests: lastRequests as Readonly<LastRequests>,
     /** Undefined when `cache.freshness` is `age`. */
     runs,
-    /** The budget from now on. */
     applyBudget: (next: Config): void => {
       budget.apply(budgetSettingsIn(next))
       provider.budgetChanged()
@@ -131,7 +130,6 @@ const openAccount = (config: Config, parts: AccountParts) => {
     applyHorizon: (next: Config): void => {
       fetching = protocolOf(next)
     },
-    /** Ends what is under way. */
     close: async (): Promise<void> => {
       runs?.close()
       const ended = provider.close()
@@ -142,7 +140,6 @@ const openAccount = (config: Config, parts: AccountParts) => {
   }
 }
 
-/** An upstream that is open. */
 export type OpenUpstream = {
   /** The name that consumers and operators see; undefined where it is the only upstream. */
   readonly name: string | undefined
@@ -210,7 +207,6 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
     ...failover,
     /** The primary account. A gateway without fallbacks has only this one. */
     first: first.account,
-    /** In their order. */
     all,
     /** Who the accounts are: gateways with the same ones fail together. */
     id: isAlone

@@ -9,7 +9,6 @@ export type Purpose = 'cold' | 'refresh'
 /** Points that one consumer wants; 0 says that it is present, so that no other consumer counts as the only one. */
 export type Claim = { readonly consumer: string; readonly points: number }
 
-/** Weight reserved for one request. */
 export type Reservation = {
   /** For no consumer in particular. */
   readonly points: number

@@ -85,7 +85,6 @@ export class Provider {
     return until - now <= mayWaitMs ? undefined : new ShareUsedUpError(consumer, until)
   }
 
-  /** How many cells are queued. */
   readonly waiting = (): number => this.#queue.size
 
   /**

@@ -88,7 +88,6 @@ export type PathParameters = {
 export type PassthroughProtocol = {
   /** The allowed paths, for error messages. */
   readonly paths: readonly string[]
-  /** One of them. */
   readonly examplePath: string
   /** The parameter in which a caller may have given a key; it is removed. */
   readonly keyParameter: string

@@ -30,7 +30,6 @@ export type LimitedWindow = {
   readonly outageReserve?: number | undefined
 }
 
-/** The length of each window. */
 export const spanMs = { minute: minuteMs, hour: hourMs, day: utcDayMs } as const
 export const spans = ['minute', 'hour', 'day'] as const
 

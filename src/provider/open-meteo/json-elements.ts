@@ -3,7 +3,6 @@
 
 import { garbled } from '../errors.ts'
 
-/** The bounds of a text. */
 export type ElementBounds = {
   readonly elements: number
   readonly elementBytes: number

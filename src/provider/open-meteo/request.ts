@@ -36,7 +36,6 @@ export const weightOfPoint = (horizon: Horizon): number =>
     days: pastDays + horizon.days,
   })
 
-/** The bounds of a body. */
 export type BodyBounds = ElementBounds & {
   /** Both uncompressed and compressed. */
   readonly bytes: number
