@@ -147,7 +147,6 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       instance: heartbeat.instance,
       sendHeartbeat: heartbeat.send,
     },
-    /** The account at the first upstream. */
     account: accounts.first,
     accounts,
     /** Reads runs, budget, purges and cached timelines before the first request; bounded in time. */
