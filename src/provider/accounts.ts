@@ -42,7 +42,7 @@ export type AccountParts = {
   /** How long a cold cell waits for the budget's next window, in ms; 0 where another upstream may have room now. */
   readonly queueForMs: number
   /** Whether another upstream comes after this one. */
-  readonly isBacked?: boolean | undefined
+  readonly hasFallback?: boolean | undefined
   /** The longest time for a call for weather, if it is shorter than the setting. */
   readonly longestCallMs?: number | undefined
 }
@@ -55,7 +55,7 @@ export type AccountStubs = {
 }
 
 // Nothing was sent, so the provider did not fail.
-const ofNoRequest: ReadonlySet<string> = new Set<ProviderErrorCode | 'left' | 'internal'>([
+const unsentOutcomes: ReadonlySet<string> = new Set<ProviderErrorCode | 'left' | 'internal'>([
   'left',
   'internal',
   'provider_not_sent',
@@ -70,7 +70,7 @@ const openAccount = (config: Config, parts: AccountParts) => {
     ...given,
     request: (outcome, points, ms, message) => {
       if (outcome === 'ok') lastRequests.successAt = clock.now()
-      else if (!ofNoRequest.has(outcome))
+      else if (!unsentOutcomes.has(outcome))
         lastRequests.failure = { at: clock.now(), code: outcome, message: message ?? '' }
       given.request(outcome, points, ms, message)
     },
@@ -88,7 +88,7 @@ const openAccount = (config: Config, parts: AccountParts) => {
     )
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(
-    { ...config.provider.breaker, isBacked: parts.isBacked },
+    { ...config.provider.breaker, hasFallback: parts.hasFallback },
     clock,
     observer.breaker,
   )
@@ -190,7 +190,7 @@ export const openAccounts = (config: Config, { observerOf, ...parts }: AccountsP
       ...parts,
       observer,
       queueForMs: 0,
-      isBacked: !isLast,
+      hasFallback: !isLast,
       longestCallMs: isLast ? undefined : cache.waitForMs / callsWithinWait,
     })
     return { name, config: own, account }

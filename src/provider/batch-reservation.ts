@@ -21,11 +21,11 @@ export const createBatchReservation = (budget: Pick<Budget, 'reserve'>, recent: 
   const reserveFor = async (cells: readonly Waiting[], purpose: Purpose): Promise<Reserved> => {
     const counts = new Map<string | undefined, number>()
     for (const { consumer } of cells) counts.set(consumer, (counts.get(consumer) ?? 0) + 1)
-    const forNobody = counts.get(undefined) ?? 0
+    const unclaimed = counts.get(undefined) ?? 0
     counts.delete(undefined)
     if (counts.size > 0) for (const consumer of recent()) counts.getOrInsert(consumer, 0)
     const claims = [...counts].map(([consumer = '', points]) => ({ consumer, points }))
-    const reservation = await budget.reserve(forNobody, purpose, claims)
+    const reservation = await budget.reserve(unclaimed, purpose, claims)
 
     type Left = { points: number; readonly throttledUntil: number | null; error?: ProviderError }
     const left = new Map<string | undefined, Left>()

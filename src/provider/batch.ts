@@ -146,7 +146,7 @@ export class BatchSender {
       this.#unserved.refused(batch.map(waiting => ({ waiting, error })))
     } else {
       const reason = error instanceof ProviderError ? this.#withRetryAt(error) : error
-      for (const { reject: fails } of batch) fails(reason)
+      for (const { reject } of batch) reject(reason)
     }
   }
 
@@ -171,11 +171,11 @@ type Track = <Result>(ended: Promise<Result>) => Promise<Result>
 const createDelivery = ({ loaded }: Pick<BatchObserver, 'loaded'>, track: Track) => {
   let last: Promise<void> = Promise.resolve()
   const deliverAll = async (batch: readonly Waiting[], results: readonly (Timeline | ProviderError)[]) => {
-    for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
+    for (const [i, { resolve, reject, consumer }] of batch.entries()) {
       // Each load has work to do with its result, such as compressing it for the shared tier: other requests run in between.
       if (i > 0) await nextTurn()
       const result = results[i]
-      if (result === undefined || result instanceof ProviderError) fails(result)
+      if (result === undefined || result instanceof ProviderError) reject(result)
       else {
         if (consumer !== undefined) loaded(consumer)
         resolve(result)

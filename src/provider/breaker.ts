@@ -20,7 +20,7 @@ export type BreakerOptions = {
   readonly halfOpenAfterMs: number
   readonly halfOpenAfterAtMostMs: number
   /** Whether another upstream follows, which serves while this one is on trial. */
-  readonly isBacked?: boolean | undefined
+  readonly hasFallback?: boolean | undefined
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
@@ -44,7 +44,7 @@ export const createBreaker = (
   /** A probe has closed it, and no request has succeeded since. */
   let isUnproven = false
   let isOnTrial = false
-  const { after, halfOpenAfterMs, halfOpenAfterAtMostMs, isBacked = false } = options
+  const { after, halfOpenAfterMs, halfOpenAfterAtMostMs, hasFallback = false } = options
   const policy: CircuitBreakerPolicy = circuitBreaker(
     // Any other error of a probe is an answer, which closes the circuit.
     handleWhen(
@@ -66,7 +66,7 @@ export const createBreaker = (
       },
       halfOpenAfter: new DelegateBackoff(() => {
         // Soon after a recovery it is a relapse, and counts on.
-        const isRelapse = isBacked && performance.now() - (closedAt ?? 0) < halfOpenAfterAtMostMs
+        const isRelapse = hasFallback && performance.now() - (closedAt ?? 0) < halfOpenAfterAtMostMs
         if (closedAt !== undefined && !isRelapse) openings = 0
         closedAt = undefined
         const wait = Math.min(halfOpenAfterMs * 2 ** openings, halfOpenAfterAtMostMs)
@@ -90,7 +90,7 @@ export const createBreaker = (
     const now = performance.now()
     if (changed === 'open') halfOpenAt = now + waitMs
     if (changed === 'closed') closedAt = now
-    isUnproven = isBacked && changed === 'closed'
+    isUnproven = hasFallback && changed === 'closed'
     onStateChange(changed)
   })
 

@@ -98,9 +98,9 @@ export class Budget {
     const consumers = reply.claims.flatMap(({ granted: weight }, i) =>
       weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
     )
-    const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
+    const unclaimed = consumers.reduce((sum, { weight }) => sum - weight, granted)
     return this.#reservationOf(
-      forNobody / unit,
+      unclaimed / unit,
       reply.claims.map(({ granted: weight, heldIn }, i) => ({
         points: weight / unit,
         // Where nobody has room it is no matter of shares.

@@ -158,7 +158,7 @@ export class Provider {
     const { breaker } = this.#parts
     const openError = breaker.openError()
     if (openError) {
-      for (const { reject: fails } of this.#queue.take(Number.POSITIVE_INFINITY)) fails(openError)
+      for (const { reject } of this.#queue.take(Number.POSITIVE_INFINITY)) reject(openError)
       return false
     }
     const { admitted, refused, reservation } = await this.#reserve.first(this.#takeBatch())

@@ -45,7 +45,7 @@ export const soonMs = 65_000
 const leastWaitMs = 20
 const maxRefused = 10_000
 
-const ofBudget: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited', 'key_share_used_up'])
+const budgetCodes: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited', 'key_share_used_up'])
 
 type Failed = { readonly name: string | undefined; readonly error: ProviderError }
 
@@ -78,7 +78,7 @@ export const createFailover = <Upstream extends FailoverUpstream>(
   }
   /** How long until a budget has room again; infinite for an error that has another cause. */
   const untilRoom = ({ code, retryAt = Number.POSITIVE_INFINITY }: ProviderError): number =>
-    ofBudget.has(code) ? Math.max(leastWaitMs, retryAt - clock.now()) : Number.POSITIVE_INFINITY
+    budgetCodes.has(code) ? Math.max(leastWaitMs, retryAt - clock.now()) : Number.POSITIVE_INFINITY
   /** Whether a load ends at this upstream, and asks no other one. */
   const endsAt = (error: ProviderError, urgency: Urgency): boolean =>
     urgency !== 'cold' && untilRoom(error) <= soonMs

@@ -73,7 +73,7 @@ const reserveLocally = (
     }
     return granted
   }
-  const forNobody = grant(
+  const unclaimed = grant(
     wanted,
     parts.map(({ room }) => room()),
   )
@@ -87,7 +87,7 @@ const reserveLocally = (
     return { granted: ofClaim, heldIn }
   })
   return {
-    granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),
+    granted: granted.reduce((sum, claim) => sum + claim.granted, unclaimed),
     full: parts.filter(({ room }) => room() < unit).map(({ window }) => window),
     claims: granted,
   }

@@ -47,7 +47,7 @@ const maxErrorBytes = 16 * 1024
 const good: ReadonlySet<number> = new Set([200, 304])
 
 // Failures that a wrong request may cause: they say nothing of the provider's health.
-const ofTheRequest: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
+const requestCodes: ReadonlySet<ProviderErrorCode> = new Set(['provider_denied', 'provider_garbled'])
 
 /** @param totalTimeoutMs within which a request must be answered, however long it waits for its turn */
 export const createPassthrough = (
@@ -73,14 +73,14 @@ export const createPassthrough = (
       try {
         await request()
       } catch (error) {
-        if (error instanceof ProviderError && ofTheRequest.has(error.code)) error.opensCircuit = false
+        if (error instanceof ProviderError && requestCodes.has(error.code)) error.opensCircuit = false
         throw error
       }
     })
   }
 
   /** Hands the response over when its head is there; resolves when its body has ended. */
-  const exchange = async (
+  const forward = async (
     { weight, ...request }: PassthroughRequest,
     signal: AbortSignal,
     respond: (response: PassthroughResponse) => void,
@@ -127,7 +127,7 @@ export const createPassthrough = (
      */
     send: (request: PassthroughRequest, signal: AbortSignal): Promise<PassthroughResponse> =>
       new Promise((resolve, reject) => {
-        oneAtATime(() => inTurn(() => exchange(request, signal, resolve))).catch(reject)
+        oneAtATime(() => inTurn(() => forward(request, signal, resolve))).catch(reject)
       }),
   }
 }

@@ -34,27 +34,27 @@ const failuresInARow = 3
 const tickEveryMs = 1_000
 // Failures that are further apart belong to different outages. Without demand nothing is loaded that could end one.
 const quietForMs = 15 * minuteMs
-const limited = 'provider_limited'
+const limitedCode = 'provider_limited'
 // What this gateway could not send says nothing of the provider.
-const notSent = 'provider_not_sent'
-const ofShare = 'key_share_used_up'
+const notSentCode = 'provider_not_sent'
+const shareCode = 'key_share_used_up'
 const storeCode = 'store_unavailable'
 // They say something of one cell.
-const ofCell: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
+const cellCodes: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 // Failures of a request that waits for the provider, besides the codes of the provider.
-const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
+const waitingCodes: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
 /** Whether no upstream would load. A used-up share is a matter of one key, unless what is left is a reserve. */
 const isWithoutRoom = (code: string, room: OutageParts['room']): boolean =>
-  code === ofShare ? room() !== 'any' : !ofCell.has(code) && room() === 'none'
+  code === shareCode ? room() !== 'any' : !cellCodes.has(code) && room() === 'none'
 const isOfWeather = (code: string): boolean =>
-  code !== notSent && (code.startsWith('provider_') || ofWaiting.has(code))
+  code !== notSentCode && (code.startsWith('provider_') || waitingCodes.has(code))
 
 /** What failed with no quiet time in between; the cause is the first one, times are ms since the epoch. */
-type Run = { readonly cause: Cause; readonly firstAt: number; readonly lastAt: number }
+type Streak = { readonly cause: Cause; readonly firstAt: number; readonly lastAt: number }
 
 const isQuiet = (since: number, now: number): boolean => Math.abs(now - since) >= quietForMs
-const goOn = (run: Run | undefined, cause: Cause, now: number): Run =>
-  run && !isQuiet(run.lastAt, now) ? { ...run, lastAt: now } : { cause, firstAt: now, lastAt: now }
+const extended = (streak: Streak | undefined, cause: Cause, now: number): Streak =>
+  streak && !isQuiet(streak.lastAt, now) ? { ...streak, lastAt: now } : { cause, firstAt: now, lastAt: now }
 
 export type OutageParts = {
   /** How many answers were stale since the start. */
@@ -93,14 +93,14 @@ export const openOutages = (
   /** A load each; of a cell that is refused again and again, only the first. */
   const inARow = new Set<string | symbol>()
   // Since the last success: requests that failed, and what consumers met.
-  let failures: Run | undefined
-  let shortfalls: Run | undefined
+  let failures: Streak | undefined
+  let shortfalls: Streak | undefined
   const away = new Set<StorePart>()
   let ended: Readonly<Record<string, unknown>> = {}
 
   const noteShortfall = (cause: Cause): void => {
     if (shortfalls && isQuiet(shortfalls.lastAt, clock.now())) inARow.clear()
-    shortfalls = goOn(shortfalls, cause, clock.now())
+    shortfalls = extended(shortfalls, cause, clock.now())
   }
   const begin = (): void => {
     if (shortfalls) provider.begin((failures ?? shortfalls).cause, shortfalls.firstAt)
@@ -125,8 +125,8 @@ export const openOutages = (
   return {
     /** A request for weather to any upstream brought none. */
     requestFailed: (cause: Cause): void => {
-      if (cause.code === limited || cause.code === notSent) return
-      failures = goOn(failures, cause, clock.now())
+      if (cause.code === limitedCode || cause.code === notSentCode) return
+      failures = extended(failures, cause, clock.now())
       provider.further(cause)
     },
     /** A cell was loaded from any upstream. A probe is no load, because its weather is not kept. */
@@ -134,24 +134,24 @@ export const openOutages = (
     /** A read failed, or had something stale that is not being refreshed, because of an earlier failure. */
     shortfall: (met: 'failed' | 'stale', error: unknown): void => {
       const cause = causeOf(error)
-      if (!isOfWeather(cause.code) && cause.code !== ofShare) return
+      if (!isOfWeather(cause.code) && cause.code !== shareCode) return
       // A budget that is short of room keeps what is left for reads that fail without it.
-      if (met === 'stale' && cause.code === limited) return
+      if (met === 'stale' && cause.code === limitedCode) return
       if (provider.isOn()) provider.met()
-      else if (!ofCell.has(cause.code)) {
+      else if (!cellCodes.has(cause.code)) {
         noteShortfall(cause)
         if (isWithoutRoom(cause.code, room)) begin()
       }
       // A used-up limit is a cause once answers fail for want of it.
-      if (cause.code === limited) provider.further(cause)
+      if (cause.code === limitedCode) provider.further(cause)
     },
     /** True when the failure belongs to an outage, which counts it. */
     loadFailed: ({ id, error, purpose, usableUntil }: LoadFailure): boolean => {
       const cause = causeOf(error)
-      if (cause.code === notSent) return false
-      if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limited) {
+      if (cause.code === notSentCode) return false
+      if (!provider.isOn() && purpose !== 'refresh_ahead' && cause.code !== limitedCode) {
         noteShortfall(cause)
-        inARow.add(ofCell.has(cause.code) ? id : Symbol())
+        inARow.add(cellCodes.has(cause.code) ? id : Symbol())
         if (inARow.size >= failuresInARow || isWithoutRoom(cause.code, room)) begin()
       }
       provider.failed(cause.code, { cell: id, usableUntil })
@@ -180,7 +180,7 @@ export const openOutages = (
       const { code } = causeOf(error)
       if (code === storeCode) store.failed(code)
       // No load failed with it.
-      if (ofWaiting.has(code)) provider.failed(code)
+      if (waitingCodes.has(code)) provider.failed(code)
       return code === storeCode ? store.isOn() : provider.isOn() && isOfWeather(code)
     },
     /** Those that are on. */

@@ -196,7 +196,7 @@ export const openServiceDays = ({
   let knownAt = Number.NEGATIVE_INFINITY
   let added = noRecord
   let counted = answered()
-  let exchanging: Promise<void> | undefined
+  let syncing: Promise<void> | undefined
 
   const sample = (): void => {
     const now = clock.now()
@@ -217,7 +217,7 @@ export const openServiceDays = ({
 
   const read = async (): Promise<ServiceRecord> => readRecord(await store.readBytes(key, longestBytes))
   /** Adds what is new to the store's record, or only reads it; tried again with the next sample where another instance writes now. */
-  const exchange = async (): Promise<void> => {
+  const sync = async (): Promise<void> => {
     const taken = added
     const now = clock.now()
     if (taken === noRecord) {
@@ -239,27 +239,27 @@ export const openServiceDays = ({
       await store.releaseLease(key, instance)
     }
   }
-  const exchangeIfDue = (isDue: boolean): Promise<void> => {
+  const syncIfDue = (isDue: boolean): Promise<void> => {
     if (isDue)
-      exchanging ??= exchange()
+      syncing ??= sync()
         // An outage of the store is logged, and is in this record later.
         .catch(() => {})
         .finally(() => {
-          exchanging = undefined
+          syncing = undefined
         })
-    return exchanging ?? Promise.resolve()
+    return syncing ?? Promise.resolve()
   }
   const isOld = () => Math.abs(clock.now() - knownAt) >= minuteMs
   const endTimer = every(clock, sampleEveryMs, () => {
     sample()
-    void exchangeIfDue(isOld() && added !== noRecord)
+    void syncIfDue(isOld() && added !== noRecord)
   })
 
   return {
     /** The last days and their outages, each newest first. */
     read: async (): Promise<{ days: ServiceDay[]; incidents: Incident[] }> => {
       sample()
-      await exchangeIfDue(isOld())
+      await syncIfDue(isOld())
       const whole = mergedRecord(known, added)
       const days = lastDays(calendar, clock.now())
       return { days: days.map(day => dayIn(whole, day)), incidents: incidentsIn(whole, days) }
@@ -268,8 +268,8 @@ export const openServiceDays = ({
     close: async (): Promise<void> => {
       endTimer()
       sample()
-      await exchanging
-      await exchangeIfDue(added !== noRecord)
+      await syncing
+      await syncIfDue(added !== noRecord)
     },
   }
 }

@@ -124,7 +124,7 @@ t.test('after a probe that was refused for its point, it takes as many failures 
 })
 
 t.test('with another upstream behind, one request after a probe is on trial', async t => {
-  const { breaker, send, open, pass, requests } = setUp(t, { isBacked: true })
+  const { breaker, send, open, pass, requests } = setUp(t, { hasFallback: true })
   await open()
   pass(40)
   t.equal(await send(), 'ok')
@@ -145,7 +145,7 @@ t.test('with another upstream behind, one request after a probe is on trial', as
 })
 
 t.test('with another upstream behind, each relapse doubles the wait', async t => {
-  const { send, open, pass, leftMs } = setUp(t, { halfOpenAfterAtMostMs: 60_000, isBacked: true })
+  const { send, open, pass, leftMs } = setUp(t, { halfOpenAfterAtMostMs: 60_000, hasFallback: true })
   await open()
   const waits = [leftMs()]
   for (let relapse = 0; relapse < 3; relapse++) {

@@ -306,7 +306,7 @@ t.test('an open breaker sends nothing, and then probes with a single point', asy
 })
 
 t.test('a probe asks for as many points as failed in this outage, and not in an earlier one', async t => {
-  const guard = { after: 2, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30, isBacked: true }
+  const guard = { after: 2, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30, hasFallback: true }
   const { provider, requests, breaker, loadAll } = setUp(t, { retries: 2 }, { guard })
   const outageOf = async (points: number) => {
     await simulator.steer({ fault: 'internal-error' })
