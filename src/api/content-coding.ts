@@ -125,13 +125,7 @@ const zlib: Compression = {
   brotli: bytes => compressed(bytes, 'br'),
 }
 
-/** The encodings of a slice, with what they take in memory. */
-export type Encodings = {
-  encode(place: BodyStart, accepted: Accepted, onGrown: () => void): Encoded | Promise<Encoded>
-  /** The slice as a part of a longer gzip. */
-  part(onGrown: () => void): GzipPart
-  bytes(): number
-}
+export type Encodings = ReturnType<typeof createEncodings>
 
 /** A body that is compressed with br once it was requested often. */
 type Brotli = { requests: number; body: Encoded | Promise<Encoded> | undefined }
@@ -145,21 +139,14 @@ const countedOneIn = 16
 // Bodies per slice whose requests are counted, because raw points are endless.
 const maxCounted = 64
 
-/** @param slice the part of a body that all places of a cell share */
-export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression = zlib): Encodings => {
+/** The encodings of a slice, which all places of a cell share, with what they take in memory. */
+export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression = zlib) => {
   let bytes = 0
   let end: GzipEnd | undefined
   let middle: GzipPart | undefined
   let preferring = 0
   // Whole bodies by the identity of their place, once somebody preferred br.
   let counted: LRUCache<BodyStart['identity'], Brotli> | undefined
-  const createCounted = () =>
-    new LRUCache<BodyStart['identity'], Brotli>({
-      max: maxCounted,
-      dispose: ({ body }) => {
-        if (body && !(body instanceof Promise)) bytes -= lengthOf(body.chunks) + objectBytes
-      },
-    })
 
   const deflated = (isLast: boolean, onGrown: () => void): GzipEnd => {
     const made = gzipEnd(slice, copyOutOfPool(deflate(slice, isLast)))
@@ -167,30 +154,31 @@ export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression 
     onGrown()
     return made
   }
-  const gzipOf = (place: BodyStart, onGrown: () => void): Encoded => {
-    end ??= deflated(true, onGrown)
-    return { coding: 'gzip', chunks: joinedGzip(place.gzipStart(), end) }
+  const makeBrotli = async (place: BodyStart, entry: Brotli, onGrown: () => void): Promise<Encoded> => {
+    try {
+      const body = await brotli(Buffer.concat([place.bytes, slice]))
+      entry.body = { coding: 'br', chunks: [body] }
+      if (counted?.peek(place.identity) === entry) {
+        bytes += body.length + objectBytes
+        onGrown()
+      }
+      return entry.body
+    } catch (error) {
+      entry.body = undefined
+      throw error
+    }
   }
-
-  const makeBrotli = (place: BodyStart, entry: Brotli, onGrown: () => void): Promise<Encoded> => {
-    const making = brotli(Buffer.concat([place.bytes, slice])).then(
-      body => {
-        entry.body = { coding: 'br', chunks: [body] }
-        if (counted?.peek(place.identity) === entry) {
-          bytes += body.length + objectBytes
-          onGrown()
-        }
-        return entry.body
+  const countedOf = ({ identity }: BodyStart): Brotli => {
+    const entry = { requests: 0, body: undefined }
+    counted ??= new LRUCache({
+      max: maxCounted,
+      dispose: ({ body }) => {
+        if (body && !(body instanceof Promise)) bytes -= lengthOf(body.chunks) + objectBytes
       },
-      error => {
-        entry.body = undefined
-        throw error
-      },
-    )
-    entry.body = making
-    return making
+    })
+    counted.set(identity, entry)
+    return entry
   }
-
   /** The br of a body that is often requested, or for a consumer who takes no gzip. */
   const brotliOf = (
     place: BodyStart,
@@ -202,22 +190,30 @@ export const createEncodings = (slice: Buffer, { deflate, brotli }: Compression 
     let entry = counted?.get(place.identity)
     if (!entry) {
       if (!isCounted && !isNeeded) return undefined
-      entry = { requests: 0, body: undefined }
-      counted ??= createCounted()
-      counted.set(place.identity, entry)
+      entry = countedOf(place)
     }
     if (isCounted) entry.requests += countedOneIn
-    const { body, requests } = entry
-    if (isNeeded) return body ?? makeBrotli(place, entry, onGrown)
-    // A client that also takes gzip does not wait for br.
-    if (!body && requests >= oftenRequested) void makeBrotli(place, entry, onGrown).catch(() => {})
-    return body instanceof Promise ? undefined : body
+    if (!entry.body && (isNeeded || entry.requests >= oftenRequested)) {
+      entry.body = makeBrotli(place, entry, onGrown)
+      // A client that also takes gzip does not wait for br.
+      if (!isNeeded) entry.body.catch(() => {})
+    }
+    return isNeeded || !(entry.body instanceof Promise) ? entry.body : undefined
   }
 
   return {
-    encode: (place, { preferred, gzip }, onGrown) =>
-      (preferred === 'br' ? brotliOf(place, !gzip, onGrown) : undefined) ?? gzipOf(place, onGrown),
-    part: onGrown => {
+    encode: (
+      place: BodyStart,
+      { preferred, gzip }: Accepted,
+      onGrown: () => void,
+    ): Encoded | Promise<Encoded> => {
+      const inBrotli = preferred === 'br' ? brotliOf(place, !gzip, onGrown) : undefined
+      if (inBrotli) return inBrotli
+      end ??= deflated(true, onGrown)
+      return { coding: 'gzip', chunks: joinedGzip(place.gzipStart(), end) }
+    },
+    /** The slice as a part of a longer gzip. */
+    part: (onGrown: () => void): GzipPart => {
       middle ??= deflated(false, onGrown)
       return middle
     },

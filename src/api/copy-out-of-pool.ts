@@ -8,32 +8,19 @@ export const textOutOfPool = (text: string): Buffer => {
 
 const blockBytes = 256 * 1024
 
-/** For thousands of small buffers that are freed together: they are cut from large blocks. */
-export type Arena = { text(text: string): Buffer; copy(bytes: Buffer): Buffer }
-
-export const createArena = (): Arena => {
+/** Copies bytes into large blocks: for thousands of small buffers that are freed together. */
+export const createArena = () => {
   let block = Buffer.alloc(0)
   let used = 0
-  const cut = (length: number): Buffer => {
-    if (used + length > block.length) {
-      block = Buffer.allocUnsafeSlow(Math.max(blockBytes, length))
+  return (given: Buffer): Buffer => {
+    if (used + given.length > block.length) {
+      block = Buffer.allocUnsafeSlow(Math.max(blockBytes, given.length))
       used = 0
     }
-    const bytes = block.subarray(used, used + length)
-    used += length
+    const bytes = block.subarray(used, used + given.length)
+    bytes.set(given)
+    used += given.length
     return bytes
-  }
-  return {
-    text: text => {
-      const bytes = cut(Buffer.byteLength(text))
-      bytes.write(text)
-      return bytes
-    },
-    copy: given => {
-      const bytes = cut(given.length)
-      bytes.set(given)
-      return bytes
-    },
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location-schema.ts'
 import type { BodyStart } from './content-coding.ts'
-import { type Arena, createArena } from './copy-out-of-pool.ts'
+import { createArena } from './copy-out-of-pool.ts'
 import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
@@ -80,18 +80,18 @@ let made = 0
 
 /** Makes the parts of the places of one catalogue; their memory is freed together. */
 export const createPartMaker = (catalogue: Catalogue) => {
-  const arena = createArena()
+  const keep = createArena()
   return (location: Location, form: PartForm): PlacePart => {
     const summary =
       form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form)
-    const bytes = arena.text(placeText(summary))
+    const bytes = keep(Buffer.from(placeText(summary)))
     made += 1
     const part: KeptPart = {
       bytes,
       tag: tagOf(bytes),
       identity: made,
       isKept: true,
-      arena,
+      keep,
       wasZipped: false,
       deflated: undefined,
       gzipStart: deflatedOf,
@@ -101,7 +101,7 @@ export const createPartMaker = (catalogue: Catalogue) => {
 }
 
 type KeptPart = PlacePart & {
-  readonly arena: Arena
+  readonly keep: ReturnType<typeof createArena>
   wasZipped: boolean
   deflated: GzipStart | undefined
 }
@@ -114,7 +114,7 @@ function deflatedOf(this: KeptPart): GzipStart {
   }
   if (!this.deflated) {
     const start = deflatedStart(this.bytes)
-    this.deflated = { ...start, bytes: this.arena.copy(start.bytes) }
+    this.deflated = { ...start, bytes: this.keep(start.bytes) }
   }
   return this.deflated
 }

@@ -66,34 +66,30 @@ export type Live = {
 /** On every response to a test key. A browser must not answer a requested test error from its cache. */
 const testLines = 'x-test-data: fixed\r\nvary: x-test-error\r\n'
 
-const rateLimitParts = 5
-
 /**
- * Puts the header lines of limits into a list: those of the contract, and those of draft-ietf-httpapi-ratelimit-headers-11. The draft's
+ * Puts the header lines of limits at 2 to 6 of a list: those of the contract, and those of draft-ietf-httpapi-ratelimit-headers-11. The draft's
  * are left out until the quota is known: at r=0 a client would wait for midnight.
  */
 const putRateLimit = (
-  parts: string[],
-  from: number,
+  own: string[],
   { client, remaining, resetsAt, arrivedAt, isDecided }: RequestState,
 ): void => {
   const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
   const lines = limitLinesOf(client?.limit ?? 0, resetsAt, seconds)
   const left = String(remaining)
   const isKnown = client !== null && isDecided
-  parts[from] = lines.beforeRemaining
-  parts[from + 1] = left
-  parts[from + 2] = isKnown ? lines.policy : '\r\n'
-  parts[from + 3] = isKnown ? left : ''
+  own[2] = lines.beforeRemaining
+  own[3] = left
+  own[4] = isKnown ? lines.policy : '\r\n'
+  own[5] = isKnown ? left : ''
   let end = isKnown ? lines.end : ''
   const rate = client?.rate
   if (isKnown && rate !== undefined) {
-    parts[from + 2] = policyLines(client.limit, ratePolicies(rate))
+    own[4] = policyLines(client.limit, ratePolicies(rate))
     end = leftEnd(seconds, ratesLeft(rate, arrivedAt))
   }
   // ISO 8601 in UTC, as the texts of all responses.
-  parts[from + 4] =
-    client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
+  own[6] = client?.endsSoon === true ? `${end}x-key-expires: ${isoOf(client.endsAt as number)}\r\n` : end
 }
 
 /** The lines that all keys with a limit share, made once a second. */
@@ -124,8 +120,6 @@ const makeLines = (limit: number, resetsAt: number, seconds: number) => ({
   policy: flatText(policyLines(limit)),
   end: flatText(leftEnd(seconds)),
 })
-
-const afterRateLimit = 2 + rateLimitParts
 
 const createDateLine = (clock: Clock) => {
   let second = 0
@@ -166,10 +160,10 @@ export const createSend = (write: WriteReady, clock: Clock, live: Live) => {
     const before = state.cost === undefined ? more : `${more}x-ratelimit-cost: ${state.cost}\r\n`
     own[0] = state.isTest ? before + testLines : before
     own[1] = cors ? cors.lines(raw.headers.origin, state.client) : ''
-    putRateLimit(own, 2, state)
-    own[afterRateLimit] = 'x-request-id: '
-    own[afterRateLimit + 1] = id
-    own[afterRateLimit + 2] = dateLineOf()
+    putRateLimit(own, state)
+    own[7] = 'x-request-id: '
+    own[8] = id
+    own[9] = dateLineOf()
     const stays = !ends && response.shouldKeepAlive && !live.isDraining
     reply.hijack()
     write(response, status, head, own, stays ? live.keptLines : closedLines, body)
