@@ -1,5 +1,4 @@
-// Signals in the first moments of a process that runs until it is stopped, while it loads its code: none ends it with work half
-// done, and none is lost.
+// Without this, a signal during the start could be lost, or end a process with its work half done.
 
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
