@@ -20,7 +20,7 @@ const start = (t: Test, signals: string, args: string[], listeners: string[]) =>
 
 t.test('SIGHUP and SIGUSR2 are acted upon after the start, and SIGALRM does nothing', async t => {
   const { child, lines, exited } = await start(t, 'SIGHUP SIGUSR2 SIGALRM', ['serve'], ['api'])
-  for (const said of ['catalogue reloaded', 'configuration unchanged', 'the log has no file to reopen'])
+  for (const said of ['catalogue reloaded', 'configuration unchanged', 'no log file to reopen'])
     await until(said, () => lines.some(line => line.includes(said)))
   child.kill('SIGTERM')
   t.equal(await exited, 0)

@@ -60,7 +60,7 @@ t.test('a key changes its tier and gets a limit of its own, which is marked', as
   t.match(await set('--limit 2500'), { tier: 'business', limit: 2_500, ownLimit: true })
   t.match((await command('keys', 'show', id)).stdout, / 2500 \(own\) /)
   const kept = await command('keys', 'set', id, '--tier', 'free')
-  const stays = /Its own limit of 2,500 stays; `abohawa keys set key_\w+ --limit tier` lifts/
+  const stays = /Its custom limit of 2,500 stays; `abohawa keys set key_\w+ --limit tier` removes/
   t.match(kept, { code: 0, stderr: stays })
   t.match(await set('--limit tier'), { tier: 'free', limit: 100, ownLimit: false })
   const all = { tier: 'starter', limit: 7, ownLimit: true, expiresAt: /^2099-12-31T/ }

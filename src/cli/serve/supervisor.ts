@@ -1,6 +1,5 @@
-// `abohawa serve --processes N`: keeps N gateways running, child processes of this program that share the port of the API. Starts
-// again what ends by itself, hands signals on, and at SIGALRM replaces them one after the other. What a gateway does is for
-// serve.ts; what becomes of connections is in docs/decisions/processes.md.
+// `abohawa serve --processes N`: keeps N child processes running, passes signals on, and at SIGALRM replaces them one by one.
+// docs/decisions/processes.md says what happens to connections.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -143,14 +142,14 @@ export const supervise = async (
       if (child.isLeaving || (hasServed && performance.now() - startedAt >= settledAfterMs)) pauseMs = 0
       else pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * pauseMs))
       if (child.isLeaving) continue
-      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'a process ended by itself')
+      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'process ended unexpectedly')
       await pause(pauseMs, undefined, stopping).catch(() => {})
       if (stopping.signal.aborted) return 0
     }
   }
   let endMs = endsWithinMs(config)
   const killed = (number: number): void =>
-    log.error({ process: number, seconds: endMs / 1_000 }, 'a process did not end, and is killed')
+    log.error({ process: number, seconds: endMs / 1_000 }, 'process killed, it did not end')
   const killAll = (): void => {
     for (const [number, { gateway, isServing }] of children) {
       if (!isServing) continue
@@ -159,7 +158,7 @@ export const supervise = async (
     }
   }
   const replaceAll = async (): Promise<void> => {
-    log.info('restarting the processes, one after the other')
+    log.info('restarting processes one by one')
     try {
       // Those that run may have the longer times.
       endMs = Math.max(endMs, endsWithinMs(await check()))
@@ -170,7 +169,7 @@ export const supervise = async (
       })
       log.info('processes restarted')
     } catch (error) {
-      log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
+      log.error({ reason: messageOf(error) }, 'processes not restarted')
     }
   }
   let begunAt: number | undefined
