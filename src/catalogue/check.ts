@@ -1,4 +1,5 @@
-// Finds every fault in a set of places, in the order of the rows.
+// Finds every fault in a set of places, in the order of the rows. Pure; takes rows of a table or of a snapshot. A set
+// without faults can be served.
 
 import { type Rule, refusal, rulesWithin, show } from './field-rules.ts'
 import {

@@ -1,4 +1,5 @@
-// The type of a place, with the names of the API, and its fields in tables and snapshots.
+// The type of a place: level, names, point, and the basis of each fact. Field names are those of the API. Also maps the
+// columns of a table and the keys of a snapshot to fields; check.ts validates values.
 
 import type { Branded } from '../common/brand.ts'
 

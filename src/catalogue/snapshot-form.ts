@@ -1,4 +1,5 @@
-// Checks the form of a snapshot and of the facts of a build: keys, types, version.
+// Checks the form of a snapshot: its keys, their types and its version; and of the facts that a build is given. check.ts
+// validates the places.
 
 import { z } from 'zod'
 import { isPrintable } from '../common/outside-text.ts'

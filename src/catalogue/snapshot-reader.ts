@@ -1,4 +1,5 @@
-// Reads a file into a snapshot, or finds every fault of form, counts, checksum and places.
+// Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
+// every rule of check.ts hold. Repairs nothing.
 
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

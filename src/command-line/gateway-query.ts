@@ -1,4 +1,5 @@
-// Requests of commands to a running gateway: its address, one request, and its report or the reason for none.
+// Requests to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
+// need one: which gateway it is, one request, and its report or why there is none.
 
 import { isIP } from 'node:net'
 import type { Command } from 'commander'

@@ -1,4 +1,5 @@
-// Durations, rates, numbers, shares and choices on the command line, written the same in every command.
+// Durations, rates, numbers, shares and values that may be given again on the command line, written alike in every command. What a command
+// allows of them is its own to say.
 
 import { InvalidArgumentError, Option } from 'commander'
 import { messageOf } from '../common/errors.ts'

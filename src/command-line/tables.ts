@@ -1,4 +1,5 @@
-// Tables and facts with aligned columns. Separate because the library that measures text is slow to load.
+// Tables and facts as text with aligned columns. Apart from terminal.ts, because the library that measures text takes a
+// while to load, and not every command writes a table.
 
 import stringWidth from 'string-width'
 import { printable } from '../common/outside-text.ts'

@@ -1,4 +1,5 @@
-// Values that nobody has to tune, in the form of the configuration, each with its reason. Only tests replace them.
+// What nobody has to tune, gathered in one object that has the form of the configuration and is a part of it. Each stands
+// here with its reason. Tests replace values of the object before a configuration is read; nothing else does.
 
 export const constants = {
   server: {

@@ -1,4 +1,5 @@
-// Explains settings from the schema: purpose, allowed values, default, value, origin, variable, effect.
+// Explains settings: what each is for, what it may be, its default, its value and where that was given, its variable, and
+// whether a change needs a restart. All of it is read from the schema.
 
 import * as z from 'zod'
 import { variableOf } from './environment.ts'

@@ -1,4 +1,5 @@
-// Faults of settings as sentences, with place, path and value. Secrets are never repeated.
+// The faults of settings: place, path, given value, allowed values. Secrets are never repeated. The schema validates; this
+// file only writes the sentence.
 
 import { messageOf } from '../common/errors.ts'
 import { quoted, safeText } from '../common/outside-text.ts'

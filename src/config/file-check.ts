@@ -1,4 +1,5 @@
-// Checks the files that a configuration names, without changing or connecting to anything.
+// Checks the files that a configuration names, as a start would find them: certificates, the authority of Redis, the
+// catalogue, and whether the store can be written. Changes nothing and connects to nothing.
 
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'

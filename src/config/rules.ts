@@ -1,4 +1,5 @@
-// Rules between settings. Each names the settings that it reads, so that the error names a place.
+// The rules between settings that are each valid by themselves. Every rule names the settings it reads, so that the error can
+// name the place where one of them was given.
 
 import { BlockList, isIP } from 'node:net'
 import { hourMs } from '../common/calendar.ts'

@@ -1,4 +1,5 @@
-// The values of a configuration in the form of a file, with secrets hidden; the differences of two, and when each takes effect.
+// The values of a configuration, one by one or together, in the form of a file and with secrets hidden: commands print them, and a
+// reload compares them. Also which of them take effect without a restart, as schema.ts declares it.
 
 import { hash } from 'node:crypto'
 import type { ToStringOptions } from 'yaml'

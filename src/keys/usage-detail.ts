@@ -8,17 +8,27 @@ import type { ResponseName } from '../common/endpoints.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
 import { numberOf } from './key-index.ts'
 
-export type UsageDetail = ReturnType<typeof createUsageDetail>
-
-type Answer = {
-  keyId: string | undefined
-  /** `numberOf` the id, where it is known. */
-  keyNumber?: number | undefined
-  endpoint: ResponseName
-  status: number
-  /** Ms since the epoch; it decides the local day. */
-  arrivedAt: number
+export type UsageDetail = {
+  /**
+   * Counts a response for its key; a response without a key is not counted.
+   * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
+   */
+  count(answer: {
+    keyId: string | undefined
+    /** `numberOf` the id, where it is known. */
+    keyNumber?: number | undefined
+    endpoint: ResponseName
+    status: number
+    arrivedAt: number
+  }): void
+  /** Counts a cell that was loaded from the provider for a key. */
+  countLoad(keyId: string): void
+  /** Writes the counts to the store; never rejects. */
+  flush(): Promise<void>
+  /** Stops the timer and flushes the rest. */
+  close(): Promise<void>
 }
+
 type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
 type CountedName = ResponseName | typeof cellsLoaded
 type Counter = Omit<Entry, 'count' | 'endpoint'> & { endpoint: CountedName; count: number }
@@ -36,7 +46,7 @@ export const createUsageDetail = (
   calendar: Calendar,
   clock: Clock,
   onWritten: (requests: readonly Pick<Entry, 'keyId' | 'count'>[]) => void = () => {},
-) => {
+): UsageDetail => {
   // By the number of the key: a look-up builds no compound text, and a key has few.
   let counters = new Map<number, Counter[]>()
   let kept = 0
@@ -86,7 +96,6 @@ export const createUsageDetail = (
       }
     }
   }
-  /** Writes the counts to the store; never rejects. */
   const flush = (): Promise<void> => {
     flushing ??= writeAll().finally(() => {
       flushing = undefined
@@ -114,18 +123,14 @@ export const createUsageDetail = (
   }
 
   return {
-    /** Counts a response for its key; a response without a key is not counted. */
-    count: ({ keyId, keyNumber, endpoint, status, arrivedAt }: Answer): void => {
+    count: ({ keyId, keyNumber, endpoint, status, arrivedAt }) => {
       if (keyId === undefined) return
       const statusClass = classes[Math.floor(status / 100)] ?? otherClass
       countOne(keyNumber ?? numberOf(keyId), keyId, endpoint, statusClass, arrivedAt)
     },
-    /** Counts a cell that was loaded from the provider for a key. */
-    countLoad: (keyId: string): void =>
-      countOne(numberOf(keyId), keyId, cellsLoaded, otherClass, clock.now()),
+    countLoad: keyId => countOne(numberOf(keyId), keyId, cellsLoaded, otherClass, clock.now()),
     flush,
-    /** Stops the timer and flushes the rest. */
-    close: async (): Promise<void> => {
+    close: async () => {
       clearInterval(timer)
       await flushing
       await flush()

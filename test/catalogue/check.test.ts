@@ -1,4 +1,4 @@
-// Without this, a rule for places could stop refusing what it is for.
+// Every rule for a place, each broken once in an otherwise valid table.
 
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'

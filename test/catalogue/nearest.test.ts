@@ -1,4 +1,4 @@
-// Without this, a point could be given a place that is not its nearest.
+// The nearest place to a point: what a look at all of them finds, wherever the point lies.
 
 import t from 'tap'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'

@@ -1,4 +1,4 @@
-// Without this, a damaged or hand-edited snapshot could be served.
+// The text of a snapshot, and every fault that makes a file invalid.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Without this, a reader that leaves or a full disk could turn a command into a crash, or lose a new key.
+// Commands whose reader leaves early, or whose disk fills up: what streams ends well and quietly, a verdict keeps its exit code, and
+// no key is created that nobody sees.
 
 import { type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

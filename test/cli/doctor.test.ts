@@ -1,4 +1,5 @@
-// Without this, `doctor` could miss a real fault, or report one in a healthy installation.
+// `abohawa doctor` on real things: gateways, Redis with faults, a provider that refuses, held ports and a proxy that says
+// nothing of HTTPS. Its output, its JSON and its exit code.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-// Without this, filters, last use or CSV of key lists could be wrong.
+// `abohawa keys list` and `keys usage --all`: filters, the last day of use, and CSV.
 
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,5 @@
-// Without this, a start could load modules that it does not need, which only its time would show.
+// What a start loads, and from where. Some modules bring others along that no gateway needs, and compiled code may be
+// refused; neither would be seen in anything but the time of a start.
 
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// Without this, a backup beside traffic could miss counts, be readable by others, or replace a file.
+// `store backup`: the copy has every count of an answer that was sent before, beside a gateway under load; it is one private file,
+// whole, and replaces none unless told. docs/operating/redis.md restores one.
 
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Without this, moving a store could lose keys, subscribers or usage.
+// Moving keys, subscribers and usage: the export of a store, the import into another of either kind, and what is refused.
 
 import { execFileSync } from 'node:child_process'
 import {

@@ -1,4 +1,4 @@
-// Without this, a command in the wrong folder could make an empty store and write keys into it.
+// Commands name the store they used, and make none where no gateway has used one.
 
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Without this, a reload could report a change wrongly, or apply one that needs a restart.
+// The configuration in effect, as an operator sees it; what differs between two, when it takes effect, and what a fleet should
+// have in common.
 
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'

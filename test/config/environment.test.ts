@@ -1,4 +1,4 @@
-// Without this, a variable could set another setting, or a mistyped one could be ignored.
+// Environment variables: the settings they set, and how invalid ones are refused.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Without this, a fallback could lose its key, show it, or change its account without a restart.
+// `provider.fallbacks`: a list of accounts, in a file and in a variable, its keys outside of both, and which changes are live.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

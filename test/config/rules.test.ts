@@ -1,4 +1,4 @@
-// Without this, settings that contradict each other could start a gateway.
+// The rules between settings.
 
 import t from 'tap'
 import { rules } from '../../src/config/rules.ts'

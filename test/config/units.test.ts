@@ -1,4 +1,4 @@
-// Without this, a duration or size could be read or printed as another one.
+// Durations and sizes: parsed and printed.
 
 import t from 'tap'
 import { InputError } from '../../src/common/errors.ts'

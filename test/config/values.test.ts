@@ -1,4 +1,4 @@
-// Without this, a setting could accept a wrong value, or refuse it without saying what is allowed.
+// The values that each setting refuses, and the sentence of the refusal.
 
 import t from 'tap'
 import { parse } from 'yaml'

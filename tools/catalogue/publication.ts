@@ -1,4 +1,5 @@
-// Publishes or unpublishes one place: changes one line and the checksum, which a running gateway notices.
+// Publishes or unpublishes one place. Reads and validates the snapshot, changes one line and writes the whole file with its
+// checksum; a running gateway notices by itself.
 
 import { show } from 'abohawa/catalogue/field-rules.ts'
 import type { Location } from 'abohawa/catalogue/location-schema.ts'

@@ -118,22 +118,28 @@ export type WithHead = ServerResponse & {
   _hasBody: boolean
 }
 
-// Responses that the kernel takes at once are joined in a block, one after the other; those of many places in a large one. With
-// TLS, or a client that has not read what came before, the bytes are needed later: those responses have a buffer of their own.
-const blockBytes = 64 * 1024
-const largeBytes = 512 * 1024
-let block: Buffer | undefined
-let large: Buffer | undefined
-const blockFor = (length: number): Buffer | undefined => {
-  if (length <= blockBytes) {
-    block ??= Buffer.allocUnsafeSlow(blockBytes)
-    return block
-  }
-  if (length > largeBytes) return undefined
-  large ??= Buffer.allocUnsafeSlow(largeBytes)
-  return large
+// Responses are joined in buffers that are used again. A new buffer for each is memory outside V8's heap, and V8 collects old objects
+// after each 64 MiB of that: some ten times a second under TLS.
+const spareBytes = 4 * 1024 * 1024
+const spares = [4, 16, 64, 128, 256, 512].map(kibibytes => ({
+  size: kibibytes * 1024,
+  buffers: [] as Buffer[],
+}))
+
+/** A buffer of at least this length, for one response. */
+const takeBuffer = (length: number): Buffer => {
+  for (const { size, buffers } of spares)
+    if (length <= size) return buffers.pop() ?? Buffer.allocUnsafeSlow(size)
+  return Buffer.allocUnsafeSlow(length)
 }
 
+/** Keeps a buffer whose bytes are sent for another response. */
+const giveBack = (bytes: Buffer): void => {
+  for (const { size, buffers } of spares)
+    if (bytes.length === size && buffers.length * size < spareBytes) buffers.push(bytes)
+}
+
+/** Through Node's private fields. */
 export const writeDirectly: WriteReady = (given, status, head, own, connection, body) => {
   const response = given as WithHead
   if (response._header) return
@@ -153,9 +159,9 @@ export const writeDirectly: WriteReady = (given, status, head, own, connection, 
   let length = head.length + connection.length + lengthOf(body)
   for (const part of own) length += part.length
   const { socket } = response
-  const isTaken = socket !== null && !('encrypted' in socket) && socket.writableLength === 0
-  const shared = isTaken ? blockFor(length) : undefined
-  const bytes = shared ?? Buffer.allocUnsafe(length)
+  // A slow client may keep its bytes for minutes, so they take no more memory than they need.
+  const isBehind = socket !== null && socket.writableLength > 0
+  const bytes = isBehind ? Buffer.allocUnsafeSlow(length) : takeBuffer(length)
   let used = putText(bytes, 0, head)
   for (const part of own) used = putText(bytes, used, part)
   used = putText(bytes, used, connection)
@@ -164,8 +170,13 @@ export const writeDirectly: WriteReady = (given, status, head, own, connection, 
     used += chunk.length
   }
   // One write of one chunk costs a system call less than a list of them.
-  response.end(shared ? shared.subarray(0, length) : bytes)
-  if (!shared || response.writableLength === 0) return
-  if (shared === block) block = undefined
-  else large = undefined
+  const whole = bytes.subarray(0, length)
+  if (socket !== null && 'encrypted' in socket && !isBehind) {
+    response.end(whole, (error?: Error | null) => {
+      if (!error) giveBack(bytes)
+    })
+    return
+  }
+  response.end(whole)
+  if (!isBehind && response.writableLength === 0) giveBack(bytes)
 }

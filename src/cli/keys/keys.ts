@@ -1,4 +1,5 @@
-// `abohawa keys …`: the arguments and results of the key commands. A new key is shown once.
+// `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
+// shown once. keys/administration.ts does the work.
 
 import { type Command, Option } from 'commander'
 import { addGatewayOption } from '../../command-line/gateway-query.ts'

@@ -1,4 +1,5 @@
-// `abohawa store …`: exports, imports and copies keys, subscribers and usage, and backs up the file of the embedded store.
+// `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store; and
+// backs up the file of the embedded one.
 
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'

@@ -1,5 +1,6 @@
-// `abohawa serve --processes N`: keeps N child processes running, passes signals on, and at SIGALRM replaces them one by one.
-// docs/decisions/processes.md says what happens to connections.
+// `abohawa serve --processes N`: keeps N gateways running, child processes of this program that share the port of the API. Starts
+// again what ends by itself, hands signals on, and at SIGALRM replaces them one after the other. What a gateway does is for
+// serve.ts; what becomes of connections is in docs/decisions/processes.md.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -142,14 +143,14 @@ export const supervise = async (
       if (child.isLeaving || (hasServed && performance.now() - startedAt >= settledAfterMs)) pauseMs = 0
       else pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * pauseMs))
       if (child.isLeaving) continue
-      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'process ended unexpectedly')
+      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'a process ended by itself')
       await pause(pauseMs, undefined, stopping).catch(() => {})
       if (stopping.signal.aborted) return 0
     }
   }
   let endMs = endsWithinMs(config)
   const killed = (number: number): void =>
-    log.error({ process: number, seconds: endMs / 1_000 }, 'process killed, it did not end')
+    log.error({ process: number, seconds: endMs / 1_000 }, 'a process did not end, and is killed')
   const killAll = (): void => {
     for (const [number, { gateway, isServing }] of children) {
       if (!isServing) continue
@@ -158,7 +159,7 @@ export const supervise = async (
     }
   }
   const replaceAll = async (): Promise<void> => {
-    log.info('restarting processes one by one')
+    log.info('restarting the processes, one after the other')
     try {
       // Those that run may have the longer times.
       endMs = Math.max(endMs, endsWithinMs(await check()))
@@ -169,7 +170,7 @@ export const supervise = async (
       })
       log.info('processes restarted')
     } catch (error) {
-      log.error({ reason: messageOf(error) }, 'processes not restarted')
+      log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
     }
   }
   let begunAt: number | undefined
