@@ -44,7 +44,7 @@ export const gatewayFor = (
   return { config, asked: { address, opsUrl: redactedUrl(address), token: config.ops.token, isNamed } }
 }
 
-/** The configuration, or that of the variables alone where a file is broken: without a token that is needed, the gateway says so. */
+/** The configuration, or without an invalid file only its variables: the gateway says if a token is missing. */
 const configBeside = (terminal: Terminal): Config => {
   try {
     return terminal.config()
@@ -106,7 +106,7 @@ export const reportOf = async <Report>(
   const { opsUrl } = asked
   const found = await queryGateway({ ...asked, path }, readSchema)
   if ('report' in found) return { report: found.report, opsUrl, remark: undefined }
-  // Of a broken file it throws: no command takes the default store in place of the configured one.
+  // Throws for an invalid file: no command uses the default store instead of the configured one.
   terminal.config()
   const remark = `No gateway answered at ${opsUrl} (${found.unavailable}): this is ${known}.`
   return { report: await read(), opsUrl: null, remark }
@@ -126,7 +126,7 @@ export const askGateway = async (asked: GatewayRequest): Promise<{ status: numbe
   // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
   const { Agent, request } = await import('undici')
   const response = await request(`${address}${path}`, {
-    // Its connections go to allowed addresses alone, and end with their response.
+    // Connections go only to allowed addresses, and end with their response.
     dispatcher: new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } }),
     method,
     signal: AbortSignal.timeout(timeoutMs),

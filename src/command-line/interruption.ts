@@ -17,7 +17,7 @@ export const holdSignals = (): void => {
     process.on(signal, hold)
 }
 
-/** Calls the listener at each such signal from now on, and at once for one that was held. */
+/** Calls the listener at each such signal, and immediately for a held one. */
 export const onSignal = (signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): void => {
   process.on(signal, listener)
   process.off(signal, hold)

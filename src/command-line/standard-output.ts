@@ -10,7 +10,7 @@ let isAwaited = false
 
 /**
  * From now on a closed standard output is noticed, and one that can't be written for another reason ends the process. Standard
- * error has remarks and progress alone: without a reader of them a command goes on.
+ * error has only remarks and progress: without its reader a command goes on.
  */
 export const watchOutputs = (): void => {
   process.stderr.on('error', () => {})

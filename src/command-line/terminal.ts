@@ -116,7 +116,7 @@ const createTerminal = (options: Options, { env, clock }: Surroundings) => {
     /** Prints text as it is, and resolves when standard output has taken it: for CSV and long outputs. */
     writeAll,
     writeSeen,
-    /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
+    /** Shows progress on one line that the next one replaces; only on a terminal. */
     progress: (text: string): void => {
       if (process.stderr.isTTY && hasControls) process.stderr.write(`\r\u001b[K${printable(text)}`)
     },

@@ -51,7 +51,7 @@ export const checkOutputs = async (
   }
 }
 
-/** @throws InputError for a file that no command may write, whatever stands there */
+/** @throws InputError for a file that no command may write */
 export const refuseKept = async (
   terminal: Surroundings,
   outputs: readonly Output[],
@@ -121,7 +121,7 @@ export const writeOutput = ({ said, path }: Output, text: string, force: boolean
     else await writeBeside(path, { mode: 0o644, force }, (_, handle) => handle.writeFile(text))
   })
 
-/** Writes a file of its owner alone. @param fill as that of `writeBeside`. @throws InputError */
+/** Writes a private file. @param fill as in `writeBeside`. @throws InputError */
 export const writePrivateFile = <Filled>(
   { said, path }: Output,
   force: boolean,

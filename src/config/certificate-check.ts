@@ -98,7 +98,7 @@ const chainFaults = async (
   let last = chain[0]
   for (const _ of chain) last = chain.find(each => hasIssued(each, last)) ?? last
   const isWhole = last.checkIssued(last) || (await isOfKnownRoot(last))
-  const fix = `Put the server's own certificate and then those of its authority, each behind the one that it issued, into ${file}.`
+  const fix = `Put the server's certificate and then its authority's certificates into ${file}, each after the one that it issued.`
   if (stranger !== -1) {
     const what = `certificate ${stranger + 1} of its chain (${nameOf(chain[stranger] as X509Certificate)}) has issued none of the others`
     return [isWhole ? light(what, fix) : grave(`${what}, and the issuer of ${nameOf(last)} is missing`, fix)]
@@ -133,7 +133,7 @@ const nameFaults = (
   if (host === undefined || (isIP(host) ? own.checkIP(host) : own.checkHost(host)) !== undefined) return []
   const names = safeText(own.subjectAltName ?? own.subject, 200)
   const detail = `it is for ${names}, not for ${host}${given === undefined ? ' of server.publicUrl' : ''}`
-  // A proxy in front has a certificate of its own, and may ask for another name.
+  // A proxy in front has its own certificate, and may use another name.
   const isFromProxies = given === undefined && trustedProxies.length > 0
   return [(isFromProxies ? light : grave)(detail, `Get a certificate that names ${host}.`)]
 }

@@ -139,8 +139,8 @@ export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
   Object.entries(env).flatMap(([variable, file]) => (file && secretOf(variable) ? [file] : []))
 
 /**
- * Reads the variables that start with ABOHAWA_, except ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_, those of the
- * programs of consumers and those of Kubernetes.
+ * Reads the variables that start with ABOHAWA_, except ABOHAWA_CONFIG_FILE, ABOHAWA_TEST_… and the variables of Kubernetes and of
+ * consumers' programs.
  */
 export const readEnvironment = (env: NodeJS.ProcessEnv): Source => {
   const faults: Fault[] = []

@@ -24,7 +24,7 @@ export type Source = {
   /** The form of a file, unchecked. */
   readonly tree: unknown
   readonly faults: readonly Fault[]
-  /** Of what stands at a path, or of the nearest thing around it. @param isName of its name */
+  /** The place of a value, or of the nearest section around it. @param isName the place of its name */
   placeOf(path: Path, isName?: boolean): Place
 }
 
@@ -37,7 +37,7 @@ const shown = (value: unknown, path: Path): string => {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'a map'
   const schema = schemaAt(path)
-  // Text in place of a list of sections, or of one of them, has their keys in it.
+  // Text instead of a list of sections may contain their keys.
   const section = schema && (itemOf(schema) ?? (typeof path.at(-1) === 'number' ? schema : undefined))
   if (section && partsOf(section) && typeof value === 'string') return quoted('***')
   // Redacted before it is cut, because the password in a cut URL can't be recognised.

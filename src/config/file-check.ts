@@ -65,7 +65,7 @@ export const checkStoreFile = async (path: string): Promise<void> => {
   if (path === ':memory:') return
   const file = resolve(path)
   try {
-    // SQLite writes files beside it. The dot says what is wrong where a file stands in place of the folder.
+    // SQLite writes files beside it. The dot makes a file instead of the folder an error.
     await access(`${storeFolder(path)}/.`, W_OK | X_OK)
     requireFileOrFree(file)
     if (existsSync(file)) await access(file, R_OK | W_OK)

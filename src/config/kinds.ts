@@ -6,11 +6,11 @@ import * as z from 'zod'
 import { isPrintable } from '../common/outside-text.ts'
 import { durations, type Measure, parse, print, sizes } from './units.ts'
 
-/** Settings that must not be shown as they are, each with the way to show them. */
+/** Secret settings, each with the way to show it. */
 export const secrets = z.registry<{ redact(value: string): string }>()
 
 type Liveness = {
-  /** The changes that need a restart all the same, as the end of a sentence. */
+  /** The changes that still need a restart, as the end of a sentence. */
   readonly except?: string
   /** Whether a change is one of those. */
   readonly needsRestart?: (before: unknown, after: unknown) => boolean

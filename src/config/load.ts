@@ -64,7 +64,7 @@ const pathsIn = (tree: Tree, above: readonly string[] = []): string[][] =>
 const wholeOf = (path: Path): Path =>
   settings.find(setting => setting.path.every((key, i) => key === path[i]))?.path ?? path
 
-/** What a source gives, without what is at fault. */
+/** What a source gives, without invalid values. */
 const usable = ({ tree }: Source, faults: readonly Fault[]): Tree => {
   for (const { path } of faults) {
     if (path?.length === 0) return {}
@@ -136,10 +136,10 @@ const tooMany = (faults: readonly Fault[]): ConfigError => {
   )
 }
 
-/** The files that a configuration is read from: the config files, and those of secrets that variables name. */
+/** The files that a configuration is read from: config files, and files of secrets that variables name. */
 export const filesOf = ({ files, env }: ConfigSources): string[] => [...files, ...secretFilesIn(env)]
 
-/** The files that a configuration names and that are read again when they change: those of keys and certificates. */
+/** The files of keys and certificates that a configuration names; they are read again when they change. */
 export const filesNamedIn = ({ provider, server: { tls } }: Config): string[] =>
   [...provider.fallbacks.map(({ apiKeyFile }) => apiKeyFile), tls.cert, tls.key, tls.ticketKey].filter(
     file => file !== null,
@@ -171,7 +171,7 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
     given = together(given, tree)
   }
   // Parsed once: to compile a parser for each section would take longer.
-  // Each source fits by itself, less what is at fault in it, and so do all of them.
+  // Each source is valid without its invalid values, and so are all together.
   const parsed = configSchema.parse(given, { jitless: true })
   const unusable = new Set(faults.map(({ path = [] }) => printPath(wholeOf(path))))
   // A key that can't be read says nothing of the rest of its list.

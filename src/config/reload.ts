@@ -14,7 +14,7 @@ export type ReloadObserver = {
   onApplied(changes: readonly Change[]): void
   /** Settings that differ from those in effect until the next start; called when that list changes. */
   onRestartNeeded(paths: readonly string[]): void
-  /** The configuration could not be used: the former one stays in effect. */
+  /** The configuration could not be used: the previous one stays in effect. */
   onRefused(reason: string): void
   onOutcome(outcome: ReloadOutcome): void
 }
@@ -25,7 +25,7 @@ export type ReloadOptions = {
   readonly running: Config
   /** @throws ConfigError */
   readonly read: () => LoadedConfig
-  /** All that may fail, for a configuration: a step that can't fail for each thing that is to be replaced. */
+  /** Does all that may fail, and returns steps that can't fail, one for each replacement. */
   readonly prepare: (next: Config) => Promise<readonly (() => void)[]>
   /** Hands the live settings to the parts that have changed ones, by the beginnings of their paths. Can't fail. */
   readonly apply: (next: Config, isChanged: (begin: string) => boolean) => void
@@ -45,7 +45,7 @@ export type Reload = {
   again(): Promise<void>
   /** The configuration in effect. */
   running(): Config
-  /** The hash of those of its settings that all instances should have in common. */
+  /** The hash of the settings that all instances should share. */
   hash(): string
   /** Since when it is in effect, ms since the epoch. */
   appliedAt(): number

@@ -16,7 +16,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Whether a host reaches this machine alone. */
+/** Whether a host reaches only this machine. */
 const isLoopback = (host: string): boolean =>
   isIP(host) ? loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4') : host.toLowerCase() === 'localhost'
 

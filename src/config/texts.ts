@@ -54,8 +54,8 @@ export const baseUrl = (allowed = 'an http or https URL without user, query or f
     .register(secrets, { redact: withoutQuery })
 
 /**
- * Whether Redis can be where this says. An @ behind the host is that of a password with a sign that ends a host: what
- * would be looked up then is a part of that password.
+ * Whether this is a Redis URL. An @ behind the host belongs to a password with an unescaped sign: a part of that password
+ * would be looked up as the host.
  */
 export const isRedisUrl = (value: string): boolean => {
   const url = /^rediss?:\/\/\S+$/.test(value) ? parsedUrl(value) : undefined
@@ -81,7 +81,7 @@ export const redisPrefix = {
 export const secretText = (allowed: string) =>
   text(allowed, /^\S+$/).register(secrets, { redact: () => '***' })
 
-/** The key of a provider. Quotes around it are those of a file that takes them literally, and no key has them. */
+/** The key of a provider. Quotes around it come from a file that takes them literally. */
 export const providerKey = () =>
   text(
     'text without blanks and without quotes as a part of it (in quotes if it is all digits), or null',

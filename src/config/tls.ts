@@ -8,7 +8,7 @@ import { InputError, messageOf } from '../common/errors.ts'
 import { maxFileBytes, readRegularFileSync } from '../common/regular-file.ts'
 import type { Config } from './schema.ts'
 
-/** The files of certificate and key, null where TLS ends elsewhere, and that of the ticket key, null where the gateway makes its own. */
+/** The files of certificate, key and ticket key. Null: TLS ends elsewhere, or the gateway makes its own ticket key. */
 export type TlsFiles = Omit<TlsSettings, 'http2'>
 
 /** The files, and whether HTTP/2 is offered. */
@@ -31,7 +31,7 @@ export const ticketKeyBytes = 48
 // The same everywhere: Node's own is made of the arguments of the process, and a ticket from a process with others is refused.
 const sessionIdContext = 'abohawa'
 
-// Forward secrecy and authenticated encryption alone: every client that speaks TLS 1.2 or later has one of them. Node's own list
+// Only forward secrecy and authenticated encryption: every client that speaks TLS 1.2 or later has one of them. Node's own list
 // has modes that scanners refuse, and HTTP/2 forbids (RFC 9113, appendix A).
 const ciphers = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],

@@ -46,12 +46,12 @@ type Part = { readonly [key: string]: unknown }
 const isPart = (value: unknown): value is Part =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Both together, section by section; what stands in both is that of the second. */
+/** Both merged, section by section; the second wins. */
 export const together = <One extends Part, Other extends Part>(one: One, other: Other): One & Other => {
   const both: Record<string, unknown> = { ...one, ...other }
   for (const [key, part] of Object.entries(other)) {
-    const former = one[key]
-    if (isPart(part) && isPart(former)) both[key] = together(former, part)
+    const before = one[key]
+    if (isPart(part) && isPart(before)) both[key] = together(before, part)
   }
   return both as One & Other
 }
@@ -74,7 +74,7 @@ export const put = (tree: Tree, path: readonly string[], value: unknown): void =
   else section[key] = value
 }
 
-/** A value as a file would have it, without what is secret in it. A key that is in a file of its own is shown as that file. */
+/** A value in the form of a file, without secrets. A key that is in its own file is shown as that file. */
 const redacted = (schema: z.core.$ZodType, value: unknown): unknown => {
   if (typeof value === 'string') return secrets.get(coreOf(schema))?.redact(value) ?? value
   const [item, parts] = [itemOf(schema), partsOf(schema)]
@@ -133,7 +133,7 @@ export const effectOf = ({ schema }: Setting): Effect => (liveSettings.has(schem
 /** The changes of a live setting that need a restart, as the end of a sentence. */
 export const exceptionOf = ({ schema }: Setting): string | undefined => liveSettings.get(schema)?.except
 
-/** The differences of one value; of a list of maps those of each item that stands in both. */
+/** The differences of one value, or of each common item of a list of maps. */
 const differences = (schema: z.core.$ZodType, one: unknown, other: unknown, path: string): Change[] => {
   if (JSON.stringify(one) === JSON.stringify(other)) return []
   const [item, parts] = [itemOf(schema), partsOf(schema)]

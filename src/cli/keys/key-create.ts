@@ -127,7 +127,7 @@ const createOne = async (
   const show = async (planned: readonly CreatedKey[]): Promise<void> => {
     for (const { existed, ...key } of planned)
       await terminal
-        // One without an external id is always a new one.
+        // A key without an external id is always new.
         .showOnce({ ...key, ...(key.externalId !== null && { existed }), store }, textOfOne(key))
         .catch(cause => {
           throw new InputError(`${messageOf(cause)}; no key was created`, { cause })
@@ -211,7 +211,7 @@ const createMany = async (
     const part: CreatedKey[] = []
     for (const key of planned) part.push(await differences.settle(key))
     const lines = part.map((key, i) => `${shown + i > 0 ? form.between : ''}${form.line(key)}`)
-    // A part of it may be seen though it could not be written. A file is cut.
+    // Standard output may show a part of a failed write; a file is truncated.
     if (out === undefined) unsure.add(part)
     await output.write(lines.join(''))
     shown += part.length

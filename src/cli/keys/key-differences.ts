@@ -40,7 +40,7 @@ export const createKeyDifferences = (
         tier === created.tier && termsBefore === termsAfter
           ? created
           : await administration.setKey(id, { tier, ...given })
-      // The limit of the former tier may be what the file says, and that of the new one another.
+      // A new tier may have another limit than the file.
       const isLimitLeft = limit !== undefined && limit !== moved.limit
       const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
       return { ...terms, tier, limit: now }

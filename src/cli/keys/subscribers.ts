@@ -42,7 +42,7 @@ export const addSubscriberCommands: AddTopCommand = (program, add, summary) => {
   })
 }
 
-/** The number of keys in the list alone: it takes a walk over the keys of all. */
+/** Key counts are only in the list, because they take a walk over all keys. */
 const subscriberTable = (subscribers: readonly (ListedSubscriber & { readonly keys?: number })[]): string => {
   const isCounted = subscribers.every(({ keys }) => keys !== undefined)
   return tableOf(

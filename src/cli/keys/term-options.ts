@@ -24,10 +24,10 @@ export const addTermOptions = (command: Command, note = ''): Command =>
 /** What the options say. @throws UsageError */
 export const termsOf = (given: TermTexts): GivenTerms => asUsage(() => givenTermsIn(given))
 
-/** A list of a restriction; empty where the key is not bound. */
+/** A list of a restriction; empty without one. */
 export const listText = (list: readonly string[] | null | undefined): string => (list ?? []).join(' ')
 
-/** Rates of a key; empty where it has none of its own. */
+/** Custom rates of a key; empty without any. */
 export const ratesText = (rates: Terms['rates']): string =>
   [
     ...(rates?.perSecond ? [`${rates.perSecond}/s`] : []),
@@ -35,7 +35,7 @@ export const ratesText = (rates: Terms['rates']): string =>
     ...(rates?.perMinute ? [`${rates.perMinute}/min`] : []),
   ].join(', ')
 
-/** All terms of a key; `none` where it has none. */
+/** All terms of a key, or `none`. */
 export const termsText = ({ restrictions, rates }: Terms): string =>
   [
     ...Object.entries(restrictions ?? {}).flatMap(([kind, list]) =>

@@ -22,18 +22,18 @@ type SupervisorParts = {
   readonly reopenLog: () => void
 }
 
-// One that served for a while is started again at once; one that ends again and again must not fill the log.
+// A process that served this long is restarted immediately. One that ends again and again must not fill the log.
 const settledAfterMs = 10_000
 const [shortestPauseMs, longestPauseMs] = [500, 30_000]
 const askEveryMs = 100
-// One that does not answer is asked again; the next process waits for it meanwhile.
+// A process without an answer is queried again; the next process waits for it.
 const answersWithinMs = 5_000
-// A start takes seconds. A restart that has waited so long goes no further.
+// A start takes seconds: a restart that waited this long stops.
 const readyWithinMs = 90_000
 
 type Child = ReturnType<typeof start>
 
-/** @param args those of the process that starts it */
+/** @param args the arguments of this process */
 const start = (args: readonly string[], number: number) => {
   const gateway = fork(process.argv[1] as string, [...args, '--process', String(number)])
   const ready = Promise.withResolvers<boolean>()
@@ -52,7 +52,7 @@ const start = (args: readonly string[], number: number) => {
     ended.resolve({ code, how })
   }
   gateway.once('exit', (code, signal) => end(code ?? 1, signal ? `ended by ${signal}` : `exit code ${code}`))
-  // The system may refuse one more process; of one that runs it is a signal that came too late.
+  // The system may refuse one more process. The error of a running one is a signal that came too late.
   gateway.on('error', error => gateway.pid === undefined && end(1, messageOf(error)))
   gateway.once('message', async message => {
     while (gateway.connected && !(await answersReady(message as Serving))) await pause(askEveryMs)
@@ -67,14 +67,14 @@ const answersReady = ({ opsUrl }: Serving): Promise<boolean> =>
     .then(({ statusCode, body }) => body.dump().then(() => statusCode === 200))
     .catch(() => false)
 
-/** How long the end of a gateway may take: its slowest request arrives in the last moment, and waits for the provider. */
+/** The longest end of a gateway: its slowest request arrives at the last moment and waits for the provider. */
 const endsWithinMs = ({ server, provider }: Config): number =>
   server.drainForMs + server.requestTimeoutMs + provider.totalTimeoutMs
 
 const isWithin = (ms: number, awaited: Promise<unknown>): Promise<boolean> =>
   Promise.race([awaited.then(() => true), pause(ms, false, { ref: false })])
 
-/** Asks a process to end, and kills one that has not ended in time: a process that hangs never does. */
+/** Stops a process, and kills it if it has not ended in time. */
 export const endInOrder = async (
   { gateway, ended }: { readonly gateway: ChildProcess; readonly ended: Promise<unknown> },
   withinMs: number,
@@ -104,13 +104,13 @@ export const replaceInOrder = async <Of extends Replaced>(
   withinMs: number,
   end: (number: number, child: Of) => Promise<void>,
 ): Promise<void> => {
-  for (const [number, former] of [...children]) {
-    // One that is only being started is waited for; one that ended and has its pause is not.
+  for (const [number, old] of [...children]) {
+    // A starting process is waited for; one that ended and waits for its next start is not.
     await isWithin(withinMs, Promise.all([...children.values()].map(({ ready }) => ready)))
     if (![...children.values()].every(({ isServing }) => isServing))
       throw new InputError(`process ${number} stays, because not all of them serve`)
-    former.isLeaving = true
-    await end(number, former)
+    old.isLeaving = true
+    await end(number, old)
     const next = children.get(number) as Of
     if (!(await isWithin(withinMs, next.ready)))
       throw new InputError(`process ${number} is not ready after ${withinMs / 1_000} s`)
@@ -118,7 +118,25 @@ export const replaceInOrder = async <Of extends Replaced>(
   }
 }
 
-/** Resolves with the exit code when all have ended: that of the first one where it can't start. */
+/** Runs a restart. A signal during one starts another one after it, because the files may have changed since they were read. */
+const oneAtATime = (restart: () => Promise<void>, stopping: AbortSignal): (() => Promise<void>) => {
+  let begunAt: number | undefined
+  let isRequestedAgain = false
+  return async () => {
+    if (begunAt !== undefined) {
+      if (performance.now() - begunAt >= sameWithinMs) isRequestedAgain = true
+      return
+    }
+    do {
+      begunAt = performance.now()
+      isRequestedAgain = false
+      await restart()
+    } while (isRequestedAgain && !stopping.aborted)
+    begunAt = undefined
+  }
+}
+
+/** Resolves with the exit code when all processes have ended. */
 export const supervise = async (
   processes: number,
   { args, log, config, check, reopenLog }: SupervisorParts,
@@ -131,14 +149,14 @@ export const supervise = async (
     log.info({ process: number, pid: child.gateway.pid }, 'process started')
     return child
   }
-  /** Starts another one whenever one ends. Resolves after the stop, with the exit code of the last one. */
+  /** Restarts a process whenever it ends. Resolves after the stop, with the last exit code. */
   const keep = async (number: number, first: Child): Promise<number> => {
     let pauseMs = 0
     for (let child = first; ; child = begin(number)) {
       const startedAt = performance.now()
       const { code, how } = await child.ended
       const hasServed = await child.ready
-      // One that did not serve yet was killed.
+      // A process that did not serve yet was killed.
       if (stopping.signal.aborted) return hasServed ? code : 0
       if (child.isLeaving || (hasServed && performance.now() - startedAt >= settledAfterMs)) pauseMs = 0
       else pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * pauseMs))
@@ -161,10 +179,10 @@ export const supervise = async (
   const replaceAll = async (): Promise<void> => {
     log.info('restarting the processes, one after the other')
     try {
-      // Those that run may have the longer times.
+      // The running processes may have longer timeouts.
       endMs = Math.max(endMs, endsWithinMs(await check()))
-      await replaceInOrder(children, readyWithinMs, async (number, former) => {
-        await endInOrder(former, endMs, () => killed(number))
+      await replaceInOrder(children, readyWithinMs, async (number, old) => {
+        await endInOrder(old, endMs, () => killed(number))
         // So that `keep` has started the next one.
         await nextTurn()
       })
@@ -173,27 +191,12 @@ export const supervise = async (
       log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
     }
   }
-  let begunAt: number | undefined
-  let isAskedAgain = false
-  const restart = async (): Promise<void> => {
-    if (begunAt !== undefined) {
-      // The files may have changed since they were read.
-      if (performance.now() - begunAt >= sameWithinMs) isAskedAgain = true
-      return
-    }
-    do {
-      begunAt = performance.now()
-      isAskedAgain = false
-      await replaceAll()
-    } while (isAskedAgain && !stopping.signal.aborted)
-    begunAt = undefined
-  }
   // SIGUSR1 is Node's, and would open a debugger.
-  onSignal('SIGALRM', restart)
+  onSignal('SIGALRM', oneAtATime(replaceAll, stopping.signal))
   for (const signal of ['SIGHUP', 'SIGUSR2'] as const)
     onSignal(signal, () => {
       if (signal === 'SIGUSR2') reopenLog()
-      // Before it serves it would be ended by one.
+      // Before it serves, a signal would end it.
       for (const { gateway, ready } of children.values())
         void ready.then(isReady => isReady && gateway.kill(signal))
     })
@@ -204,11 +207,11 @@ export const supervise = async (
         setTimeout(killAll, endMs).unref()
       }
       stopping.abort()
-      // One that does not serve yet may not hear it.
+      // A process that does not serve yet may miss the signal.
       for (const { gateway, isServing } of children.values()) gateway.kill(isServing ? signal : 'SIGKILL')
     })
 
-  // The first one alone: what is wrong is said once, and the others find its compiled code.
+  // The first process starts first: a fault is reported once, and the others find its compiled code.
   const first = begin(1)
   if (!(await first.ready)) return stopping.signal.aborted ? 0 : (await first.ended).code
   const kept = [keep(1, first)]
