@@ -11,7 +11,8 @@ const schema = `
     PRIMARY KEY (key_id, name)
   ) STRICT, WITHOUT ROWID;
 `
-const sweepEvery = 1_000
+// In writes of buckets, of which a key has one or two.
+const sweepEvery = 2_000
 
 export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'>) => {
   db.exec(schema)
