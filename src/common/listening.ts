@@ -1,4 +1,4 @@
-// Whether an address can be listened on, and the sentence where it can't.
+// Whether a listener can be opened at an address, and the sentence where it can't.
 
 import { createServer } from 'node:net'
 import { InputError, messageOf } from './errors.ts'
@@ -19,7 +19,6 @@ export const unusablePlace = (
   { host, port }: Place,
   cause: unknown,
 ): InputError =>
-  new InputError(
-    `${section}.host and ${section}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,
-    { cause },
-  )
+  new InputError(`can't listen on ${host}:${port} (${section}.host, ${section}.port): ${messageOf(cause)}`, {
+    cause,
+  })

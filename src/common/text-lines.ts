@@ -3,7 +3,7 @@
 import { InputError } from './errors.ts'
 import { quoted } from './outside-text.ts'
 
-/** Undefined for a line that is right and holds no request, null for one that is left out and counted. @throws InputError */
+/** Undefined for a valid line without an item, null for one that is left out on purpose. @throws InputError */
 export type ReadLine<Item> = (line: string) => Item | undefined | null
 
 type LinesRead = {
@@ -30,22 +30,22 @@ export async function* readLines<Item>(
   let isSkipping = false
   let line = 1
 
-  const requestsIn = (bytes: readonly Buffer[]): Item[] => {
+  const itemsIn = (bytes: readonly Buffer[]): Item[] => {
     const text = Buffer.concat(bytes).toString()
-    const requests: Item[] = []
+    const items: Item[] = []
     // A mark of UTF-8 that editors put before the text.
     for (const each of (line === 1 ? text.replace(/^\ufeff/, '') : text).split('\n')) {
       try {
         const given = unwrapped(each.endsWith('\r') ? each.slice(0, -1) : each)
-        const request = given === '' ? undefined : readLine(given)
-        if (request) requests.push(request)
-        else if (request === undefined && given !== '') reading.found.skippedLines += 1
+        const item = given === '' ? undefined : readLine(given)
+        if (item) items.push(item)
+        else if (item === undefined && given !== '') reading.found.skippedLines += 1
       } catch (thrown) {
         reading.onFault(line, thrown)
       }
       line += 1
     }
-    return requests
+    return items
   }
 
   for await (const chunk of chunks) {
@@ -61,7 +61,7 @@ export async function* readLines<Item>(
       const ended = [...rest, chunk.subarray(begin, end - 1)]
       rest = []
       restLength = 0
-      yield requestsIn(ended)
+      yield itemsIn(ended)
       begin = end
     }
     if (begin < chunk.length) {
@@ -77,7 +77,7 @@ export async function* readLines<Item>(
   }
   // The rest after the last line break is a part of a line.
   if (reading.failure !== undefined) reading.onFault(line, cutOff(reading.failure))
-  else if (restLength > 0) yield requestsIn(rest)
+  else if (restLength > 0) yield itemsIn(rest)
 }
 
 export const cutOff = (failure: string): InputError =>
@@ -100,5 +100,5 @@ export const logFieldsOf = (line: string): Readonly<Record<string, unknown>> => 
   try {
     if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))
   } catch {}
-  throw new InputError(`${quoted(line)} is no JSON`)
+  throw new InputError(`${quoted(line)} is not JSON`)
 }

@@ -94,6 +94,6 @@ t.test('a flood keeps no probe and no operator waiting, and draining is told', a
 t.test('an address that is taken fails the start with the names of the settings', async t => {
   const { url } = await start(t)
   const { port } = new URL(url)
-  const taken = `^health\\.host and health\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `
+  const taken = `^can't listen on 127\\.0\\.0\\.1:${port} \\(health\\.host, health\\.port\\): `
   await t.rejects(start(t, { ABOHAWA_HEALTH__PORT: port }), { message: new RegExp(taken) })
 })

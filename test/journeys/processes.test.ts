@@ -89,7 +89,7 @@ t.test('two gateways from their start to their end', async t => {
     t.match(
       stderr,
       new RegExp(
-        `^abohawa: server\\.host and server\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: .*EADDRINUSE.*\n$`,
+        `^abohawa: can't listen on 127\\.0\\.0\\.1:${port} \\(server\\.host, server\\.port\\): .*EADDRINUSE.*\n$`,
       ),
     )
     // So far as the port of operators, which nobody shares.
@@ -98,7 +98,7 @@ t.test('two gateways from their start to their end', async t => {
       ABOHAWA_SERVER__REUSE_PORT: 'true',
       ABOHAWA_OPS__PORT: new URL(running.ops(1)).port,
     }
-    t.match((await runCommand(serve, shared)).stderr, /ops\.host and ops\.port are .*EADDRINUSE/)
+    t.match((await runCommand(serve, shared)).stderr, /\(ops\.host, ops\.port\): .*EADDRINUSE/)
   })
 
   await t.test('one that is killed is started again, and the other one goes on', async t => {
