@@ -89,7 +89,7 @@ export class KeyPanel extends Component {
       here ? codes(here.refusals) : unknown,
       figures.instant(here?.lastUsedAt, report?.at ?? ''),
     ])
-    const empty = sought === '' ? 'No requests yet.' : 'No id and no subscriber has that in it.'
+    const empty = sought === '' ? 'No requests yet.' : 'No key or subscriber matches.'
     return html`<section class="panel" aria-labelledby="key-panel-title">
       <header class="row between">
         <h2 id="key-panel-title">Keys</h2>
@@ -99,8 +99,8 @@ export class KeyPanel extends Component {
       <p id="key-note" class="note">
         ${
           hasToken
-            ? 'What was used is of the fleet; hours, errors and last use are of this gateway.'
-            : 'Subscribers are shown only where the listener has a token.'
+            ? 'Usage is for the fleet; hours, errors and last use are for this gateway.'
+            : 'Set ops.token to show keys and subscribers.'
         }
         ${fault !== '' && html` The keys could not be read: ${ownSentence(fault)}`}
         ${report && !report.isWhole && ' There may be more: narrow the search.'}

@@ -110,14 +110,14 @@ class Dashboard extends Component {
     this.ask({
       scope: 'all',
       title: 'Purge every cell?',
-      sentence: `Timelines in memory here: ${figures.count(this.state.status?.cache.entries)}. Purged, they are stale and served until they are loaded anew. Removed, requests wait for the provider, and end in an error while nothing can be loaded.`,
+      sentence: `Timelines in memory here: ${figures.count(this.state.status?.cache.entries)}. Purge keeps all cells as stale until they are reloaded. Remove deletes them; requests then wait for the provider, and fail if it can’t load.`,
       soft: 'Purge all',
       hard: 'Remove all',
       onDone: kind =>
         this.setState({
           announcement:
             kind === 'soft'
-              ? 'All cells were purged: they are stale, and served until they are loaded anew.'
+              ? 'All cells were purged. They are served as stale until they are reloaded.'
               : 'All cells were removed.',
         }),
     })
@@ -204,7 +204,7 @@ class Dashboard extends Component {
       <p id="lost" class="notice bad" role="alert" hidden=${lostAt === undefined}>
         ${
           lostAt !== undefined &&
-          `Connection lost at ${figures.timeOfDay(lostAt, true)}. The figures below are from then. Trying again by itself. ${lostBecause}`.trim()
+          `Connection lost at ${figures.timeOfDay(lostAt, true)}. The figures below are from then. Reconnecting… ${lostBecause}`.trim()
         }
       </p>
       <p id="announcement" class="unseen" role="status">${announcement}</p>

@@ -203,7 +203,7 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
   await first.close()
   const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' })
   await untilSeen('the page says so', () => lost.isVisible())
-  t.match(await lost.innerText(), /^Connection lost at 12:0\d:\d\d\. .* Trying again by itself\.$/)
+  t.match(await lost.innerText(), /^Connection lost at 12:0\d:\d\d\. .* Reconnecting…$/)
   t.equal(await page.locator('#connection').innerText(), 'Connection lost')
   t.strictSame(await accessibilityFaults(page), [])
 

@@ -179,7 +179,7 @@ t.test('the panel is sorted, searched by keyboard, and whole in both languages',
   t.equal(await page.evaluate('document.activeElement.id'), 'key-search', 'the focus stays')
   await askAgain('nobody')
   await untilSeen('none is found', async () =>
-    /No id and no subscriber/.test(await page.locator('#keys').innerText()),
+    /No key or subscriber matches/.test(await page.locator('#keys').innerText()),
   )
   await askAgain('')
   await untilSeen('all are back', async () => (await rows.count()) === 2)
