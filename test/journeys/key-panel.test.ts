@@ -205,7 +205,7 @@ t.test(
     if (!page) return
     await page.goto(gateway.opsUrl)
     await isLive(page)
-    t.match(await page.locator('#key-note').innerText(), /only where the listener has a token/)
+    t.match(await page.locator('#key-note').innerText(), /^Set ops\.token to show keys/)
     t.ok(await page.locator('#key-search').isDisabled())
     t.notOk(page.asked.some(url => url.includes('/usage/keys')))
     t.strictSame(faultsOf(page, gateway), [])
