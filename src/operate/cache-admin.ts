@@ -263,17 +263,17 @@ const stepsOf = ({ start, length }: Span, stepMs: number) => ({
 })
 
 const refusals: Readonly<Record<string, string>> = {
-  wrong_type: 'it is of another type of Redis than entries are',
+  wrong_type: 'its Redis type is wrong',
   too_large: 'it is larger than an entry can be',
-  length: 'it is cut off, or there are bytes behind its end',
-  version: 'it is of another version of the format',
+  length: 'it is cut off or has extra bytes',
+  version: 'its format version differs',
   checksum: 'its checksum is wrong',
   key: 'it was written for another cell or another configuration',
-  instant: "it has an instant that can't be",
+  instant: 'it has an impossible timestamp',
   malformed: "its columns can't be decoded",
-  out_of_range: 'it has values that no weather has',
+  out_of_range: 'it has impossible weather values',
 }
-const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`
+const faultOf = (refused: string): string => `the cached entry is invalid: ${refusals[refused] ?? refused}`
 
 const placeOf = (place: Location | undefined): CellReport['place'] =>
   place ? { type: place.type, id: place.id, name: place.name_en } : null

@@ -1,4 +1,4 @@
-// The same report from the store, for the CLI when no gateway answers. What only a running gateway knows is null.
+// The status report from the store, for the CLI when no gateway answers. What only a running gateway knows is null.
 
 import { readCatalogue } from '../catalogue/live-catalogue.ts'
 import { createCalendar, isoOf } from '../common/calendar.ts'

@@ -206,7 +206,10 @@ t.test('a purge of all asks first', { skip }, async t => {
   await page.getByRole('button', { name: 'Purge all…' }).click()
   await question.getByRole('button', { name: 'Purge all' }).click()
   await isShown(page, largeDhaka, 'stale')
-  t.match(await page.locator('#announcement').innerText(), /^All cells were purged\. They are served as stale/)
+  t.match(
+    await page.locator('#announcement').innerText(),
+    /^All cells were purged\. They are served as stale/,
+  )
   await page.getByRole('button', { name: 'Purge all…' }).click()
   await question.getByRole('button', { name: 'Remove all' }).click()
   await isShown(page, largeDhaka, 'absent')

@@ -88,7 +88,7 @@ t.test('whatever lies under the key of a cell, its own weather is answered', { s
   const command = ['cache', 'show', '25.1,90.4', '--gateway', gateway.urls.ops ?? '']
   t.match(
     (await runCommand(command, env)).stdout,
-    /what lies there is refused: it was written for another cell/,
+    /the cached entry is invalid: it was written for another cell/,
   )
   const peak = peakOf(gateway.child)
   t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)

@@ -44,7 +44,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     ]),
     attempted('Check server, ops and health in the configuration.', () => portFindings(config, processes)),
     url === undefined
-      ? skip('the way of consumers was not tried: give --url https://… as they reach it')
+      ? skip('the address of consumers was not tried: give it with --url https://…')
       : urlFinding(url),
     catalogueFinding(config.catalogue),
     config.redis.url === null ? embeddedFindings(config.store.path) : undefined,
@@ -57,7 +57,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
       ? {
           ofRecords: [],
           ofProvider: [skip("nothing was loaded, because its weight can't be counted")],
-          ofTiers: [skip("not known, because the store can't be used")],
+          ofTiers: [skip("unknown, because the store can't be used")],
         }
       : await withStore(config, clock, provider.found.status === 'fail' ? 'away' : spend ? 'load' : 'spare')
   return [
@@ -91,7 +91,7 @@ const withStore = async (
   // A check must not make the store.
   const isThere = config.redis.url !== null || existsSync(config.store.path)
   const used = isThere ? config : { ...config, store: { path: ':memory:' } }
-  let ofTiers: readonly Finding[] = [skip("not known, because the store can't be used")]
+  let ofTiers: readonly Finding[] = [skip("unknown, because the store can't be used")]
   let ofRecords: readonly Finding[] = []
   const ofProvider = await attempted('Check the store.', async () => {
     const store = await openStore(used, clock, { redisAway: () => {}, redisBack: () => {} })

@@ -80,7 +80,7 @@ export const catalogueFinding = async ({ path }: Config['catalogue']): Promise<F
   } catch (error) {
     return fail(
       messageOf(error),
-      'Mend the file (`abohawa catalogue check` names every fault), or name another in catalogue.path; null is the one of the product.',
+      'Fix the file (`abohawa catalogue check` lists every fault), or set catalogue.path to another; null is the shipped catalogue.',
     )
   }
 }
@@ -97,7 +97,7 @@ export const embeddedFindings = async (
   },
 ): Promise<Finding[]> => {
   if (path === ':memory:')
-    return [warn('it is kept in memory, and gone with the process', 'Name a file in store.path.')]
+    return [warn('it is in memory, and lost when the process ends', 'Set store.path to a file.')]
   const file = resolve(path)
   return [await writable(file), mode(file), await room(storeFolder(path), freeBytes)]
 }

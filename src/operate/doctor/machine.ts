@@ -48,10 +48,10 @@ export const migrationFinding = (setting: string): Finding =>
     ? ok('net.ipv4.tcp_migrate_req is 1: connections that wait for a process go to another')
     : warn(
         'net.ipv4.tcp_migrate_req is not 1: a restart resets connections that wait for a process',
-        'Set it to 1 in a file of /etc/sysctl.d (Linux 5.14), or have the proxy in front try again.',
+        'Set it to 1 in a file of /etc/sysctl.d (Linux 5.14), or let the proxy in front retry.',
       )
 
-/** @param processes that share server.port, each with the other ports of its own @throws InputError where they can't run side by side */
+/** @param processes that share server.port, each with its own other ports @throws InputError when they can't run side by side */
 export const portFindings = async (config: Config, processes: number): Promise<Finding[]> => {
   if (processes > 1) checkShared(config, processes)
   const { server } = config
@@ -64,7 +64,7 @@ export const portFindings = async (config: Config, processes: number): Promise<F
   )
   const api = await useOf('server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`)
   const [first, others] = await Promise.all([Promise.all(ofFirst), Promise.all(ofOthers)])
-  // A gateway of this configuration would answer there too.
+  // A gateway with this configuration would also hold ops.port.
   const isStranger = api.is === 'gateway' && !server.reusePort && first[0]?.is === 'free'
   return [
     isStranger
@@ -80,7 +80,7 @@ export const portFindings = async (config: Config, processes: number): Promise<F
 
 type Listener = { readonly host: string; readonly port: number | null }
 
-/** Whether a port is free or a gateway's; neither where another program has it, or it is any port. */
+/** Whether a port is free or held by a gateway; neither for another program or port 0. */
 type Use = { readonly finding: Finding; readonly is?: 'free' | 'gateway' }
 
 const useOf = async (section: string, { host, port }: Place, url: string): Promise<Use> => {
@@ -113,7 +113,7 @@ const answerWithinMs = 3_000
 /** Whether a gateway of this product answers: every answer of the API has the headers of its quota, a probe says live. */
 const isOwn = async (url: string): Promise<boolean> => {
   try {
-    // Only recognised, at an address that a certificate need not be made out to.
+    // Only to recognise a gateway, so its certificate may name another address.
     const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
     const { headers, body } = await request(url, { dispatcher, signal: AbortSignal.timeout(answerWithinMs) })
     const text = await body.text()
@@ -134,7 +134,7 @@ const noticedMs = 1_000
 /** @param aheadMs by how much the other clock is ahead of this machine's */
 export const clockFinding = (whose: string, aheadMs: number, noticed = noticedMs): Finding => {
   const away = Math.abs(aheadMs)
-  const detail = `that of ${whose} is ${(away / 1000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead'}`
+  const detail = `the clock of ${whose} is ${(away / 1000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead'}`
   const fix = 'Keep both clocks right with NTP (chrony, systemd-timesyncd).'
   if (away >= clockToleranceMs) return fail(detail, fix)
   return away >= noticed ? warn(detail, fix) : ok(`within ${noticed / 1000} s of ${whose}`)

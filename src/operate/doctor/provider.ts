@@ -51,7 +51,7 @@ export const reachProvider = async (
           ? fail(`${where} answers ${status}`, 'Wait, or check the status page of the provider.')
           : ok(`${where} answers`),
       clock: Number.isNaN(reported)
-        ? [skip('the provider does not tell its time')]
+        ? [skip('the provider sends no date')]
         : // A header has whole seconds.
           [clockFinding('the provider', reported + 500 - middle, toleratedMs)],
     }
@@ -61,7 +61,7 @@ export const reachProvider = async (
         `no answer at ${where}: ${messageOf(error)}`,
         'Check provider.baseUrl, the name server and the firewall.',
       ),
-      clock: [skip('the provider is away')],
+      clock: [skip('the provider is unavailable')],
     }
   }
 }
@@ -90,9 +90,9 @@ export const keyFinding = async (
 
 const nobody = () => {}
 
-/** Shows that the provider answers and accepts the key. Caches nothing, and counts in the given budget alone. @throws ProviderError */
+/** Shows that the provider answers and accepts the key. Caches nothing, and charges only the given budget. @throws ProviderError */
 const loadOnePoint = async (config: Config, clock: Clock, budget: Pick<Budget, 'reserve'>): Promise<void> => {
-  // Of the product's own places, whatever places there are: the provider has weather for all of the globe.
+  // The provider has weather for the whole globe, so the shipped bounds always work.
   const { bounds } = shipped
   const protocol = protocolIn(config)
   const call = createProviderCall(config.provider, { protocol, clock })
@@ -127,7 +127,7 @@ export const budgetFinding = ({ closedUntil, reason, windows, reserve }: BudgetR
       `the budget is closed until ${closedUntil}${reason === null ? '' : `: ${reason}`}`,
       'If that limit is wrong or raised: npm run -s abohawa -- budget reopen',
     )
-  if (windows.length === 0) return ok('the budget has no limits')
+  if (windows.length === 0) return ok('no limits are configured')
   const left = windows.map(window => `${window.left} of ${window.limit} left this ${window.name}`)
   const low = windows.find(window => window.left < window.limit * reserve)
   return low === undefined

@@ -14,7 +14,7 @@ import { evictsKeys, infoOf, type RedisInfo, serverName } from '../../stores/red
 import { type Check, checkOf, type Finding, fail, ok, skip, warn } from './check.ts'
 import { clockFinding } from './machine.ts'
 
-// A slow Redis is no reason to say that it does not answer.
+// A slow Redis still counts as answering.
 const leastTimeoutMs = 5_000
 
 type RedisFound = { readonly checks: readonly Check[]; readonly clock: readonly Finding[] }
@@ -35,7 +35,7 @@ export const redisChecks = async (
     )
     const client = redis
     const rights = await rightsFinding(client, prefix, url)
-    // A right that is missing fails other checks too, and is told once.
+    // A missing right fails other checks too, and is reported once.
     const unlessRefused = <Found>(look: () => Promise<Found>): Promise<Found | undefined> =>
       look().catch(error => {
         if (rights.status === 'ok') throw error
@@ -43,7 +43,7 @@ export const redisChecks = async (
       })
     const info = await unlessRefused(async () => infoOf(await client.info()))
     const ahead = await unlessRefused(() => aheadOf(client, clock))
-    const unknown = [skip('not known: the user lacks a right')]
+    const unknown = [skip('unknown: the user lacks a right')]
     return {
       checks: [
         checkOf('redis', [
@@ -71,7 +71,7 @@ const fixes: readonly (readonly [reason: RegExp, fix: string])[] = [
   ],
   [
     /NOPERM/,
-    'Give the user all of the rights at once that docs/operating/redis.md#the-user lists: ACL SETUSER … by an administrator of Redis.',
+    'Give the user all rights in docs/operating/redis.md#the-user: an administrator of Redis runs ACL SETUSER ….',
   ],
   [/LOADING/, 'Wait until Redis has read its file, and run this again.'],
   [
@@ -100,7 +100,7 @@ const formatFinding = async (redis: RedisClient, options: RedisOptions): Promise
     await checkRedisFormat(redis, options)
     return ok('this version can work on the store')
   } catch (error) {
-    // Another check reports what the user may not do.
+    // Another check reports missing rights.
     if (!(error instanceof InputError)) return skip(messageOf(error))
     return fail(
       messageOf(error),
@@ -126,9 +126,9 @@ export const memoryFinding = (info: RedisInfo): Finding => {
   const bound = most > 0 ? `maxmemory ${mebibytes(most)}, ${mebibytes(used)} used` : 'no maxmemory'
   const detail = `maxmemory-policy ${policy}, ${bound}`
   const noEviction = 'Set maxmemory-policy to noeviction: CONFIG SET, and the same in its file.'
-  if (evictsKeys(policy)) return fail(`${detail}: API keys would be thrown away`, noEviction)
+  if (evictsKeys(policy)) return fail(`${detail}: API keys would be evicted`, noEviction)
   if (policy === 'volatile-ttl' || policy === 'volatile-random')
-    return warn(`${detail}: counts in use may be thrown away`, noEviction)
+    return warn(`${detail}: counts in use may be evicted`, noEviction)
   if (most > 0 && used > nearlyFull * most)
     return warn(`${detail}: it is nearly full`, 'Give Redis more maxmemory.')
   return ok(detail)
@@ -161,7 +161,7 @@ del @text; unlink @text @hash @set
 
 const rightsFinding = async (redis: RedisClient, prefix: string, url: string): Promise<Finding> => {
   const user = new URL(url).username || 'default'
-  // One slot of a cluster, and no name that the store has.
+  // One slot of a cluster, and no key of the store.
   const tag = randomUUID()
   const key = (part: string): string => `${prefix}doctor:{${tag}}:${part}`
   const missing: string[] = []

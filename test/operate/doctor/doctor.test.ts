@@ -50,7 +50,7 @@ const judged: Judged[] = [
   ['Redis 6', versionFinding(info({ redis_version: '6.2.14' })), 'fail', /too old/],
   ['no version', versionFinding(info({})), 'fail', /unknown/],
   ['noeviction', memory({ ...noEviction, maxmemory: 0 }), 'ok', /noeviction/],
-  ['allkeys', memory({ maxmemory_policy: 'allkeys-lru', maxmemory: 1e9 }), 'fail', /thrown away/],
+  ['allkeys', memory({ maxmemory_policy: 'allkeys-lru', maxmemory: 1e9 }), 'fail', /evicted/],
   ['volatile-ttl', memory({ maxmemory_policy: 'volatile-ttl', maxmemory: 1e9 }), 'warn', /counts/],
   ['nearly full', memory({ ...noEviction, maxmemory: 1e9, used_memory: 95e7 }), 'warn', /nearly full/],
   ['a file', persistenceFinding(info({ aof_enabled: 1, aof_last_write_status: 'ok' })), 'ok', /appendonly/],
