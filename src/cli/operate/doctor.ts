@@ -16,7 +16,7 @@ export const addDoctorCommand: AddTopCommand = (program, add, summary) =>
     setUp: command =>
       command
         .option('--no-spend', 'skip loading one point from the provider')
-        .option('--url <url>', 'check the way of consumers through your proxy at this URL')
+        .option('--url <url>', 'check how consumers reach the gateway at this URL, through your proxy')
         .option('--processes <number>', 'number of processes of serve --processes', processesIn, 1),
     run: async (terminal, { spend, url, processes }) => {
       if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
