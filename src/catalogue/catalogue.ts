@@ -1,5 +1,5 @@
-// The places that the gateway serves: finds one by id, those of a slug, the nearest to a point, a parent, or a page of matches. An
-// immutable view of one snapshot. Hides unpublished places, except as the parent of a published one.
+// The places that the gateway serves, as an immutable view of one snapshot. It hides unpublished places, except as the parent of
+// a published one.
 
 import { type Bounds, type Location, type LocationType, parentTypeOf } from './location-schema.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'

@@ -1,5 +1,4 @@
-// Finds every fault in a set of places, in the order of the rows. Pure; takes rows of a table or of a snapshot. A set
-// without faults can be served.
+// Finds every fault in a set of places, in the order of the rows.
 
 import { type Rule, refusal, rulesWithin, show } from './field-rules.ts'
 import {

@@ -1,6 +1,5 @@
-// The cells of CSV (RFC 4180): how every command writes a value, and what the reader of tables makes of a cell. To a
-// spreadsheet, text that begins with = + - or @ is a formula: an apostrophe stands before it. What is not printable is an
-// escape. Both are undone in reading, so that any text comes back as it was.
+// A value as a CSV field (RFC 4180) and back. An apostrophe before = + - @ keeps spreadsheets from reading a formula; unprintable
+// characters are escaped.
 
 import { escapedJson } from '../common/outside-text.ts'
 

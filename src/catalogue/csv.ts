@@ -1,5 +1,4 @@
-// Parses CSV text into rows of text fields with their line numbers, for any table. Finds faults of the header and of the
-// quoting; what a cell means stands in csv-text.ts; the tables (table.ts, other-tables.ts) interpret the fields.
+// Parses CSV text into rows of text fields with their line numbers, and finds faults of header and quoting.
 
 import { CsvError, parse } from 'csv-parse/sync'
 import { closestMatch } from 'leven'

@@ -1,5 +1,4 @@
-// The rules of each field of a place on its own. A rule returns the message of a fault or undefined; every rule of a field
-// runs, so that one fault does not hide another. check.ts has the rules between rows.
+// The rules of each field of a place. All rules of a row run, so that one fault does not hide another.
 
 import { isPrintable, quoted, safeText } from '../common/outside-text.ts'
 import { usualSpelling } from './bengali-spelling.ts'

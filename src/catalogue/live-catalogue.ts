@@ -1,5 +1,4 @@
-// Watches the catalogue's file and swaps in its places when it changes. Polls the path, not an open file, so that renames
-// and links are seen. A faulty file never replaces a good catalogue. Also reads it once, for those that don't watch it.
+// Watches the catalogue's file by polling its path, and swaps in its places. A faulty file never replaces a good catalogue.
 
 import { InputError, messageOf } from '../common/errors.ts'
 import { versionOf } from '../common/regular-file.ts'

@@ -1,5 +1,4 @@
-// The type of a place: level, names, point, and the basis of each fact. Field names are those of the API. Also maps the
-// columns of a table and the keys of a snapshot to fields; check.ts validates values.
+// The type of a place, with the names of the API, and its fields in tables and snapshots.
 
 import type { Branded } from '../common/brand.ts'
 

@@ -1,5 +1,4 @@
-// A search index: the names of a list of places as one text, so that a search is a few passes over memory. search.ts folds
-// spellings; catalogue.ts chooses the places and their order.
+// A search index: the names of places as one text, so that a search is a few passes over memory.
 
 /** The names of a place, and its aliases. */
 export type Named = Readonly<{ names: readonly string[]; aliases: readonly string[] }>

@@ -1,6 +1,4 @@
-// The nearest of many places to a point, and the distance to it, by great circles. Places stand in a k-d tree of points on the unit
-// sphere, in which straight distances have the order of those along the ground, also across 180°. A look-up visits some dozens of
-// a country's places.
+// The nearest place to a point by great circles: a k-d tree of points on the unit sphere, which also works across 180°.
 
 import type { Location } from './location-schema.ts'
 

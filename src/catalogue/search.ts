@@ -1,6 +1,5 @@
-// Folds spellings for search: ignores encodings, letter case, marks on Latin letters, blanks and punctuation inside names.
-// Bengali signs are letters and are never stripped. A second, looser fold also equates letters that are often confused.
-// catalogue.ts decides which places are searched, and when loosely.
+// Folds spellings for search: encodings, letter case, Latin marks, blanks and punctuation. Bengali signs stay. A looser fold also
+// equates letters that are often confused.
 
 import { usualSpelling } from './bengali-spelling.ts'
 

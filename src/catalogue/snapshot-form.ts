@@ -1,5 +1,4 @@
-// Checks the form of a snapshot: its keys, their types and its version; and of the facts that a build is given. check.ts
-// validates the places.
+// Checks the form of a snapshot and of the facts of a build: keys, types, version.
 
 import { z } from 'zod'
 import { isPrintable } from '../common/outside-text.ts'

@@ -1,5 +1,4 @@
-// Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
-// every rule of check.ts hold. Repairs nothing.
+// Reads a file into a snapshot, or finds every fault of form, counts, checksum and places.
 
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,4 @@
-// The snapshot of places, as a value and as text: its provenance, its counts, then one place per line by id, so that a
-// change of one place changes one line and the checksum. snapshot-reader.ts reads it.
+// The snapshot of places as a value and as text: one place per line by id, so that a change shows as one line.
 
 import { createHash } from 'node:crypto'
 import {

@@ -1,5 +1,5 @@
-// The configured store in a command: opens it, runs an action on its keys, names it, and closes it. Makes no store unless the
-// command says so. The commands are in keys/ and operate/.
+// The configured store in a command: opens it, runs an action on its keys, names it, and closes it. It makes a store only with
+// --create-store.
 
 import type { Command } from 'commander'
 import type { Terminal } from '../command-line/terminal.ts'

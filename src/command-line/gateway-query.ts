@@ -1,5 +1,4 @@
-// Requests to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
-// need one: which gateway it is, one request, and its report or why there is none.
+// Requests of commands to a running gateway: its address, one request, and its report or the reason for none.
 
 import { isIP } from 'node:net'
 import type { Command } from 'commander'

@@ -1,5 +1,4 @@
-// Durations, rates, numbers, shares and values that may be given again on the command line, written alike in every command. What a command
-// allows of them is its own to say.
+// Durations, rates, numbers, shares and choices on the command line, written the same in every command.
 
 import { InvalidArgumentError, Option } from 'commander'
 import { messageOf } from '../common/errors.ts'

@@ -1,5 +1,4 @@
-// Standard output and standard error, as long as somebody reads them. A reader that leaves early, such as `head`, is no
-// failure: a command goes on and ends with its own exit code, and what only has output ends well.
+// Standard output and error, while somebody reads them. A reader that leaves early, such as `head`, is no failure.
 
 import { fstatSync, writeFileSync } from 'node:fs'
 import { InputError, messageOf } from '../common/errors.ts'

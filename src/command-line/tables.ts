@@ -1,5 +1,4 @@
-// Tables and facts as text with aligned columns. Apart from terminal.ts, because the library that measures text takes a
-// while to load, and not every command writes a table.
+// Tables and facts with aligned columns. Separate because the library that measures text is slow to load.
 
 import stringWidth from 'string-width'
 import { printable } from '../common/outside-text.ts'

@@ -1,5 +1,4 @@
-// Builds every command: its help with an example, the shared options, and the terminal that it prints to, as text or JSON.
-// Escapes control characters of foreign text (names, reasons, file names) here, in one place for all commands.
+// Builds every command: its help, the shared options, and its terminal, which escapes control characters of outside text.
 
 import { type Command, Option } from 'commander'
 import type { Clock } from '../common/clock.ts'

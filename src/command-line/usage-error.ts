@@ -1,4 +1,4 @@
-// The error of an invalid command line. Apart from terminal.ts, so that the exit code is known before a command is loaded.
+// The error of an invalid command line. Separate so that the exit code is known before a command is loaded.
 
 import { InputError } from '../common/errors.ts'
 

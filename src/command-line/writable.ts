@@ -1,5 +1,4 @@
-// The files that commands write. What may not be written is refused before the work that it is for: an hour of it must not be
-// lost to a folder that is missing, and no output replaces the store, a configuration, or what the command reads.
+// The files that commands write, checked before the work. No output replaces the store, a configuration or an input.
 
 import { access, constants, realpath, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// What is wrong with a certificate that can be served: its chain, its times, its names and the mode of its key. A start serves it
-// all the same; doctor, `config check` and a renewal don't take what most clients refuse.
+// Faults of a certificate that can be served: chain, times, names, key mode. A start serves it anyway; `config check` and a
+// renewal refuse grave ones.
 
 import { X509Certificate } from 'node:crypto'
 import { statSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// What nobody has to tune, gathered in one object that has the form of the configuration and is a part of it. Each stands
-// here with its reason. Tests replace values of the object before a configuration is read; nothing else does.
+// Values that nobody has to tune, in the form of the configuration, each with its reason. Only tests replace them.
 
 export const constants = {
   server: {

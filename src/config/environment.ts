@@ -1,6 +1,5 @@
-// Reads settings from environment variables, named after their paths, and secrets from the files that variables ending in
-// __FILE name. Text is taken as it is, so that a key of digits stays text; numbers, flags and lists are parsed as YAML.
-// Variables of other programs are ignored, those that Kubernetes makes for a service of our name too.
+// Settings from environment variables, and secrets from the files that variables ending in __FILE name. Text stays text; numbers,
+// flags and lists are parsed as YAML.
 
 import * as z from 'zod'
 import { InputError, messageOf } from '../common/errors.ts'

@@ -1,5 +1,4 @@
-// Explains settings: what each is for, what it may be, its default, its value and where that was given, its variable, and
-// whether a change needs a restart. All of it is read from the schema.
+// Explains settings from the schema: purpose, allowed values, default, value, origin, variable, effect.
 
 import * as z from 'zod'
 import { variableOf } from './environment.ts'

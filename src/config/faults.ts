@@ -1,5 +1,4 @@
-// The faults of settings: place, path, given value, allowed values. Secrets are never repeated. The schema validates; this
-// file only writes the sentence.
+// Faults of settings as sentences, with place, path and value. Secrets are never repeated.
 
 import { messageOf } from '../common/errors.ts'
 import { quoted, safeText } from '../common/outside-text.ts'

@@ -1,5 +1,4 @@
-// Checks the files that a configuration names, as a start would find them: certificates, the authority of Redis, the
-// catalogue, and whether the store can be written. Changes nothing and connects to nothing.
+// Checks the files that a configuration names, without changing or connecting to anything.
 
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'

@@ -1,6 +1,5 @@
-// What schema.ts is written with: settings, sections, and the kinds of value a setting can have. Each kind has the text of what it
-// allows, for the error "x must be …, got 7". A kind with a unit converts it and gives the suffix of its name in the
-// program (Ms, Bytes).
+// The vocabulary of schema.ts: settings, sections and kinds of values. Each kind has the text for the error "x must be …, got 7",
+// and its unit.
 
 import * as z from 'zod'
 import { isPrintable } from '../common/outside-text.ts'

@@ -1,5 +1,4 @@
-// Loads the configuration: config files, then variables, later ones winning, over the defaults of the schema. The result is one
-// complete frozen object or a list of errors. Does not read the process; its environment is an argument.
+// Loads the configuration: files, then variables, over the defaults. The result is a frozen object or a list of faults.
 
 import * as z from 'zod'
 import { InputError, messageOf } from '../common/errors.ts'

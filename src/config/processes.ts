@@ -1,5 +1,4 @@
-// What each of several processes has of one configuration: the port of the API together, and ports of its own for operators and
-// probes. Starting them is for cli/serve/supervisor.ts.
+// The configuration of each of several processes: the API's port is shared, those for operators and probes are not.
 
 import { InputError } from '../common/errors.ts'
 import type { Config } from './schema.ts'

@@ -1,6 +1,4 @@
-// Applies a changed configuration to a running gateway, whole or not at all: everything that may fail (reading, checking,
-// opening files) comes before anything is replaced. What needs a restart is named and left as it is. How each part takes its
-// settings is for the parts; src/gateway.ts lists them.
+// Applies a changed configuration to a running gateway, whole or not at all: all that may fail comes before the first change.
 
 import { type Clock, presentInstant } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'

@@ -1,5 +1,4 @@
-// The rules between settings that are each valid by themselves. Every rule names the settings it reads, so that the error can
-// name the place where one of them was given.
+// Rules between settings. Each names the settings that it reads, so that the error names a place.
 
 import { BlockList, isIP } from 'node:net'
 import { hourMs } from '../common/calendar.ts'

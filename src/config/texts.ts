@@ -1,5 +1,4 @@
-// The kinds of text that mean something outside this program: hosts, addresses, URLs, zones, files.
-// Node's own parsers check them; nothing is looked up, opened or connected to.
+// Text that means something outside this program: hosts, addresses, URLs, zones, files. Nothing is looked up or opened.
 
 import { isIP } from 'node:net'
 import { isWholeRange } from '../common/address-range.ts'

@@ -1,6 +1,5 @@
-// What the API's server needs for TLS: reads the files of the certificate, its expiry, and the key that seals the tickets of
-// sessions. Without a certificate the server speaks plain HTTP. The configuration decides whether plain HTTP is allowed, and
-// admission checks each request.
+// TLS of the API's server: the certificate, its expiry, and the key for session tickets. Without a certificate the server speaks
+// plain HTTP.
 
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'

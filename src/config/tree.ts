@@ -1,5 +1,4 @@
-// Navigates the schema: the list of settings, the schema at a path, and the nearest known name for an unknown one. Knows the
-// shape of settings and nothing about their values.
+// Navigates the schema: the list of settings, the schema at a path, and the nearest known name.
 
 import { closestMatch } from 'leven'
 import * as z from 'zod'

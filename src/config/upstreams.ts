@@ -1,5 +1,4 @@
-// The upstreams of a configuration: `provider` and its fallbacks, each by its name and as the configuration of a gateway that had
-// it alone. So whatever takes a configuration knows one upstream; who asks which of them is for provider/failover.ts.
+// The upstreams of a configuration, each as the configuration of a gateway that had only this one.
 
 import type { Config } from './schema.ts'
 

@@ -1,5 +1,4 @@
-// The values of a configuration, one by one or together, in the form of a file and with secrets hidden: commands print them, and a
-// reload compares them. Also which of them take effect without a restart, as schema.ts declares it.
+// The values of a configuration in the form of a file, with secrets hidden; the differences of two, and when each takes effect.
 
 import { hash } from 'node:crypto'
 import type { ToStringOptions } from 'yaml'

@@ -1,6 +1,5 @@
-// Watches the files that a configuration is read from. Reads their paths at intervals, as the catalogue's file is polled: links
-// that are swapped (ConfigMaps), files that are renamed into place (editors), mounted files and network shares are all seen.
-// Reports content that two polls agree on and that differs from the content read last. Reads no settings.
+// Watches the config files by polling their paths, which sees swapped links, renames and network shares. It reports content that
+// two polls agree on.
 
 import { hash } from 'node:crypto'
 import { maxFileBytes, readRegularFile, versionOf } from '../common/regular-file.ts'

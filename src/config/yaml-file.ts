@@ -1,5 +1,4 @@
-// Reads a YAML config file with the library's own merge keys, unique keys and bound of aliases; each value has its line and
-// column. Names that begin with `x-` are left alone. Validates no values and merges no files.
+// Reads a YAML config file, with the line and column of each value. Names that begin with `x-` are ignored.
 
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Pair, parseDocument, visit } from 'yaml'
 import type * as z from 'zod'

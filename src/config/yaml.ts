@@ -1,5 +1,4 @@
-// What reads and writes YAML, loaded when there is some: with settings from the environment alone a start has none, and the
-// library has 70 files.
+// The YAML library, loaded on demand: a start with settings from the environment does not need its 70 files.
 
 import { createRequire } from 'node:module'
 import type { readYamlFile } from './yaml-file.ts'

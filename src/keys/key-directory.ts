@@ -13,18 +13,7 @@ export type KeyCopy = {
   freshUntil: number
 }
 
-export type KeyDirectory = {
-  /** The copy of a key in this process, fresh or not. */
-  copyOf(hash: string): KeyCopy | undefined
-  /**
-   * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
-   * the store fails, or has lost a key that was known here. While the store is away no key is `unknown`.
-   */
-  find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
-  /** Reads the log of key changes now and not at the next interval; never rejects. */
-  readChanges(): Promise<void>
-  close(): void
-}
+export type KeyDirectory = ReturnType<typeof createKeyDirectory>
 
 type DirectoryStore = Pick<KeyStore, 'findByHash'> &
   Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
@@ -50,7 +39,7 @@ export const announceChange = async (
   await appendToLog(store, topic, id, now)
 }
 
-export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
+export const createKeyDirectory = (store: DirectoryStore, clock: Clock) => {
   // By size, because lru-cache allocates memory for `max` entries at the start.
   const known = new LRUCache<string, KeyCopy>({
     maxSize: maxKnown,
@@ -116,15 +105,21 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const timer = setInterval(() => void readChanges(), readEveryMs).unref()
 
   return {
-    copyOf: hash => known.get(hash),
-    find: hash => {
+    /** The copy of a key in this process, fresh or not. */
+    copyOf: (hash: string): KeyCopy | undefined => known.get(hash),
+    /**
+     * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
+     * the store fails, or has lost a key that was known here. While the store is away no key is `unknown`.
+     */
+    find: (hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'> => {
       const copy = known.get(hash)
       if (copy && isFresh(copy.freshUntil)) return copy.found
       if (isFresh(unknown.get(hash) ?? 0)) return copy ? Promise.reject(isGone(copy)) : 'unknown'
       return lookUps.get(hash) ?? lookUp(hash)
     },
+    /** Reads the log of key changes now and not at the next interval; never rejects. */
     readChanges,
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }
 

@@ -7,16 +7,9 @@ import { utcDayMs } from '../common/calendar.ts'
 /** `share`: 0 to 1, what the cells weigh of the limit of the day; null where it has none. */
 export type Loads = { readonly keyId: string; readonly cells: number; readonly share: number | null }
 
-export type LoadsByKey = {
-  /** Counts one cell. */
-  record(keyId: string): void
-  /** Today's, in no particular order. */
-  all(): Loads[]
-  /** The share of the key that loaded most today. */
-  topShare(): number | null
-}
+export type LoadsByKey = ReturnType<typeof createLoadsByKey>
 
-export type LoadsByKeyParts = {
+type Parts = {
   /** Ms since the epoch. */
   readonly now: () => number
   readonly weightPerCell: () => number
@@ -29,12 +22,7 @@ export type LoadsByKeyParts = {
 // Beyond it the key whose last load is oldest is forgotten.
 const maxKeys = 10_000
 
-export const createLoadsByKey = ({
-  now,
-  weightPerCell,
-  limitOfDay,
-  countLoad,
-}: LoadsByKeyParts): LoadsByKey => {
+export const createLoadsByKey = ({ now, weightPerCell, limitOfDay, countLoad }: Parts) => {
   // By size, because lru-cache allocates memory for `max` entries at the start.
   const counts = new LRUCache<string, number>({ maxSize: maxKeys, sizeCalculation: () => 1 })
   let day = Number.NaN
@@ -47,20 +35,19 @@ export const createLoadsByKey = ({
   const share = (cells: number, limit: number | undefined): number | null =>
     limit === undefined ? null : Math.min(1, (cells * weightPerCell()) / limit)
   return {
-    record: keyId => {
+    /** Counts one cell. */
+    record: (keyId: string): void => {
       const counted = today()
       counted.set(keyId, (counted.peek(keyId) ?? 0) + 1)
       countLoad(keyId)
     },
-    all: () => {
+    /** Today's, in no particular order. */
+    all: (): Loads[] => {
       const limit = limitOfDay()
-      return [...today().entries()].map(([keyId, cells]) => ({
-        keyId,
-        cells,
-        share: share(cells, limit),
-      }))
+      return [...today().entries()].map(([keyId, cells]) => ({ keyId, cells, share: share(cells, limit) }))
     },
-    topShare: () => {
+    /** The share of the key that loaded most today. */
+    topShare: (): number | null => {
       let most = 0
       for (const cells of today().values()) most = Math.max(most, cells)
       return share(most, limitOfDay())

@@ -2,23 +2,12 @@
 // of instances that share the quotas and the provider's budget.
 
 import { createCalendar } from '../common/calendar.ts'
-import { type Clock, createFollowingClock, type FollowingClock } from '../common/clock.ts'
+import { type Clock, createFollowingClock } from '../common/clock.ts'
 import type { Store } from '../stores/store.ts'
 import { Meter, type MeterObserver, type MeterParts } from './meter.ts'
 import { localDays } from './window.ts'
 
-export type Metering = {
-  /** The quota of clients. */
-  readonly meter: Meter
-  readonly storeClock: FollowingClock
-  /** A heartbeat of this instance counted this many. */
-  onHeartbeat(instances: number): void
-  /** The largest possible number of instances; undefined while it is unknown. */
-  instances(): number | undefined
-  /** Measures the store's clock and starts the timers. */
-  start(): Promise<void>
-  close(): Promise<void>
-}
+export type Metering = ReturnType<typeof openMetering>
 
 const probeEveryMs = 250
 const measureEveryMs = 30_000
@@ -32,7 +21,7 @@ export type MeteringSettings = Pick<MeterParts, 'whenStoreIsDown' | 'keepUsageFo
 export const openMetering = (
   { timeZone, keepUsageForMs, whenStoreIsDown, processes }: MeteringSettings,
   { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
-): Metering => {
+) => {
   const windows = localDays(createCalendar(timeZone), keepUsageForMs)
   // An embedded store's clock is this machine's, also when that is set.
   const elapsedClock = store.kind === 'redis' ? clock.elapsed : clock.now
@@ -53,11 +42,14 @@ export const openMetering = (
   const timers: NodeJS.Timeout[] = []
 
   return {
+    /** The quota of clients. */
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,
+    /** The largest possible number of instances; undefined while it is unknown. */
     instances,
-    start: async () => {
+    /** Measures the store's clock and starts the timers. */
+    start: async (): Promise<void> => {
       const probe = (): void => {
         void meter.probe()
         // A store that was away or slow at the start must not leave the day to this machine's clock for half a minute. After a
@@ -68,23 +60,11 @@ export const openMetering = (
       timers.push(setInterval(() => void storeClock.measure(), measureEveryMs).unref())
       await storeClock.measure()
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       for (const timer of timers) clearInterval(timer)
       await meter.close()
     },
   }
-}
-
-/**
- * The number of instances is the maximum that the heartbeats of the last minute counted. It is unknown until the other instances
- * can count this one. Time without heartbeats does not count, nor does a jump of the clock: the first heartbeat after an outage may
- * count only this instance.
- */
-export type FleetSize = {
-  /** A heartbeat of this instance counted this many. */
-  onHeartbeat(instances: number): void
-  /** Undefined while others may not count this instance yet, or this instance may not count all of them. */
-  atMost(): number | undefined
 }
 
 // Each instance counts the others with its heartbeat every five seconds. Of instances that start together, each knows all
@@ -94,13 +74,19 @@ const knownAfterMs = 6_000
 const longestGapMs = 6_000
 const rememberForMs = 60_000
 
-export const createFleetSize = (clock: Clock): FleetSize => {
+/**
+ * The number of instances is the maximum that the heartbeats of the last minute counted. It is unknown until the other instances
+ * can count this one. Time without heartbeats does not count, nor does a jump of the clock: the first heartbeat after an outage may
+ * count only this instance.
+ */
+export const createFleetSize = (clock: Clock) => {
   let heartbeats: { instances: number; at: number }[] = []
   let lastAt: number | undefined
   // Time with heartbeats, since the first one.
   let elapsedMs = 0
   return {
-    onHeartbeat: instances => {
+    /** A heartbeat of this instance counted this many. */
+    onHeartbeat: (instances: number): void => {
       const now = clock.now()
       elapsedMs += Math.min(Math.max(0, now - (lastAt ?? now)), longestGapMs)
       lastAt = now
@@ -109,7 +95,8 @@ export const createFleetSize = (clock: Clock): FleetSize => {
         { instances, at: elapsedMs },
       ]
     },
-    atMost: () =>
+    /** Undefined while others may not count this instance yet, or this instance may not count all of them. */
+    atMost: (): number | undefined =>
       elapsedMs >= knownAfterMs ? Math.max(1, ...heartbeats.map(({ instances }) => instances)) : undefined,
   }
 }

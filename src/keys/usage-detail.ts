@@ -8,27 +8,17 @@ import type { ResponseName } from '../common/endpoints.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
 import { numberOf } from './key-index.ts'
 
-export type UsageDetail = {
-  /**
-   * Counts a response for its key; a response without a key is not counted.
-   * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
-   */
-  count(answer: {
-    keyId: string | undefined
-    /** `numberOf` the id, where it is known. */
-    keyNumber?: number | undefined
-    endpoint: ResponseName
-    status: number
-    arrivedAt: number
-  }): void
-  /** Counts a cell that was loaded from the provider for a key. */
-  countLoad(keyId: string): void
-  /** Writes the counts to the store; never rejects. */
-  flush(): Promise<void>
-  /** Stops the timer and flushes the rest. */
-  close(): Promise<void>
-}
+export type UsageDetail = ReturnType<typeof createUsageDetail>
 
+type Answer = {
+  keyId: string | undefined
+  /** `numberOf` the id, where it is known. */
+  keyNumber?: number | undefined
+  endpoint: ResponseName
+  status: number
+  /** Ms since the epoch; it decides the local day. */
+  arrivedAt: number
+}
 type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
 type CountedName = ResponseName | typeof cellsLoaded
 type Counter = Omit<Entry, 'count' | 'endpoint'> & { endpoint: CountedName; count: number }
@@ -46,7 +36,7 @@ export const createUsageDetail = (
   calendar: Calendar,
   clock: Clock,
   onWritten: (requests: readonly Pick<Entry, 'keyId' | 'count'>[]) => void = () => {},
-): UsageDetail => {
+) => {
   // By the number of the key: a look-up builds no compound text, and a key has few.
   let counters = new Map<number, Counter[]>()
   let kept = 0
@@ -96,6 +86,7 @@ export const createUsageDetail = (
       }
     }
   }
+  /** Writes the counts to the store; never rejects. */
   const flush = (): Promise<void> => {
     flushing ??= writeAll().finally(() => {
       flushing = undefined
@@ -123,14 +114,18 @@ export const createUsageDetail = (
   }
 
   return {
-    count: ({ keyId, keyNumber, endpoint, status, arrivedAt }) => {
+    /** Counts a response for its key; a response without a key is not counted. */
+    count: ({ keyId, keyNumber, endpoint, status, arrivedAt }: Answer): void => {
       if (keyId === undefined) return
       const statusClass = classes[Math.floor(status / 100)] ?? otherClass
       countOne(keyNumber ?? numberOf(keyId), keyId, endpoint, statusClass, arrivedAt)
     },
-    countLoad: keyId => countOne(numberOf(keyId), keyId, cellsLoaded, otherClass, clock.now()),
+    /** Counts a cell that was loaded from the provider for a key. */
+    countLoad: (keyId: string): void =>
+      countOne(numberOf(keyId), keyId, cellsLoaded, otherClass, clock.now()),
     flush,
-    close: async () => {
+    /** Stops the timer and flushes the rest. */
+    close: async (): Promise<void> => {
       clearInterval(timer)
       await flushing
       await flush()

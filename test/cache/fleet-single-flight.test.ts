@@ -6,6 +6,7 @@ import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patient, quiet } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
 
 /** Two instances on one Redis. `stored` stands for the shared tier. */
@@ -13,10 +14,7 @@ const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, 
   const stored = new Map<string, string>()
   const errors: unknown[] = []
   const instance = async () => {
-    const store = await openRedisStore(
-      { url, prefix, connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 },
-      { redisAway: () => {}, redisBack: () => {} },
-    )
+    const store = await openRedisStore({ ...patient, url, prefix }, quiet)
     const fleet = createFleetSingleFlight({ store, leaseForMs }, error => errors.push(error))
     t.teardown(async () => {
       fleet.close()

@@ -1,4 +1,4 @@
-// The places that come with the product: complete, valid, and byte for byte what a build writes.
+// Without this, the shipped places could be incomplete, or differ from what a build writes.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-// Which places a catalogue shows and hides, and in which order.
+// Without this, hidden places could be served, or lists could come in another order.
 
 import t, { type Test } from 'tap'
 import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'

@@ -1,4 +1,4 @@
-// Every rule for a place, each broken once in an otherwise valid table.
+// Without this, a rule for places could stop refusing what it is for.
 
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'

@@ -1,4 +1,4 @@
-// CSV of the commands: what a spreadsheet would take for a formula is text there, and our own reader gives every text back.
+// Without this, exported CSV could run a formula in a spreadsheet, or read back differently.
 
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'

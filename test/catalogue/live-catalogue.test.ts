@@ -1,4 +1,4 @@
-// A catalogue that follows its file, with real files: swaps, faults, renames, links, and an end.
+// Without this, a changed catalogue file could be missed, or a faulty one replace a good one.
 
 import { execFile, spawn } from 'node:child_process'
 import {

@@ -1,4 +1,4 @@
-// The nearest place to a point: what a look at all of them finds, wherever the point lies.
+// Without this, a point could be given a place that is not its nearest.
 
 import t from 'tap'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'

@@ -1,4 +1,4 @@
-// The text of a snapshot, and every fault that makes a file invalid.
+// Without this, a damaged or hand-edited snapshot could be served.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

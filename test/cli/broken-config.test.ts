@@ -1,5 +1,4 @@
-// A config file is broken: every command says what is wrong and does nothing, but those that name a running gateway ask it all
-// the same, and no command takes the default store in place of the configured one.
+// Without this, a command with an invalid config file could change the default store, or a running gateway could not be queried.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

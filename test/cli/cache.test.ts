@@ -1,4 +1,4 @@
-// `abohawa cache …` beside a running gateway and without one; no purge takes the last usable copy unless it is hard by name.
+// Without this, `cache` commands could differ with and without a gateway, or a purge could take the last usable copy.
 
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'

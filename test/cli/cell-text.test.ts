@@ -1,4 +1,4 @@
-// The text of a cell report, for states that are hard to reach with a whole gateway.
+// Without this, rare states of a cell could be reported in wrong words.
 
 import t from 'tap'
 import { cellText, distance } from '../../src/cli/operate/cell-text.ts'

@@ -1,5 +1,4 @@
-// Commands whose reader leaves early, or whose disk fills up: what streams ends well and quietly, a verdict keeps its exit code, and
-// no key is created that nobody sees.
+// Without this, a reader that leaves or a full disk could turn a command into a crash, or lose a new key.
 
 import { type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// The command line in general: help with an example, JSON, exit codes, one sentence for every error.
+// Without this, a command could lose its example, its JSON, its exit code or its one-sentence error.
 
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// `abohawa doctor` on real things: gateways, Redis with faults, a provider that refuses, held ports and a proxy that says
-// nothing of HTTPS. Its output, its JSON and its exit code.
+// Without this, `doctor` could miss a real fault, or report one in a healthy installation.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

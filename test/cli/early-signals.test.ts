@@ -1,5 +1,4 @@
-// Signals in the first moments of a process that runs until it is stopped, while it loads its code: none ends it with work half
-// done, and none is lost.
+// Without this, a signal during the start could be lost, or end a process with its work half done.
 
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
@@ -21,7 +20,7 @@ const start = (t: Test, signals: string, args: string[], listeners: string[]) =>
 
 t.test('SIGHUP and SIGUSR2 are acted upon after the start, and SIGALRM does nothing', async t => {
   const { child, lines, exited } = await start(t, 'SIGHUP SIGUSR2 SIGALRM', ['serve'], ['api'])
-  for (const said of ['catalogue reloaded', 'configuration unchanged', 'the log has no file to reopen'])
+  for (const said of ['catalogue reloaded', 'configuration unchanged', 'no log file to reopen'])
     await until(said, () => lines.some(line => line.includes(said)))
   child.kill('SIGTERM')
   t.equal(await exited, 0)

@@ -1,5 +1,4 @@
-// A log that can't be written, as on a full disk: the gateway goes on serving, counts the lost lines and reports them once
-// there is room. The lines before and after are complete, and the process ends in time.
+// Without this, a full log disk could stop the gateway, or lines could be lost without a count.
 
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What commands say of an address where no gateway answers, or one that refuses: its own words, and not a guess at its version.
+// Without this, commands could guess why a gateway did not answer, instead of giving its own reason.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// `abohawa keys create` in bulk: many alike, those of a CSV file once each, and runs that are broken off and repeated.
+// Without this, a broken bulk creation could lose keys, create them twice, or leave them unseen.
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

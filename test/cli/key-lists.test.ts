@@ -1,4 +1,4 @@
-// `abohawa keys list` and `keys usage --all`: filters, the last day of use, and CSV.
+// Without this, filters, last use or CSV of key lists could be wrong.
 
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// `abohawa keys why`: what it tells of a key that was refused, with a log and without, beside a running gateway and without one.
+// Without this, `keys why` could give a wrong reason for a refusal.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

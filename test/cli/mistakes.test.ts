@@ -1,5 +1,4 @@
-// Mistakes on the command line: the same one has the same exit code in every command, one sentence, and comes before the work.
-// What is wrong with the content of a file is tested with the command that reads it.
+// Without this, a mistyped command could begin its work, or end with a stack trace or a wrong exit code.
 
 import { type StdioOptions, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,4 @@
-// The start without a pinned Node: one sentence when Node is too old or missing. With a pinned Node no version is checked.
-// Without this, Node would fail with messages about its options or about .ts files.
+// Without this, an old or missing Node would fail with messages about its options or about .ts files.
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, readFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Every command prints text from outside (names in a store, labels, reasons, file names, arguments) without a character
-// that controls the terminal, as text and as JSON, on standard output and on standard error.
+// Without this, names and reasons from outside could control the operator's terminal.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'

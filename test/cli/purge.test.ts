@@ -1,5 +1,4 @@
-// What `abohawa cache purge` tells of its price: of an area, where the budget has room and where it has none, and the question on a
-// terminal.
+// Without this, a purge could hide its price, or start one that the budget cannot carry without asking.
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// Passwords in URLs: whatever is wrong with the URL, no message, listing or line of output repeats any part of them.
+// Without this, a part of a password in a mistyped URL could be printed.
 
 import { createServer } from 'node:net'
 import fc from 'fast-check'

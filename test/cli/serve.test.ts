@@ -1,4 +1,4 @@
-// `abohawa serve`: it starts from any folder, and signals stop or reload it.
+// Without this, `serve` could depend on its folder, or ignore a signal to stop or reload.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,4 @@
-// What a start loads, and from where. Some modules bring others along that no gateway needs, and compiled code may be
-// refused; neither would be seen in anything but the time of a start.
+// Without this, a start could load modules that it does not need, which only its time would show.
 
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'

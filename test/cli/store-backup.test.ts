@@ -1,5 +1,4 @@
-// `store backup`: the copy has every count of an answer that was sent before, beside a gateway under load; it is one private file,
-// whole, and replaces none unless told. docs/operating/redis.md restores one.
+// Without this, a backup beside traffic could miss counts, be readable by others, or replace a file.
 
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

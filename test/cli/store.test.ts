@@ -1,4 +1,4 @@
-// Moving keys, subscribers and usage: the export of a store, the import into another of either kind, and what is refused.
+// Without this, moving a store could lose keys, subscribers or usage.
 
 import { execFileSync } from 'node:child_process'
 import {

@@ -1,4 +1,4 @@
-// What commands write on the terminal: tables with one line for each row, and how long is left.
+// Without this, a table row could break into lines, or the time left could be nonsense.
 
 import t from 'tap'
 import { tableOf } from '../../src/command-line/tables.ts'

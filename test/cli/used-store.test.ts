@@ -1,4 +1,4 @@
-// Commands name the store they used, and make none where no gateway has used one.
+// Without this, a command in the wrong folder could make an empty store and write keys into it.
 
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

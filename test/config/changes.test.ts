@@ -1,5 +1,4 @@
-// The configuration in effect, as an operator sees it; what differs between two, when it takes effect, and what a fleet should
-// have in common.
+// Without this, a reload could report a change wrongly, or apply one that needs a restart.
 
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'

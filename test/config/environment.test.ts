@@ -1,4 +1,4 @@
-// Environment variables: the settings they set, and how invalid ones are refused.
+// Without this, a variable could set another setting, or a mistyped one could be ignored.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

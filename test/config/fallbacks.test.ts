@@ -1,4 +1,4 @@
-// `provider.fallbacks`: a list of accounts, in a file and in a variable, its keys outside of both, and which changes are live.
+// Without this, a fallback could lose its key, show it, or change its account without a restart.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The files in config/ and the page of the settings: those that are made of the schema, and the examples.
+// Without this, the example files, the editor schema and the page of settings could differ from the code.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

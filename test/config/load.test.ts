@@ -1,4 +1,4 @@
-// How files and variables are merged into one configuration.
+// Without this, files and variables could be merged in a wrong order, or a fault could lose its place.
 
 import { writeFileSync } from 'node:fs'
 import t from 'tap'

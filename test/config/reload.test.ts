@@ -1,5 +1,4 @@
-// Reloading: whole or not at all, and what needs a restart is named. The parts are plain functions here; that
-// the real ones do as they are told is proved in test/journeys/live-settings.test.ts.
+// Without this, a reload could apply half a configuration, or hide that a restart is needed.
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

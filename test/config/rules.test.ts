@@ -1,4 +1,4 @@
-// The rules between settings.
+// Without this, settings that contradict each other could start a gateway.
 
 import t from 'tap'
 import { rules } from '../../src/config/rules.ts'

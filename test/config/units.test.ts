@@ -1,4 +1,4 @@
-// Durations and sizes: parsed and printed.
+// Without this, a duration or size could be read or printed as another one.
 
 import t from 'tap'
 import { InputError } from '../../src/common/errors.ts'

@@ -1,4 +1,4 @@
-// The values that each setting refuses, and the sentence of the refusal.
+// Without this, a setting could accept a wrong value, or refuse it without saying what is allowed.
 
 import t from 'tap'
 import { parse } from 'yaml'

@@ -1,4 +1,4 @@
-// Watching the files of a configuration, with real files: what counts as a change, and when it is told.
+// Without this, a changed config file could go unnoticed, or be read half written.
 
 import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -167,7 +167,7 @@ t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm on
   const refused = answers.filter(({ status }) => status === 500)
   t.equal(answers.filter(({ status }) => status === 200).length, 10, 'ten cells of weight 3')
   t.equal(refused.length, 4)
-  t.match(refused[0]?.body.error, /the gateway's share of the weather provider is used up$/)
+  t.match(refused[0]?.body.error, /the gateway has used up its quota at the weather provider$/)
   t.equal(refused[0]?.headers['retry-after'], '32', 'the rest of the minute and the margin')
   t.equal((await provider.state()).weight, 30)
   t.match(

@@ -90,7 +90,7 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
     const place = `2${i % 4}.${i},90.4`
     const answer = await sendRequest(`${api}/api/v1/weather/coords/${place.replace(',', '/')}`, { key })
     t.equal(answer.status, 500, title)
-    t.match(answer.body.error, /^no weather can be given for this place right now: /)
+    t.match(answer.body.error, /^no weather is available for this place right now: /)
     isTame(title, answer.text, 500)
 
     const report = await sendRequest(`${ops}/cache/cell?of=${place}`)

@@ -105,11 +105,11 @@ t.test('two gateways from their start to their end', async t => {
     const [first = 0, second] = running.pids()
     process.kill(first, 'SIGKILL')
     await until('its end is known', () =>
-      running.lines.some(line => line.includes('a process ended by itself')),
+      running.lines.some(line => line.includes('process ended unexpectedly')),
     )
     t.strictSame(await statuses(16), Array(16).fill(200))
     await running.opened(3)
-    const ended = running.logged().find(({ msg }) => msg === 'a process ended by itself')
+    const ended = running.logged().find(({ msg }) => msg === 'process ended unexpectedly')
     t.match(ended, { level: 'error', process: 1, reason: 'ended by SIGKILL' })
     t.equal(running.pids()[1], second)
     t.not(running.pids()[0], first)
@@ -125,7 +125,7 @@ t.test('two gateways from their start to their end', async t => {
     running.child.kill('SIGHUP')
     running.child.kill('SIGUSR2')
     for (const number of [1, 2])
-      for (const msg of ['catalogue reloaded', 'configuration unchanged', 'the log has no file to reopen'])
+      for (const msg of ['catalogue reloaded', 'configuration unchanged', 'no log file to reopen'])
         await until(`${number}: ${msg}`, () => said(msg, number))
     await running.opened(4)
   })
@@ -139,11 +139,11 @@ t.test('two gateways from their start to their end', async t => {
     )
     t.ok(running.pids().every(pid => !former.includes(pid)))
     t.notOk(former.some(isAlive))
-    t.equal(countOf('restarting the processes, one after the other'), 1, 'one restart at a time')
+    t.equal(countOf('restarting processes one by one'), 1, 'one restart at a time')
   })
 
   await t.test('a restart that is asked for during another one follows it', async () => {
-    const restarts = () => countOf('restarting the processes, one after the other')
+    const restarts = () => countOf('restarting processes one by one')
     const [before, ended, [first = 0]] = [restarts(), countOf('processes restarted'), running.pids()]
     // It waits for this one.
     process.kill(first, 'SIGSTOP')

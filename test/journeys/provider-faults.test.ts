@@ -29,12 +29,12 @@ const setUp = async (t: Test): Promise<TestGateway> => {
   })
 }
 
-const busy = 'no weather can be given for this place right now: '
+const busy = 'no weather is available for this place right now: '
 const once = 1
 const withRetries = 3
 const unusable = "the weather provider's answer was not usable"
 const cutOff = "the weather provider's answer was cut off"
-const usedUp = "the gateway's share of the weather provider is used up"
+const usedUp = 'the gateway has used up its quota at the weather provider'
 // faults, calls for one request, the end of the sentence, seconds to wait
 const faults: [names: string, calls: number, sentence: string, retryAfter?: number][] = [
   ['bad-request', once, 'the weather provider has none for this grid cell'],

@@ -26,7 +26,6 @@ const { goodUrl, urls, points } = JSON.parse(process.argv[2] ?? '') as LoadReque
 const loadAll = async (url: string) => {
   const { provider, refused } = providerAt({ teardown: () => {} }, url, {
     options: { maxPointsPerRequest: points, retries: 0, queueForMs: 1_000 },
-    network: { connectTimeoutMs: 20_000, timeoutMs: 20_000, bodyTimeoutMs: 20_000, totalTimeoutMs: 20_000 },
   })
   const rows = Array.from({ length: points / 20 }, (_, row) => cellsFrom(21 + row / 10, 20))
   const results = await Promise.allSettled(rows.flat().map(cell => provider.load(cell)))

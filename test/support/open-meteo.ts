@@ -10,10 +10,10 @@ export const openMeteo = createOpenMeteo({
   calendar: createCalendar('Asia/Dhaka'),
 })
 
-/** Options of a provider call, with timeouts that no honest server on loopback exceeds. */
+/** Options of a provider call, with timeouts that no honest server on loopback exceeds, even on a busy machine. */
 export const callOptions = (baseUrl: string) => ({
   baseUrl,
   apiKey: null,
-  ...{ connectTimeoutMs: 1_000, timeoutMs: 5_000, bodyTimeoutMs: 5_000, totalTimeoutMs: 10_000 },
+  ...{ connectTimeoutMs: 20_000, timeoutMs: 20_000, bodyTimeoutMs: 20_000, totalTimeoutMs: 60_000 },
   maxConcurrent: 1,
 })

@@ -1,6 +1,5 @@
-// Builds a snapshot from the tables of places, aliases and changes, and lists every fault of a table or a snapshot for those who
-// repair it. A table with a fault changes nothing, and a rebuild keeps unpublished places unpublished. check.ts and the tables
-// find the faults.
+// Builds a snapshot from the tables of places, aliases and changes. A fault changes nothing, and unpublished places stay
+// unpublished.
 
 import { existsSync } from 'node:fs'
 import { check, type Fault, faultLine } from 'abohawa/catalogue/check.ts'

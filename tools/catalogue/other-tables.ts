@@ -1,6 +1,5 @@
-// Reads the tables beside that of places (CSV): aliases, other names of places; and administrative changes, for the codes that places
-// had before. Checks the rows here, because a snapshot no longer knows which row something came from. Of changes, rows that change
-// no code, or whose place is not in the table, are only checked for their form.
+// Reads the tables of aliases and of administrative changes, which give places their former codes. Rows are checked here, because
+// a snapshot does not know them.
 
 import type { Fault } from 'abohawa/catalogue/check.ts'
 import { parseCsv } from 'abohawa/catalogue/csv.ts'

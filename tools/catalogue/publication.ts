@@ -1,5 +1,4 @@
-// Publishes or unpublishes one place. Reads and validates the snapshot, changes one line and writes the whole file with its
-// checksum; a running gateway notices by itself.
+// Publishes or unpublishes one place: changes one line and the checksum, which a running gateway notices.
 
 import { show } from 'abohawa/catalogue/field-rules.ts'
 import type { Location } from 'abohawa/catalogue/location-schema.ts'

@@ -1,5 +1,4 @@
-// Reads a table of places (CSV) into rows with their line numbers. csv.ts parses; check.ts validates, so a field that is not
-// a number stays text.
+// Reads the table of places (CSV) into rows with their line numbers. A field that is no number stays text.
 
 import type { Fault } from 'abohawa/catalogue/check.ts'
 import { parseCsv } from 'abohawa/catalogue/csv.ts'

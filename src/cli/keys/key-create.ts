@@ -1,5 +1,5 @@
-// `abohawa keys create`: one key, many alike, or those of a CSV file. Prints them, or writes them to a file of their owner
-// alone, each before it is created: what ends midway has shown what it has created. keys/key-creation.ts does the work.
+// `abohawa keys create`: one key, many alike, or those of a CSV file. Each key is shown before it is created, so that an
+// interruption loses none.
 
 import { type Command, Option } from 'commander'
 import { interruption } from '../../command-line/interruption.ts'

@@ -1,5 +1,4 @@
-// What the file of `keys create --from` says otherwise of keys that exist, and with --apply those keys as the file says. What is
-// empty in the file says nothing, so that a key keeps what it has of its own.
+// Differences between the file of `keys create --from` and existing keys, which --apply changes. An empty field changes nothing.
 
 import { counted } from '../../command-line/terminal.ts'
 import type { Administration, CreatedKey, KeyRequest } from '../../keys/administration.ts'

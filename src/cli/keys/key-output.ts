@@ -1,5 +1,4 @@
-// Where created keys go before they are stored: standard output, or a new file that its owner alone can read; and which of
-// them may not be valid, because it is not known that they were stored.
+// The output of new keys: standard output, or a private new file. It also tracks keys that were shown but perhaps not stored.
 
 import { type FileHandle, rm } from 'node:fs/promises'
 import { counted, type Terminal } from '../../command-line/terminal.ts'
@@ -7,10 +6,9 @@ import { InputError, messageOf } from '../../common/errors.ts'
 import { openNewFile } from '../../common/write-beside.ts'
 import type { CreatedKey } from '../../keys/administration.ts'
 
-// Of a sentence.
 const maxNamed = 20
 
-/** New keys that are shown, and of which it is not known that they were created. */
+/** New keys that were shown and are not known to be stored. */
 export const createUnsure = () => {
   const ids = new Set<string>()
   const text = (): string => {
@@ -26,7 +24,7 @@ export const createUnsure = () => {
     remove: (created: readonly CreatedKey[]): void => {
       for (const { id } of created) ids.delete(id)
     },
-    /** @throws InputError where another command gave their external ids to keys of its own meanwhile */
+    /** @throws InputError when another command took their external ids meanwhile */
     refuse: (): void => {
       if (ids.size > 0) throw new InputError(`another command created keys of the same external ids${text()}`)
     },
@@ -69,12 +67,6 @@ const openNewOutput = async (path: string): Promise<FileHandle> => {
   try {
     return await openNewFile(path, 0o600)
   } catch (cause) {
-    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
-    throw new InputError(
-      isThere
-        ? `--out is ${path}, which exists; choose a new file`
-        : `--out is ${path}, which can't be written: ${messageOf(cause)}`,
-      { cause },
-    )
+    throw new InputError(`--out is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
   }
 }

@@ -1,5 +1,4 @@
-// What is known of a key at a minute, for `abohawa keys why`: joins what the store keeps of the key, what a running gateway knows of
-// that time, and the lines of access logs; operate/key-why.ts says what they mean, why-text.ts puts it into words.
+// What is known of a key at a minute: from the store, a running gateway and access logs.
 
 import { type AskedGateway, gatewayFor, queryGateway } from '../../command-line/gateway-query.ts'
 import type { Terminal } from '../../command-line/terminal.ts'

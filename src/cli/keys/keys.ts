@@ -1,5 +1,4 @@
-// `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
-// shown once. keys/administration.ts does the work.
+// `abohawa keys …`: the arguments and results of the key commands. A new key is shown once.
 
 import { type Command, Option } from 'commander'
 import { addGatewayOption } from '../../command-line/gateway-query.ts'

@@ -1,5 +1,4 @@
 // `abohawa subscribers …`: lists and revokes subscribers, the holders of keys, by id or name.
-// keys/administration.ts does the work.
 
 import { tableOf } from '../../command-line/tables.ts'
 import type { AddTopCommand } from '../../command-line/terminal.ts'

@@ -1,5 +1,4 @@
-// The options that bind a key and give it rates of its own, alike for `keys create` and `keys set`; and both as texts for lists.
-// keys/key-terms.ts reads what is given.
+// The options for restrictions and rates of a key, and both as text for lists.
 
 import type { Command } from 'commander'
 import { asUsage } from '../../command-line/usage-error.ts'

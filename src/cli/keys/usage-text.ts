@@ -1,5 +1,4 @@
-// Formats usage of a key as text and CSV: on a terminal a bar per day with the limit marked, elsewhere plain columns; then
-// today by endpoint.
+// The usage of a key as text and CSV: on a terminal one bar a day with the limit marked, elsewhere plain columns.
 
 import { csvLine } from '../../catalogue/csv-text.ts'
 import { tableOf } from '../../command-line/tables.ts'

@@ -1,5 +1,4 @@
-// `abohawa keys why`: why a key was refused at a minute, in words: the answer first, then what is known of the key, of its day and of
-// those minutes, and at the end what is kept nowhere. key-why.ts finds it.
+// `abohawa keys why` in words: the answer first, then the key, its day and its minutes, and last what is kept nowhere.
 
 import { failureSentence, sentences } from '../../api/sentences.ts'
 import { factsText, indented, tableOf } from '../../command-line/tables.ts'

@@ -1,5 +1,4 @@
-// `abohawa budget reopen`: reopens the budget after a limit that the provider reported wrongly. Works on the store alone, without
-// a running gateway; `abohawa status` shows what is spent.
+// `abohawa budget reopen`: reopens a budget that the provider closed wrongly. It needs only the store.
 
 import { factsText } from '../../command-line/tables.ts'
 import type { AddTopCommand } from '../../command-line/terminal.ts'

@@ -1,6 +1,4 @@
-// `abohawa cache …`: shows what is cached for a place, purges it and loads it anew. `show` queries a running gateway, which alone
-// knows its memory tier, else the shared tier; `purge` is in purge.ts, and `warm` in warm.ts, but for `--force`, which needs a
-// gateway.
+// `abohawa cache …`: shows, purges and reloads what is cached. `show` and `warm --force` read the memory of a running gateway.
 
 import { addGatewayOption, gatewayFor, queryGateway, reportOf } from '../../command-line/gateway-query.ts'
 import { numberIn } from '../../command-line/quantities.ts'

@@ -1,4 +1,4 @@
-// `abohawa config …`: checks the configuration, and prints it: whole, what differs from the defaults, or why a setting is as it is.
+// `abohawa config …`: checks and prints the configuration, and explains a setting.
 
 import { parse } from 'yaml'
 import { factsText, indented, tableOf } from '../../command-line/tables.ts'

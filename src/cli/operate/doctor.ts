@@ -1,5 +1,4 @@
-// `abohawa doctor`: checks the configuration, the machine, the store, the provider and the way of consumers to the gateway,
-// one line each, with a fix for what is not well. The checks are in src/operate/doctor.
+// `abohawa doctor`: checks an installation, one line each, with a fix for each fault.
 
 import { processesIn } from '../../command-line/quantities.ts'
 import type { AddTopCommand, Terminal } from '../../command-line/terminal.ts'

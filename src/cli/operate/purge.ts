@@ -1,5 +1,5 @@
-// `abohawa cache purge`: tells what a purge costs, asks on a terminal before one that costs more than the budget leaves, and writes
-// it to the store, which every gateway polls. In a pipe nothing is asked.
+// `abohawa cache purge`: shows the price of a purge, and asks on a terminal before one that the budget can't carry. In a pipe it
+// asks nothing.
 
 import { factsText } from '../../command-line/tables.ts'
 import { counted, numbered, type Terminal } from '../../command-line/terminal.ts'

@@ -1,5 +1,5 @@
-// `abohawa status`: the fleet on one screen. Queries the gateway at the ops address, which knows the most; without one reads from
-// the store which instances are alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
+// `abohawa status`: the fleet on one screen, from a running gateway or else from the store. `--watch` redraws it every two
+// seconds.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { addGatewayOption, gatewayFor, reportOf } from '../../command-line/gateway-query.ts'

@@ -1,5 +1,4 @@
-// `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store; and
-// backs up the file of the embedded one.
+// `abohawa store …`: exports, imports and copies keys, subscribers and usage, and backs up the file of the embedded store.
 
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'

@@ -1,5 +1,5 @@
-// `abohawa cache warm`: lets a running gateway load the cells, and shows its progress; without one, loads them itself with the
-// same parts. A signal stops it after the request that is under way.
+// `abohawa cache warm`: lets a running gateway load cells, or loads them itself without one. A signal stops it after the current
+// request.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { silentObserver } from '../../cache/silent-observer.ts'

@@ -1,5 +1,4 @@
-// `abohawa serve`: runs the gateway until a signal ends it, in this process or in several that share its port. Logs lines of JSON
-// on standard output, or in `log.file`.
+// `abohawa serve`: runs the gateway until a signal ends it, in one process or several that share its port.
 
 import { setFlagsFromString } from 'node:v8'
 import { Option } from 'commander'
@@ -142,7 +141,7 @@ const createRemovedWarning = (log: Log) => {
 const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
   try {
     reopen()
-    log.info(file === null ? 'the log has no file to reopen' : 'log file reopened')
+    log.info(file === null ? 'no log file to reopen' : 'log file reopened')
   } catch (error) {
     log.error({ reason: messageOf(error) }, 'log file not reopened, keeping the previous one')
   }

@@ -1,6 +1,5 @@
-// `abohawa serve --processes N`: keeps N gateways running, child processes of this program that share the port of the API. Starts
-// again what ends by itself, hands signals on, and at SIGALRM replaces them one after the other. What a gateway does is for
-// serve.ts; what becomes of connections is in docs/decisions/processes.md.
+// `abohawa serve --processes N`: keeps N child processes running, passes signals on, and at SIGALRM replaces them one by one.
+// docs/decisions/processes.md says what happens to connections.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -161,14 +160,14 @@ export const supervise = async (
       if (child.isLeaving || (hasServed && performance.now() - startedAt >= settledAfterMs)) pauseMs = 0
       else pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * pauseMs))
       if (child.isLeaving) continue
-      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'a process ended by itself')
+      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'process ended unexpectedly')
       await pause(pauseMs, undefined, stopping).catch(() => {})
       if (stopping.signal.aborted) return 0
     }
   }
   let endMs = endsWithinMs(config)
   const killed = (number: number): void =>
-    log.error({ process: number, seconds: endMs / 1_000 }, 'a process did not end, and is killed')
+    log.error({ process: number, seconds: endMs / 1_000 }, 'process killed, it did not end')
   const killAll = (): void => {
     for (const [number, { gateway, isServing }] of children) {
       if (!isServing) continue
@@ -177,7 +176,7 @@ export const supervise = async (
     }
   }
   const replaceAll = async (): Promise<void> => {
-    log.info('restarting the processes, one after the other')
+    log.info('restarting processes one by one')
     try {
       // The running processes may have longer timeouts.
       endMs = Math.max(endMs, endsWithinMs(await check()))
@@ -188,7 +187,7 @@ export const supervise = async (
       })
       log.info('processes restarted')
     } catch (error) {
-      log.error({ reason: messageOf(error) }, 'processes not restarted, those that are left serve on')
+      log.error({ reason: messageOf(error) }, 'processes not restarted')
     }
   }
   // SIGUSR1 is Node's, and would open a debugger.

@@ -110,6 +110,7 @@ export const openRedisStore = async (
     ) as Steps
   const parts = { redis, names, observer: records }
   const subscriptions = createRedisSubscriptions(
+    names.usageChannel,
     () => listenerOn(redis),
     listener => isOfStore(redis, listener),
     messagesFail,

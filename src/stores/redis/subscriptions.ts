@@ -1,10 +1,10 @@
-// Subscriptions to Redis channels over a separate connection, because a subscribed connection takes no other commands. On a cluster
+// Subscriptions to a Redis channel over a separate connection, because a subscribed connection takes no other commands. On a cluster
 // any node delivers all messages. Connects with the first subscription and reconnects when the connection ends. Subscribers are notified
 // of the first loss, and get no messages until a connection holds.
 
 import { type Redis, ReplyError } from 'ioredis'
 
-type Subscription = {
+export type Subscription = {
   onMessage(text: string): void
   /** Messages may be missed from now on. */
   onLost(): void
@@ -12,31 +12,25 @@ type Subscription = {
   onSubscribed(): void
 }
 
-export type RedisSubscriptions = {
-  /** Returns the function that unsubscribes. */
-  subscribe(channel: string, subscription: Subscription): () => void
-  /** Notifies all subscribers that messages may have been missed. */
-  markLost(): void
-  /** Whether messages arrive: not before the connection has held for a while after a loss. */
-  arrive(): boolean
-  close(): void
-}
+export type RedisSubscriptions = ReturnType<typeof createRedisSubscriptions>
 
 const reconnectAfterMs = 500
 const pingEveryMs = 2_000
 const holdsAfterMs = 5_000
 
 /**
+ * @param channel of all subscriptions
  * @param open creates a connection that connects by itself, once; undefined while there is no server to connect to
  * @param isOfStore whether the server of such a connection is still one of the store's
  * @param failed called with each failure to get a connection that holds, and with null once there is one after a failure
  */
 export const createRedisSubscriptions = (
+  channel: string,
   open: () => Redis | undefined,
   isOfStore: (connection: Redis) => boolean,
   failed: (reason: Error | null) => void,
-): RedisSubscriptions => {
-  const subscriptions = new Map<string, Set<Subscription>>()
+) => {
+  const subscriptions = new Set<Subscription>()
   let connection: Redis | undefined
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -45,12 +39,13 @@ export const createRedisSubscriptions = (
   let failures = 0
   let last: Error | undefined
 
+  /** Whether messages arrive: not before the connection has held for a while after a loss. */
   const arrive = (): boolean => isSubscribed && performance.now() - lostAt >= holdsAfterMs
-  const subscribeOn = async (on: Redis, channels: readonly string[]): Promise<void> => {
+  const subscribeOn = async (on: Redis): Promise<void> => {
     try {
-      await on.subscribe(...channels)
+      await on.subscribe(channel)
       isSubscribed = true
-      for (const channel of channels) for (const one of subscriptions.get(channel) ?? []) one.onSubscribed()
+      for (const one of subscriptions) one.onSubscribed()
     } catch (error) {
       last = error instanceof Error ? error : undefined
       on.disconnect()
@@ -73,10 +68,10 @@ export const createRedisSubscriptions = (
       return isOfStore(opened) ? opened.ping().catch(() => {}) : opened.disconnect()
     }
     const pings = setInterval(check, pingEveryMs).unref()
-    opened.on('message', (channel: string, text: string) => {
-      for (const one of subscriptions.get(channel) ?? []) one.onMessage(text)
+    opened.on('message', (_channel: string, text: string) => {
+      for (const one of subscriptions) one.onMessage(text)
     })
-    opened.on('ready', () => void subscribeOn(opened, [...subscriptions.keys()]))
+    opened.on('ready', () => void subscribeOn(opened))
     opened.on('end', () => {
       clearInterval(pings)
       if (isClosed) return
@@ -96,24 +91,24 @@ export const createRedisSubscriptions = (
       last = error
     })
   }
+  /** Notifies all subscribers that messages may have been missed. */
   const markLost = (): void => {
-    for (const set of subscriptions.values()) for (const one of set) one.onLost()
+    for (const one of subscriptions) one.onLost()
   }
   const reconnectLater = (): void => {
     timer = setTimeout(connect, reconnectAfterMs).unref()
   }
 
   return {
-    subscribe: (channel, subscription) => {
-      const set = subscriptions.get(channel) ?? new Set()
-      subscriptions.set(channel, set.add(subscription))
+    /** Returns the function that unsubscribes. */
+    subscribe: (subscription: Subscription): (() => void) => {
+      subscriptions.add(subscription)
       if (!connection && !timer) connect()
-      else if (set.size === 1 && connection?.status === 'ready') void subscribeOn(connection, [channel])
-      return () => set.delete(subscription)
+      return () => subscriptions.delete(subscription)
     },
     markLost,
     arrive,
-    close: () => {
+    close: (): void => {
       isClosed = true
       clearTimeout(timer)
       connection?.disconnect()

@@ -22,7 +22,7 @@ import {
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
 import { redisTime, scriptOn } from './records.ts'
-import type { RedisSubscriptions } from './subscriptions.ts'
+import type { RedisSubscriptions, Subscription } from './subscriptions.ts'
 import { commitScript, raiseScript } from './usage-scripts.ts'
 
 // Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
@@ -98,7 +98,7 @@ export const redisUsage = (
       const all = new Map(sums.flatMap(each => [...each]))
       return days.map(day => all.get(day) ?? 0)
     },
-    onUsage: listener => subscribe(channel, usageSubscription(listener, channel, observer)),
+    onUsage: listener => subscribe(usageSubscription(listener, channel, observer)),
     usageMessagesArrive: arrive,
     time: () => redisTime(redis),
     raiseUsed: async (keyId, day, used, keepUntil) => {
@@ -136,7 +136,7 @@ const usageSubscription = (
   listener: Parameters<UsageStore['onUsage']>[0],
   channel: string,
   observer: RecordObserver,
-): Parameters<RedisSubscriptions['subscribe']>[1] => {
+): Subscription => {
   let lost = false
   return {
     onMessage: text => {
