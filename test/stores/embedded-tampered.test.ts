@@ -12,7 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
-import { closeIn, closureIn, spendingStep, usedIn } from '../support/spending.ts'
+import { usedIn } from '../support/spending.ts'
 import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 import { costsOneKey } from './damaged-key.ts'
 
@@ -57,16 +57,6 @@ t.test('a count that is none affects its own key alone, and begins again at the 
   const grants = await instanceOn(next, 'three')({ keyId: 'bad', limit: 100 })
   t.strictSame(grants, [{ granted: 1, used: 1, before: 0 }])
   await next.close()
-})
-
-t.test('a closure that nobody can have made is lifted', async t => {
-  const { store, beside } = setUp(t)
-  for (const until of ['-1', '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
-    beside.exec(`INSERT OR REPLACE INTO closure VALUES ('acc2', ${until}, 0, 'x', 0)`)
-    t.match(await store.spend(spendingStep({ provider: 'acc2', now })), { closure: null }, until)
-    await closeIn(store, 'acc2', { until: now + 9_000, at: now, reason: 'x' })
-    t.equal((await closureIn(store, 'acc2', now)).closedUntil, now + 9_000, until)
-  }
 })
 
 t.test('a count of responses that is none begins with what is added, others are as they were', async t => {

@@ -8,7 +8,7 @@ import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
-import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
+import { spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
 import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 import { costsOneKey } from './damaged-key.ts'
@@ -303,21 +303,6 @@ for (const [name, ownType, act] of shared)
     await raw.del(prefix + name)
     await act(store)
   })
-
-t.test('a closure from a clock that was wrong is lifted', async t => {
-  const { store, prefix, raw } = await open(t)
-  const closure = `${prefix}spending:{acc1}:closure`
-  for (const text of ['253402300799000', String(now + 26 * 3_600_000)]) {
-    await raw.hset(closure, 'until', text)
-    t.match(await store.spend(spend), { granted: 3_000, closure: null })
-  }
-  await raw.hset(closure, 'reopened', '253402300799000')
-  const until = now + 9_000
-  t.match(await closeIn(store, 'acc1', { until, at: now, reason: 'x' }), {
-    closure: { until },
-    reopenedAt: 0,
-  })
-})
 
 /** A store that subscribes, with the messages it received and the refusals it reported. */
 const listening = async (t: Test) => {

@@ -611,6 +611,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal((await store.spend(spend)).closure, null, 'of a clock that was set back since')
     await closeIn(store, 'acc1', { ...closing, until: now + 9_000 })
     t.match(await store.spend(spend), { closure: { until: now + 9_000 } })
+    await store.reopen('acc2', now + 3 * day)
+    t.equal((await closureIn(store, 'acc2', now)).reopenedAt, 0, 'nor is a reopening of such a clock known')
   })
 
   test('a reopening ends the closure, says what it was, and refuses closures from before it', async (t, store) => {
