@@ -7,6 +7,7 @@ import { createFailures, createUncached } from '../../src/cache/failures.ts'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { createFreshness, type Entry, type RunOptions } from '../../src/cache/freshness.ts'
 import { createPurges } from '../../src/cache/purges.ts'
+import { silentObserver } from '../../src/cache/silent-observer.ts'
 import { createMemoryTier, createSharedTier } from '../../src/cache/tiers.ts'
 import type { ByteStore, LeaseStore } from '../../src/stores/store.ts'
 import type { FreshnessOptions } from '../../src/weather/horizon.ts'
@@ -18,13 +19,8 @@ export type Parts = CacheParts<Subject, string>
 export const policyOf = (given: Partial<FreshnessOptions & RunOptions> = {}) =>
   createFreshness(
     {
-      freshForMs: 1_000,
-      freshSpread: 0,
-      freshForAtMostMs: 1_000,
-      refreshAheadForMs: 0,
-      staleForMs: 10_000,
-      settleForMs: 0,
-      spreadOverMs: 0,
+      ...{ freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0 },
+      ...{ staleForMs: 10_000, settleForMs: 0, spreadOverMs: 0 },
       ...given,
     },
     () => 1,
@@ -90,11 +86,8 @@ export const partsOn = (
     waitForMs: 60_000,
     clock,
     observer: {
-      onRead: () => {},
-      onCollapsed: () => {},
-      onShareUsedUp: () => {},
+      ...silentObserver,
       onLoadFailure: ({ error, purpose }) => purpose !== 'cold' && failed.push(error),
-      onShortfall: () => {},
     },
     ...given,
   }

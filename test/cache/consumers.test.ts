@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { ReadThrough } from '../../src/cache/read-through.ts'
+import { silentObserver } from '../../src/cache/silent-observer.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
@@ -43,11 +44,9 @@ const setUp = (t: Test) => {
         consumer !== undefined && held.has(consumer) ? new ShareUsedUp(consumer) : undefined,
       consumerOf: error => (error instanceof ShareUsedUp ? error.consumer : undefined),
       observer: {
-        onRead: () => {},
-        onCollapsed: () => {},
+        ...silentObserver,
         onShareUsedUp: purpose => usedUp.push(purpose),
         onLoadFailure: failure => loadFailures.push(failure),
-        onShortfall: () => {},
       },
     },
     10_000,

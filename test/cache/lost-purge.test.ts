@@ -28,15 +28,8 @@ const config: Config = {
   ...loaded,
   cache: {
     ...loaded.cache,
-    freshness: 'age',
-    freshForMs: hourMs,
-    freshSpread: 0,
-    freshForAtMostMs: 4 * hourMs,
-    staleForMs: 12 * hourMs,
-    waitForMs: 5_000,
-    leaseForMs: 2_000,
-    demandForMs: hourMs,
-    warmForMs: 0,
+    ...{ freshness: 'age', freshForMs: hourMs, freshSpread: 0, freshForAtMostMs: 4 * hourMs },
+    ...{ staleForMs: 12 * hourMs, demandForMs: hourMs, warmForMs: 0 },
   },
 }
 const [{ namespace } = { namespace: '' }] = cacheNamespacesIn(config)
@@ -51,22 +44,18 @@ const setUp = async (t: Test) => {
   const { store, raw, prefix } = await openStore(t)
   const weather = createSampleWeather(usualHorizon, hourlyHours, calendar)
   const start = async () => {
-    const counts = { loads: 0, reads: 0, purges: 0, missed: 0 }
+    const counts = { loads: 0, purges: 0, missed: 0 }
     const connection = { isCut: false }
     const upstream = openUpstream(config, {
       store: {
         ...store,
         changeRecordsAfter: async (topic: ChangeTopic, number: number) => {
           if (connection.isCut) throw new Error('the gateway stands still')
-          counts.reads += 1
           return store.changeRecordsAfter(topic, number)
         },
       },
       catalogue: { current: { bounds: shipped.bounds } as Catalogue },
-      clock,
-      instances: () => 1,
-      settings: () => '',
-      report: () => '',
+      ...{ clock, instances: () => 1, settings: () => '', report: () => '' },
       stubs: stubsOf({
         weather,
         clock,

@@ -3,18 +3,10 @@
 import t from 'tap'
 import type { Entry, Freshness } from '../../src/cache/freshness.ts'
 import { joinTiers } from '../../src/cache/namespaces.ts'
+import { textEntry } from './cache-set-up.ts'
 
-const entry = (upstream: string, fetchedAt: number): Entry<string> => ({
-  ...{
-    value: `${upstream}@${fetchedAt}`,
-    bytes: 1,
-    fetchedAt,
-    jitter: 0,
-    generation: 0,
-    run: null,
-    upstream,
-  },
-})
+const entry = (upstream: string, fetchedAt: number): Entry<string> =>
+  textEntry({ value: `${upstream}@${fetchedAt}`, fetchedAt, upstream })
 
 const setUp = (names: readonly [string, ...string[]]) => {
   const bytes = new Map<string, Entry<string>>()
