@@ -5,7 +5,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../common/clock.ts'
 import { apiPrefix, type EndpointName, endpoints, isList, keyPath, templateOf } from '../common/endpoints.ts'
-import { AbohawaError } from '../common/errors.ts'
+import { AbohawaError, codeOf } from '../common/errors.ts'
 import type { TlsSettings } from '../config/tls.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { ServiceStatus } from '../telemetry/service-status.ts'
@@ -144,7 +144,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const stays = !isUnauthenticated || connections.refused(state.connection)
     // One that was asked for is no failure.
     if (problem.status >= 500 && problem !== error) {
-      state.reason = error instanceof AbohawaError ? error.code : 'internal'
+      state.reason = codeOf(error)
       state.cell = failedCellOf(error)
       observer.failed(error, id)
     }

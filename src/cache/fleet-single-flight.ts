@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { after, type Clock, systemClock } from '../common/clock.ts'
-import { AbohawaError, messageOf } from '../common/errors.ts'
+import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
 import { safeText } from '../common/outside-text.ts'
 import type { LeaseReply, LeaseStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
@@ -144,7 +144,7 @@ const failureIn = (text: string): LoadFailure | undefined => {
 
 const failureText = (error: unknown, account: string | undefined, by: string): string => {
   const failure = {
-    code: error instanceof AbohawaError ? error.code : 'internal',
+    code: codeOf(error),
     message: safeText(messageOf(error), longestSentence),
     retryAt: retryAtOf(error),
     account,

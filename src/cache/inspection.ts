@@ -1,16 +1,13 @@
 // What operators see of the cache: a cell in both tiers, the state and demand of cells, and when cells in demand expire if no load
 // succeeds. Nothing here counts as a request. Expiry reads memory only: an entry that only the shared tier holds counts as usable.
 
-import { AbohawaError } from '../common/errors.ts'
+import { codeOf } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { CacheParts } from './cache-parts.ts'
 import type { FleetDemand } from './fleet-demand.ts'
 import { type Entry, type EntryFacts, factsOf, freshnessOf } from './freshness.ts'
 import type { ReadThrough } from './read-through.ts'
-
-export const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof AbohawaError && error.code === code
 
 export const createInspection = (
   { memory, shared, keyOf, policy, purges, failures, uncached, demand, clock }: CacheParts<Cell, Timeline>,
@@ -22,7 +19,7 @@ export const createInspection = (
   /** As `firstExpiry`. A cell that the provider refuses does not count, because it has errors anyway. */
   firstExpiryAt: (whose?: 'any' | 'cached'): number | undefined => {
     const isUncached = (id: string) =>
-      uncached.has(id) && !hasCode(failures.last(id)?.error, 'provider_refused')
+      uncached.has(id) && codeOf(failures.last(id)?.error) !== 'provider_refused'
     return firstExpiry({ memory, isUncached, policy }, fleetDemand.ids(), clock.now(), whose)
   },
   /** The age at which the weather of cells in demand expires. The settings and the timelines differ after a change of the settings. */

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { createCalendar, hourMs } from '../common/calendar.ts'
+import { codeOf } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import {
   type AccountObserver,
@@ -27,7 +28,7 @@ import { createFleetDemand, type FleetDemand, warmCells } from './fleet-demand.t
 import { createFleetSingleFlight } from './fleet-single-flight.ts'
 import { freshnessOf } from './freshness.ts'
 import type { Fleet } from './heartbeat.ts'
-import { createInspection, hasCode } from './inspection.ts'
+import { createInspection } from './inspection.ts'
 import { openSharedTier } from './namespaces.ts'
 import { mostPopulous } from './pinned-cells.ts'
 import { createPurgeReader, createPurges, type PurgeObserver, type Purges } from './purges.ts'
@@ -214,9 +215,9 @@ const failuresOf = (
   createFailures(
     {
       ...cache,
-      longestAfter: error => (hasCode(error, 'provider_refused') ? provider.refusedForMs : undefined),
+      longestAfter: error => (codeOf(error) === 'provider_refused' ? provider.refusedForMs : undefined),
       // Also for loads of other instances, whose errors have the same code.
-      isLifted: ({ error, failedAt }) => hasCode(error, 'provider_limited') && isLifted(failedAt),
+      isLifted: ({ error, failedAt }) => codeOf(error) === 'provider_limited' && isLifted(failedAt),
     },
     clock,
   )

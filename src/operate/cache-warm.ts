@@ -8,7 +8,7 @@ import type { Timelines } from '../cache/upstream.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { isoOf } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
-import { AbohawaError, InputError, messageOf } from '../common/errors.ts'
+import { AbohawaError, codeOf, InputError, messageOf } from '../common/errors.ts'
 import type { Config } from '../config/schema.ts'
 import { protocolIn } from '../provider/account.ts'
 import { type Cell, type Cells, createGrid, type Grid, inParts } from '../weather/cell.ts'
@@ -113,7 +113,7 @@ export const createCacheWarm = (
         return
       }
       const error: unknown = result.reason
-      const code = error instanceof AbohawaError ? error.code : 'internal'
+      const code = codeOf(error)
       if (code === 'provider_limited' && cell) {
         left.push(cell)
         retryAt = Math.max(retryAt, retryAtOf(error) ?? 0)

@@ -5,7 +5,7 @@
 import type { LoadFailure } from '../cache/cache-parts.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
-import { AbohawaError, messageOf } from '../common/errors.ts'
+import { codeOf, messageOf } from '../common/errors.ts'
 import type { Next } from '../provider/failover.ts'
 import type { Log } from './log.ts'
 import { type Cause, createOutage, type Noticed, type Outage } from './outage.ts'
@@ -195,7 +195,4 @@ export const openOutages = (
   }
 }
 
-const causeOf = (error: unknown): Cause => ({
-  code: error instanceof AbohawaError ? error.code : 'internal',
-  reason: messageOf(error),
-})
+const causeOf = (error: unknown): Cause => ({ code: codeOf(error), reason: messageOf(error) })

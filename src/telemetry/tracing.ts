@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Attributes, Span, Tracer } from '@opentelemetry/api'
 import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { Clock } from '../common/clock.ts'
-import { AbohawaError, messageOf } from '../common/errors.ts'
+import { codeOf, messageOf } from '../common/errors.ts'
 import type { AnsweredRequest } from './access-log.ts'
 import type { Log } from './log.ts'
 import { createThrottle } from './throttle.ts'
@@ -176,7 +176,7 @@ const childrenOf =
     const span = tracer.startSpan(name, { kind, attributes }, trace.setSpan(ROOT_CONTEXT, parent))
     return error => {
       if (error !== undefined) {
-        span.setAttribute('error.type', error instanceof AbohawaError ? error.code : 'internal')
+        span.setAttribute('error.type', codeOf(error))
         span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) })
       }
       span.end()
