@@ -80,8 +80,8 @@ export const createAdmission = (parts: AdmissionParts, transport: Transport, add
 
   return {
     /**
-     * Authenticates and takes the units of the request, then calls `next`, with the error that refuses the request if any: at once, or
-     * in the turn in which the store has counted. @throws Problem of the transport
+     * Authenticates and takes the units of the request, then calls `next` with the error that refuses it, if any: synchronously, or when
+     * the store has counted. @throws Problem of the transport
      */
     decide: (request: IncomingMessage, state: RequestState, connections: Counting, next: Next): void => {
       checkTransport(request)

@@ -36,10 +36,7 @@ export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts
 
   return {
     cellAt: ({ latitude, longitude }: Point): Cell => grid.cellOf(latitude, longitude),
-    /**
-     * The weather of a cell, at once when memory holds it. Rejects with the loader's error when nothing usable is cached.
-     * The consumer is whose share of the provider's budget a load is.
-     */
+    /** The cache result of a cell, a promise where it is loaded. A load counts towards the consumer's share of the provider's budget. */
     read: timelines.read,
     /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
     weather: (result: CellResult): Weather => {

@@ -142,7 +142,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const isUnauthenticated = !state.client && problem.status < 500
     if (problem.endsConnection && !isHttp2(raw)) connections.endsWith(state.connection)
     const stays = !isUnauthenticated || connections.refused(state.connection)
-    // One that was asked for is no failure.
+    // A requested test error is no failure.
     if (problem.status >= 500 && problem !== error) {
       state.reason = codeOf(error)
       state.cell = failedCellOf(error)
@@ -228,8 +228,7 @@ const createAnswerWithoutKey = (transport: Transport, connections: Connections, 
     if (!state.isOpen && !live.cors && !isPreflight(raw)) return false
     const problem = transport.transportProblem(raw)
     if (problem) throw problem
-    // A client that needs no key has the same limits on its connection as one with a wrong key.
-    // It is counted at once, before the next request of a pipeline comes.
+    // A client without a key has the limits of one with a wrong key, and counts before its next request of a pipeline comes.
     if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
     if (!state.isOpen) answerPreflight(request, reply)
     return true

@@ -34,13 +34,13 @@ export const storedStart = (part: Buffer): GzipStart => {
   return { bytes, crc: crc32(part), length: part.length }
 }
 
-/** A stored block that is not the last one, behind so many bytes: a byte of bits, the length, and its complement. */
-const storedBlock = (part: Buffer, behind: number): Buffer => {
-  const bytes = Buffer.allocUnsafe(behind + storedHeaderBytes + part.length)
-  bytes[behind] = 0
-  bytes.writeUInt16LE(part.length, behind + 1)
-  bytes.writeUInt16LE(part.length ^ 0xffff, behind + 3)
-  bytes.set(part, behind + storedHeaderBytes)
+/** A stored block that is not the last one, from an offset on: a byte of bits, the length, and its complement. */
+const storedBlock = (part: Buffer, at: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(at + storedHeaderBytes + part.length)
+  bytes[at] = 0
+  bytes.writeUInt16LE(part.length, at + 1)
+  bytes.writeUInt16LE(part.length ^ 0xffff, at + 3)
+  bytes.set(part, at + storedHeaderBytes)
   return bytes
 }
 
@@ -92,7 +92,7 @@ export const storedPart = (part: Buffer, isLast = false): GzipPart => {
   return gzipEnd(part, bytes)
 }
 
-/** The beginning of another gzip as a part that stands behind a few bytes. */
+/** The beginning of another gzip as a part after a few bytes. */
 export const partBehind = (before: Buffer, start: GzipStart): GzipPart => {
   const { bytes, crc } = storedPart(before)
   const length = before.length + start.length

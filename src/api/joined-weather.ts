@@ -109,8 +109,8 @@ export const createJoinedWeather = (
   }
 
   /**
-   * The weather of places now, or with `days` their forecast, at once when memory holds all of it. Places that have to be loaded
-   * are requested in the same turn, so that they share requests to the provider. @throws the failure of all places
+   * The weather of places now, or with `days` their forecast; a promise where memory lacks some. Those are loaded in the same turn, so
+   * that they share requests to the provider. @throws the failure of all places
    */
   return (
     list: PlaceList,

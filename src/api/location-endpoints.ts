@@ -40,7 +40,7 @@ export const locationEndpointsOf = (
       const parentId = parent && wanted.division_id.read(query[parent])
 
       const catalogue = served.current
-      // The parsed query alone: ignored parameters make no body of their own and are not repeated.
+      // Only the parsed query: ignored parameters make no further body and are not repeated.
       const understood: Understood = {
         type,
         ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),

@@ -5,14 +5,11 @@ import { refilled } from '../stores/token-bucket.ts'
 
 const windows: Record<RatePolicy, number> = { second: 1, minute: 60 }
 
-/** The policies behind that of the day: `, "second";q=10;w=1, "minute";q=300;w=60` */
+/** The policies after that of the day: `, "second";q=10;w=1, "minute";q=300;w=60` */
 export const ratePolicies = ({ buckets }: KeyRate): string =>
   buckets.map(({ policy, limit }) => `, "${policy}";q=${limit};w=${windows[policy]}`).join('')
 
-/**
- * `, "second";r=9;t=1, "minute";r=299;t=1`: what may come at once, and in how many seconds all of it may; of what is used up in how
- * many the next request may, as `retry-after` has it.
- */
+/** What is left: `, "second";r=9;t=1, "minute";r=299;t=1`. At r=0, `t` is when the next request may come, as in `retry-after`. */
 export const ratesLeft = (rate: KeyRate, now: number): string =>
   rateFigures(rate, now)
     .map(
@@ -20,10 +17,7 @@ export const ratesLeft = (rate: KeyRate, now: number): string =>
     )
     .join('')
 
-/**
- * A limit as the headers show it: how many requests may come at once, and in how many ms the bucket is full, or has room for a request
- * where it has none now.
- */
+/** A limit in figures: how many requests may come now, and in how many ms the bucket is full, or has room again where it has none. */
 type RateFigures = {
   readonly policy: RatePolicy
   readonly limit: number

@@ -24,7 +24,7 @@ const paths = [
   '/docs/icon.svg',
 ] as const
 
-// A visit of the reference takes five, so that thirty people behind one address may open it at once.
+// A visit of the reference takes five: sixty people with one address may open it in a minute.
 const requestsPerMinute = 300
 const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
 const noHeaders = Object.fromEntries(names.map(name => [name, false]))

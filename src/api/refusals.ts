@@ -17,8 +17,8 @@ export type Transport = ReturnType<typeof createTransport>
 
 /** @param isTrusted who may end TLS for us; undefined where nobody may, and HTTPS is not required */
 export const createTransport = (isTrusted: IsTrusted | undefined) => {
-  // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
-  // plain on any hop was plain. Without the header, this connection decides.
+  // x-forwarded-proto is believed only from trusted addresses: a request that was plain on any hop was plain. Without the header, this
+  // connection decides.
   const isPlain = ({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): boolean => {
     if (!isTrusted) return false
     const forwardedProto = headers['x-forwarded-proto']

@@ -146,7 +146,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string, compre
 
   return {
     /**
-     * A place with the weather of its cell, at once when memory holds it: to be used at once too. What comes in a later turn is a
+     * A place with the weather of its cell; not a promise where memory holds it, and then to be sent in the same turn. A promise gives a
      * copy, because other responses with the same bytes may be sent before it is used.
      * @param headers of the place @param consumer for whom it is loaded @throws AbohawaError as `answers` does
      */
@@ -253,8 +253,7 @@ const cacheStatus = (
   const shared = collapsed ? '; collapsed' : ''
   const from = upstream === undefined ? '' : `; upstream=${upstream}`
   if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}${from}`
-  // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with
-  // a negative ttl.
+  // A stale response that starts a refresh counts as forwarded; during backoff it is a hit with a negative ttl.
   return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}${from}`
 }
 

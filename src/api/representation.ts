@@ -67,8 +67,8 @@ export type Live = {
 const testLines = 'x-test-data: fixed\r\nvary: x-test-error\r\n'
 
 /**
- * Puts the header lines of limits at 2 to 6 of a list: those of the contract, and those of draft-ietf-httpapi-ratelimit-headers-11. The draft's
- * are left out until the quota is known: at r=0 a client would wait for midnight.
+ * Puts the header lines of limits at 2 to 6 of a list: those of the contract, and those of draft-ietf-httpapi-ratelimit-headers-11,
+ * which are left out until the quota is known: at r=0 a client would wait for midnight.
  */
 const putRateLimit = (
   own: string[],

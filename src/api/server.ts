@@ -99,10 +99,10 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
      * use already, or the server speaks plain HTTP. @throws InputError when a file can't be used
      */
     prepareTls: (files: TlsFiles): TlsChange | undefined => {
-      const former = tls
-      const next = former && tlsOptions(files, ownTicketKey)
+      const current = tls
+      const next = current && tlsOptions(files, ownTicketKey)
       if (!next) return undefined
-      const isSame = (name: 'cert' | 'key' | 'ticketKeys') => next[name].equals(former[name])
+      const isSame = (name: 'cert' | 'key' | 'ticketKeys') => next[name].equals(current[name])
       const replaced = [
         ...(isSame('cert') && isSame('key') ? [] : (['certificate'] as const)),
         ...(isSame('ticketKeys') ? [] : (['ticket key'] as const)),
@@ -147,7 +147,7 @@ const createApplication = (
   fastify({
     serverFactory: route => {
       const listener = createListener(connections, route)
-      // For an unknown expectation Node would send an empty 417. Nobody is asked for a body that is not read.
+      // For an unknown expectation Node would send an empty 417. No client is asked for a body that is not read.
       for (const event of ['request', 'checkExpectation', 'checkContinue']) server.on(event, listener)
       // With HTTP/2 it has a response, and is refused like any other method.
       server.on('connect', (request, given) => {

@@ -86,7 +86,7 @@ const statusJson = ({ at, outSince, days, ...weather }: ServiceStatus): string =
 const wellBelow = 0.999
 const badBelow = 0.99
 const longOutageMinutes = 60
-const mostIncidents = 50
+const maxIncidents = 50
 
 const kinds = ['provider', 'store'] as const
 type Say = ReturnType<typeof sayIn>
@@ -183,7 +183,7 @@ const incidentsOf = ({ at, outSince, incidents, days }: ServiceStatus, figures: 
     .flatMap(kind => (outSince[kind] === null ? [] : [{ kind, from: outSince[kind] }]))
     .sort((one, other) => other.from - one.from)
     .map(({ kind, from }) => item(kind, say('ongoing', instant(from)), 'Affects'))
-  const over = incidents.slice(0, mostIncidents).map(({ kind, from, to }) => {
+  const over = incidents.slice(0, maxIncidents).map(({ kind, from, to }) => {
     const lasted = from === to ? say('underMinute') : figures.duration((to - from) / 1000)
     // The end has its day where that is not the day of the begin.
     const end = figures.instant(isoOf(to), isoOf(from))
@@ -191,8 +191,8 @@ const incidentsOf = ({ at, outSince, incidents, days }: ServiceStatus, figures: 
   })
   if (on.length + over.length === 0) return `<p>${markup(say('noIncidents', figures.count(days.length)))}</p>`
   const more =
-    incidents.length > mostIncidents
-      ? `<p class="note">${markup(say('moreIncidents', figures.count(mostIncidents)))}</p>`
+    incidents.length > maxIncidents
+      ? `<p class="note">${markup(say('moreIncidents', figures.count(maxIncidents)))}</p>`
       : ''
   return `<ul class="incidents">${[...on, ...over].join('\n')}</ul>${more}`
 }

@@ -32,7 +32,7 @@ export const createCalendar = (zone: string): Calendar => {
   const zonedOf = (instant: number): Temporal.ZonedDateTime =>
     Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone)
   const readOffset = (instant: number): number => zonedOf(instant).offsetNanoseconds / 1e9
-  // Finds a zone that is not known at once.
+  // Fails here for an unknown zone.
   readOffset(0)
   // Offsets change on quarter-hours at the earliest, so one look-up per quarter-hour is enough.
   const offsets = new LRUCache<number, number>({ max: 2048 })
@@ -84,7 +84,7 @@ export const dayNumber = (day: LocalDay): number => Date.parse(`${day}T00:00Z`) 
 
 /**
  * The instant of a date `YYYY-MM-DD` with or without a time of day, ms since the epoch; NaN for any other text. Without a zone
- * it is UTC: Date.parse alone takes such a time for one of the machine's zone, and the 30th of February for the 2nd of March.
+ * it is UTC: Date.parse takes such a time for one of the machine's zone, and the 30th of February for the 2nd of March.
  */
 export const parseInstant = (text: string): number => {
   const [, date = '', day, time = '00:00', zone = 'Z'] = isoForm.exec(text) ?? []

@@ -117,8 +117,8 @@ export const nameOfFile = (path: string): string =>
   path === standardInput ? 'standard input' : printable(path, longestName)
 const longestName = 1_000
 
-// Written chunk by chunk, and not piped: a pipe that fails forgets what was unpacked and not read yet. To Node, zeros behind a
-// member end all; they may be padding that another member follows.
+// Written chunk by chunk, not piped: a failed pipe forgets what was unpacked and not yet read. Node ends at zeros after a member, but
+// they may be padding before another one.
 async function* gunzipped(chunks: AsyncIterable<Buffer>): Chunks {
   const ready: Buffer[] = []
   let failure: Error | undefined

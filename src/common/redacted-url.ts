@@ -13,18 +13,18 @@ export const redactedUrl = (text: string): string => {
 export const redactedUrls = (sentence: string): string =>
   sentence.includes('://')
     ? sentence.replaceAll(
-        // A blank of ASCII alone: others, and marks that nobody sees, may be a part of a password.
+        // Only ASCII blanks: others, and invisible marks, may be a part of a password.
         /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\t-\r ]*?)(["'`)]?[,;:.]?)(?![^\t-\r ])/gi,
         (_, scheme: string, rest: string, end: string) => scheme + withoutSecrets(rest) + end,
       )
     : sentence
 
-// Names of parameters whose values are secrets, and names with an escape or a character that is no ASCII, which may be one. What follows the first is hidden to the end: a value with an & or # in it
-// looks like several.
+// Names of parameters whose values are secrets, and names with an escape or a character beyond ASCII, which may be such a name. All
+// that follows is hidden: a value with an & or # in it looks like several.
 const secretParameter =
   /[?&;#][^=?&;#\s]{0,64}(?:pass|pwd|secret|token|key|auth|credential|signature|%|[^ -~])[^=?&;#\s]{0,64}=/i
 
-/** @param rest of a URL, behind its scheme */
+/** @param rest of a URL, after its scheme */
 const withoutSecrets = (rest: string): string => {
   const parameter = secretParameter.exec(rest)
   const end = parameter ? parameter.index + parameter[0].length : rest.length

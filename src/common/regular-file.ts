@@ -18,7 +18,7 @@ const { W_OK, X_OK } = constants
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY
 
-/** Why a path can't be used: a reason that fits behind "which can't be read:". */
+/** Why a path can't be used: a reason that fits after "which can't be read:". */
 export class FileError extends Error {
   override name = 'FileError'
   readonly code: string

@@ -41,5 +41,5 @@ const textIn = (file: string): string | undefined => {
 
 const commit = commitIn(resolve(import.meta.dirname, '../..'))
 
-/** Such as `1.0.0+1a2b3c4d`, or the number alone. */
+/** Such as `1.0.0+1a2b3c4d`, or only the number. */
 export const version = commit === undefined ? packageFile.version : `${packageFile.version}+${commit}`

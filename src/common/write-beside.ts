@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
-/** Opens a new file; nothing may stand in its place. @param mode 0o600 for its owner alone */
+/** Opens a new file; nothing may be at its path. @param mode 0o600 for its owner only */
 export const openNewFile = (path: string, mode: number): Promise<FileHandle> =>
   open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
 
@@ -27,7 +27,7 @@ export const writeBeside = async <Filled>(
   try {
     const filled = await fill(beside, handle).finally(() => handle.close().catch(() => {}))
     await sync(beside)
-    // Takes the name first. A hard link would do both at once, but memory cards and shares of networks know none.
+    // Takes the name first. A hard link would do both in one step, but memory cards and network shares have none.
     if (!force) await (await openNewFile(path, mode)).close()
     await rename(beside, path)
     // So that the name survives a power cut.

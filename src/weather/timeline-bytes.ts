@@ -78,8 +78,8 @@ export const encodeTimeline = (
   unsaid = usualLengths,
 ): Buffer => {
   const columns = columnsOf(timeline)
-  const most = columns.reduce((sum, { length }) => sum + maxBytes(length), 0)
-  if (packed.length < most) packed = new Uint8Array(most)
+  const max = columns.reduce((sum, { length }) => sum + maxBytes(length), 0)
+  if (packed.length < max) packed = new Uint8Array(max)
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
   const body = brotliCompressSync(packed.subarray(0, end), {
     params: compression,
@@ -159,8 +159,8 @@ export const decodeTimeline = (
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
   const { fetchedAt, quarterHours, hours, days } = head
-  const most = maxPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
-  const packed = unpack(bytes.subarray(bodyAtOf(bytes)), most)
+  const max = maxPacked({ quarterHours: quarterHours.length, hours: hours.length, days: days.length })
+  const packed = unpack(bytes.subarray(bodyAtOf(bytes)), max)
   if (typeof packed === 'string') return packed
 
   const timeline = layOut(fetchedAt, quarterHours, hours, days)
@@ -175,12 +175,12 @@ export const decodeTimeline = (
     : 'malformed'
 }
 
-const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
-  // The lowest bit alone means 2^16: a larger window is not ours, and may take 16 MiB to unpack.
+const unpack = (body: Buffer, max: number): Buffer | BytesRefusal => {
+  // A first bit of 0 means a window of 2^16: a larger one is not ours, and may take 16 MiB to unpack.
   if (((body[0] ?? 0) & 1) !== 0) return 'malformed'
   try {
     // One byte more than possible, so that the output is one chunk.
-    const options = { maxOutputLength: most, chunkSize: Math.max(most + 1, 64), info: true }
+    const options = { maxOutputLength: max, chunkSize: Math.max(max + 1, 64), info: true }
     // The types do not know the result with `info`: it has the number of input bytes read.
     const { buffer, engine } = brotliDecompressSync(body, options) as unknown as {
       readonly buffer: Buffer

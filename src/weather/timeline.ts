@@ -31,7 +31,7 @@ export const layOut = (fetchedAt: number, quarterHours: Span, hours: Span, days:
   const daysFrom = hoursFrom + hours.length * ofHours
   return {
     fetchedAt,
-    // An array of its own: a view into a shared buffer would keep all of that buffer alive.
+    // A separate array: a view would keep all of a shared buffer alive.
     values: new Float32Array(daysFrom + days.length * ofDays),
     quarterHours: { start: quarterHours.start, length: quarterHours.length, offset: 0 },
     hours: { start: hours.start, length: hours.length, offset: hoursFrom },

@@ -63,7 +63,7 @@ export const trackConnections = (
     return carrier[mark]
   }
   const afterAnswer = (connection: Connection): void => {
-    pipelines.goOn(connection)
+    pipelines.resume(connection)
     if (connection.requests > 0) return
     connection.whenAnswered?.()
     if (isDraining) leave(connection)

@@ -73,7 +73,7 @@ export const refuseStream = ({ stream }: Http2ServerResponse): void => stream.cl
 
 const endOfStream = { endStream: true }
 
-// To the stream itself: the compatibility API would send an empty frame for trailers behind each body.
+// To the stream itself: the compatibility API would send an empty frame for trailers after each body.
 const writeToStream = (
   response: Http2ServerResponse,
   status: number,
@@ -96,7 +96,7 @@ const writeToStream = (
   // They are encoded, and the stream keeps the list until old objects are collected.
   headers.length = 0
   if (!body) return
-  // All chunks are written at once, and none is copied.
+  // All chunks go out in one write, and none is copied.
   stream.cork()
   const last = body.length - 1
   for (let at = 0; at < last; at++) stream.write(body[at])
@@ -117,7 +117,7 @@ const listOf = (status: number, head: string): string[] => {
   return list
 }
 
-/** Adds names and values in turn. Values of one name are one list, which `vary` alone may have: of the body, and of CORS. */
+/** Adds names and values in turn. Only `vary` may come twice, from the body and from CORS, and is joined. */
 const addLines = (headers: string[], lines: string, from: number): void => {
   let at = from
   for (;;) {

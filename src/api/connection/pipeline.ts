@@ -93,7 +93,7 @@ export const createPipelines = (ended: () => void) => {
       return true
     },
     /** Begins what may begin once a request is answered, and reads on where few enough wait. */
-    goOn: (connection: Connection): void => {
+    resume: (connection: Connection): void => {
       next(connection)
       if (!connection.isEnding && (connection.waiting?.length ?? 0) < maxWaiting) readOn(connection)
     },
@@ -108,7 +108,7 @@ export const createPipelines = (ended: () => void) => {
 const pause = (connection: Connection, { socket }: IncomingMessage): void => {
   if (connection.paused) return
   connection.paused = socket
-  // Behind each request that it still had, Node resumes.
+  // Node resumes after each request that it still had.
   socket.on('resume', socket.pause)
   socket.pause()
 }
