@@ -3,7 +3,7 @@
 import { isoOf } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
-import { budgetSettingsIn, protocolIn } from '../provider/account.ts'
+import { budgetSettingsIn, openBudget, protocolIn } from '../provider/account.ts'
 import type { Purpose } from '../provider/charge.ts'
 import {
   boundedFor,
@@ -146,3 +146,14 @@ export const createBudgetAdmin = (
     },
   }
 }
+
+/** The budget as the store has it, for a process that is no gateway. Read after `reconcile`. */
+export const budgetOfStore = (
+  config: Config,
+  parts: { readonly store: SpendingStore; readonly clock: Clock },
+): ReturnType<typeof openBudget> =>
+  openBudget(config, {
+    ...parts,
+    instances: () => undefined,
+    observer: { storeAway: () => {}, storeBack: () => {}, reopened: () => {} },
+  })

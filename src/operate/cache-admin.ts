@@ -24,19 +24,7 @@ import type { PurgePrice, PurgeReport } from './reports/purge-report.ts'
 /** `area`: a place with all places below it. `hard` removes the entries; else they are stale, and served until they are reloaded. */
 export type OrderedPurge = { readonly scope: string; readonly area?: boolean; readonly hard: boolean }
 
-export type CacheAdmin = {
-  /** The cached state of the cell of a point or place. @throws InputError */
-  explain(of: string): Promise<CellReport>
-  /** Purges a point, a place, an area, a box or all, over the fleet. @throws InputError, StoreError */
-  purge(order: OrderedPurge): Promise<PurgeReport>
-  /** What such a purge costs; purges nothing. @throws InputError, StoreError */
-  pricePurge(order: OrderedPurge): Promise<PurgePrice>
-  /**
-   * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
-   * `lastFailure`. @throws InputError
-   */
-  refresh(of: string): Promise<CellReport>
-}
+export type CacheAdmin = ReturnType<typeof createCacheAdmin>
 
 export type CacheAdminParts = {
   readonly store: Store
@@ -53,7 +41,7 @@ export type CacheAdminParts = {
 // Of a cell; a crowded one has some hundred.
 const maxPlaces = 500
 
-export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
+export const createCacheAdmin = (config: Config, parts: CacheAdminParts) => {
   const { store, catalogue, clock, running } = parts
   const namespaces = cacheNamespacesIn(config)
   const { hourlyHours } = config.weather
@@ -155,18 +143,22 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   })
 
   return {
+    /** The cached state of the cell of a point or place. @throws InputError */
     explain,
-    refresh: async of => {
+    /** Loads the cell in a running gateway, and explains it: after a failure with `lastFailure`. @throws InputError */
+    refresh: async (of: string): Promise<CellReport> => {
       const { cell } = locate(of)
       await running?.timelines.reload(cell)
       return explain(of)
     },
-    pricePurge: async order => {
+    /** What a purge costs, without purging. @throws InputError, StoreError */
+    pricePurge: async (order: OrderedPurge): Promise<PurgePrice> => {
       const { kind, cells } = ordered(order)
       const names = namespaces.map(({ namespace }) => namespace)
       return priceOf(running?.config() ?? config, { store, clock }, { kind, cells, namespaces: names })
     },
-    purge: async order => {
+    /** Purges a point, a place, an area, a box or all, over the fleet. @throws InputError, StoreError */
+    purge: async (order: OrderedPurge): Promise<PurgeReport> => {
       const { kind, scope, cells, place, places } = ordered(order)
       const base = { namespaces: namespaces.map(each => each.namespace), cells, now: clock.now() }
       const { removed } = await orderPurge(store, base, { kind, scope })

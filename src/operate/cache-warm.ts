@@ -26,15 +26,7 @@ class WarmingError extends AbohawaError {
   }
 }
 
-export type CacheWarm = {
-  /** How much there is to load; loads nothing. @throws InputError, StoreError */
-  planWarm(order: WarmOrder): Promise<WarmReport>
-  /** Starts in the background, and returns the plan. @throws InputError, StoreError, WarmingError */
-  startWarm(order: WarmOrder): Promise<WarmReport>
-  warmState(): WarmReport
-  /** Stops after the requests in progress. Resolves when it has ended. */
-  stopWarm(): Promise<WarmReport>
-}
+export type CacheWarm = ReturnType<typeof createCacheWarm>
 
 export type CacheWarmParts = {
   readonly timelines: Pick<Timelines, 'wanted' | 'isFresh' | 'ensure'>
@@ -75,10 +67,7 @@ const cellsOf = async (
   return { target: of, ...scopeOf(targetIn(of), { catalogue: catalogue.current, grid }) }
 }
 
-export const createCacheWarm = (
-  config: Config,
-  { timelines, catalogue, clock }: CacheWarmParts,
-): CacheWarm => {
+export const createCacheWarm = (config: Config, { timelines, catalogue, clock }: CacheWarmParts) => {
   const grid = createGrid(config.cache.cellDegrees)
   const { weightPerCell } = protocolIn(config)
   let progress: Progress = { ...idle }
@@ -151,8 +140,10 @@ export const createCacheWarm = (
   }
 
   return {
-    planWarm: async order => (await planned(order)).report,
-    startWarm: async order => {
+    /** How much there is to load; loads nothing. @throws InputError, StoreError */
+    planWarm: async (order: WarmOrder): Promise<WarmReport> => (await planned(order)).report,
+    /** Starts in the background, and returns the plan. @throws InputError, StoreError, WarmingError */
+    startWarm: async (order: WarmOrder): Promise<WarmReport> => {
       if (running) throw new WarmingError()
       isStopping = false
       const plan = planned(order)
@@ -170,8 +161,9 @@ export const createCacheWarm = (
       })
       return (await plan).report
     },
-    warmState: () => ({ ...progress, failed: progress.failed.map(failure => ({ ...failure })) }),
-    stopWarm: async () => {
+    warmState: (): WarmReport => ({ ...progress, failed: progress.failed.map(failure => ({ ...failure })) }),
+    /** Stops after the requests in progress. Resolves when it has ended. */
+    stopWarm: async (): Promise<WarmReport> => {
       isStopping = true
       await running
       return { ...progress }

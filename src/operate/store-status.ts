@@ -7,10 +7,10 @@ import { messageOf } from '../common/errors.ts'
 import { version } from '../common/version.ts'
 import type { Config } from '../config/schema.ts'
 import { tiersOf } from '../keys/test-keys.ts'
-import { openBudget } from '../provider/account.ts'
 import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
+import { budgetOfStore } from './budget-admin.ts'
 import { fullestFirst, readUsage } from './day-usage.ts'
 import type { KeyNearLimit, StatusReport } from './reports/status-report.ts'
 import { budgetStatus, instancesIn, storeStatus } from './status.ts'
@@ -19,8 +19,7 @@ import { upstreamStatusesOfStore } from './upstream-status.ts'
 /** @throws StoreError */
 export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
   await store.ping()
-  const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
-  const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
+  const budget = budgetOfStore(config, { store, clock })
   const now = clock.now()
   const [facts, instances, near, catalogue, upstreams] = await Promise.all([
     createStoreWatch(store, { error: () => {}, warn: () => {}, info: () => {} })(),

@@ -5,9 +5,9 @@ import { isoOf, isoOrNull } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { Config } from '../config/schema.ts'
 import { upstreamsIn } from '../config/upstreams.ts'
-import { openBudget } from '../provider/account.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingStore } from '../stores/spending-store.ts'
+import { budgetOfStore } from './budget-admin.ts'
 import type { StatusReport } from './reports/status-report.ts'
 
 type UpstreamStatus = StatusReport['upstreams'][number]
@@ -40,10 +40,9 @@ export const upstreamStatusesOfStore = async (
   clock: Clock,
 ): Promise<UpstreamStatus[]> => {
   if (config.provider.fallbacks.length === 0) return []
-  const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
   return Promise.all(
     upstreamsIn(config).map(async ({ name, config: own }) => {
-      const budget = openBudget(own, { store, clock, instances: () => undefined, observer })
+      const budget = budgetOfStore(own, { store, clock })
       await budget.reconcile()
       const unknown = { inUse: null, circuit: null, lastSuccessAt: null, lastFailure: null }
       return { name, ...unknown, retryAt: isoOrNull(budget.closedUntil()), ...spendingStatus(budget.state()) }

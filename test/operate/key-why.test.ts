@@ -142,52 +142,17 @@ t.test('outages of these minutes are found by their lines, also one that began b
 t.test('an outage whose process ended is not told of later minutes', async t => {
   const begins = { outage: 'provider', code: 'provider_failing', msg: 'provider outage started' }
   const goesOn = { outage: 'provider', seconds: 60, msg: 'provider outage continues' }
+  const stops = { msg: 'stopped' }
   for (const [name, lines, isOn] of [
-    [
-      'stopped before',
-      [
-        ['08:00:00', begins],
-        ['08:01:00', { msg: 'stopped' }],
-      ],
-      false,
-    ],
-    [
-      'started again',
-      [
-        ['08:00:00', begins],
-        ['08:02:00', { msg: 'listening' }],
-      ],
-      false,
-    ],
-    [
-      'killed',
-      [
-        ['08:00:00', begins],
-        ['08:01:00', goesOn],
-        ['08:20:00', answer(200)],
-      ],
-      false,
-    ],
-    [
-      'stopped in these minutes',
-      [
-        ['08:04:00', begins],
-        ['08:04:50', { msg: 'stopped' }],
-      ],
-      true,
-    ],
-    [
-      'another process stopped',
-      [
-        ['08:04:00', begins],
-        ['08:04:10', { process: 2, msg: 'stopped' }],
-      ],
-      true,
-    ],
-    ['in the first minute', [['08:03:30', begins]], true],
+    ['stopped before', { '08:00:00': begins, '08:01:00': stops }, false],
+    ['started again', { '08:00:00': begins, '08:02:00': { msg: 'listening' } }, false],
+    ['killed', { '08:00:00': begins, '08:01:00': goesOn, '08:20:00': answer(200) }, false],
+    ['stopped in these minutes', { '08:04:00': begins, '08:04:50': stops }, true],
+    ['another process stopped', { '08:04:00': begins, '08:04:10': { process: 2, ...stops } }, true],
+    ['in the first minute', { '08:03:30': begins }, true],
   ] as const)
     t.strictSame(
-      reportOf(...lines).outages.map(({ until }) => until),
+      reportOf(...Object.entries<object>(lines)).outages.map(({ until }) => until),
       isOn ? [null] : [],
       name,
     )

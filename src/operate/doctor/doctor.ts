@@ -8,10 +8,10 @@ import { safeText } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
 import { limitOfTier, type Tiers } from '../../keys/authentication.ts'
 import { tiersOf } from '../../keys/test-keys.ts'
-import { openBudget, protocolIn } from '../../provider/account.ts'
+import { protocolIn } from '../../provider/account.ts'
 import { openStore } from '../../stores/open-store.ts'
 import type { KeyStore, Store } from '../../stores/store.ts'
-import { createBudgetAdmin } from '../budget-admin.ts'
+import { budgetOfStore, createBudgetAdmin } from '../budget-admin.ts'
 import { attempted, type Check, checkOf, type Finding, fail, ok, skip } from './check.ts'
 import { catalogueFinding, certificateFindings, embeddedFindings, logFinding } from './files.ts'
 import {
@@ -98,8 +98,7 @@ const withStore = async (
     try {
       ofRecords = await recordFindings(store, config)
       ofTiers = [await tiersFinding(store, tiersOf(config.quota))]
-      const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
-      const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
+      const budget = budgetOfStore(config, { store, clock })
       await budget.reconcile()
       const loaded: readonly Finding[] =
         point === 'load'

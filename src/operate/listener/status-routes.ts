@@ -3,28 +3,26 @@
 import type { FastifyInstance } from 'fastify'
 import { InputError } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
-import type { CellsReport, GatewayStatus, SearchReport } from '../reports/status-report.ts'
+import type { CellSurvey } from '../cell-survey.ts'
+import type { createStatus } from '../status.ts'
 import { type Query, textIn, wholeIn } from './request-input.ts'
-
-export type OpsStatus = {
-  report(): Promise<GatewayStatus>
-  cells(): CellsReport
-  search(q: string, limit: number): SearchReport
-}
 
 const longestQuery = 100
 const maxFound = 50
 const usuallyFound = 8
 
-export const registerStatus = (app: FastifyInstance, status: OpsStatus): void => {
-  app.get('/status', () => status.report())
-  app.get('/cells', async () => status.cells())
+export const registerStatus = (
+  app: FastifyInstance,
+  { report, cells, search }: ReturnType<typeof createStatus> & CellSurvey,
+): void => {
+  app.get('/status', () => report())
+  app.get('/cells', async () => cells())
   app.get<Query>('/search', async ({ query }) => {
     const q = textIn(query, 'q')
     if (q === undefined || q.trim() === '' || q.length > longestQuery)
       throw new InputError(
         `q must have 1 to ${longestQuery} characters of a name, got ${q === undefined ? 'none' : quoted(q)}`,
       )
-    return status.search(q, wholeIn(query, 'limit', usuallyFound, 1, maxFound))
+    return search(q, wholeIn(query, 'limit', usuallyFound, 1, maxFound))
   })
 }
