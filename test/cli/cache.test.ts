@@ -94,6 +94,6 @@ t.test('warm --force loads a cell whatever is cached, and ends with 1 if that fa
   const bare = { ...env, ABOHAWA_OPS__TOKEN: '' }
   const without = await runCommand(['cache', 'warm', '--force', 'district/3026'], bare)
   const unauthorized =
-    /the authorization header is missing; .*; set ops\.token \(ABOHAWA_OPS__TOKEN\) to .*\n$/
+    /the authorization header must be .*, got none; set ops\.token \(ABOHAWA_OPS__TOKEN\) to .*\n$/
   t.match(without, { code: 1, stderr: unauthorized })
 })
