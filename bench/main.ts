@@ -86,14 +86,14 @@ const showProgress = (text: string): void => {
 const chosenOf = <Of extends { readonly id: string }>(all: readonly Of[], only: string): Of[] =>
   only.split(',').map(id => {
     const row = all.find(one => one.id === id.trim())
-    if (!row) throw new Error(`--only names "${id}"; allowed: ${all.map(one => one.id).join(', ')}`)
+    if (!row) throw new Error(`--only must be some of ${all.map(one => one.id).join(', ')}, got "${id}"`)
     return row
   })
 
 const wholeOf = (name: string, text: string): number => {
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1)
-    throw new Error(`--${name} is ${text}; allowed: a whole number of at least 1`)
+    throw new Error(`--${name} must be an integer of at least 1, got "${text}"`)
   return value
 }
 

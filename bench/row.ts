@@ -1,4 +1,4 @@
-// A row of the benchmark: what it measures, in a scope of its own, and the form of what it found.
+// A row of the benchmark: what it measures, in its own scope, and the form of what it found.
 
 import type { Teardown } from '../test/support/teardown.ts'
 

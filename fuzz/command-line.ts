@@ -51,7 +51,7 @@ export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   const only = values.only === undefined ? [...targetNames] : targetsOf(values.only)
   const path = values.case
   if (path !== undefined && !/^\d{1,9}(:\d{1,9})*$/.test(path))
-    throw new UsageError(`--case is ${JSON.stringify(path)}; allowed: numbers with colons, such as 3:0:1`)
+    throw new UsageError(`--case must be numbers with colons, such as 3:0:1, got ${JSON.stringify(path)}`)
   if (path !== undefined && only.length !== 1)
     throw new UsageError('--case needs one target: add --only <target>')
   const isRandom = values.seed === 'random'
@@ -76,14 +76,13 @@ export const wholeNumberOf = (
 ): number => {
   const value = text === undefined ? usual : /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
-  const allowed = `a whole number from ${least} to ${most}`
-  throw new UsageError(`--${name} is ${JSON.stringify(text)}; allowed: ${allowed}`)
+  throw new UsageError(`--${name} must be an integer from ${least} to ${most}, got ${JSON.stringify(text)}`)
 }
 
 const targetsOf = (text: string): TargetName[] =>
   text.split(',').map(part => {
     const name = targetNames.find(one => one === part.trim())
     if (name === undefined)
-      throw new UsageError(`--only names ${JSON.stringify(part)}; allowed: ${targetNames.join(', ')}`)
+      throw new UsageError(`--only must be some of ${targetNames.join(', ')}, got ${JSON.stringify(part)}`)
     return name
   })

@@ -75,10 +75,10 @@ export const readCommandLine = (args: readonly string[]): Options | undefined =>
   if (values.help) return undefined
   const { hours, minutes, verbose = false, sabotage = false, json = false, report, keep = usualKeep } = values
   const lengths = (['hours', 'minutes', 'seeds', 'seed'] as const).filter(name => values[name] !== undefined)
-  if (lengths.length > 1) throw new UsageError(`--${lengths.join(' and --')} are given; allowed: one of them`)
+  if (lengths.length > 1) throw new UsageError(`--${lengths.join(" can't be combined with --")}`)
   if (verbose && values.seed === undefined) throw new UsageError('--verbose needs --seed <number>')
   if (sabotage && (hours ?? minutes) !== undefined)
-    throw new UsageError('--sabotage goes by seeds; allowed: --seeds <number>')
+    throw new UsageError("--sabotage can't be combined with --hours or --minutes; give --seeds <number>")
   const whole = (name: keyof typeof values, usual: number, least = 1, most = 1_000_000): number =>
     wholeNumberOf(name, values[name] as string | undefined, usual, least, most)
   const isOne = values.seed !== undefined

@@ -4,7 +4,7 @@
 import type { Random } from './random.ts'
 import type { PlannedRequest } from './steps.ts'
 
-/** Places of the whole catalogue, each in a cell of its own; the checker reads their coordinates from the answers. */
+/** Places of the whole catalogue, each in its own cell; the checker reads their coordinates from the answers. */
 const places = ['district/3026', 'district/2015', 'division/30', 'district/1004'] as const
 /** The place that has another name after a change of the catalogue. */
 export const renamedPlace = '3026'

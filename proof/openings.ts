@@ -80,7 +80,7 @@ const expired: Event = state => {
     loadOf(state, key, 16),
   ]
 }
-/** Both secrets of a key are used while the former one is valid, and afterwards. */
+/** Both secrets of a key are used while the old one is valid, and afterwards. */
 const rotated: Event = state => {
   const key = `new${++state.next}`
   state.issued.push(key)
@@ -107,7 +107,7 @@ const paced: Event = state => {
   ]
 }
 
-/** Fails for longer than the circuit stays closed; all cells are asked for meanwhile. */
+/** Fails for longer than the circuit stays closed; all cells are requested meanwhile. */
 const providerFails: Event = state => [
   ...begin(state, 'provider', id => ({
     do: 'provider',

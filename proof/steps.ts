@@ -94,7 +94,7 @@ export type Step =
   | Readonly<{ do: 'start'; gateway: number; skewMs: number }>
   /** It expires after so many whole seconds, or never. */
   | Readonly<{ do: 'issue'; key: string; tier: string; expiresAfterMs?: number }>
-  /** The key gets another secret, and the former one stays valid for so long. */
+  /** The key gets another secret, and the old one stays valid for so long. */
   | Readonly<{ do: 'rotate'; key: string; overlapMs: number }>
   | Readonly<{ do: 'revoke'; key: string }>
   | Readonly<{ do: 'tier'; key: string; tier: string }>
@@ -109,7 +109,7 @@ export type Schedule = {
   readonly seed: number
   readonly protocol: Protocol
   readonly store: StoreKind
-  /** Each gateway is a process of its own, which can be really killed and suspended. */
+  /** Each gateway is a separate process, which can be really killed and suspended. */
   readonly hasProcesses: boolean
   /** Behind the provider there is a second one, without limits and faults. */
   readonly hasFallback?: boolean

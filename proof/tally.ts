@@ -27,7 +27,7 @@ export const summaryOf = ({ seconds, judged, failed }: Tally) => {
     seeds: valid.length,
     requests: sum(({ requests }) => requests),
     steps: sum(({ steps }) => steps),
-    /** How many histories had each kind of store, and gateways in processes of their own. */
+    /** How many histories had each kind of store, and gateways in separate processes. */
     kinds,
     seconds: Math.round(seconds * 10) / 10,
     promises: promiseNumbers.map(promise => ({

@@ -1,4 +1,4 @@
-// A flood, as a process of its own: `node flood.ts <url> <seconds> <file>`. The file is JSON with what it sends. Ends by itself, and
+// A flood, as a separate process: `node flood.ts <url> <seconds> <file>`. The file is JSON with what it sends. Ends by itself, and
 // prints what came of it as one line of JSON.
 
 import { readFile } from 'node:fs/promises'
@@ -37,7 +37,7 @@ const keepOpen = (begin: (socket: Socket) => void, address = 2): void => {
 }
 
 const everyMs = 5
-/** Calls so often a second, in steps, whatever became of the former. */
+/** Calls so often a second, in steps, whatever became of the previous one. */
 const often = (perSecond: number, act: (i: number) => void): void => {
   const begun = performance.now()
   let i = 0

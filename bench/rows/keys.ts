@@ -169,7 +169,7 @@ const startDay = async (scope: Teardown, env: Env, { presented, ids }: Keys, pro
       aheadMs = instant - Date.now()
       await askAll({ aheadMs })
     },
-    /** Ends the first gateway in order and starts another in its place. @returns ms */
+    /** Ends the first gateway in order and starts another instead. @returns ms */
     replaceFirst: async (): Promise<{ stopMs: number; startMs: number }> => {
       const former = fleet[0]?.gateway as Running
       const stoppedAt = performance.now()

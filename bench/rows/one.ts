@@ -1,5 +1,5 @@
 // One URL with one key on kept connections: the gateway on its two stores beside a plain server and bare Fastify, what a line of the
-// access log adds to it, and all places in its stead. And the same with a new connection for each request, as from PHP, serverless
+// access log adds to it, and all places instead of one. And the same with a new connection for each request, as from PHP, serverless
 // functions and cron with curl.
 
 import { join } from 'node:path'

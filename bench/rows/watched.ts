@@ -57,7 +57,7 @@ process.on('message', (order: Order) => {
   if (order.collect) collect()
   const { heapUsed, rss } = process.memoryUsage()
   process.send?.({ ...longest, heapUsed, resident: rss } satisfies WatchedReport)
-  // A turn later: a collection that was asked for is not the gateway's.
+  // A turn later: a collection that was requested is not the gateway's.
   setTimeout(() => {
     tick()
     ;[turn, delay] = [0, 0]

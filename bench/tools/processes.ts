@@ -1,4 +1,4 @@
-// Processes of the benchmark: the measured one on a core of its own, everything else on the others. Starts them with their output in
+// Processes of the benchmark: the measured one on its own core, everything else on the others. Starts them with their output in
 // a file, reads their processor time and memory, and ends them with their scope.
 
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'

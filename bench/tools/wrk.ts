@@ -32,7 +32,7 @@ const wrkVersion = /^wrk (?:debian\/)?(\S+)/.exec(
   spawnSync('wrk', ['--version']).stdout?.toString() ?? '',
 )?.[1]
 
-/** The head of each request on a line of its own, with tabs for its line breaks. */
+/** The head of each request on its own line, with tabs for its line breaks. */
 const headLines = ({ url, paths, keys, headers = {}, headersInTurn = [] }: Workload): string => {
   const { host } = new URL(url)
   const line = ([name, value]: [string, string]): string => `\t${name}: ${value}`

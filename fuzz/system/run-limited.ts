@@ -1,4 +1,4 @@
-// Runs a command to its end in a process of its own, with limited memory, time and output.
+// Runs a command to its end in a separate process, with limited memory, time and output.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

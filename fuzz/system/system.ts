@@ -35,7 +35,7 @@ export type System = {
   readonly configFile: string
   /** The gateway that runs now. */
   gateway(): GatewayProcess
-  /** Starts a new process in place of the former one. */
+  /** Starts a new process in place of the previous one. */
   restart(): Promise<void>
   /** Ends everything that was started. */
   close(): Promise<void>

@@ -68,12 +68,12 @@ export const configuration: Target<ConfigCase> = {
     }
     const give = async (bytes: Buffer | string, among = everyOutcome): Promise<string | undefined> => {
       const before = await outcomes()
-      // In one step: a half of it would have an outcome of its own.
+      // In one step: a half of it would have its own outcome.
       await writeFile(`${file}.new`, bytes)
       await rename(`${file}.new`, file)
       return outcomeAfter(before, among)
     }
-    /** What a process of its own makes of the file. */
+    /** What a separate process makes of the file. */
     const checkProcess = async (also: 'check' | 'start', isRefused: boolean): Promise<void> => {
       const args = [product, ...(also === 'check' ? ['config', 'check'] : ['serve'])]
       const ended = await runLimited(args, system.env, checkedWithinMs, '"listener":"api"')

@@ -56,7 +56,7 @@ const bombCases = fc
   .tuple(bombs, plainly)
   .map(([bomb, wire]): ProviderCase => ({ cells: 1, changes: [], bomb, wire }))
 
-/** The weather of cells, asked for on one connection. @throws Fault when an answer is missing */
+/** The weather of cells, requested on one connection. @throws Fault when an answer is missing */
 const loadCells = ({ gateway, key }: System, points: readonly Point[]): Promise<Answer[]> => {
   const paths = points.map(({ latitude, longitude }) => `/api/v1/weather/coords/${latitude}/${longitude}`)
   return get(gateway().apiUrl, key, paths)

@@ -113,7 +113,7 @@ const randoms: Arbitrary<Random> = fc.record({
   at: fc.tuple(share, share, share),
   bytes: noise(0, 40).map(text => Buffer.from(text, 'latin1')),
 })
-/** Each frame on a stream of its own. */
+/** Each frame on its own stream. */
 const piecesOf = (...makes: Make[]): Arbitrary<string[]> =>
   several(fc.tuple(fc.constantFrom(...makes), randoms), 1, 20).map(all => [
     start,

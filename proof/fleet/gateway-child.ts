@@ -1,4 +1,4 @@
-// A gateway of a history in a process of its own: `node gateway-child.ts [<sabotage>]`. gateway-process.ts starts and calls it.
+// A gateway of a history in a separate process: `node gateway-child.ts [<sabotage>]`. gateway-process.ts starts and calls it.
 
 import type { Gateway } from '../../src/gateway.ts'
 import { serveCalls } from './calls.ts'

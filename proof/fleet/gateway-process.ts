@@ -1,4 +1,4 @@
-// Starts a gateway in a process of its own, whose clock follows that of the fleet, and calls it: gateway-child.ts is the other end.
+// Starts a gateway in a separate process, whose clock follows that of the fleet, and calls it: gateway-child.ts is the other end.
 // It can be killed and made to stand still as any process.
 
 import { join } from 'node:path'

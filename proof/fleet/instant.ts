@@ -1,4 +1,4 @@
-// The true instant of a history in a file, for gateways in processes of their own: each look at their clock reads it, so that all
+// The true instant of a history in a file, for gateways in separate processes: each look at their clock reads it, so that all
 // clocks of a fleet agree at every moment, also that of a process which stood still.
 
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'

@@ -19,7 +19,7 @@ export type Lane = {
   readonly fallback: LaneProvider
   /** The name of the fault that is planted in its gateways. */
   readonly sabotage: string | undefined
-  /** A file that no history had before, on a disk of its own where that can be mounted. */
+  /** A file that no history had before, on a separate disk where that can be mounted. */
   newStorePath(): string
   /** An empty folder for the other files of a history. */
   newFolder(): string

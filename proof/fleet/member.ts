@@ -1,5 +1,5 @@
-// One gateway of a history, on a clock of its own and behind a link of its own to Redis: started, stopped in order, or killed. In this
-// process the latter means that nothing of it reaches anybody any more and nobody waits for it; one in a process of its own is
+// One gateway of a history, on its own clock and behind its own link to Redis: started, stopped in order, or killed. In this
+// process the latter means that nothing of it reaches anybody any more and nobody waits for it; one in a separate process is
 // really killed, and can stand still.
 
 import { request } from 'undici'

@@ -1,4 +1,4 @@
-// Where a gateway of a history runs, and what can be done with one, in this process or in one of its own.
+// Where a gateway of a history runs, and what can be done with one, in this process or in a separate one.
 
 import type { Protocol, Settings } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
@@ -12,14 +12,14 @@ export type Place = {
   readonly providerUrl: string
   /** Of a second provider behind it. */
   readonly fallbackUrl: string | undefined
-  /** Where gateways have processes of their own: a folder for their files, and the fault that is planted in them. */
+  /** Where gateways have separate processes: a folder for their files, and the fault that is planted in them. */
   readonly processes: { readonly folder: string; readonly sabotage: string | undefined } | undefined
   readonly constants: Settings
   /** The settings in force, which may change while it runs. */
   readonly settings: () => Settings
 }
 
-/** A gateway, in this process or in one of its own. */
+/** A gateway, in this process or in a separate one. */
 export type Running = {
   readonly apiUrl: string
   readonly opsUrl: string
@@ -29,7 +29,7 @@ export type Running = {
   stop(): Promise<void>
   /** Resolves when it is dead. */
   kill(): Promise<void>
-  /** Where it has a process of its own. */
+  /** Where it has a separate process. */
   suspend?(): void
   resume?(): void
 }

@@ -1,5 +1,5 @@
 // The provider of a lane: the simulator in this process behind a recorder, and that behind a faulty link. The recorder gives
-// each body weather of its own, so that it can be told apart, and records it as the provider said it, before the link had it.
+// each body its own weather, so that it can be told apart, and records it as the provider said it, before the link had it.
 
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -50,7 +50,7 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
     const url = incoming.url ?? ''
     const isForecast = url.startsWith('/v1/forecast')
     const points = isForecast ? pointsOf(url) : []
-    // Whose history it is: a late call of the former one is not this one's.
+    // Whose history it is: a late call of the previous one is not this one's.
     const recordHere = record
     const note = (status: number | null, body: string | null): void => {
       if (!isForecast) return
@@ -71,7 +71,7 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
       const { statusCode: status, ...answer } = await request(`${simulator.url}${url}`, {
         headers: incoming.headers,
         signal: gone.signal,
-        // Each call has a connection of its own, as none outlives a fault.
+        // Each call has its own connection, as none outlives a fault.
         reset: true,
       })
       const bytes = Buffer.from(await answer.body.arrayBuffer())

@@ -1,5 +1,5 @@
 // A Redis with replicas, behind Sentinel or as a cluster, that is kept from history to history, and its faults. A failover is
-// over once the replica is master and the former master follows it.
+// over once the replica is master and the old master follows it.
 
 import { startCluster } from '../../test/support/redis-cluster.ts'
 import type { RedisProcess } from '../../test/support/redis-process.ts'

@@ -13,9 +13,7 @@ export const sabotagedSource = ({ name, file, text, replacement }: Sabotage): st
   const source = readFileSync(`${root}${file}`, 'utf8')
   const times = source.split(text).length - 1
   if (times !== 1)
-    throw new Error(
-      `${name}: ${file} holds its text ${times} times; allowed: once, so that it can be replaced`,
-    )
+    throw new Error(`${name}: ${file} must hold the text to replace once, got it ${times} times`)
   return source.replace(text, () => replacement)
 }
 

@@ -18,7 +18,7 @@ const steps = (8 * 60 * minuteMs) / stepMs
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname
 
-/** A gateway in a process of its own, whose clock stands still; resolves with its address and what kills it. */
+/** A gateway in a separate process, whose clock stands still; resolves with its address and what kills it. */
 const startThird = async (t: Test, env: Record<string, string>, now: number) => {
   const preload = constantsPreload(env)
   const child = fork(main, ['serve', '--moved-clock', String(now)], {

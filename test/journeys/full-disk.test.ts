@@ -122,7 +122,7 @@ t.test('several processes on one store whose disk is full', { skip: withoutMount
     ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '1',
     ABOHAWA_TEST_PROVIDER__OUTAGE_SHARE: String(aside / budget),
   })
-  // Each on a connection of its own: the kernel shares them out.
+  // Each on its own connection: the kernel shares them out.
   const isAnswered = async (at: string, key = '') => {
     const options = { key, headers: { connection: 'close' } }
     return (await sendRequest(`${gateway.urls.api}${at}`, options)).status === 200

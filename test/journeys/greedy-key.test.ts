@@ -35,7 +35,7 @@ const setUp = async (
 }
 
 let asked = 0
-/** The path of a cell that nobody has asked for. */
+/** The path of a cell that nobody has requested. */
 const newCell = (): string => {
   asked += 1
   return `/weather/coords/${(20.05 + (asked % 69) / 10).toFixed(2)}/${(87.55 + Math.floor(asked / 69) / 10).toFixed(2)}`

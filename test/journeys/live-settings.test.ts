@@ -46,7 +46,7 @@ const proof = (
 }
 
 let asked = 0
-/** A cell that nobody has asked for. */
+/** A cell that nobody has requested. */
 const newCell = () => {
   asked += 1
   return `/weather/coords/${(21 + Math.floor(asked / 40) / 10).toFixed(1)}/${(88 + (asked % 40) / 10).toFixed(1)}`

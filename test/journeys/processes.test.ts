@@ -192,7 +192,7 @@ t.test('a restart one after the other loses no request of clients that try again
   t.ok(result.counted >= result.answered, `${result.counted} counted, ${result.answered} answered`)
 })
 
-// A network of its own, whose setting is no other's.
+// A separate network, whose setting is no other's.
 const migrate = 'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"'
 const inNetwork = ['-n', 'sh', '-c', migrate, 'sh']
 const withoutNetworks =

@@ -1,4 +1,4 @@
-// Without it traces could lack spans, show a key, load code that nobody asked for, or delay a stop.
+// Without it traces could lack spans, show a key, load code that is not needed, or delay a stop.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'

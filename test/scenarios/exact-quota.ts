@@ -76,7 +76,7 @@ export const measureOn = async (
 /** 50 keys of all sizes. */
 export const mixedTiers = Array<string[]>(10).fill(['free', 'starter', 'free', 'business', 'free']).flat()
 
-/** The settings for a Redis of its own. */
+/** The settings for its own Redis. */
 export const oneRedis = async (scope: Teardown): Promise<Env> => {
   const redis = await startRedis()
   scope.teardown(redis.stop)

@@ -111,7 +111,7 @@ export const measureRedisOutage = async (
   // counted with it report to the other one.
   const offAtFirst = await off()
   let miscounted = offAtFirst
-  // Each look opens a store of its own.
+  // Each look opens its own store.
   const isRight = async () => {
     miscounted = await off()
     return miscounted === 0

@@ -1,5 +1,5 @@
 // Several processes on one port and one embedded store, restarted one after the other while consumers send: how many requests were
-// answered, which were not, and what the store counted. As a script it does so for the network of its own in which it is started.
+// answered, which were not, and what the store counted. As a script it does so for the separate network in which it is started.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, type Dispatcher, RetryAgent } from 'undici'

@@ -38,7 +38,7 @@ export const launchBrowser = (): Promise<Browser> =>
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   })
 
-/** Starts a browser that ends with the test; each page has storage of its own. */
+/** Starts a browser that ends with the test; each page has its own storage. */
 export const startBrowser = async (t: Teardown): Promise<OpenPage> => {
   const running = await launchBrowser()
   t.teardown(() => running.close())

@@ -1,4 +1,4 @@
-// Certificates of an authority of the test's own, made by openssl: a root, one below it, a server's below that, and a stranger.
+// Certificates of an authority that openssl makes for the test: a root, one below it, a server's below that, and a stranger.
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'

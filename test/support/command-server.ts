@@ -1,5 +1,5 @@
 // Runs command lines one after the other in one process, as the messages of its parent say, and answers with the exit code
-// and what each printed. Ends with its parent. What depends on a process of its own (signals, memory, streams) is tested
+// and what each printed. Ends with its parent. What depends on a separate process (signals, memory, streams) is tested
 // with one: `runProcess` in process.ts.
 
 import { run } from '../../src/cli/program.ts'

@@ -1,4 +1,4 @@
-// A flood, as a process of its own and from addresses of its own: connections that send many requests at once and read no response. Prints its state as a
+// A flood, as a separate process and from its own addresses: connections that send many requests at once and read no response. Prints its state as a
 // line of JSON four times a second, and ends by itself after a minute.
 
 import { connect } from 'node:net'

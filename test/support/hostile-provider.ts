@@ -24,7 +24,7 @@ export type HostileProvider = {
   open(attack: string): number
 }
 
-/** @param isSteady equal requests have equal honest responses, which are asked for once */
+/** @param isSteady equal requests have equal honest responses, which are requested once */
 export const startHostileProvider = async (
   t: Teardown,
   honestUrl: string,

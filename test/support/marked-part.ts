@@ -15,7 +15,7 @@ export const readMarkedPart = async (
   const page = await readFile(file, 'utf8').catch(() => '')
   const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)]
   if (!page.includes(begin) || to < from)
-    throw new UsageError(`--report is ${file}, which does not hold ${begin} and ${end}`)
+    throw new UsageError(`--report must be a page with ${begin} and ${end}, got ${JSON.stringify(file)}`)
   return { page, from, to }
 }
 

@@ -13,7 +13,7 @@ export const purgeBytes = (headers: readonly string[]) =>
     purgeAll,
   )
 
-/** By the metric; over a connection of its own, so that none stays open. */
+/** By the metric; over its own connection, so that none stays open. */
 export const refusedFor = async (opsUrl: string, reason: string): Promise<number> => {
   const { text } = await sendRequest(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
   return Number(

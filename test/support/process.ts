@@ -160,7 +160,7 @@ export const spawnCommand = (
 
 export type Ended = { code: number; stdout: string; stderr: string }
 
-/** Runs a command to its end in a process of its own, as its users do. */
+/** Runs a command to its end in a separate process, as its users do. */
 const runProcess = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
   new Promise(resolve => {
     execFile(product, args, { env: cleanEnv(env), maxBuffer: 1e8 }, (error, stdout, stderr) => {

@@ -1,4 +1,4 @@
-// A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, or a process of its own on a free port. Every caller gets a
+// A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, or a separate process on a free port. Every caller gets a
 // prefix of its own, so that tests on one server do not interfere.
 
 import { spawnSync } from 'node:child_process'
@@ -10,7 +10,7 @@ export { freePort } from './redis-process.ts'
 
 const found = spawnSync('redis-server', ['--version']).status === 0
 
-/** For tests that end and start a server of their own: false, or why they are skipped. */
+/** For tests that end and start their own server: false, or why they are skipped. */
 export const withoutOwnRedis: string | false =
   !found && 'needs redis-server on the path, to stop and start it'
 

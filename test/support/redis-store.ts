@@ -1,4 +1,4 @@
-// Stores on the Redis of a test file, each with a prefix of its own and a client of the test beside it.
+// Stores on the Redis of a test file, each with its own prefix and a client of the test beside it.
 
 import { Redis } from 'ioredis'
 import type { Test } from 'tap'

@@ -1,4 +1,4 @@
-// The settings of a gateway process on an embedded store of its own, which commands of the same settings reach, and keys of it.
+// The settings of a gateway process on its own embedded store, which commands of the same settings reach, and keys of it.
 
 import { join } from 'node:path'
 import type { Test } from 'tap'

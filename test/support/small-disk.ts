@@ -12,7 +12,7 @@ import type { Teardown } from './teardown.ts'
 export const withoutMounts: string | false =
   process.platform === 'linux' &&
   process.getuid?.() === 0 &&
-  // In a namespace of its own, so that this check leaves nothing behind.
+  // In its own namespace, so that this check leaves nothing behind.
   spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
     ? false
     : 'needs root on Linux, to mount a small file system'

@@ -1,4 +1,4 @@
-// A running gateway for a test: real listeners on free ports, by default an embedded store in a folder of its own, a small
+// A running gateway for a test: real listeners on free ports, by default an embedded store in its own folder, a small
 // catalogue, a clock that the test moves, a key of each tier, and functions that send requests.
 
 import { mkdtemp, rm } from 'node:fs/promises'
