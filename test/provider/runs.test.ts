@@ -50,7 +50,7 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
   return { watch, clock, reported, refused, at, pollAt, newest }
 }
 
-t.test('reports the newest run once, and ignores a server that reports the former one again', async t => {
+t.test('reports the newest run once, and ignores a server that reports the previous one again', async t => {
   const { watch, reported, pollAt, newest } = setUp(t)
   t.equal(watch.newest(), undefined)
   await pollAt('2026-11-21T08:00:00Z')
