@@ -149,9 +149,13 @@ t.test('a place that is not published is left out, and so is never the nearest',
 t.test('another word, brackets and a second time are 400, which says what to send', async t => {
   const as = 'with commas between its values, as in include'
   for (const [query, code, error] of [
-    ['include=text,places', 'include_invalid', 'place, text, also with a comma between'],
-    ['include%5B0%5D=text', 'parameter_brackets', `"include[0]"; send it without brackets, ${as}=place,text`],
-    ['include=text&include=place', 'parameter_repeated', `more than once; send it once, ${as}=place,text`],
+    ['include=text,places', 'include_invalid', 'be a comma-separated list of place, text, got "text,places"'],
+    [
+      'include%5B0%5D=text',
+      'parameter_brackets',
+      `be sent without brackets, ${as}=place,text, got "include[0]"`,
+    ],
+    ['include=text&include=place', 'parameter_repeated', `be given only once, ${as}=place,text`],
   ] as const) {
     const { status, body } = await gateway.get(`/weather/coords/23.8/90.4?${query}`)
     t.match({ status, ...body }, { status: 400, code, parameter: 'include' })
