@@ -129,6 +129,21 @@ t.test('the bound of a text is checked before parsing, however it is cut', async
     }
 })
 
+t.test('an element in pieces is copied a few times, not once for each of them', async t => {
+  const text = JSON.stringify([{ a: 'x'.repeat(400_000) }])
+  const typedArray = Object.getPrototypeOf(Uint8Array.prototype)
+  const { set } = typedArray
+  let copied = 0
+  const counted = function (this: Uint8Array, from: Uint8Array, at?: number): void {
+    copied += from.length
+    set.call(this, from, at)
+  }
+  t.intercept(typedArray, 'set', { value: counted })
+  const bounds = { elements: 1, elementBytes: 500_000, depth: 2, lists: 2 }
+  t.strictSame(await Array.fromAsync(elementsOf(cut(text, 100), bounds)), whole(text))
+  t.ok(copied >= 400_000 && copied < 4 * text.length, `${copied} bytes`)
+})
+
 t.test('a text that is more than one value is refused where the second begins', async t => {
   let read = 0
   const endless = function* () {
