@@ -54,10 +54,10 @@ const run = async (options: Options): Promise<number> => {
   if (options.report !== undefined) await readMarkedPart(options.report, name)
   if (options.sabotage) {
     const { findSabotages } = await import('./sabotage/find.ts')
-    const found = await findSabotages(options)
-    process.stdout.write(options.json ? `${JSON.stringify(found.results)}\n` : `${found.text}\n`)
-    if (options.report !== undefined) await writeMarkedPart(options.report, name, `\n${found.text}\n`)
-    return found.results.every(({ foundIn }) => foundIn > 0) ? 0 : 1
+    const { results, summary, table } = await findSabotages(options)
+    process.stdout.write(options.json ? `${JSON.stringify(results)}\n` : `${table}\n\n${summary}\n`)
+    if (options.report !== undefined) await writeMarkedPart(options.report, name, `\n${summary}\n`)
+    return results.every(({ foundIn }) => foundIn > 0) ? 0 : 1
   }
   const summary = await prove(options)
   const [head, table] = [headOf(summary), tableOf(summary)]

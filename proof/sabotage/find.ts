@@ -20,7 +20,7 @@ export type SabotageResult = {
 
 export const findSabotages = async (
   options: Options,
-): Promise<{ results: SabotageResult[]; text: string }> => {
+): Promise<{ results: SabotageResult[]; summary: string; table: string }> => {
   const results: SabotageResult[] = []
   const most = 'seeds' in options.until ? options.until.seeds : 0
   for (const { name, promise } of sabotages) {
@@ -52,14 +52,22 @@ export const findSabotages = async (
     results.push({ name, promise, foundIn: found.length, seeds, first, broken })
     process.stderr.write(`${name}: found in ${found.length} of ${seeds} seeds\n`)
   }
-  return { results, text: textOf(results) }
+  return { results, summary: summaryOf(results), table: tableOf(results) }
 }
 
-const textOf = (results: readonly SabotageResult[]): string => {
-  const found = results.filter(({ foundIn }) => foundIn > 0).length
+/** How many were found, and the five that took most seeds. */
+const summaryOf = (results: readonly SabotageResult[]): string => {
+  const found = results.filter(({ foundIn }) => foundIn > 0)
+  const rarest = found.toSorted((a, b) => b.seeds / b.foundIn - a.seeds / a.foundIn).slice(0, 5)
   return [
-    `${found} of ${results.length} planted faults were found.`,
+    `${found.length} of ${results.length} planted faults were found. These were the rarest:`,
     '',
+    ...rarest.map(({ name, foundIn, seeds }) => `- ${name}: in ${foundIn} of ${seeds} seeds`),
+  ].join('\n')
+}
+
+const tableOf = (results: readonly SabotageResult[]): string =>
+  [
     '| fault | found in | promises broken |',
     '|---|--:|---|',
     ...results.map(
@@ -67,4 +75,3 @@ const textOf = (results: readonly SabotageResult[]): string => {
         `| ${name} | ${foundIn} of ${seeds} | ${Object.keys(broken).join(', ')} |`,
     ),
   ].join('\n')
-}
