@@ -9,7 +9,6 @@ import t, { type Test } from 'tap'
 import { withoutCurl } from '../support/curl.ts'
 import { replaced } from '../support/nginx.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
-import { environmentOf, oneOf, valuesOf } from '../support/unit-file.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -19,6 +18,29 @@ const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
 const has = (...command: string[]): boolean => spawnSync(command[0] ?? '', command.slice(1)).status === 0
 const withoutAnalyze = has('systemd-analyze', '--version') ? false : 'needs systemd-analyze'
 const withoutStrace = has('strace', '--version') ? false : 'needs strace'
+
+/** All values of a setting, in their order. */
+const valuesOf = (unit: string, setting: string): string[] =>
+  [...unit.matchAll(new RegExp(`^${setting}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+
+/** The single value of a setting. @throws Error when there is none, or several */
+const oneOf = (unit: string, setting: string): string => {
+  const [value, ...more] = valuesOf(unit, setting)
+  if (value === undefined || more.length > 0) throw new Error(`${setting}= is there ${more.length + 1} times`)
+  return value
+}
+
+/** The variables of `Environment=`, and the ones that systemd itself gives. */
+const environmentOf = (unit: string): Record<string, string> => ({
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin',
+  LANG: 'C.UTF-8',
+  ...Object.fromEntries(
+    valuesOf(unit, 'Environment').map(assignment => {
+      const at = assignment.indexOf('=')
+      return [assignment.slice(0, at), assignment.slice(at + 1)]
+    }),
+  ),
+})
 
 /** The unit as it is installed, with the paths of this machine. */
 const installed = async (t: Test) => {

@@ -9,9 +9,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import { metric as metricAt } from '../scenarios/set-up.ts'
 import { makeChain, withoutOpenssl } from '../support/certificate-chain.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { samplesIn } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { until } from '../support/until.ts'
 
@@ -66,8 +66,7 @@ const start = async (t: Test, first: Settings = {}, pollEvery = '20ms') => {
   const { child, urls, lines } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
     ABOHAWA_TEST_CONFIG__POLL_EVERY: pollEvery,
   })
-  const metric = async (name: string): Promise<number> =>
-    samplesIn(await (await fetch(`${urls.ops}/metrics`)).text()).get(name) ?? 0
+  const metric = (name: string) => metricAt(urls.ops ?? '', name)
   const outcomes = (outcome: string) => metric(`abohawa_config_reloads_total{outcome="${outcome}"}`)
   const ready = async () => {
     const response = await fetch(`${urls.ops}/readyz`)
