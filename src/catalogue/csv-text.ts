@@ -8,7 +8,7 @@ type Value = string | number | boolean | null | undefined
 /** A line; numbers stay numbers, negative ones too, and null is empty. */
 export const csvLine = (values: readonly Value[]): string => `${values.map(cellOf).join(',')}\r\n`
 
-// A text with apostrophes of its own gets one more, which distinguishes them from ours.
+// Text that begins with apostrophes gets one more, to tell them from ours.
 const formula = /^'*[=+\-@\t\r]/
 const guarded = /^'+[=+\-@\t\r]/
 const escaped = /\\u([\da-f]{4})/g

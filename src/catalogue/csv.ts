@@ -66,7 +66,7 @@ const parseLines = (text: string, nameRow: NameRow): { lines: Line[]; faults: Fa
   }
 }
 
-// The parser counts the line a record ends on; a quoted field may hold line breaks of its own.
+// The parser counts the last line of a record; a quoted field may contain line breaks.
 const lineOf = ({ record, info }: Line): number =>
   info.lines - record.reduce((breaks, field) => breaks + (field.split('\n').length - 1), 0)
 

@@ -120,7 +120,7 @@ export const locationOf = (row: Row): Location => {
   })
 }
 
-/** How many there are of each level; an unknown level counts in the total alone. */
+/** The number of places of each level; an unknown level counts only in the total. */
 export const countByType = (types: readonly unknown[]): Counts => {
   const counts = { division: 0, district: 0, upazila: 0, union: 0, total: types.length }
   for (const type of types) if (isLocationType(type)) counts[type] += 1

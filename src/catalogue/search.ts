@@ -4,7 +4,7 @@
 import { usualSpelling } from './bengali-spelling.ts'
 
 // Left out on both sides, since writers differ: blanks, zero-width signs, marks of direction, hyphens and dashes, full stops (the
-// danda is that of Bengali), and every sign that keyboards offer as an apostrophe.
+// danda is the Bengali one), and every sign that keyboards offer as an apostrophe.
 const ignored =
   /[\s\u200b-\u200d\u2060\ufeff\p{Bidi_Control}\p{Pd}\u00ad.\u0964'`\u00b4\u02b9\u02bb\u02bc\u2018\u2019\u201b\u2032]+/gu
 const fullWidth = /[\uff01-\uff5e]/g

@@ -72,7 +72,7 @@ export const isShipped = (sha256: string, { south, north, west, east }: Bounds):
     east >= checked.east
   )
 }
-// Where a file has no box of its own, which is a fault of its form.
+// For a file without bounds, which is a fault of its form.
 const world = { south: -90, north: 90, west: -180, east: 180 }
 
 /** The snapshot that a text holds, or every fault in it. */

@@ -34,15 +34,17 @@ export const administer = async (
   await using store = await openCommandStore(config, terminal.clock, open, ({ record, name, fault }) =>
     terminal.remark(`The record of ${record} ${name} is damaged: ${fault}.`),
   )
-  try {
-    await act(administrationOf(config, store, terminal.clock), name)
-  } catch (cause) {
-    // A key that is not there is perhaps in another store.
+  await act(administrationOf(config, store, terminal.clock), name).catch(withStoreName(name))
+  terminal.remark(`Store: ${name}`)
+}
+
+/** Throws an error again with the name of the store: a missing key may be in another one. */
+export const withStoreName =
+  (name: string) =>
+  (cause: unknown): never => {
     if (!(cause instanceof InputError) || cause instanceof UsageError) throw cause
     throw new InputError(`${cause.message} (store: ${name})`, { cause })
   }
-  terminal.remark(`Store: ${name}`)
-}
 
 /** Opens the store of a configuration, made where there is none, runs one action on it and closes it. */
 export const administerWith = async (

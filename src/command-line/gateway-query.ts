@@ -28,9 +28,8 @@ export type AskedGateway = {
 }
 
 /**
- * The gateway that `--gateway` names, or that of the configuration.
- * @throws UsageError, and ConfigError for a configuration that is at fault; with `--gateway` that is a remark, so that a broken
- * file locks nobody out of a gateway
+ * The gateway that `--gateway` names, or else the configured one.
+ * @throws UsageError, and ConfigError; with `--gateway` an invalid configuration is only a remark
  */
 export const gatewayFor = (
   terminal: Terminal,
@@ -68,7 +67,7 @@ export const checkGateway = (gateway: string | undefined, allowsRemote = true): 
     asUsage(() => checkAddresses(`--gateway ${redactedUrl(gateway)}`, [host], allowsRemote))
 }
 
-/** The address given, or that of a listener of the configured host and port as seen from the same machine. */
+/** The given address, or the configured listener as seen from this machine. */
 const opsAddress = (gateway: string | undefined, { ops: { host, port } }: Config): string => {
   if (gateway !== undefined) return gateway.replace(/\/+$/, '')
   const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
@@ -87,7 +86,7 @@ type GatewayRequest = Pick<AskedGateway, 'address' | 'token'> & {
 const queryTimeoutMs = 10_000
 
 /**
- * What the gateway reports, or without one what the store alone knows: then `opsUrl` is null, and a remark says so.
+ * The report of the gateway, or without one what the store knows: then `opsUrl` is null, and a remark says so.
  * @param known what that is, for the remark, @param read reads it @throws InputError, and what `read` throws
  */
 export const reportOf = async <Report>(

@@ -45,8 +45,8 @@ export const stoppedBySignal = (): AbortController => {
 }
 
 /**
- * The same for a process that another one has started: resolves with its order, or a signal sent to this process alone. What
- * a terminal or a service manager sends to all processes at once is for the other one to handle.
+ * The same for a child process: resolves with its parent's order, or with a SIGTERM of its own. The parent handles what a
+ * terminal sends to the whole job.
  */
 export const stopCommand = (): Promise<string> =>
   new Promise(resolve => {

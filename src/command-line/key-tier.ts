@@ -1,4 +1,4 @@
-// The option `--tier` of commands that make keys: a tier of the configuration, or that of test keys.
+// The option `--tier` of commands that make keys.
 
 import { quoted } from '../common/outside-text.ts'
 import { tiersOf } from '../keys/test-keys.ts'

@@ -3,7 +3,7 @@
 import { InputError } from '../common/errors.ts'
 import type { Config } from './schema.ts'
 
-/** A configuration as the gateway with this number, from 1, has it: with ports of its own for operators and probes. */
+/** The configuration of the process with this number, from 1: it has its own ports for operators and probes. */
 export const forProcess = (config: Config, number: number): Config => {
   const { server, ops, health } = config
   const own = (port: number) => (port === 0 ? 0 : port + number - 1)

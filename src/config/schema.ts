@@ -151,7 +151,7 @@ const store = section`The embedded store, used without Redis.`({
     SQLite file with keys, usage and cached weather. Its directory must be writable and on a local disk.`,
 })
 
-// An account is a host, a key and their budget: one is never used with that of another.
+// Host, key and budget belong together as one account.
 const withAccount = {
   except: 'together with provider.baseUrl or provider.apiKey, whose account it belongs to',
 }
@@ -271,7 +271,7 @@ const quota = section`How much a key may use.`({
       )
       .overwrite(given => ({ ...usualTiers, ...given })),
     usualTiers,
-    // Nobody knows at once whether keys have it, and a misspelt name would refuse all of them.
+    // Keys may still have the tier, and a misspelt name would refuse all of them.
     { except: 'to take a tier out, which keeps its limit', needsRestart: (_, after) => after === undefined },
   )`Requests per day by tier. Add your own tiers. Keys of a tier that is missing at a start can't be used.`,
   rates: live(

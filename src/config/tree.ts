@@ -17,7 +17,7 @@ export const coreOf = (schema: z.core.$ZodType): z.core.$ZodType => {
   return schema
 }
 
-/** Whether null is a value of its own for this setting. */
+/** Whether null is a valid value of this setting. */
 export const allowsNull = (schema: z.core.$ZodType): boolean =>
   schema instanceof z.ZodNullable || (schema instanceof z.ZodPrefault && allowsNull(schema.unwrap()))
 

@@ -240,17 +240,11 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
   const changes = ['--changes', join(folder, 'changes.csv')]
   const withOthers = (aliases: string) => build('places.csv', '--aliases', join(folder, aliases), ...changes)
   t.match(await withOthers('aliases.csv'), { code: 0, stdout: /0 unions\), 1 alias, 1 former code\.$/m })
-  t.match(JSON.parse(readFileSync(out, 'utf8')).locations[1], {
-    aliases: ['Dacca'],
-    former_ids: [{ id: '3099', until: '2020' }],
-  })
-  const before = readFileSync(out)
   t.match(await withOthers('bad-aliases.csv'), {
     code: 1,
     stdout: 'aliases, row 3, bbs_code: must be the code of a place in the table, got "3027"\n',
     stderr: /has 1 fault/,
   })
-  t.strictSame(readFileSync(out), before, 'nothing was written')
   t.match(await runCommand(['catalogue', 'check'], env), { code: 0, stdout: /no fault/ })
   const { stdout } = await runCommand(['catalogue', 'check', out, '--json'])
   t.match(JSON.parse(stdout), { counts: { division: 1, district: 1 }, faults: [] })

@@ -82,7 +82,7 @@ t.test('the answer comes first, then the state of the key, its day and the lines
   t.match(lines, /^ {2}.*key quota (?:running low|exhausted)$/m)
   t.match(
     rest,
-    /^Not kept:\n {2}former tiers, limits, rates, restrictions and expiries, and a revocation that was lifted\n$/,
+    /^Not kept:\n {2}previous tiers, limits, rates, restrictions and expiries, and undone revocations\n$/,
   )
   t.notOk(stdout.includes(key))
 
@@ -115,11 +115,11 @@ t.test('without a log it tells what the store has, and where the rest is', async
   )
   const at = new Date().toISOString()
   t.match(await json('keys', 'why', limited.id, '--at', at), {
-    verdict: 'Nothing that is kept says that it was refused; the log of each gateway has every request.',
+    verdict: 'Nothing shows that it was refused; the log of each gateway has every request.',
     keyThen: { state: 'valid' },
   })
   t.match(await json('keys', 'why', limited.id, '--at', at, '--log', log), {
-    verdict: /^Nothing that is kept/,
+    verdict: /^Nothing shows/,
   })
   // Logs of a gateway without its requests, with all, and with a share of them, around that minute.
   const now = Date.now()
@@ -128,8 +128,8 @@ t.test('without a log it tells what the store has, and where the rest is', async
       .map(time => JSON.stringify({ level: 'info', time: new Date(time).toISOString(), ...fields }))
       .join('\n')
   for (const [fields, verdict, endsAt] of [
-    [{ msg: 'listening' }, /^Nothing that is kept says that it was refused; /],
-    [{ msg: 'answered' }, /^Nothing that is kept says that it was refused; /, now + 900],
+    [{ msg: 'listening' }, /^Nothing shows that it was refused; /],
+    [{ msg: 'answered' }, /^Nothing shows that it was refused; /, now + 900],
     [{ msg: 'answered' }, /^No request with this key came to these gateways in these minutes\.$/],
     [{ share: 0.5, msg: 'answered' }, /in these minutes, of the share that the log holds\.$/],
   ] as const) {
@@ -163,7 +163,7 @@ t.test('an outage that a running gateway sees is told, and a log that is cut off
   const args = ['keys', 'why', gateway.keyIds.enterprise ?? '', '--at', new Date().toISOString()]
   const asked = [...args, '--gateway', gateway.opsUrl]
   const { stdout, stderr } = await runCommand(asked, { ABOHAWA_STORE__PATH: path })
-  t.match(stdout, /^Perhaps with 500: an outage of the provider is on since before\.\n/, stderr)
+  t.match(stdout, /^Perhaps with 500: an outage of the provider began before and is not over\.\n/, stderr)
   t.match(stdout, /^ +outage of the provider since 20.* \(provider_failing\), still on$/m)
   await provider.steer({ fault: 'none' })
 

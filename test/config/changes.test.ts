@@ -111,8 +111,9 @@ t.test('the shown configuration can be loaded again and means the same', async t
     })
 })
 
-t.test('keys and passwords are hidden, and the output is still a configuration', async t => {
+t.test('secrets are hidden, and the output is a configuration that lacks only the token', async t => {
   const env = {
+    ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef',
     ABOHAWA_PROVIDER__API_KEY: 'hunter2',
     ABOHAWA_REDIS__SENTINEL_PASSWORD: 'hunter2',
     ABOHAWA_REDIS__SENTINEL_MASTER: 'one',
@@ -120,17 +121,11 @@ t.test('keys and passwords are hidden, and the output is still a configuration',
     ABOHAWA_REDIS__URL: 'rediss://me:hunter2@redis.example:6380/1?password=hunter2',
   }
   const shown = describeConfig(loadConfig({ files: [], env }))
-  t.notMatch(shown, /hunter2/)
+  t.notMatch(shown, /hunter2|0123456789/)
+  t.match(shown, /^ {2}token: "\*\*\*"$/m)
   t.match(shown, /apiKey: "\*\*\*"/)
   t.match(shown, /sentinelPassword: "\*\*\*"/)
   t.match(shown, /url: rediss:\/\/me:\*\*\*@redis\.example:6380\/1\?password=\*\*\*/)
-  t.equal(loadTexts(t, { files: [shown] }).provider.apiKey, '***')
-})
-
-t.test('a token that is shown as *** is none that the same configuration would take', async t => {
-  const token = '0123456789abcdef0123456789abcdef'
-  const shown = describeConfig(loadTexts(t, { files: [`ops: { token: "${token}" }`] }))
-  t.notMatch(shown, /0123456789/)
-  t.match(shown, /^ {2}token: "\*\*\*"$/m)
+  t.equal(loadTexts(t, { files: [shown.replace(/^ {2}token: .*$/m, '')] }).provider.apiKey, '***')
   t.match(faultsOfTexts(t, { files: [shown] }), [/ops\.token must be 32 to 256 characters .*, got "\*\*\*"/])
 })

@@ -152,7 +152,7 @@ export const buildSnapshot = async ({
  * from that of the product.
  * @param file a JSON file with nothing else
  * @param configured the path of the configured snapshot, null for the product's own
- * @throws InputError for a file that is at fault
+ * @throws InputError for an invalid file
  */
 export const factsFor = async (file: string | undefined, configured: string | null): Promise<Facts> => {
   if (file === undefined) {

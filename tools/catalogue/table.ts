@@ -7,7 +7,7 @@ import { type Field, type Naming, type Row, snapshotNaming } from 'abohawa/catal
 
 // Aliases and former ids come from tables of their own.
 const { aliases: _aliases, formerIds: _formerIds, ...inTable } = snapshotNaming
-/** The columns; `published` alone may be left out. */
+/** The columns; only `published` may be left out. */
 const tableNaming = { ...inTable, id: 'bbs_code', type: 'level', parentId: 'parent_bbs_code' } as const
 type TableField = keyof typeof tableNaming
 const tableFields = Object.keys(tableNaming) as TableField[]

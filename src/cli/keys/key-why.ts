@@ -15,7 +15,7 @@ import { createLogTally, keyAt, type LogReport, type Moment, momentIn } from '..
 import { statusReport } from '../../operate/reports/status-report.ts'
 import { openUsedStore, storeName } from '../../stores/open-store.ts'
 import type { Store } from '../../stores/store.ts'
-import { openCommandStore } from '../administer.ts'
+import { openCommandStore, withStoreName } from '../administer.ts'
 
 export type WhyOptions = { readonly at: string; readonly log?: string[]; readonly gateway?: string }
 
@@ -38,11 +38,7 @@ export const whyOf = async (terminal: Terminal, given: string, options: WhyOptio
   await using store = await openCommandStore(config, terminal.clock, openUsedStore)
   const tiers = tiersOf(config.quota)
   const { showKey } = createAdministration({ store, tiers, calendar, clock: terminal.clock })
-  const ofStore = await known(store, showKey, given, moment, config).catch((cause: unknown) => {
-    throw cause instanceof InputError
-      ? new InputError(`${cause.message} (store: ${where})`, { cause })
-      : cause
-  })
+  const ofStore = await known(store, showKey, given, moment, config).catch(withStoreName(where))
   const logs: KeyWhy['logs'][number][] = []
   for (const file of files) logs.push({ file, ...(await readLog(file, ofStore.key.id, moment, config)) })
   const { zone: timeZone } = calendar
