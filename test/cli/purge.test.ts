@@ -62,7 +62,7 @@ t.test('a dry run tells the price of an area, and purges nothing', async t => {
   t.match(facts(free.stdout), {
     budget: 'without limits',
     now: 'room for all of them',
-    'all loaded': 'by demand, as soon as they are asked for',
+    'all loaded': 'by demand, as soon as they are requested',
   })
   t.equal(await purgedAs('23.71,90.41'), null)
 })

@@ -140,7 +140,7 @@ t.test('nothing that a command prints repeats a part of a password on its comman
   ]
   let known = ''
   for (const args of urlsWith('K/EY').flatMap(commands)) known += await printedBy(args)
-  t.match(known, /--to is redis/)
+  t.match(known, /--to must be a redis.*, got "redis/)
   await fc.assert(
     fc.asyncProperty(plain, fc.nat(3), async (secret, form) => {
       const url = urlsWith(secret)[form] ?? ''

@@ -120,7 +120,10 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
   await refused(/can't be backed up to .*new: the copy is damaged: .*Page \d+/, at('new'), damaged)
   const env = { ABOHAWA_REDIS__URL: 'redis://127.0.0.1:9' }
   const redis = await runCommand(['store', 'backup', at('new')], env)
-  t.match(redis, { code: 1, stderr: /the store is redis:.* Redis itself backs up .*`abohawa store export/ })
+  t.match(redis, {
+    code: 1,
+    stderr: /the store is redis:.* which Redis backs up itself .*`abohawa store export/,
+  })
   const names = ['link', 'other', 'pile', 'store.db', 'text.db', 'there']
   t.strictSame(readdirSync(folder).sort(), names)
 
