@@ -207,9 +207,11 @@ const differenceOf = (name: string, there: object | undefined, given: object): s
   const field = Object.keys(given).find(
     each => JSON.stringify(before?.[each]) !== JSON.stringify(after?.[each]),
   )
+  // As the export names it.
+  const shownField = field === 'previousHashes' ? 'formers' : field
   return field === undefined
     ? undefined
-    : `${name} exists with another ${field}: ${shown(before?.[field])}, and the export has ${shown(after?.[field])}`
+    : `${name} exists with another ${shownField}: ${shown(before?.[field])}, and the export has ${shown(after?.[field])}`
 }
 
 const shown = (value: unknown): string => shortened(jsonText(value), longestText)
