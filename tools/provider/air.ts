@@ -20,16 +20,9 @@ export type AirState = {
 /** The requested site: the middle of its model cell, the mean height of the cell, and the height to report, in m. */
 export type Site = { readonly cell: Place; readonly cellHeight: number; readonly height: number }
 
-/** The air of one site over time. */
-export type Air = {
-  /** @param surplus lift beyond what rain needs; above 0 it rains. @param wind km/h */
-  at(instant: number, season: Season, surplus: number, wind: number): AirState
-}
-
 const heightTolerance = 100
 
-/** The air over a site, drawn from the randomness of its place. */
-export const createAir = (texture: Texture, { cell, cellHeight, height }: Site): Air => {
+export const createAir = (texture: Texture, { cell, cellHeight, height }: Site) => {
   const spell = texture.truth('warm spell', 3, 60)
   const patch = texture.truth('warm patch', 0.7, 8)
   const moisture = texture.truth('moisture', 2.5, 36)
@@ -68,7 +61,8 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
   }
 
   return {
-    at: (instant, season, surplus, wind) => {
+    /** @param surplus lift beyond what rain needs @param wind km/h */
+    at: (instant: number, season: Season, surplus: number, wind: number): AirState => {
       const cloud = cloudAt(instant, season, surplus)
       const temperature = temperatureAt(instant, season, cloud, surplus)
       const vapour = Math.max(

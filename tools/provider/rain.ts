@@ -1,5 +1,4 @@
-// Computes rain: the lift of weather systems of three sizes, compared with the dryness of the season. Gives the amount of
-// each quarter-hour, its part that falls as showers, and the probability of rain. Amounts are whole hundredths of a mm, so
+// Rain: the lift of weather systems of three sizes, compared with the dryness of the season. Amounts are whole hundredths of a mm, so
 // that parts and sums agree to the last printed digit.
 
 import type { Season } from './climate.ts'
@@ -8,20 +7,7 @@ import { solarHour } from './sun.ts'
 import { orographicLift } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
-/** The rain at one place over time. */
-export type Rain = {
-  /** The lift above what rain needs in this season; it rains when it is above 0. */
-  surplus(instant: number, season: Season): number
-  /** Hundredths of a mm in the 15 minutes up to the instant. */
-  amount(instant: number, season: Season): number
-  /** The part of an amount that falls as showers. */
-  showers(amount: number, instant: number, season: Season): number
-  /** Per cent, for the hour up to the instant. */
-  chance(instant: number, season: Season): number
-}
-
-/** The rain at a place, drawn from the randomness there. */
-export const createRain = (texture: Texture, place: Place): Rain => {
+export const createRain = (texture: Texture, place: Place) => {
   const system = texture.truth('rain system', 2.5, 40)
   const cluster = texture.truth('rain cluster', 0.55, 5)
   const cell = texture.truth('rain cell', 0.16, 1.3)
@@ -38,20 +24,26 @@ export const createRain = (texture: Texture, place: Place): Rain => {
   const broad = (instant: number): number =>
     0.5 * system(instant) + 0.32 * cluster(instant) + 0.3 * error(instant)
 
-  const rain: Rain = {
-    surplus: (instant, season) => broad(instant) + 0.18 * cell(instant) - need(instant, season),
-    amount: (instant, season) => {
-      const surplus = rain.surplus(instant, season)
+  /** The lift above what rain needs in this season; it rains above 0. */
+  const surplusAt = (instant: number, season: Season): number =>
+    broad(instant) + 0.18 * cell(instant) - need(instant, season)
+
+  return {
+    surplus: surplusAt,
+    /** Hundredths of a mm in the 15 minutes up to the instant. */
+    amount: (instant: number, season: Season): number => {
+      const surplus = surplusAt(instant, season)
       return surplus <= 0 ? 0 : Math.round(520 * (1 + 0.8 * season.convection) * surplus ** 1.5)
     },
-    showers: (amount, instant, season) => {
+    /** The part of an amount that falls as showers. */
+    showers: (amount: number, instant: number, season: Season): number => {
       const share = season.convection * 0.9 - 0.15 + 0.6 * character(instant)
       return Math.round(amount * Math.min(1, Math.max(0, share)))
     },
-    chance: (instant, season) => {
+    /** Per cent, for the hour up to the instant. */
+    chance: (instant: number, season: Season): number => {
       const likely = 1 / (1 + Math.exp(-(broad(instant) - need(instant, season)) / 0.075))
       return Math.min(98, likely * 100)
     },
   }
-  return rain
 }

@@ -6,21 +6,18 @@ import type { ModelRun } from './model-runs.ts'
 import { createRipple, type Ripple, saltOf } from './noise.ts'
 import type { Place } from './points.ts'
 
-/** The randomness at one place. */
-export type Texture = {
-  /** The true weather: -1..1, in bumps of the given width in degrees and hours. */
-  truth(name: string, degrees: number, hours: number): Ripple
-  /** The error of the run: 0 at its start, at most -1..1 in the far future. */
-  error(name: string, degrees: number, hours: number): Ripple
-}
+export type Texture = ReturnType<typeof createTexture>
 
 const growthHours = 96
 
-export const createTexture = (seed: number, run: ModelRun | undefined, place: Place): Texture => {
+export const createTexture = (seed: number, run: ModelRun | undefined, place: Place) => {
   const growth = run ? growthSince(run.initialisedAt) : undefined
   return {
-    truth: (name, degrees, hours) => createRipple(saltOf(seed, name), place, degrees, hours),
-    error: (name, degrees, hours) => {
+    /** The true weather: -1..1, in bumps of this width. */
+    truth: (name: string, degrees: number, hours: number): Ripple =>
+      createRipple(saltOf(seed, name), place, degrees, hours),
+    /** The error of the run: 0 at its start, at most -1..1. */
+    error: (name: string, degrees: number, hours: number): Ripple => {
       if (!run || !growth) return () => 0
       const ripple = createRipple(saltOf(seed, name, run.initialisedAt / hourMs), place, degrees, hours)
       return instant => growth(instant) * ripple(instant)

@@ -41,22 +41,15 @@ const floorTo = (instant: number, step: number, offsetMs: number): number =>
 export const printInstant = (instant: number, offsetMs: number): string =>
   `"${localIso(instant, offsetMs).slice(0, 16)}"`
 
+/** A local day by its midnight: `"2026-11-20"`. */
 const printDay = (midnight: number, offsetMs: number): string =>
   `"${localIso(midnight, offsetMs).slice(0, 10)}"`
 
 const localIso = (instant: number, offsetMs: number): string => new Date(instant + offsetMs).toISOString()
 
 /** Prints the times of sections as JSON; the points of a response share the work. */
-export type TimePrinter = {
-  instants(times: readonly number[], offsetMs: number): readonly string[]
-  /** Local days by their midnights: `"2026-11-20"`. */
-  days(midnights: readonly number[], offsetMs: number): readonly string[]
-}
-
-export const createTimePrinter = (): TimePrinter => ({
-  instants: shared(printInstant),
-  days: shared(printDay),
-})
+export const createTimePrinter = () => ({ instants: shared(printInstant), days: shared(printDay) })
+export type TimePrinter = ReturnType<typeof createTimePrinter>
 
 const shared = (print: (time: number, offsetMs: number) => string) => {
   const printed = new Map<string, readonly string[]>()

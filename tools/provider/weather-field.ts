@@ -26,19 +26,11 @@ export type Weather = AirState & {
   readonly chance: number
 }
 
-/** The weather of one site over time. */
-export type SiteWeather = {
-  /** With the rain and gusts of the quarter-hour before. */
-  quarterHour(instant: number): Weather
-  /** The same air, with the rain and gusts of the hour before. */
-  hour(instant: number): Weather
-}
-
 // The rain of a step in hundredths of a mm, and its strongest gust.
 type Step = { perHour: number; rain: number; showers: number; gusts: number }
 
 /** The weather of a site for a seed and a model run; without a run it is the true weather. */
-export const createSiteWeather = (seed: number, run: ModelRun | undefined, site: Site): SiteWeather => {
+export const createSiteWeather = (seed: number, run: ModelRun | undefined, site: Site) => {
   const place = site.cell
   const texture = createTexture(seed, run, place)
   const rain = createRain(texture, place)
@@ -76,13 +68,16 @@ export const createSiteWeather = (seed: number, run: ModelRun | undefined, site:
     }
   }
 
-  const over = (quarters: number) => (instant: number) => {
-    const step: Step = { perHour: 4 / quarters, rain: 0, showers: 0, gusts: 0 }
-    for (let back = quarters - 1; back > 0; back--)
-      addQuarter(step, instant - back * quarterHourMs, seasonAt(instant - back * quarterHourMs))
-    const season = seasonAt(instant)
-    addQuarter(step, instant, season)
-    return weatherAt(instant, season, step)
-  }
+  /** With the rain and gusts of the quarters before. */
+  const over =
+    (quarters: number) =>
+    (instant: number): Weather => {
+      const step: Step = { perHour: 4 / quarters, rain: 0, showers: 0, gusts: 0 }
+      for (let back = quarters - 1; back > 0; back--)
+        addQuarter(step, instant - back * quarterHourMs, seasonAt(instant - back * quarterHourMs))
+      const season = seasonAt(instant)
+      addQuarter(step, instant, season)
+      return weatherAt(instant, season, step)
+    }
   return { quarterHour: over(1), hour: over(4) }
 }

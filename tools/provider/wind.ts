@@ -7,15 +7,7 @@ import { solarHour } from './sun.ts'
 import { seaInfluence } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
-/** The wind at one place over time. */
-export type Wind = {
-  at(instant: number, season: Season): { speed: number; direction: number }
-  /** The strongest gust of the 15 minutes up to the instant, with rain in hundredths of a mm in that time. */
-  gust(instant: number, season: Season, rain: number): number
-}
-
-/** The wind at a place, drawn from the randomness there. */
-export const createWind = (texture: Texture, place: Place): Wind => {
+export const createWind = (texture: Texture, place: Place) => {
   const east = texture.truth('wind east', 2.2, 22)
   const north = texture.truth('wind north', 2.2, 22)
   const swirlEast = texture.truth('swirl east', 0.5, 3.5)
@@ -37,13 +29,14 @@ export const createWind = (texture: Texture, place: Place): Wind => {
     mixing(instant) * Math.sqrt(eastward * eastward + northward * northward)
 
   return {
-    at: (instant, season) => {
+    at: (instant: number, season: Season) => {
       const eastward = eastAt(instant, season)
       const northward = northAt(instant, season)
       const direction = (Math.atan2(-eastward, -northward) * 180) / Math.PI
       return { speed: speedOf(instant, eastward, northward), direction: (direction + 360) % 360 }
     },
-    gust: (instant, season, rain) => {
+    /** The strongest gust of the 15 minutes up to the instant. @param rain hundredths of a mm in this time */
+    gust: (instant: number, season: Season, rain: number): number => {
       const speed = speedOf(instant, eastAt(instant, season), northAt(instant, season))
       const outflow = Math.min(55, rain * 0.3 * season.convection)
       return speed * (1.75 + 0.4 * roughness(instant)) + 2 + outflow

@@ -95,7 +95,7 @@ const comparisonText = (
   const undecided = limits.filter(({ verdict }) => verdict === 'undecided').length
   const limitRows = limits.map(({ limit, change, verdict }) => [
     limit,
-    change === null ? 'not known' : percent(change),
+    change === null ? 'unknown' : percent(change),
     verdict === 'undecided' ? 'not decided' : verdict,
   ])
   const runs = (side: readonly ReplayResult[]): string => (side.length > 1 ? `, ${side.length} runs` : '')
@@ -104,7 +104,7 @@ const comparisonText = (
     warnings.length === 0
       ? ''
       : ['Compare with care:', ...warningSentences(warnings).map(indented)].join('\n'),
-    tableOf(['figure', 'A', 'B', 'change of B', 'verdict'], rows, [1, 2, 3]),
+    tableOf(['metric', 'A', 'B', 'change of B', 'verdict'], rows, [1, 2, 3]),
     hasVerdicts(differences) ? '' : noVerdictSentence,
     limits.length === 0 ? '' : tableOf(['limit', 'change of B', 'verdict'], limitRows, [1]),
     undecided > 0 ? undecidedSentence(undecided, limits.length) : '',

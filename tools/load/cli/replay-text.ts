@@ -72,49 +72,30 @@ const factsOf = (result: ReplayResult): (readonly [name: string, value: string |
     seconds < 60 ? `${Number(seconds.toPrecision(2))} s` : figures.duration(seconds)
   const [sending, answering] = [sentFor(totals), totals.seconds].map(lasted)
   const ages = age ? `; age p50 ${figures.duration(age.p50)}, max ${figures.duration(age.max)}` : ''
-  return [
-    [
-      'requests',
-      `${counted(totals.due)} due, ${counted(totals.sent)} sent, ${counted(totals.answered)} answered`,
-    ],
-    [
-      'rate',
-      `${paceText(result, figures)}, for ${sending}; ${rateText(answeredRate(totals))} answered${answering === sending ? '' : `, in ${answering}`}`,
-    ],
-    [
-      'cache',
+  const { due, sent, answered, late, dropped } = totals
+  const facts = {
+    requests: `${counted(due)} due, ${counted(sent)} sent, ${counted(answered)} answered`,
+    rate: `${paceText(result, figures)}, for ${sending}; ${rateText(answeredRate(totals))} answered${answering === sending ? '' : `, in ${answering}`}`,
+    cache:
       shareOf(result, 'hit') === null
         ? 'no response with weather'
         : `${share('hit')} hits, ${share('stale')} stale, ${share('miss')} misses${ages}`,
-    ],
-    ['statuses', listed(result.statuses)],
-    ['not answered', listed(totals.failed)],
-    [
-      'late, dropped',
-      `${counted(totals.late)} sent more than 10 ms late, ${counted(totals.dropped)} never sent`,
-    ],
-    [
-      'load generator',
-      `${Math.round(generator.cpuShare * 100)} % of a core, event loop p99 ${msText(generator.loopDelayP99)}, late p99 ${msText(generator.lateP99)}`,
-    ],
-    [
-      'gateway',
-      gateway
-        ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${figures.bytes(gateway.memoryBytes)}`
-        : undefined,
-    ],
-    [
-      'provider',
-      provider
-        ? `${counted(provider.requests)} requests, weight ${figures.count(provider.weight)}`
-        : undefined,
-    ],
-    [
-      'bodies',
-      bodies
-        ? `${counted(bodies.checked)} checked, ${counted(bodies.faults.length)} with a fault`
-        : undefined,
-    ],
+    statuses: listed(result.statuses),
+    'no response': listed(totals.failed),
+    'late, dropped': `${counted(late)} sent more than 10 ms late, ${counted(dropped)} never sent`,
+    'load generator': `${Math.round(generator.cpuShare * 100)} % of a core, event loop p99 ${msText(generator.loopDelayP99)}, late p99 ${msText(generator.lateP99)}`,
+    gateway: gateway
+      ? `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${figures.bytes(gateway.memoryBytes)}`
+      : undefined,
+    provider: provider
+      ? `${counted(provider.requests)} requests, weight ${figures.count(provider.weight)}`
+      : undefined,
+    bodies: bodies
+      ? `${counted(bodies.checked)} checked, ${counted(bodies.faults.length)} with a fault`
+      : undefined,
+  }
+  return [
+    ...Object.entries(facts),
     ...(bodies?.faults ?? []).slice(0, 10).map(({ path, fault }) => [path, fault] as const),
     ...thresholds.map(
       each => [each.threshold, `${each.measured}, ${each.passed ? 'passed' : 'FAILED'}`] as const,

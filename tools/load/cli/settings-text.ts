@@ -28,7 +28,7 @@ const columnsText = <Row>(columns: readonly SettingColumn<Row>[], rows: readonly
   const heads = shown.map(([head]) => head)
   const numbers = heads.flatMap((head, i) => (ofWords.has(head) ? [] : [i]))
   return tableOf(
-    heads,
+    heads.map(head => head.replace(/^[A-Z](?=[a-z])/, letter => letter.toLowerCase())),
     rows.map(row => shown.map(([, cell]) => cell(row))),
     numbers,
   )
@@ -48,28 +48,27 @@ export const whatIfText = (result: WhatIfResult): string => {
     ['Peak minute', ({ provider }) => rounded(provider.most.minute)],
   ]
   const faulty = traffic.faultyLines > 0 ? `, ${counted(traffic.faultyLines)} faulty lines skipped` : ''
-  const facts = factsText([
-    [
-      'traffic',
-      `${counted(traffic.requests)} requests in ${printDuration(Math.round(traffic.spanSeconds / 60) * 60_000)}`,
-    ],
-    ['', `of ${traffic.files.join(', ')}${faulty}`],
-    ['left out', reasons],
-    [
-      'no weather',
+  const facts = {
+    traffic: `${counted(traffic.requests)} requests in ${printDuration(Math.round(traffic.spanSeconds / 60) * 60_000)}`,
+    '': `of ${traffic.files.join(', ')}${faulty}`,
+    'left out': reasons,
+    'no weather':
       first && first.none > 0
         ? `${counted(first.none)} of ${counted(first.requests)} counted requests: ${reasons === undefined ? '' : 'those left out, '}other endpoints, refused places and parameters`
         : undefined,
-    ],
-    ['instances', String(instances)],
-    [
-      'start',
-      `${warm ? 'after all of the traffic once' : 'cold'}${warmUpSeconds > 0 ? `, counted after ${printDuration(warmUpSeconds * 1000)}` : ''}`,
-    ],
-    ...base.map(({ path, value, default: usual }) => [path, `${value} (default ${usual})`] as const),
-  ])
+    instances: String(instances),
+    start: `${warm ? 'after all of the traffic once' : 'cold'}${warmUpSeconds > 0 ? `, counted after ${printDuration(warmUpSeconds * 1000)}` : ''}`,
+    ...Object.fromEntries(
+      base.map(({ path, value, default: usual }) => [path, `${value} (default ${usual})`]),
+    ),
+  }
   const remarks = [...(cases.length > 1 ? [`* ${paretoNote}`] : []), ...remarksOn(result)]
-  return [facts, '', columnsText(columns, cases), ...(remarks.length > 0 ? ['', ...remarks] : [])].join('\n')
+  return [
+    factsText(Object.entries(facts)),
+    '',
+    columnsText(columns, cases),
+    ...(remarks.length > 0 ? ['', ...remarks] : []),
+  ].join('\n')
 }
 
 export const rehearsalText = (

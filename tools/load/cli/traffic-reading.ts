@@ -118,32 +118,26 @@ export const factsOfReading = (
   summary: TrafficSummary,
   { count, cutMs, longest: [longest] }: GapsFound,
   longestGap?: number,
-): [name: string, value: string | undefined][] => {
+): Readonly<Record<string, string | undefined>> => {
   const { faultyLines, skippedLines, late, share } = summary
   const lines = (count: number, what: string) =>
     count > 0 ? `${numbered(count, 'line', 'lines')}${what}` : undefined
-  return [
-    ['faulty', lines(faultyLines, ', left out')],
-    ['skipped', lines(skippedLines, ' without a request')],
-    ['left out', leftOutText(summary)],
-    [
-      'order',
+  return {
+    faulty: lines(faultyLines, ', left out'),
+    skipped: lines(skippedLines, ' without a request'),
+    'left out': leftOutText(summary),
+    order:
       late > 0
         ? `${counted(late)} requests were too far apart for --window and are out of order; \`LC_ALL=C sort\` sorts the lines`
         : undefined,
-    ],
-    [
-      'gaps',
+    gaps:
       longest &&
-        `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}; ${longestGap === undefined ? 'import --longest-gap shortens gaps' : `shortened by ${spanText(cutMs)}`}`,
-    ],
-    [
-      'share',
+      `${counted(count)} longer than ${printDuration(longestGap ?? reportedGapMs)}, the longest ${spanText(longest.ms)} from ${isoOf(longest.from)}; ${longestGap === undefined ? 'import --longest-gap shortens gaps' : `shortened by ${spanText(cutMs)}`}`,
+    share:
       share === null
         ? undefined
         : `the log has only ${share} of the requests (log.access), so a cache hits less often than it did`,
-    ],
-  ]
+  }
 }
 
 export const formatsOf = ({ files }: TrafficSummary): string =>

@@ -103,7 +103,7 @@ export const rewrite = async (
       `${counted(read)} requests of ${numbered(summary.files.length, 'file', 'files')} (${formatsOf(summary)})`,
     ],
     ['from', first === undefined ? undefined : `${isoOf(first)}, for ${spanText(span)}`],
-    ...factsOfReading(summary, gaps.found(), longestGap),
+    ...Object.entries(factsOfReading(summary, gaps.found(), longestGap)),
   ])}`
   // On standard error if standard output has the traffic.
   if (out !== standardOutput) terminal.show(shown, text)

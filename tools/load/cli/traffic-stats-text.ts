@@ -26,24 +26,22 @@ export const jsonOfStats = (stats: TrafficStats, summary: TrafficSummary) => {
 
 export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, columns: number): string => {
   const { requests, from, to, gaps, places, cells, keys } = stats
-  const read = [
-    ['format', formatsOf(summary)],
-    ['sha256', summary.sha256],
-    ...factsOfReading(summary, gaps),
-  ] as const
-  if (from === null || to === null) return `No requests.\n${factsText(read)}`
+  const read = { format: formatsOf(summary), sha256: summary.sha256, ...factsOfReading(summary, gaps) }
+  if (from === null || to === null) return `No requests.\n${factsText(Object.entries(read))}`
   const width = Math.max(20, Math.min(columns - 18, 100))
   return [
     `${counted(requests)} requests from ${isoOf(from)}, for ${spanText(to - from)}`,
-    factsText([
-      ...read,
-      ...answerFacts(stats),
-      ...rateFacts(stats, width),
-      ...Object.entries({ places, cells, keys }).map(
-        ([name, report]) => [name, popularityText(report)] as const,
-      ),
-      ...reuseFacts(stats),
-    ]),
+    factsText(
+      Object.entries({
+        ...read,
+        ...answerFacts(stats),
+        ...rateFacts(stats, width),
+        places: popularityText(places),
+        cells: popularityText(cells),
+        keys: popularityText(keys),
+        ...reuseFacts(stats),
+      }),
+    ),
     '',
     indented(topTable({ place: places, cell: cells, key: keys })),
   ].join('\n')
@@ -51,21 +49,17 @@ export const textOfStats = (stats: TrafficStats, summary: TrafficSummary, column
 
 const answerFacts = (stats: TrafficStats) => {
   const { requests, endpoints, statuses, outcomes, tiers, methods, conditional, compressed, bytes } = stats
-  return [
-    ['endpoints', sharesText(endpoints)],
-    ['methods', sharesText(methods)],
-    ['statuses', sharesText(statuses)],
-    ['outcomes', sharesText(outcomes)],
-    ['tiers', sharesText(tiers)],
-    ['conditional', percentText(conditional / requests)],
-    ['compressed', `${percentText(compressed / requests)} accept br or gzip`],
-    [
-      'bytes',
-      bytes.requests === 0
-        ? undefined
-        : `${counted(Math.round(bytes.sum / bytes.requests))} a body on average`,
-    ],
-  ] as const
+  return {
+    endpoints: sharesText(endpoints),
+    methods: sharesText(methods),
+    statuses: sharesText(statuses),
+    outcomes: sharesText(outcomes),
+    tiers: sharesText(tiers),
+    conditional: percentText(conditional / requests),
+    compressed: `${percentText(compressed / requests)} accept br or gzip`,
+    bytes:
+      bytes.requests > 0 ? `${counted(Math.round(bytes.sum / bytes.requests))} a body on average` : undefined,
+  }
 }
 
 const sharesText = (counts: Readonly<Record<string, number>>): string | undefined => {
@@ -85,16 +79,14 @@ const rateFacts = ({ rate, from, to, requests }: TrafficStats, width: number) =>
   const bar = (value: number): string =>
     value === 0 ? ' ' : (bars[Math.min(bars.length - 1, Math.floor((value / most) * bars.length))] ?? '')
   const mean = requests / Math.max(0.001, ((to ?? 0) - (from ?? 0)) / 1_000)
-  return [
-    ['rate', columns.map(bar).join('')],
-    [
-      'mean',
+  return {
+    rate: columns.map(bar).join(''),
+    mean:
       to === from
         ? undefined
         : `${mean < 10 ? mean.toFixed(2) : counted(Math.round(mean))} requests a second`,
-    ],
-    ['peak', rate.peak ? `${counted(rate.peak.requests)} in the second from ${isoOf(rate.peak.at)}` : ''],
-  ] as const
+    peak: rate.peak ? `${counted(rate.peak.requests)} in the second from ${isoOf(rate.peak.at)}` : '',
+  }
 }
 
 /** Averages neighbours, so that at most `most` values are left. */
@@ -106,13 +98,8 @@ const resampled = (values: readonly number[], most: number): number[] => {
   })
 }
 
-const popularityText = ({
-  distinct,
-  isExact,
-  requests,
-  topShares,
-  zipf,
-}: PopularityReport): string | undefined => {
+const popularityText = (report: PopularityReport): string | undefined => {
+  const { distinct, isExact, requests, topShares, zipf } = report
   if (requests === 0) return undefined
   const skew = zipf === null ? '' : `, Zipf exponent ${zipf.toFixed(2)}`
   return `${isExact ? '' : 'at least '}${counted(distinct)}${skew}; the top 1 has ${percentText(topShares[1])}, the top 10 ${percentText(topShares[10])}, the top 100 ${percentText(topShares[100])}`
@@ -120,30 +107,20 @@ const popularityText = ({
 
 const reuseFacts = ({ reuse }: TrafficStats) => {
   const { by, objects, requests, first, distance, seconds, within, missRatios } = reuse
-  if (requests === 0) return []
+  if (requests === 0) return {}
   const quantiles = (found: typeof distance, text: (value: number) => string) =>
     found ? `p50 ${text(found.p50)}, p90 ${text(found.p90)}, p99 ${text(found.p99)}` : undefined
-  return [
-    [
-      `reuse by ${by}`,
-      `${counted(requests)} requests for ${counted(objects)}, ${percentText(first / requests)} for the first time`,
-    ],
-    [
-      'distance',
-      distance
-        ? `${quantiles(distance, counted)}, max ${counted(distance.max)} others in between`
-        : undefined,
-    ],
-    ['after', quantiles(seconds, value => spanText(value * 1_000))],
-    [
-      'again within',
-      within.map(each => `${spanText(each.seconds * 1_000)} ${percentText(each.share)}`).join(', '),
-    ],
-    [
-      'LRU misses',
-      `by objects held: ${missRatios.map(each => `${counted(each.objects)}: ${percentText(each.missRatio)}`).join(', ')}`,
-    ],
-  ] as const
+  const times = within.map(each => `${spanText(each.seconds * 1_000)} ${percentText(each.share)}`)
+  const misses = missRatios.map(each => `${counted(each.objects)}: ${percentText(each.missRatio)}`)
+  return {
+    [`reuse by ${by}`]: `${counted(requests)} requests for ${counted(objects)}, ${percentText(first / requests)} for the first time`,
+    distance: distance
+      ? `${quantiles(distance, counted)}, max ${counted(distance.max)} others in between`
+      : undefined,
+    after: quantiles(seconds, value => spanText(value * 1_000)),
+    'again within': times.join(', '),
+    'LRU misses': `by objects held: ${misses.join(', ')}`,
+  }
 }
 
 const shownTop = 10

@@ -42,10 +42,10 @@ export const thresholdOf = (text: string): Threshold => {
       const found = measure(recorder, seconds)
       const verdict = (measured: string, passed: boolean) => ({ threshold: text.trim(), measured, passed })
       // A bound that was not tested is not held.
-      if (!found) return verdict('no answer', false)
+      if (!found) return verdict('no response', false)
       const { value, isAnswered } = found
       // Nobody knows how long it would have waited, so no bound holds.
-      if (!isAnswered) return verdict(`no answer after ${written(value, unit)}`, false)
+      if (!isAnswered) return verdict(`no response after ${written(value, unit)}`, false)
       const isBeyond = sign.startsWith('<') ? value < bound : value > bound
       return verdict(written(value, unit), isBeyond || (sign.endsWith('=') && value === bound))
     },

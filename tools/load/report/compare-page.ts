@@ -65,9 +65,9 @@ const limitsHtml = (limits: readonly LimitVerdict[], change: (value: number) => 
     verdict => limits.filter(limit => limit.verdict === verdict).length,
   ) as [number, number]
   const sentences = [
-    broken > 0 ? `Limits of change broken: ${broken} of ${limits.length}.` : '',
+    broken > 0 ? `Limits of change failed: ${broken} of ${limits.length}.` : '',
     undecided > 0 ? undecidedSentence(undecided, limits.length) : '',
-    broken + undecided === 0 ? `All limits of change hold: ${limits.length} of ${limits.length}.` : '',
+    broken + undecided === 0 ? `All limits of change passed: ${limits.length} of ${limits.length}.` : '',
   ]
   const state = broken > 0 ? 'bad' : undecided > 0 ? 'warn' : 'good'
   const text = sentences.flatMap(sentence => (sentence === '' ? [] : `<b>${escaped(sentence)}</b>`)).join('')
@@ -103,7 +103,8 @@ const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Htm
   const rows = differences.map(({ metric, unit, a, b, change: changed, verdict }) => {
     const write = (value: number): string => valueText(value, unit, figures)
     return [
-      escaped(metrics[metric].name),
+      // As a label: Max, not max, but p50.
+      escaped(metrics[metric].name.replace(/^[a-z](?=[a-z])/, letter => letter.toUpperCase())),
       verdict === 'better' || verdict === 'worse'
         ? badge(verdict === 'better' ? 'good' : 'bad', verdict)
         : `<span class="note">${verdict ?? '–'}</span>`,
@@ -114,7 +115,7 @@ const verdictHtml = ({ differences, limits }: Comparison, figures: Figures): Htm
   })
   return `${limitsHtml(limits, change)}<p><b>${summary}</b></p>${table(
     'Differences',
-    [{ head: 'Figure' }, { head: 'Verdict' }, number('A'), number('B'), number('Change of B')],
+    [{ head: 'Metric' }, { head: 'Verdict' }, number('A'), number('B'), number('Change of B')],
     rows,
   )}<p class="note">${method}</p>`
 }

@@ -60,7 +60,7 @@ export const metrics = {
     of: run => (run.totals.due === 0 ? null : errorsOf(run) / run.totals.due),
   },
   rate: {
-    name: 'answered',
+    name: 'response rate',
     unit: 'perSecond',
     of: run => answeredRate(run.totals),
     isBetterLarger: true,

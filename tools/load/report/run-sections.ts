@@ -53,11 +53,11 @@ const tilesOf = (run: ReplayResult, figures: Figures): Html => {
     [
       'Errors',
       figures.share(errors / Math.max(1, totals.due)),
-      `${figures.count(errors)} not sent, not answered or 5xx`,
+      `${figures.count(errors)} not sent, no response or 5xx`,
     ],
     ['p50', latencyText(latency.p50, figures)],
-    ['p99', latencyText(latency.p99, figures), `worst ${latencyText(latency.max, figures)}`],
-    ['Hits', figures.share(shareOf(run, 'hit')), 'of answers with weather'],
+    ['p99', latencyText(latency.p99, figures), `max ${latencyText(latency.max, figures)}`],
+    ['Hits', figures.share(shareOf(run, 'hit')), 'of responses with weather'],
   ]
   const weight = provider && {
     name: 'Provider weight',
@@ -83,11 +83,9 @@ const replayed = (run: ReplayResult, figures: Figures): Html => {
     ['Duration', duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000)],
     ['Invalid lines skipped', traffic.faultyLines === 0 ? undefined : count(traffic.faultyLines)],
     ['Pace', paceText(run, figures)],
-    [
-      'Clock',
-      run.kind === 'rehearsal' ? 'moved: gateway, provider and replay on one clock' : 'the machine’s',
-    ],
-    ['Connections', `${count(pace.connections)} over HTTP/${pace.http}, ${count(pace.workers)} workers`],
+    ['Clock', run.kind === 'rehearsal' ? 'moved clock of gateway, provider and replay' : 'machine clock'],
+    ['Connections', `${count(pace.connections)} over HTTP/${pace.http}`],
+    ['Workers', count(pace.workers)],
     ['Target', code(pace.target)],
     ['Started', dateTime(run.startedAt, figures)],
   ])
@@ -106,7 +104,7 @@ const settings = ({ settings: changed }: ReplayResult): Html => {
 /** Outcomes with other words on a page. */
 const outcomeWords = new Map([
   ['none', 'no weather'],
-  ['failed', 'not answered'],
+  ['failed', 'no response'],
   ['dropped', 'never sent'],
 ])
 const outcomeCell = (outcome: string): Html => escaped(outcomeWords.get(outcome) ?? outcome)
@@ -155,7 +153,7 @@ const answers = (run: ReplayResult, figures: Figures): Html => {
   const failures =
     Object.keys(failed).length === 0
       ? '<p>Every sent request was answered.</p>'
-      : `<h3>Requests without an answer</h3>${countTable('Reason', failed, figures)}`
+      : `<h3>Requests without a response</h3>${countTable('Reason', failed, figures)}`
   // Shares are of responses with weather.
   const outcomes = countTable('Outcome', run.outcomes, figures, outcomeCell, name => name !== 'none')
   return countTable('Status', run.statuses, figures) + outcomes + failures + bodiesOf(run, figures)
@@ -175,7 +173,7 @@ const bodiesOf = ({ bodies }: ReplayResult, figures: Figures): Html => {
 }
 
 const cache = (run: ReplayResult, place: number, figures: Figures): Html => {
-  if (weathersOf(run) === 0) return '<p>No answer carried weather.</p>'
+  if (weathersOf(run) === 0) return '<p>No response had weather.</p>'
   const { age } = run
   const ages = facts([
     ['Age, median', figures.duration(age?.p50)],
@@ -245,7 +243,7 @@ export const sectionsOf = (run: ReplayResult, place: number, figures: Figures): 
   ['settings', 'Settings', settings(run)],
   ['rate', 'Rate', charts(place, 'rate')],
   ['latency', 'Latency', latency(run, place, figures)],
-  ['answers', 'Answers', answers(run, figures)],
+  ['answers', 'Responses', answers(run, figures)],
   ['cache', 'Cache', cache(run, place, figures)],
   ['provider', 'Provider', provider(run, place, figures)],
   ['gateway', 'Gateway', gateway(run, figures)],

@@ -17,19 +17,9 @@ import {
   type TimelineText,
 } from 'abohawa/parts'
 
-export type SampleWeather = {
-  timelineAt(fetchedAt: number): Timeline
-  readonly text: TimelineText
-  /** For the shared tier: entries without values, which are equal in all. */
-  readonly codec: Codec<Timeline>
-  readonly encodedBytes: number
-}
+export type SampleWeather = ReturnType<typeof createSampleWeather>
 
-export const createSampleWeather = (
-  horizon: Horizon,
-  hourlyHours: number,
-  calendar: Calendar,
-): SampleWeather => {
+export const createSampleWeather = (horizon: Horizon, hourlyHours: number, calendar: Calendar) => {
   const lengths = stepsWithin(horizon)
   const layout = syntheticTimeline(0, lengths, calendar)
   const { values } = layout
@@ -59,32 +49,29 @@ export const createSampleWeather = (
   }
   const encodedBytes = encodeTimeline('sample', sample, { generation: 0, run: null }).length
 
-  return {
-    timelineAt,
-    text: {
-      current: () => current,
-      hourly: (_, __, count) => kept(`hourly ${count}`, () => real.hourly(sample, noon, count)),
-      daily: (_, __, count) => kept(`daily ${count}`, () => real.daily(sample, noon, count)),
-    },
-    codec: {
-      maxBytes: 24,
-      encode: ({ fetchedAt, generation, run }) => {
-        const bytes = Buffer.alloc(24)
-        bytes.writeDoubleLE(fetchedAt, 0)
-        bytes.writeDoubleLE(generation, 8)
-        bytes.writeDoubleLE(run ?? Number.NaN, 16)
-        return bytes
-      },
-      metadata: (bytes, key) => {
-        const { fetchedAt, metadata } = entryAt(key, bytes)
-        const coversUntil = coverageEndOf(timelineAt(fetchedAt), hourlyHours)
-        return { fetchedAt, jitter: jitterOf(key, fetchedAt), coversUntil, ...metadata }
-      },
-      decode: (bytes, key) => {
-        const { fetchedAt, metadata } = entryAt(key, bytes)
-        return entryOf(key, timelineAt(fetchedAt), metadata, hourlyHours)
-      },
-    },
-    encodedBytes,
+  const text: TimelineText = {
+    current: () => current,
+    hourly: (_, __, count) => kept(`hourly ${count}`, () => real.hourly(sample, noon, count)),
+    daily: (_, __, count) => kept(`daily ${count}`, () => real.daily(sample, noon, count)),
   }
+  // Entries of the shared tier have no values, because all have the same.
+  const codec: Codec<Timeline> = {
+    maxBytes: 24,
+    encode: ({ fetchedAt, generation, run }) => {
+      const bytes = Buffer.alloc(24)
+      for (const [i, number] of [fetchedAt, generation, run ?? Number.NaN].entries())
+        bytes.writeDoubleLE(number, 8 * i)
+      return bytes
+    },
+    metadata: (bytes, key) => {
+      const { fetchedAt, metadata } = entryAt(key, bytes)
+      const coversUntil = coverageEndOf(timelineAt(fetchedAt), hourlyHours)
+      return { fetchedAt, jitter: jitterOf(key, fetchedAt), coversUntil, ...metadata }
+    },
+    decode: (bytes, key) => {
+      const { fetchedAt, metadata } = entryAt(key, bytes)
+      return entryOf(key, timelineAt(fetchedAt), metadata, hourlyHours)
+    },
+  }
+  return { timelineAt, text, codec, encodedBytes }
 }

@@ -118,7 +118,7 @@ const trafficOf = (result: WhatIfResult, figures: Figures): Html => {
     ['Invalid lines skipped', figures.count(traffic.faultyLines)],
     ...(leftOut === undefined ? [] : [['Skipped', leftOut] as const]),
     ...(first && first.none > 0
-      ? [['Requests without weather, with skipped ones', figures.count(first.none)] as const]
+      ? [['Requests without weather (including skipped)', figures.count(first.none)] as const]
       : []),
     ['SHA-256', code(traffic.sha256.slice(0, 16))],
     ['Gateway instances', figures.count(instances)],

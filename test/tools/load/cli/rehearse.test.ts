@@ -97,7 +97,7 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   t.equal(code, 0, stderr)
   t.match(stderr, /day\.ndjson:2: "no line of traffic" is not JSON/)
   t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z, for 1 s\.\n/)
-  t.match(stdout, /\nSetting +Hits .*\ncache\.freshFor=1h .* fits .*\ncache\.freshFor=3h /)
+  t.match(stdout, /\nsetting +hits .*\ncache\.freshFor=1h .* fits .*\ncache\.freshFor=3h /)
   for (const [i, value] of ['1h', '3h'].entries()) {
     const result = replayResult.parse(JSON.parse(readFileSync(join(folder, `out-${i + 1}.json`), 'utf8')))
     t.strictSame(result.statuses, { 200: 1, 401: 1 })

@@ -45,7 +45,7 @@ const outcome = (i: number) => done[i] ?? { code: -1, stdout: '', stderr: '' }
 t.test('a comparison as text, as JSON and as a page', async t => {
   const { code, stdout } = outcome(0)
   t.equal(code, 0)
-  t.match(stdout, /^A: .*a\.json\nB: .*b\.json\n\nfigure +A +B +change of B +verdict\n/)
+  t.match(stdout, /^A: .*a\.json\nB: .*b\.json\n\nmetric +A +B +change of B +verdict\n/)
   t.match(stdout, /^p90 .* \+\d\d\.\d% +-$/m)
   t.match(stdout, /^No verdicts: they require 5 undisturbed runs per side,/m)
   const { stdout: json } = outcome(1)

@@ -121,7 +121,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
   t.equal(inText?.code, 99)
   for (const said of [
     /Requests without a response count as the slowest;/,
-    /p99<9m +no answer after \S+ ms, FAILED/,
+    /p99<9m +no response after \S+ ms, FAILED/,
     /max<9m .*FAILED/,
     /weather.p99<9m .*FAILED/,
     /^ +p50<9m .*passed/m,
@@ -129,7 +129,7 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
     /weather +failed +4 /,
   ])
     t.match(inText?.stdout, said)
-  t.match(readFileSync(page, 'utf8'), /not answered<\/td>/)
+  t.match(readFileSync(page, 'utf8'), /no response<\/td>/)
   const { totals, latency, latencies } = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
   t.ok(totals.dropped > 0 && totals.failed.timeout && totals.answered === 0, JSON.stringify(totals))
   t.equal(latency.count, totals.due)

@@ -139,7 +139,7 @@ t.test('the table, the remarks and the page', async t => {
   for (const said of [
     /^ {2}traffic +40 requests in 39m$/m,
     /^ {2}start +cold, counted after 10m$/m,
-    /^Setting +Hits +Stale +Misses +Provider weight/m,
+    /^setting +hits +stale +misses +provider weight/m,
     /^cache\.freshFor=30m +\* +\d/m,
     '* marks the best settings: no other is better in hits, weight, age (p95) and memory together.',
   ])

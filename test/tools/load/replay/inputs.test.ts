@@ -60,9 +60,9 @@ t.test('thresholds are judged by what was recorded', async t => {
   const verdicts = judged.map(({ threshold, passed }) => [threshold, passed])
   t.strictSame(verdicts, expected, JSON.stringify(judged))
   const measured = (text: string) => judged.find(({ threshold }) => threshold === text)?.measured
-  t.equal(measured('forecast.p50<1s'), 'no answer')
-  t.match(measured('p99<9m'), /^no answer after \d+ ms$/)
-  t.match(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no answer', passed: false })
+  t.equal(measured('forecast.p50<1s'), 'no response')
+  t.match(measured('p99<9m'), /^no response after \d+ ms$/)
+  t.match(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no response', passed: false })
 })
 
 t.test('what is no threshold is one sentence with those that are', async t => {

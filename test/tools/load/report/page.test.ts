@@ -155,7 +155,7 @@ t.test('a comparison has both sides, verdicts and how they were found', async t 
   for (const each of [
     'The traffic differs: A has hash x, B has y.',
     '5 against 5 runs',
-    'Limits of change broken: 1 of 1.',
+    'Limits of change failed: 1 of 1.',
     'worse',
     'noise',
     'Compares the medians of the runs',
