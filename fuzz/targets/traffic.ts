@@ -85,7 +85,7 @@ const numberIn = (text: string, pattern: RegExp): number =>
 
 /** How many lines a command says are faulty, in its own words. */
 const reportedFaults = (command: Command, { stdout, stderr }: Ended, file: string): number => {
-  if (command === 'whatif') return numberIn(stdout, /([\d,]+) faulty lines? left out/)
+  if (command === 'whatif') return numberIn(stdout, /([\d,]+) faulty lines? skipped/)
   if (command === 'import' || command === 'stats')
     return numberIn(stdout + stderr, /^ *faulty +([\d,]+) lines?/m)
   const sentences = stderr.split('\n').filter(text => text.includes(`${file}:`))
