@@ -5,7 +5,7 @@ import { InputError, messageOf } from '../common/errors.ts'
 import { constants } from './constants.ts'
 import { readEnvironment, readSecret, secretFilesIn } from './environment.ts'
 import { type Fault, faultsIn, maxFaults, type Place, printPlace, type Source, type Tree } from './faults.ts'
-import { type RemovedSetting, takeRemoved } from './removed.ts'
+import { keepAccessShare, type RemovedSetting, takeRemoved } from './removed.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { knownPath, namedIn, type Path, partsOf, printPath, schemaAt, settings } from './tree.ts'
@@ -169,6 +169,7 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
     }
     given = together(given, tree)
   }
+  keepAccessShare(given, removed)
   // Parsed once: to compile a parser for each section would take longer.
   // Each source is valid without its invalid values, and so are all together.
   const parsed = configSchema.parse(given, { jitless: true })

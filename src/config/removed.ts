@@ -1,18 +1,22 @@
-// The settings of earlier versions that no longer exist. A configuration that still names one starts without it.
+// The settings of earlier versions that no longer exist, or have another name. A configuration that still names one starts.
 
 import type { Place, Source, Tree } from './faults.ts'
 import { type Path, printPath } from './tree.ts'
-import { put } from './values.ts'
+import { put, valueAt } from './values.ts'
 
 /** A removed setting that a source still gives. */
-export type RemovedSetting = { readonly path: string; readonly at: Place }
+export type RemovedSetting = {
+  readonly path: string
+  readonly at: Place
+  readonly value: unknown
+  /** The setting that has its value now; undefined where it is ignored. */
+  readonly renamedTo: string | undefined
+}
 
 /** By path; `*` stands for each item of a list. */
 export const removedSettings: readonly string[] = [
   'server.requestTimeout',
   'provider.name',
-  'provider.protocol',
-  'provider.fallbacks.*.protocol',
   'provider.budget.outageShare',
   'provider.fallbacks.*.budget.outageShare',
   'quota.testPerDay',
@@ -32,8 +36,22 @@ const pathsIn = (value: unknown, [key, ...rest]: readonly string[], above: Path 
 export const takeRemoved = ({ tree, placeOf }: Source): RemovedSetting[] =>
   removedSettings.flatMap(removed =>
     pathsIn(tree, removed.split('.')).map(path => {
-      const found = { path: printPath(path), at: placeOf(path, true) }
-      put(tree as Tree, path.map(String), undefined)
+      const keys = path.map(String)
+      const found = {
+        path: printPath(path),
+        at: placeOf(path, true),
+        value: valueAt(tree as Tree, keys),
+        renamedTo: removed === 'log.accessShare' ? 'log.access' : undefined,
+      }
+      put(tree as Tree, keys, undefined)
       return found
     }),
   )
+
+/** Gives the setting that replaces `log.accessShare` its share, unless that setting turns the lines off or has a share already. */
+export const keepAccessShare = (given: Tree, removed: readonly RemovedSetting[]): void => {
+  const share = Number(removed.findLast(({ renamedTo }) => renamedTo === 'log.access')?.value ?? Number.NaN)
+  const path = ['log', 'access']
+  const access = valueAt(given, path)
+  if (share >= 0 && share <= 1 && (access === undefined || access === true)) put(given, path, share)
+}

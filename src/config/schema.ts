@@ -161,6 +161,8 @@ const weight = () => whole(1, 1_000_000_000, ', or null for no limit').nullable(
 const account = () => ({
   baseUrl: setting(baseUrl(), 'https://api.open-meteo.com')`
     URL of the provider. Paying customers of Open-Meteo have a different host.`,
+  protocol: setting(oneOf(['open-meteo']), 'open-meteo')`
+    Protocol of the provider; Open-Meteo is the only one.`,
   apiKey: setting(providerKey().nullable(), null)`
     Key of the provider. Set it with ABOHAWA_PROVIDER__API_KEY. null: the free service.`,
   timeout: setting(duration('10ms', '2m'), '10s')`

@@ -58,7 +58,7 @@ export const together = <One extends Part, Other extends Part>(one: One, other: 
 const encoded = (config: Config): Tree =>
   z.encode(configSchema, config as never, uncompiled) as unknown as Tree
 
-const at = (tree: unknown, path: readonly string[]): unknown =>
+export const valueAt = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce((part, key) => (part as Tree | undefined)?.[key], tree)
 
 /** Sets a value, in sections that are made where they are missing; undefined takes it out. */
@@ -100,7 +100,7 @@ const yamlOf = (value: unknown, options: ToStringOptions): string =>
 /** The whole configuration as a config file, with `***` for keys and passwords; the rest can be loaded again as it is. */
 export const describeConfig = (config: Config): string => {
   const tree = encoded(config)
-  for (const { path, schema } of settings) put(tree, path, redacted(schema, at(tree, path)))
+  for (const { path, schema } of settings) put(tree, path, redacted(schema, valueAt(tree, path)))
   return yamlOf(tree, {})
 }
 
@@ -108,12 +108,12 @@ export const describeConfig = (config: Config): string => {
 export const valuesOf = (config: Config): SettingValue[] => {
   const tree = encoded(config)
   return settings.flatMap(setting => {
-    const value = at(tree, setting.path)
+    const value = valueAt(tree, setting.path)
     const paths = setting.named
       ? Object.keys(value as Tree).map(name => [...setting.path, name])
       : [setting.path]
     return paths.map(path => {
-      const part = at(tree, path)
+      const part = valueAt(tree, path)
       return {
         path: printPath(path),
         setting,
@@ -166,7 +166,7 @@ export const withValuesOf = (config: Config, other: Config, paths: Iterable<stri
   const [tree, from] = [encoded(config), encoded(other)]
   for (const path of paths) {
     const keys = path.replaceAll(']', '').split(/[.[]/)
-    put(tree, keys, at(from, keys))
+    put(tree, keys, valueAt(from, keys))
   }
   const settings = configSchema.parse(tree, uncompiled)
   // All of the quota is settings, and a tier that was taken back must not stay.

@@ -13,9 +13,12 @@ import type { LedgerParts } from './spending-ledger.ts'
 export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
+/** The protocols by their names in the setting `provider.protocol`. */
+const protocols = { 'open-meteo': createOpenMeteo } as const
+
 /** The protocol of the provider of this configuration. */
 export const protocolIn = (config: Config): ProviderProtocol =>
-  createOpenMeteo({
+  protocols[config.provider.protocol]({
     horizon: horizonOf(config),
     calendar: createCalendar(config.quota.timeZone),
   })

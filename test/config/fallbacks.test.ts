@@ -140,7 +140,7 @@ const faults: Record<string, [text: string, fault: string]> = {
   ],
   'text in place of a map': [
     '[http://b]',
-    'one.yaml:1:25: provider.fallbacks[0] must be a map of baseUrl, apiKey, timeout, maxConcurrent, maxPointsPerRequest, budget, name, apiKeyFile, got "***"',
+    'one.yaml:1:25: provider.fallbacks[0] must be a map of baseUrl, protocol, apiKey, timeout, maxConcurrent, maxPointsPerRequest, budget, name, apiKeyFile, got "***"',
   ],
 }
 for (const [what, [text, fault]] of Object.entries(faults))

@@ -6,26 +6,23 @@ import { readConfig } from '../../src/config/load.ts'
 import { removedSettings } from '../../src/config/removed.ts'
 import { schemaAt } from '../../src/config/tree.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { faultsOfTexts } from './load-text.ts'
+import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 const old = `server: { port: 0, drainFor: 0s, requestTimeout: 10s }
 ops: { port: 0 }
 provider:
   name: own
-  protocol: open-meteo
   budget: { perDay: 7, outageShare: 0.1 }
-  fallbacks: [{ baseUrl: "http://b", protocol: open-meteo, budget: { outageShare: null } }]
+  fallbacks: [{ baseUrl: "http://b", budget: { outageShare: null } }]
 quota: { testPerDay: none }
 `
 const env = { ABOHAWA_LOG__ACCESS_SHARE: '0.5' }
 const given = [
   ['server.requestTimeout', 1],
   ['provider.name', 4],
-  ['provider.protocol', 5],
-  ['provider.fallbacks[0].protocol', 7],
-  ['provider.budget.outageShare', 6],
-  ['provider.fallbacks[0].budget.outageShare', 7],
-  ['quota.testPerDay', 8],
+  ['provider.budget.outageShare', 5],
+  ['provider.fallbacks[0].budget.outageShare', 6],
+  ['quota.testPerDay', 7],
 ] as const
 
 t.test('a configuration that names removed settings is read without them', async t => {
@@ -35,12 +32,24 @@ t.test('a configuration that names removed settings is read without them', async
     ...given.map(([path, line]) => ({ path, at: { file, line } })),
     { path: 'log.accessShare', at: { variable: 'ABOHAWA_LOG__ACCESS_SHARE' } },
   ])
-  t.match(config, { provider: { budget: { perDay: 7 }, fallbacks: [{ baseUrl: 'http://b' }] } })
+  t.match(config, {
+    provider: { budget: { perDay: 7 }, fallbacks: [{ baseUrl: 'http://b' }] },
+    log: { access: 0.5 },
+  })
   t.strictSame(
-    [...origins.keys()].filter(path => /name|protocol|Share|testPerDay/.test(path)),
+    [...origins.keys()].filter(path => /name|Share|testPerDay/.test(path)),
     [],
   )
   for (const path of removedSettings) t.equal(schemaAt(path.replace('*', '0').split('.')), undefined, path)
+})
+
+t.test('an old share of access lines is kept, unless the new setting says otherwise', async t => {
+  const accessWith = (log: string, share: string) =>
+    loadTexts(t, { files: [log], env: { ABOHAWA_LOG__ACCESS_SHARE: share } }).log.access
+  t.equal(accessWith('log: { access: true }', '0.1'), 0.1)
+  t.equal(accessWith('log: { access: false }', '0.1'), false)
+  t.equal(accessWith('log: { access: 0.3 }', '0.1'), 0.3)
+  for (const wrong of ['2', 'some', '']) t.equal(accessWith('{}', wrong), wrong === '' ? 0 : true, wrong)
 })
 
 t.test('other unknown names are refused as before', async t => {
@@ -60,7 +69,11 @@ t.test('serve warns of each once, and config check names it', async t => {
   const warned = lines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'setting removed, ignored')
   t.strictSame(
     warned.map(({ level, setting }) => [level, setting]),
-    [...given.map(([path]) => path), 'log.accessShare'].map(path => ['warn', path]),
+    given.map(([path]) => ['warn', path]),
+  )
+  t.match(
+    lines.map(line => JSON.parse(line)).find(({ msg }) => msg === 'setting renamed'),
+    { level: 'warn', setting: 'log.accessShare', renamedTo: 'log.access' },
   )
   t.match(warned[0], { file, line: 1 })
   t.match(await runCommand(['config', 'check', '--no-files', file]), {

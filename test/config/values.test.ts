@@ -126,6 +126,7 @@ const table: Record<string, Row> = {
     ...['ftp://a', 'api.open-meteo.com', 'https://', 'https:///', '"https://a/#b"', 'https://a b', 'null'],
     ['https://a/?b=c', '"https://a/?***"'],
   ),
+  'provider.protocol': oneOf('open-meteo'),
   'provider.apiKey': row(API_KEY, ...['12345', 'a b', '""'].map(hidden)),
   'provider.timeout': duration('10ms', '2m', '9ms', '121s'),
   'provider.maxConcurrent': whole(1, 256),

@@ -27,7 +27,10 @@ export const addConfigCommands: AddTopCommand = (program, add, summary) => {
       let removed: readonly string[] = []
       try {
         const loaded = readConfig({ files: configFilesOf([...given, ...files], env), env })
-        removed = loaded.removed.map(({ path, at }) => `${printPlace(at)}: ${path} is removed and ignored`)
+        removed = loaded.removed.map(
+          ({ path, at, renamedTo }) =>
+            `${printPlace(at)}: ${path} ${renamedTo === undefined ? 'is removed and ignored' : `is called ${renamedTo} now`}`,
+        )
         const faults = options.files
           ? await checkFiles(loaded.config, loaded.origins, terminal.clock.now())
           : []

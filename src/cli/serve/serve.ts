@@ -126,12 +126,14 @@ const tuneCollector = (): void => {
   setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
-/** Warns of settings that no longer exist, of each once, and returns what it was given. */
+/** Warns once of each setting that no longer exists, and returns what it was given. */
 const createRemovedWarning = (log: Log) => {
   const known = new Set<string>()
   return (loaded: LoadedConfig): LoadedConfig => {
-    for (const { path, at } of loaded.removed) {
-      if (!known.has(path)) log.warn({ setting: path, ...at }, 'setting removed, ignored')
+    for (const { path, at, renamedTo } of loaded.removed) {
+      if (!known.has(path) && renamedTo !== undefined)
+        log.warn({ setting: path, renamedTo, ...at }, 'setting renamed')
+      else if (!known.has(path)) log.warn({ setting: path, ...at }, 'setting removed, ignored')
       known.add(path)
     }
     return loaded
