@@ -157,8 +157,12 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   const removed: RemovedSetting[] = []
   let given: Tree = {}
   for (const source of [...files.map(file => yamlFiles().readYamlFile(file)), readEnvironment(env)]) {
-    removed.push(...takeRemoved(source))
-    const found = faultsIn(source)
+    let found = faultsIn(source)
+    // A removed setting is a fault as long as it is there.
+    if (found.length > 0) {
+      removed.push(...takeRemoved(source))
+      found = faultsIn(source)
+    }
     faults.push(...found)
     if (faults.length > maxFaults) throw tooMany(faults)
     const tree = usable(source, found)
@@ -169,7 +173,7 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
     }
     given = together(given, tree)
   }
-  keepAccessShare(given, removed)
+  if (removed.length > 0) keepAccessShare(given, removed)
   // Parsed once: to compile a parser for each section would take longer.
   // Each source is valid without its invalid values, and so are all together.
   const parsed = configSchema.parse(given, { jitless: true })

@@ -50,8 +50,11 @@ export const takeRemoved = ({ tree, placeOf }: Source): RemovedSetting[] =>
 
 /** Gives the setting that replaces `log.accessShare` its share, unless that setting turns the lines off or has a share already. */
 export const keepAccessShare = (given: Tree, removed: readonly RemovedSetting[]): void => {
-  const share = Number(removed.findLast(({ renamedTo }) => renamedTo === 'log.access')?.value ?? Number.NaN)
+  const value = removed.findLast(({ renamedTo }) => renamedTo === 'log.access')?.value
+  // A variable gives text. Number would read an empty one, false and [] as 0, which ends the log.
+  const share = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   const path = ['log', 'access']
   const access = valueAt(given, path)
-  if (share >= 0 && share <= 1 && (access === undefined || access === true)) put(given, path, share)
+  if (typeof share === 'number' && share >= 0 && share <= 1 && (access === undefined || access === true))
+    put(given, path, share)
 }

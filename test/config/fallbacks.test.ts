@@ -134,6 +134,10 @@ const faults: Record<string, [text: string, fault: string]> = {
     '[{ baseUrl: http://b, name: primary }]',
     'one.yaml:1:24: provider.fallbacks[0].name must be unique, got primary twice',
   ],
+  'an unknown protocol': [
+    '[{ baseUrl: http://b, protocol: other }]',
+    'one.yaml:1:56: provider.fallbacks[0].protocol must be one of open-meteo, got "other"',
+  ],
   'more than a read of the cache should look for': [
     `[${Array.from({ length: 9 }, (_, i) => `{ baseUrl: "http://b${i}" }`).join(', ')}]`,
     'one.yaml:1:24: provider.fallbacks must be a list of up to 8 upstreams, such as [{ baseUrl: "https://api.open-meteo.com" }], got a list',

@@ -49,7 +49,9 @@ t.test('an old share of access lines is kept, unless the new setting says otherw
   t.equal(accessWith('log: { access: true }', '0.1'), 0.1)
   t.equal(accessWith('log: { access: false }', '0.1'), false)
   t.equal(accessWith('log: { access: 0.3 }', '0.1'), 0.3)
-  for (const wrong of ['2', 'some', '']) t.equal(accessWith('{}', wrong), wrong === '' ? 0 : true, wrong)
+  for (const wrong of ['2', 'some', '', ' ']) t.equal(accessWith('{}', wrong), true, wrong)
+  for (const wrong of ['""', 'false', '[]', 'null'])
+    t.equal(loadTexts(t, { files: [`log: { accessShare: ${wrong} }`], env: {} }).log.access, true, wrong)
 })
 
 t.test('other unknown names are refused as before', async t => {
