@@ -21,7 +21,7 @@ const follow = async (
   replaced: Readonly<Record<string, string>> = {},
 ): Promise<string> => {
   const folder = t.testdir()
-  symlinkSync(join(root, 'samples'), join(folder, 'samples'))
+  for (const name of ['config', 'samples']) symlinkSync(join(root, name), join(folder, name))
   const markdown = readFileSync(join(root, 'docs/tutorials', page), 'utf8')
   const blocks = [...markdown.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   t.ok(blocks.length > 3, `${blocks.length} blocks`)
