@@ -20,7 +20,7 @@ const summaries = {
   store: 'back up, export, import and copy keys, subscribers and usage',
   catalogue: 'build, check and publish the places that the gateway serves',
   cache: 'see what is cached for a place, purge it, and load it',
-  budget: 'reopen the budget for the provider after a limit that it reported wrongly',
+  budget: 'reopen the budget after a limit that the provider reported wrongly',
   whatif: 'compute the effect of other settings on traffic: hits, weight, age, memory, budget',
   status: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
   config: 'check, print and explain the configuration',

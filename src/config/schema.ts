@@ -239,7 +239,8 @@ const cache = section`How long weather is kept, and the size of a grid cell.`({
     Time for which weather is fresh by age, and each cell in use is reloaded. Models run every few hours, so shorter
     gains little.`,
   freshForAtMost: live(duration('100ms', '48h'), '12h')`
-    Longest freshness, by run or when the daily budget runs short. Longer saves budget but serves older weather.`,
+    Longest time that weather stays fresh: while no newer run appears, or when the daily budget runs short. Longer
+    saves budget but serves older weather.`,
   staleFor: live(duration('0s', '48h'), '12h')`
     Time for which stale weather may be served during a refresh or an outage. With freshFor or freshForAtMost at most
     48h.`,
@@ -308,7 +309,7 @@ const log = section`The log: one JSON object a line.`({
   level: live(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info')`
     Lowest level to write. debug and trace reduce throughput.`,
   access: live(flagOrShare(), true)`
-    Requests that get a line: true (all), false (none) or a random share such as 0.1, which keeps all failures (500).`,
+    Requests that get a line: true (all), false (none), or a random share such as 0.1 besides all failures (500).`,
   clientAddress: setting(oneOf(['full', 'prefix', 'none']), 'full')`
     How much of a client's address is logged: full, prefix (/24 of IPv4, /48 of IPv6) or none.`,
 })

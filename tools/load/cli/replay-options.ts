@@ -64,7 +64,7 @@ export const addSendOptions = (command: Command): Command =>
     .option('--target <url>', 'http://, https:// or unix:/path')
     .option('--keys <file>', 'keys of the target, as printed by keys create --csv or --json')
     .option('--key <file>', 'a file with one key, sent with every request')
-    .option('--reuse-keys', 'share the keys of --keys among ids without a key')
+    .option('--reuse-keys', 'use keys of --keys again for ids that have none there')
     .option('--without-keys', 'send no keys')
     .option('--connections <number>', 'maximum connections (default: 256; 8 over HTTP/2)', connectionsIn)
     .option('--workers <number>', 'number of sending threads (default: 1)', numberIn(1, 64))

@@ -60,7 +60,7 @@ export const addCommand: AddTopCommand = (program, add, summary) => {
         )
         .option(
           '--warm-up <duration>',
-          "don't count requests due before, such as 2s (several rates: 2s)",
+          "don't count requests due in this time at the start, such as 2s (several rates: 2s)",
           lengthIn,
         )
         .option('--out <file>', 'write a .html page, .json result or .hgrm percentiles (repeatable)', collect)

@@ -55,7 +55,7 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
         .option('--instances <number>', 'number of gateways that share store and traffic', numberIn(1, 64), 1)
         .option(
           '--warm-up <duration>',
-          "don't count requests before, such as 1h; the cache starts empty",
+          "don't count requests in this time at the start, such as 1h; the cache starts empty",
           duration,
           0,
         )
