@@ -32,16 +32,24 @@ const pathsIn = (value: unknown, [key, ...rest]: readonly string[], above: Path 
     : []
 }
 
+/** A share from 0 to 1; undefined for anything else. A variable gives it as text. */
+const shareIn = (value: unknown): number | undefined => {
+  // Number would read an empty text, false and [] as 0, which ends the log.
+  const share = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof share === 'number' && share >= 0 && share <= 1 ? share : undefined
+}
+
 /** Takes the removed settings out of what a source gives, and returns them. */
 export const takeRemoved = ({ tree, placeOf }: Source): RemovedSetting[] =>
   removedSettings.flatMap(removed =>
     pathsIn(tree, removed.split('.')).map(path => {
       const keys = path.map(String)
+      const value = valueAt(tree as Tree, keys)
       const found = {
         path: printPath(path),
         at: placeOf(path, true),
-        value: valueAt(tree as Tree, keys),
-        renamedTo: removed === 'log.accessShare' ? 'log.access' : undefined,
+        value,
+        renamedTo: removed === 'log.accessShare' && shareIn(value) !== undefined ? 'log.access' : undefined,
       }
       put(tree as Tree, keys, undefined)
       return found
@@ -50,11 +58,8 @@ export const takeRemoved = ({ tree, placeOf }: Source): RemovedSetting[] =>
 
 /** Gives the setting that replaces `log.accessShare` its share, unless that setting turns the lines off or has a share already. */
 export const keepAccessShare = (given: Tree, removed: readonly RemovedSetting[]): void => {
-  const value = removed.findLast(({ renamedTo }) => renamedTo === 'log.access')?.value
-  // A variable gives text. Number would read an empty one, false and [] as 0, which ends the log.
-  const share = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  const share = shareIn(removed.findLast(({ renamedTo }) => renamedTo === 'log.access')?.value)
   const path = ['log', 'access']
   const access = valueAt(given, path)
-  if (typeof share === 'number' && share >= 0 && share <= 1 && (access === undefined || access === true))
-    put(given, path, share)
+  if (share !== undefined && (access === undefined || access === true)) put(given, path, share)
 }

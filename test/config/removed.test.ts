@@ -49,7 +49,17 @@ t.test('an old share of access lines is kept, unless the new setting says otherw
   t.equal(accessWith('log: { access: true }', '0.1'), 0.1)
   t.equal(accessWith('log: { access: false }', '0.1'), false)
   t.equal(accessWith('log: { access: 0.3 }', '0.1'), 0.3)
-  for (const wrong of ['2', 'some', '', ' ']) t.equal(accessWith('{}', wrong), true, wrong)
+  for (const wrong of ['2', 'some', '', ' ']) {
+    t.equal(accessWith('{}', wrong), true, wrong)
+    t.equal(accessWith('log: { accessShare: 0.1 }', wrong), 0.1, `a usable share before ${wrong}`)
+    const file = join(t.testdir({ 'one.yaml': '{}' }), 'one.yaml')
+    const { removed } = readConfig({ files: [file], env: { ABOHAWA_LOG__ACCESS_SHARE: wrong } })
+    t.strictSame(
+      removed.map(({ renamedTo }) => renamedTo),
+      [undefined],
+      `${wrong} is ignored`,
+    )
+  }
   for (const wrong of ['""', 'false', '[]', 'null'])
     t.equal(loadTexts(t, { files: [`log: { accessShare: ${wrong} }`], env: {} }).log.access, true, wrong)
 })

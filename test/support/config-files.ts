@@ -157,7 +157,7 @@ const notes: Readonly<Record<string, string>> = {
   redis:
     'With Sentinel, user, password and database in the URL are for the watched servers. `rediss://` then applies to sentinels and nodes too.',
   provider:
-    'A fallback has the fields `baseUrl`, `name`, `apiKey` or `apiKeyFile`, `timeout`, `maxConcurrent`, `maxPointsPerRequest` and `budget`, with the defaults above. An upstream with another one after it has at most 5 s for a response.',
+    'A fallback has the fields `baseUrl`, `protocol`, `name`, `apiKey` or `apiKeyFile`, `timeout`, `maxConcurrent`, `maxPointsPerRequest` and `budget`, with the defaults above. An upstream with another one after it has at most 5 s for a response.',
   cache:
     'Use `cache.freshness: age` for a provider that does not publish its model runs. `run` works by age until a run could be read.',
 }
