@@ -12,7 +12,7 @@ export const allFiles = (): string[] => globSync('test/**/*.test.ts', { cwd: roo
 
 const known = new Map<string, boolean>()
 /** Whether a file or one that it imports can start a process. Those of `src` and packages start none by being imported. */
-const startsProcess = (file: string): boolean => {
+export const startsProcess = (file: string): boolean => {
   const found = known.get(file)
   if (found !== undefined) return found
   known.set(file, false)

@@ -1,0 +1,195 @@
+// `npm run mutants`: changes one place of the product at a time, and says which changes neither tests nor histories notice. Exit
+// code: 0 all were noticed or are known to change nothing, 1 some survived, 2 usage error.
+
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { UsageError, wholeNumberOf } from '../../fuzz/command-line.ts'
+import { measuredWith, readMarkedPart, writeMarkedPart } from '../../test/support/marked-part.ts'
+import { drawMutants, type Mutant, type Room, roomNames } from './draw.ts'
+import { equivalents } from './equivalents.ts'
+import { type Durations, type Judgement, judgeMutant, openCopy, timeTests } from './judge.ts'
+
+const usual = { count: 100, seed: 1, seeds: 4, lanes: Math.min(2, availableParallelism()) }
+
+const usage = `Usage: npm run mutants -- [options]
+
+Changes one place of the product at a time, such as < to <=, and runs the tests of its room against the changed copy. What
+these do not notice is run through some histories of a fleet. Needs redis-server and prlimit on the path.
+
+  --count <number>       mutants; default ${usual.count}
+  --seed <number>        which ones; equal seeds draw equal mutants of equal sources; default ${usual.seed}
+  --rooms <room,…>       ${roomNames.join(', ')}; all by default
+  --only <number,…>      of these mutants only those with these numbers
+  --histories <number>   seeds of histories for each that the tests do not notice, 0 for none; default ${usual.seeds}
+  --lanes <number>       copies at once, 1 to 16; default ${usual.lanes}
+  --list                 prints the mutants without running them
+  --json                 the results as JSON on standard output
+  --report <file>        rewrites the figures in this page
+  --help                 this text
+
+Exit code: 0 none survived but those known to change nothing, 1 some survived, 2 usage error.
+
+Example:
+  npm run mutants -- --count 60 --seed 7 --rooms cache,keys
+`
+
+type Options = {
+  readonly count: number
+  readonly seed: number
+  readonly rooms: readonly Room[]
+  readonly only: readonly number[] | undefined
+  readonly histories: number
+  readonly lanes: number
+  readonly list: boolean
+  readonly json: boolean
+  readonly report: string | undefined
+}
+
+const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const
+const options = {
+  ...{ count: text, seed: text, rooms: text, only: text, histories: text, lanes: text, report: text },
+  ...{ list: flag, json: flag, help: flag },
+}
+
+/** The options of the run; undefined for --help. @throws UsageError */
+const readCommandLine = (args: readonly string[]): Options | undefined => {
+  const values = parse(args)
+  if (values.help) return undefined
+  const { list = false, json = false, report, only } = values
+  const whole = (
+    name: 'count' | 'seed' | 'histories' | 'lanes',
+    byDefault: number,
+    least: number,
+    most: number,
+  ) => wholeNumberOf(name, values[name], byDefault, least, most)
+  if (only !== undefined && !/^\d{1,5}(,\d{1,5})*$/.test(only))
+    throw new UsageError(`--only must be numbers with commas, such as 3,17, got ${JSON.stringify(only)}`)
+  return {
+    count: whole('count', usual.count, 1, 10_000),
+    seed: whole('seed', usual.seed, 0, 2 ** 32 - 1),
+    rooms: values.rooms === undefined ? roomNames : roomsOf(values.rooms),
+    only: only?.split(',').map(Number),
+    histories: whole('histories', usual.seeds, 0, 1_000),
+    lanes: whole('lanes', usual.lanes, 1, 16),
+    ...{ list, json, report },
+  }
+}
+
+const parse = (args: readonly string[]) => {
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+const roomsOf = (list: string): Room[] =>
+  list.split(',').map(part => {
+    const name = roomNames.find(one => one === part.trim())
+    if (name) return name
+    throw new UsageError(`--rooms must be some of ${roomNames.join(', ')}, got ${JSON.stringify(part)}`)
+  })
+
+type Result = Omit<Mutant, 'source'> &
+  Judgement & { /** Why it is the same program. */ readonly same?: string }
+
+const root = new URL('../../', import.meta.url).pathname
+
+/** Judges the mutants in as many copies as there are lanes. */
+const judgeAll = async (mutants: readonly Mutant[], { lanes, histories }: Options): Promise<Result[]> => {
+  const results: Result[] = []
+  const copies = Array.from({ length: lanes }, () => openCopy(root))
+  process.once('exit', () => {
+    for (const copy of copies) copy.close()
+  })
+  const rooms = [...new Set(mutants.map(({ room }) => room))]
+  const durations = new Map<Room, Durations>()
+  await Promise.all(
+    copies.map(async copy => {
+      for (let room = rooms.shift(); room; room = rooms.shift()) {
+        const files = mutants.filter(mutant => mutant.room === room).map(({ file }) => file)
+        durations.set(room, await timeTests(copy, root, room, [...new Set(files)]))
+      }
+    }),
+  )
+  const waiting = [...mutants]
+  await Promise.all(
+    copies.map(async copy => {
+      for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
+        const usualMs = durations.get(mutant.room) ?? new Map()
+        const judgement = await judgeMutant(copy, root, mutant, usualMs, histories)
+        const { source: _, ...shown } = mutant
+        const result: Result = { ...shown, ...judgement, ...sameAs(mutant) }
+        results.push(result)
+        process.stderr.write(`${results.length} of ${mutants.length}: ${lineOf(result)}\n`)
+      }
+    }),
+  )
+  return results.sort((a, b) => a.number - b.number)
+}
+
+const sameAs = ({ file, before, after }: Mutant): { same?: string } => {
+  const found = equivalents.find(one => one.file === file && one.before === before && one.after === after)
+  return found ? { same: found.why } : {}
+}
+
+const lineOf = ({ number, file, line, operator, outcome, by, same }: Result): string =>
+  `mutant ${number}, ${file}:${line}, ${operator}: ${same ? 'same program' : outcome}${by ? ` (${by})` : ''}`
+
+const isSurvivor = ({ outcome, same }: Result): boolean => outcome === 'survived' && same === undefined
+
+const tableOf = (results: readonly Result[]): string => {
+  const rows = roomNames.flatMap(room => {
+    const of = results.filter(result => result.room === room && result.same === undefined)
+    if (of.length === 0) return []
+    const same = results.filter(result => result.room === room && result.same !== undefined).length
+    const killed = (outcome: string): number => of.filter(one => one.outcome === outcome).length
+    const share = Math.floor((100 * (of.length - killed('survived'))) / of.length)
+    return `| \`${room}/\` | ${of.length + same} | ${killed('tests')} | ${killed('histories')} | ${killed('survived')} | ${same} | ${share} % |`
+  })
+  return [
+    '| room | mutants | killed by tests | by histories | survived | same program | killed of the others |',
+    '| --- | --: | --: | --: | --: | --: | --: |',
+    ...rows,
+  ].join('\n')
+}
+
+const changeText = ({
+  number,
+  file,
+  line,
+  before,
+  after,
+}: Pick<Mutant, 'number' | 'file' | 'line' | 'before' | 'after'>) =>
+  `${number}. ${file}:${line}\n   - ${before}\n   + ${after}\n`
+
+const run = async (wish: Options): Promise<number> => {
+  // Checked first, because a run takes long.
+  if (wish.report !== undefined) await readMarkedPart(wish.report, 'mutants')
+  const all = drawMutants(root, wish.count, wish.seed, wish.rooms)
+  const mutants = all.filter(({ number }) => wish.only?.includes(number) ?? true)
+  if (wish.list) {
+    process.stdout.write(mutants.map(changeText).join(''))
+    return 0
+  }
+  const results = await judgeAll(mutants, wish)
+  const survivors = results.filter(isSurvivor)
+  const table = tableOf(results)
+  const shown = `${table}\n\n${survivors.map(changeText).join('')}`
+  process.stdout.write(wish.json ? `${JSON.stringify(results)}\n` : shown)
+  if (wish.report !== undefined)
+    await writeMarkedPart(wish.report, 'mutants', `\n${table}\n\n${measuredWith(`seed ${wish.seed}`)}\n`)
+  return survivors.length > 0 ? 1 : 0
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
+try {
+  const wish = readCommandLine(process.argv.slice(2))
+  if (wish) process.exitCode = await run(wish)
+  else process.stdout.write(usage)
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  process.stderr.write(`mutants: ${error.message}; \`--help\` shows what is allowed\n`)
+  process.exitCode = 2
+}

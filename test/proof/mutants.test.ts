@@ -1,0 +1,80 @@
+// Without it mutants could change comments and types, not compile or differ from run to run, and a dead test would kill none.
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { drawMutants } from '../../proof/mutants/draw.ts'
+import { equivalents } from '../../proof/mutants/equivalents.ts'
+import { openCopy } from '../../proof/mutants/judge.ts'
+import { withoutPrlimit } from '../support/process.ts'
+
+const root = new URL('../../', import.meta.url).pathname
+
+t.test('a seed draws the same mutants each time, each of one line that is code', async t => {
+  const mutants = drawMutants(root, 40, 5, ['cache', 'keys'])
+  t.equal(mutants.length, 40)
+  t.strictSame(mutants, drawMutants(root, 40, 5, ['cache', 'keys']))
+  t.notSame(mutants, drawMutants(root, 40, 6, ['cache', 'keys']))
+  for (const { file, before, after, source } of mutants) {
+    t.not(source, readFileSync(join(root, file), 'utf8'))
+    t.not(before, after, file)
+    t.notMatch(before, /^(\/\/|\*|\/\*|import |export type )/, file)
+  }
+})
+
+t.test('every operator is among some hundred mutants', async t => {
+  const operators = new Set(
+    drawMutants(root, 300, 1, ['cache', 'keys', 'provider', 'api']).map(({ operator }) => operator),
+  )
+  t.strictSame(
+    [...operators].sort(),
+    ['arithmetic', 'comparison', 'constant', 'dropped statement', 'early return', 'empty'].concat(
+      'logic',
+      'negation',
+      'swapped arguments',
+    ),
+  )
+})
+
+t.test(
+  'a test that fails, hangs or takes too much memory kills a mutant',
+  { skip: withoutPrlimit },
+  async t => {
+    const copy = openCopy(root)
+    t.teardown(copy.close)
+    const passes = (text: string, atMostMs = 30_000): Promise<boolean> => {
+      copy.write('test/made-up.ts', text)
+      return copy.runTest('test/made-up.ts', atMostMs)
+    }
+    t.equal(await passes("import '../src/cache/freshness.ts'"), true)
+    t.equal(await passes('process.exitCode = 1'), false)
+    t.equal(await passes('setInterval(() => {}, 1_000)', 1_000), false)
+    t.equal(await passes('Buffer.alloc(2 ** 31, 1)'), false)
+  },
+)
+
+t.test('each mutant that changes nothing is still in its file', async t => {
+  for (const { file, before, after, why } of equivalents) {
+    const text = readFileSync(join(root, file), 'utf8').replace(/\s+/g, ' ')
+    t.ok(text.includes(before), `${file}: ${before}`)
+    t.not(before, after)
+    t.ok(why.length > 20, before)
+  }
+})
+
+t.test('--help and --list run nothing, and a wrong option is one sentence', async t => {
+  const mutants = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, 'proof/mutants/main.ts'), ...args], { encoding: 'utf8' })
+  t.match(mutants('--help').stdout, /Example:\n {2}npm run mutants -- --count 60/)
+  t.match(
+    mutants('--list', '--count', '1', '--rooms', 'keys').stdout,
+    /^1\. src\/keys\/.+:\d+\n {3}- .+\n {3}\+ /,
+  )
+  const { status, stderr } = mutants('--rooms', 'kitchen')
+  t.equal(status, 2)
+  t.equal(
+    stderr,
+    'mutants: --rooms must be some of cache, keys, provider, api, got "kitchen"; `--help` shows what is allowed\n',
+  )
+})
