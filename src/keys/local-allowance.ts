@@ -90,11 +90,12 @@ export class LocalAllowances {
     const isCounting = state === 'counting'
     const isKept = isCounting || count.knownSince === readSince
     const known = isKept ? count.lastKnown : undefined
-    return known ?? (!isCounting && latestStartBefore < count.window.startsAt ? unused : undefined)
+    return (
+      known ??
+      (!isCounting && latestStartBefore < count.window.startsAt ? { used: 0, admitted: 0 } : undefined)
+    )
   }
 }
-
-const unused = Object.freeze({ used: 0, admitted: 0 })
 
 /**
  * An instance's equal share of the units that were left at the last known count. Others may have used up to a step since. Two

@@ -467,7 +467,14 @@ t.test('a day that begins during an outage has its local allowance too', async t
   await scene.ask(0, 'large', 1)
   await scene.pass(61_000)
   await scene.ask(0, 'large', 900)
-  t.equal(scene.admitted('large 2026-11-22'), allowanceOf(900, 0, 2))
+  const allowance = allowanceOf(900, 0, 2)
+  t.equal(scene.admitted('large 2026-11-22'), allowance)
+
+  scene.store.up()
+  await scene.pass(500)
+  await scene.pass(reconcileForMs)
+  t.equal(scene.state(), 'counting', 'the count of that day was taken from a message')
+  t.equal(await scene.usedOn('large 2026-11-22'), allowance)
 })
 
 t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error', async t => {
