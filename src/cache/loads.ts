@@ -55,15 +55,26 @@ export class Loads<Of extends Subject, Value> {
     return keepEntry(memory, id, entry, purges.of(id, entry))
   }
 
-  /** Keeps what was read from the shared tier, unless a load that ended meanwhile has brought a newer entry. */
-  keepRead(id: string, read: Entry<Value>): Pick<Loaded<Value>, 'entry' | 'source'> {
-    const { memory, policy, shared, clock } = this.#parts
+  /** Whether an entry of the shared tier is fresh, and memory holds no newer one: the newer one may be stale, but is never replaced. */
+  isFreshOutside(id: string, entry: EntryMetadata): boolean {
+    return this.stateOutside(id, entry) === 'fresh' && this.#newerThan(id, entry) === undefined
+  }
+
+  /** The usable entry of memory that is newer than this one. */
+  #newerThan(id: string, { fetchedAt }: EntryMetadata): MemoryEntry<Value> | undefined {
+    const { memory, policy, clock } = this.#parts
     const cached = memory.peek(id)
     const now = clock.now()
-    const isNewer = cached !== undefined && cached.fetchedAt > read.fetchedAt && !isFromFuture(cached, now)
-    return isNewer && freshnessOf(cached, policy, now, cached.purged) !== 'expired'
-      ? { entry: cached, source: 'memory' }
-      : { entry: this.#keep(id, read), source: shared.name }
+    if (!cached || cached.fetchedAt <= fetchedAt || isFromFuture(cached, now)) return undefined
+    return freshnessOf(cached, policy, now, cached.purged) === 'expired' ? undefined : cached
+  }
+
+  /** Keeps what was read from the shared tier, unless a load that ended meanwhile has brought a newer entry. */
+  keepRead(id: string, read: Entry<Value>): Pick<Loaded<Value>, 'entry' | 'source'> {
+    const newer = this.#newerThan(id, read)
+    return newer
+      ? { entry: newer, source: 'memory' }
+      : { entry: this.#keep(id, read), source: this.#parts.shared.name }
   }
 
   /** The load that this request would join. A load from before a purge may bring weather from before it: nobody joins it any more. */

@@ -79,7 +79,7 @@ export class ReadThrough<Of extends Subject, Value> {
     const cached = memory.peek(id)
     if (cached && freshnessOf(cached, policy, clock.now(), cached.purged) === 'fresh') return true
     const found = await shared.get(keyOf(subject))
-    if (!found || this.#loads.stateOutside(id, found) !== 'fresh') return false
+    if (!found || !this.#loads.isFreshOutside(id, found)) return false
     this.#loads.keepRead(id, found)
     return true
   }
@@ -93,7 +93,7 @@ export class ReadThrough<Of extends Subject, Value> {
     if (await this.isFresh(subject)) return false
     const failure = this.#parts.failures.backoff(id)
     if (failure) throw new BackoffError(failure)
-    const isAcceptable = (found: EntryMetadata): boolean => this.#loads.stateOutside(id, found) === 'fresh'
+    const isAcceptable = (found: EntryMetadata): boolean => this.#loads.isFreshOutside(id, found)
     await this.#loads.obtain(subject, { purpose: 'refresh_ahead', consumer: undefined, isAcceptable })
     return true
   }
@@ -146,7 +146,7 @@ export class ReadThrough<Of extends Subject, Value> {
       purpose,
       consumer,
       isAcceptable: found =>
-        this.#loads.stateOutside(id, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now()),
+        this.#loads.isFreshOutside(id, found) && clock.now() < policy.dueAt(found, clock.now()),
     }
   }
 

@@ -143,6 +143,19 @@ t.test('a refresh uses the entry that another process has already refreshed', as
   t.equal(loads.length, 2, 'no load of its own')
 })
 
+t.test('a stale entry is refreshed although an older one is fresh for longer elsewhere', async t => {
+  const { cache, parts, clock } = setUp(t, {
+    policy: policyOf({ freshForAtMostMs: 2_000, freshSpread: 1 }),
+  })
+  await cache.read(a)
+  const older = textEntry({ value: 'older', fetchedAt: clock.now() - 100, jitter: 1 })
+  await parts.shared.set('a', older)
+  clock.advance(1_500)
+  t.match(await cache.read(a), { value: 'a 1', outcome: 'stale' })
+  await settled()
+  t.match(cache.read(a), { value: 'a 2', outcome: 'hit' })
+})
+
 t.test('a refresh ahead loads an entry that is due, although it is fresh', async t => {
   const { cache, clock, loads } = setUp(t, { policy: policyOf({ refreshAheadForMs: 50 }) })
   await cache.read(a)
