@@ -67,6 +67,8 @@ t.test('the second instance waits and gets the first one’s load', async t => {
     { result: 'first', joined: false },
     { result: 'first', joined: true },
   ])
+  const late = await one.run('a', async () => t.fail('another has just loaded it') as never)
+  t.strictSame(late, { result: 'first', joined: true })
 })
 
 for (const isOfAll of [true, false])

@@ -42,3 +42,46 @@ t.test('what was in demand before the clock was set back is in demand after it',
   t.strictSame(requested, [both, both], 'nothing is known to be sent after it')
   t.strictSame(refused, [])
 })
+
+t.test('a heartbeat that fails is sent again at the next tick, with the same demand', async t => {
+  const clock = manualClock()
+  const demand = createDemand<Cell>()
+  const sent: unknown[] = []
+  const events: string[] = []
+  let isAway = true
+  const heartbeat = createHeartbeat({
+    store: {
+      heartbeat: async ({ requested, report, settings }) => {
+        sent.push([...requested, settings, report])
+        if (isAway) throw new Error('away')
+        return { instances: 2, variants: 1, wanted: 1 }
+      },
+    },
+    demand,
+    namespace: 'q',
+    settings: () => 'a',
+    demandForMs: 7_200_000,
+    report: () => '{}',
+    clock,
+    onHeartbeat: ({ instances }) => events.push(`${instances} instances`),
+    onHeartbeatFailure: () => events.push('failed'),
+  })
+  const cell = createGrid(0.1).cellOf(23.7, 90.4)
+  demand.record(cell.id, cell, clock.now())
+  await heartbeat.sendIfDue()
+  isAway = false
+  clock.advance(500)
+  await heartbeat.sendIfDue()
+  clock.advance(4_999)
+  await heartbeat.sendIfDue()
+  clock.advance(1)
+  await heartbeat.sendIfDue()
+  await heartbeat.sendLast()
+  t.strictSame(events, ['failed', '2 instances', '2 instances', '2 instances'])
+  t.strictSame(sent, [
+    [cell.id, 'a', '{}'],
+    [cell.id, 'a', '{}'],
+    ['a', '{}'],
+    [null, '{"phase":"stopped"}'],
+  ])
+})

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { factsOf } from '../../src/cache/freshness.ts'
 import { createPurges, type Purge } from '../../src/cache/purges.ts'
 import { ReadThrough } from '../../src/cache/read-through.ts'
+import { silentObserver } from '../../src/cache/silent-observer.ts'
 import { createMemoryTier } from '../../src/cache/tiers.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
@@ -366,6 +367,34 @@ t.test('an older entry that was being read does not replace one that was loaded 
   t.match(await reading, { value: 'a 2', outcome: 'hit' }, 'the newer one answers')
   await warming
   t.match(await slow.read(a), { value: 'a 2', outcome: 'hit' })
+})
+
+t.test('an entry is loaded without a read unless a tier has a fresh one, or a failure backs off', async t => {
+  const { cache, elsewhere, loads, loader, clock } = setUp(t)
+  t.equal(await cache.ensure(a), true)
+  t.equal(await cache.ensure(a), false)
+  t.equal(await elsewhere().ensure(a), false, 'the shared tier has it')
+  t.strictSame(loads, ['a'])
+  clock.advance(1_000)
+  loader.failure = new Error('down')
+  await t.rejects(cache.ensure(a), { message: 'down' })
+  await t.rejects(cache.ensure(a), { message: 'down', retryAt: clock.now() + 500 })
+  t.strictSame(loads, ['a', 'a'])
+})
+
+t.test('each read is counted with its outcome, tier and age', async t => {
+  const reads: unknown[] = []
+  const observer = { ...silentObserver, onRead: (...read: unknown[]) => void reads.push(read) }
+  const { cache, clock } = setUp(t, { observer })
+  for (const moveMs of [0, 999, 1]) {
+    clock.advance(moveMs)
+    await cache.read(a)
+  }
+  t.strictSame(reads, [
+    ['miss', 'provider', 0],
+    ['hit', 'memory', 999],
+    ['stale', 'memory', 1_000],
+  ])
 })
 
 t.test('warming copies the shared entry and loads nothing', async t => {

@@ -29,7 +29,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const keep = (...keys: string[]) => {
     for (const key of keys) keepEntry(memory, key, textEntry({ value: key, fetchedAt: clock.now() }))
   }
-  const { start: refreshAhead } = createRefreshAhead<Subject>({
+  const { start: refreshAhead, nextAt } = createRefreshAhead<Subject>({
     demand,
     pinned: () => pinned.map(id => ({ id })),
     memory,
@@ -52,7 +52,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     for (const { resolve } of gates.splice(0)) resolve()
     await settled()
   }
-  return { clock, refreshAhead, request, keep, refreshed, backingOff, finishAll }
+  return { clock, refreshAhead, nextAt, request, keep, refreshed, backingOff, finishAll }
 }
 
 t.test('entries in demand are refreshed when due, highest demand first', async t => {
@@ -126,6 +126,26 @@ t.test('pinned entries are loaded without demand, after those in demand', async 
   clock.advance(62 * minute)
   t.equal(refreshAhead(), 2, 'and they stay fresh without demand')
   t.strictSame(refreshed.slice(4), ['big', 'small'])
+})
+
+t.test('the next load is that of the first entry in demand, or of a pinned one', async t => {
+  const { clock, nextAt, request, keep } = setUp()
+  const begun = clock.now()
+  t.equal(nextAt(), Number.POSITIVE_INFINITY)
+  keep('a')
+  clock.advance(minute)
+  keep('b')
+  clock.advance(minute)
+  t.equal(nextAt(), Number.POSITIVE_INFINITY, 'nobody wants them')
+  request('b')
+  t.equal(nextAt(), begun + 61 * minute)
+  request('a')
+  t.equal(nextAt(), begun + 60 * minute)
+
+  const pinned = setUp({ pinned: ['a'] })
+  t.equal(pinned.nextAt(), pinned.clock.now(), 'memory lacks it')
+  pinned.keep('a')
+  t.equal(pinned.nextAt(), pinned.clock.now() + 60 * minute)
 })
 
 t.test('a clock that is set back makes nothing due but pinned cells', async t => {

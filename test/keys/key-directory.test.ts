@@ -270,6 +270,9 @@ t.test('a key is known on another connection, and revoked there too', async t =>
   const onAnother = () => authenticate(presented, emptyKeyMemo())
   for (let i = 0; i < 3; i++) t.match(onAnother(), { client: { keyId: 'key_2', limit: 100 } })
   t.equal(lookedUp, 1, 'the other connections found it')
+  const memo = emptyKeyMemo()
+  const onOne = () => authenticate(presented, memo) as { client?: unknown }
+  t.equal(onOne().client, onOne().client, 'a connection has one client, which the meter ties its count to')
 
   // As the directory does when it reads that the key has changed.
   copy.freshUntil = 0

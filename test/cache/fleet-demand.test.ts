@@ -1,0 +1,66 @@
+// Without it a gateway could start cold beside a warm store, or forget what another upstream's cells were in demand.
+
+import t from 'tap'
+import { createDemand } from '../../src/cache/demand.ts'
+import { createFleetDemand, warmCells } from '../../src/cache/fleet-demand.ts'
+import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const grid = createGrid(0.1)
+const [dhaka, sylhet, khulna] = [grid.cellOf(23.7, 90.4), grid.cellOf(24.9, 91.9), grid.cellOf(22.8, 89.5)]
+const hour = 3_600_000
+
+/** The demand of one instance; the store has these cells of each namespace. */
+const setUp = (wanted: Readonly<Record<string, readonly string[]>>) => {
+  const clock = manualClock()
+  const demand = createDemand<Cell>()
+  const fleetDemand = createFleetDemand({
+    store: {
+      heartbeat: async () => ({ instances: 3, variants: 2, wanted: 1e9 }),
+      wanted: async namespace => [...(wanted[namespace] ?? [])],
+    },
+    demand,
+    grid,
+    namespaces: Object.keys(wanted),
+    bounds: { south: 20, west: 88, north: 21, east: 90 },
+    cellDegrees: 0.1,
+    settings: () => 'a',
+    demandForMs: 2 * hour,
+    report: () => '{}',
+    clock,
+    onHeartbeat: () => {},
+    onHeartbeatFailure: () => {},
+  })
+  return { clock, demand, fleetDemand }
+}
+
+t.test('cells in demand under any upstream are in demand, each once', async t => {
+  const ids = async (wanted: Readonly<Record<string, readonly string[]>>): Promise<string[]> =>
+    (await setUp(wanted).fleetDemand.cells()).map(({ id }) => id)
+  t.strictSame(await ids({ one: [dhaka.id, 'no cell', sylhet.id] }), [dhaka.id, sylhet.id])
+  t.strictSame(await ids({ one: [dhaka.id], two: [sylhet.id, dhaka.id] }), [dhaka.id, sylhet.id])
+  t.strictSame(await ids({ one: [] }), [])
+})
+
+t.test('the fleet is this instance until a heartbeat, and wants no more cells than there are', async t => {
+  const { fleetDemand } = setUp({ one: [] })
+  t.strictSame(fleetDemand.fleet(), { instances: 1, variants: 1, wanted: 0 })
+  await fleetDemand.heartbeat.send()
+  t.strictSame(fleetDemand.fleet(), { instances: 3, variants: 2, wanted: 12 * 22 })
+})
+
+t.test('what was in demand at the start is in demand as long as a request would make it', async t => {
+  const { fleetDemand, demand, clock } = setUp({ one: [dhaka.id, sylhet.id] })
+  const warmed: string[] = []
+  const warm = async ({ id }: Cell): Promise<boolean> => warmed.push(id) === 1
+  t.strictSame(await warmCells(warm, fleetDemand, 60_000), { warmed: 1, wanted: 2 })
+  t.strictSame(warmed, [dhaka.id, sylhet.id])
+  demand.record(khulna.id, khulna, clock.now() + hour)
+  clock.advance(2 * hour)
+  t.strictSame([...fleetDemand.ids()], [khulna.id, dhaka.id, sylhet.id])
+  t.equal(fleetDemand.includes(sylhet.id), true)
+  clock.advance(1)
+  t.strictSame([...fleetDemand.ids()], [khulna.id])
+  t.equal(fleetDemand.includes(sylhet.id), false)
+  t.equal(fleetDemand.includes(khulna.id), true)
+})
