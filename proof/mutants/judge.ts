@@ -23,12 +23,18 @@ const historiesAtMostMs = 300_000
 
 const textOf = (root: string, test: string): string => readFileSync(join(root, test), 'utf8')
 
+// Only commands administer keys, so the tests of these commands are the tests of that code.
+const testsElsewhere: Partial<Record<Room, readonly string[]>> = {
+  keys: ['keys', 'key-lists', 'key-create', 'store'].map(name => `test/cli/${name}.test.ts`),
+}
+const isOfRoom = (test: string, room: Room): boolean =>
+  test.startsWith(`test/${room}/`) || (testsElsewhere[room]?.includes(test) ?? false)
+
 /** Tests of a room, and quick ones of others that import one of the files. */
 const testsOf = (root: string, room: Room, files: readonly string[]): string[] =>
   allFiles().filter(
     test =>
-      test.startsWith(`test/${room}/`) ||
-      (files.some(file => textOf(root, test).includes(file)) && !startsProcess(test)),
+      isOfRoom(test, room) || (files.some(file => textOf(root, test).includes(file)) && !startsProcess(test)),
   )
 
 /** Copies the checkout without its packages, which the copy links to. */
@@ -94,7 +100,7 @@ const inOrder = (root: string, { room, file }: Mutant, durations: Durations): st
   const importing = new Set([...durations.keys()].filter(test => textOf(root, test).includes(file)))
   const rankOf = (test: string): number => (importing.has(test) ? 0 : 1)
   return [...durations.keys()]
-    .filter(test => importing.has(test) || test.startsWith(`test/${room}/`))
+    .filter(test => importing.has(test) || isOfRoom(test, room))
     .sort((a, b) => rankOf(a) - rankOf(b) || (durations.get(a) ?? 0) - (durations.get(b) ?? 0))
 }
 

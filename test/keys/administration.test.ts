@@ -15,7 +15,7 @@ const setUp = (t: Test) => {
   return {
     clock,
     store,
-    administration: createAdministration({ store, tiers: { free: 100 }, calendar, clock }),
+    administration: createAdministration({ store, tiers: { free: 100, paid: 500 }, calendar, clock }),
   }
 }
 
@@ -135,4 +135,48 @@ t.test('parts of keys, their usage and subscribers are made few in a turn of the
   t.equal(inTurn.counts, 105 * 2 + 105 + 110 * 2, 'two reads of a key that was never used')
   const subscribers = await administration.listSubscribers()
   t.strictSame([subscribers.length, subscribers[7]?.keys], [120, 1])
+})
+
+t.test('each change of a key or subscriber is announced to all gateways, after it', async t => {
+  const { administration, store } = setUp(t)
+  const made = await administration.createKey('A', 'free')
+  const { subscriberId } = await administration.showKey(made.id)
+  const changes: [name: string, act: () => Promise<unknown>, announced: string][] = [
+    ['another key', () => administration.createKey('A', 'free'), 'key_'],
+    ['keys', () => Array.fromAsync(administration.createKeys([{ subscriber: 'B', tier: 'free' }])), 'key_'],
+    ['its secret', () => administration.rotateKey(made.id, 0), made.id],
+    ['its limit', () => administration.setKey(made.id, { limit: 7 }), made.id],
+    ['revoked', () => administration.revokeKey(made.id), made.id],
+    ['valid again', () => administration.reinstateKey(made.id), made.id],
+    ['no subscriber', () => administration.revokeSubscriber(subscriberId), subscriberId],
+    ['a subscriber again', () => administration.reinstateSubscriber(subscriberId), subscriberId],
+  ]
+  let last = (await store.changeRecordsAfter('keys', 0)).records.at(-1)?.number ?? 0
+  t.ok(last > 0, 'the first key was announced')
+  for (const [name, act, announced] of changes) {
+    await act()
+    const { records } = await store.changeRecordsAfter('keys', last)
+    t.equal(records.length, 1, name)
+    t.ok(records[0]?.text.startsWith(announced), name)
+    last = records[0]?.number ?? last
+  }
+})
+
+t.test('a key that would not be valid gets no new secret, and setting one term keeps the others', async t => {
+  const { administration, store } = setUp(t)
+  const { id } = await administration.createKey('A', 'free', { limit: 7 })
+  const { subscriberId } = await administration.showKey(id)
+  t.match(await administration.setKey(id, { tier: 'paid' }), { tier: 'paid', limit: 7 })
+  t.match(await administration.setKey(id, { expires: '2026-12-31' }), { tier: 'paid', limit: 7 })
+  await administration.revokeKey(id)
+  const before = (await store.listKeys()).map(({ hash }) => hash)
+  await t.rejects(administration.rotateKey(id, 0), { message: /^key \w+ is revoked; / })
+  await administration.reinstateKey(id)
+  await administration.revokeSubscriber(subscriberId)
+  await t.rejects(administration.rotateKey(id, 0), { message: /^subscriber "A" is revoked; / })
+  t.strictSame(
+    (await store.listKeys()).map(({ hash }) => hash),
+    before,
+  )
+  t.match(await administration.listSubscribers(), [{ name: 'A', status: 'revoked' }])
 })
