@@ -153,6 +153,19 @@ t.test('a copy of a key that changed is no answer, whether the store is away or 
   t.equal(revokedAt(await directory.find('hash-1')), 7)
 })
 
+t.test('a lost key that was found again stays found when the clock is set back', async t => {
+  const { clock, state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  clock.advance(60_000)
+  state.lost = true
+  await t.rejects(async () => directory.find('hash-1'), StoreError)
+  state.lost = false
+  clock.advance(1_000)
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  clock.advance(-1_000)
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+})
+
 t.test('change records that may be missing drop all copies once: the log begins anew', async t => {
   const { clock, store, state, directory } = await setUp(t)
   await announceChange(store, 'key_9', clock.now())
