@@ -31,24 +31,23 @@ const unusedCodes = new Set([6133, 6138, 6192, 6196, 6198, 6199, 6205])
  * @param root the folder of the checkout, with a slash at its end
  */
 export const drawMutants = (root: string, count: number, seed: number, rooms: readonly Room[]): Mutant[] => {
-  const changed = new Map<string, string>()
-  const api = new API({ cwd: root, fs: { readFile: file => changed.get(file) } })
-  const project = (file?: string) =>
-    api
-      .updateSnapshot(
-        file === undefined
-          ? { openProjects: [join(root, 'tsconfig.json')] }
-          : { fileChanges: { changed: [file] } },
-      )
-      .getProjects()[0]
+  // The file that differs from the disk, one at a time.
+  let changed: { readonly path: string; readonly source: string } | undefined
+  const readFile = (path: string): string | undefined => (path === changed?.path ? changed.source : undefined)
+  const api = new API({ cwd: root, fs: { readFile } })
+  const programOf = (changes: Parameters<typeof api.updateSnapshot>[0]) =>
+    api.updateSnapshot(changes).getProjects()[0]?.program
   const compiles = (path: string, source: string): boolean => {
-    changed.set(path, source)
-    const faults = project(path)?.program.getSemanticDiagnostics(path) ?? []
-    const syntax = project(path)?.program.getSyntacticDiagnostics(path) ?? []
-    return syntax.length === 0 && faults.every(({ code }) => unusedCodes.has(code))
+    const files = changed ? [changed.path, path] : [path]
+    changed = { path, source }
+    const program = programOf({ fileChanges: { changed: files } })
+    const faults = program?.getSemanticDiagnostics(path) ?? []
+    return (
+      program?.getSyntacticDiagnostics(path).length === 0 && faults.every(({ code }) => unusedCodes.has(code))
+    )
   }
   try {
-    const program = project()?.program
+    const program = programOf({ openProjects: [join(root, 'tsconfig.json')] })
     const files = rooms.flatMap(room =>
       globSync(`src/${room}/**/*.ts`, { cwd: root, exclude: ['**/*.d.ts'] })
         .sort()
@@ -64,12 +63,8 @@ export const drawMutants = (root: string, count: number, seed: number, rooms: re
       const { room, file, text, changes } = byLength(files, random.fraction())
       const [change] = changes.splice(random.between(0, changes.length - 1), 1)
       if (!change) continue
-      const path = join(root, file)
       const source = text.slice(0, change.from) + change.replacement + text.slice(change.to)
-      const isValid = compiles(path, source)
-      changed.set(path, text)
-      project(path)
-      if (!isValid) continue
+      if (!compiles(join(root, file), source)) continue
       const shown = linesOf(text, change)
       mutants.push({ number: mutants.length + 1, room, file, operator: change.operator, ...shown, source })
     }

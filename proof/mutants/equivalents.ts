@@ -15,4 +15,30 @@ export const equivalents: readonly Equivalent[] = [
     after: 'const subscribersPerTurn = (500 + 1)',
     why: 'A listing has the same subscribers in the same order, in parts that are one longer.',
   },
+  {
+    file: 'src/keys/key-terms.ts',
+    before: String.raw`const value = /^[1-9]\d{0,6}$/.test(given) ? Number(given) : maxRate + 1`,
+    after: String.raw`const value = /^[1-9]\d{0,6}$/.test(given) ? Number(given) : maxRate + (1 + 1)`,
+    why: 'The value is only compared with the maximum, and the sentence quotes what was given.',
+  },
+  {
+    file: 'src/keys/reconciliation.ts',
+    before: 'const maxVisitedPerStep = 2_000',
+    after: 'const maxVisitedPerStep = (2_000 + 1)',
+    why: 'The same counts are visited in the same order; a turn of the event loop has one more.',
+  },
+  {
+    file: 'src/keys/key-expiry.ts',
+    before:
+      'const [days = 0, hours = 0, minutes = 0, seconds = 0] = parts?.map(part => Number(part ?? 0)) ?? []',
+    after:
+      'const [days = (0 + 1), hours = 0, minutes = 0, seconds = 0] = parts?.map(part => Number(part ?? 0)) ?? []',
+    why: 'The default is taken only without parts, and then the next line returns before it uses days.',
+  },
+  {
+    file: 'src/keys/meter.ts',
+    before: '...{ lastKnown: undefined, knownSince: 0, pending: undefined },',
+    after: '...{ lastKnown: undefined, knownSince: (0 - 1), pending: undefined },',
+    why: 'It is read only where lastKnown is set, and whatever sets lastKnown sets it too.',
+  },
 ]

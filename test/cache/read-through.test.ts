@@ -382,6 +382,25 @@ t.test('an entry is loaded without a read unless a tier has a fresh one, or a fa
   t.strictSame(loads, ['a', 'a'])
 })
 
+t.test('reads of one entry move it in memory once a second, not each time', async t => {
+  const { cache, parts, clock } = setUp(t, {
+    policy: policyOf({ freshForMs: 60_000, freshForAtMostMs: 60_000 }),
+  })
+  await cache.read(a)
+  const { memory } = parts
+  let moves = 0
+  const get = memory.get.bind(memory)
+  memory.get = (...of: Parameters<typeof get>) => {
+    moves += 1
+    return get(...of)
+  }
+  for (let i = 0; i < 40; i++) {
+    clock.advance(100)
+    await cache.read(a)
+  }
+  t.ok(moves >= 1 && moves <= 4, `${moves} moves in four seconds`)
+})
+
 t.test('each read is counted with its outcome, tier and age', async t => {
   const reads: unknown[] = []
   const observer = { ...silentObserver, onRead: (...read: unknown[]) => void reads.push(read) }

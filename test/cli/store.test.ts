@@ -245,4 +245,9 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
   const stderr = new RegExp(`line ${numberOf('যমুনা')} of .*: subscriber sub_\\w+ ${name}`)
   t.match(await other.command(...take, from.file), { code: 1, stderr })
   t.equal((await other.open(administration => administration.listKeys())).length, 1)
+  const third = inFile(join(from.folder, 'third.db'))
+  const request = { subscriber: 'Another', tier: 'free', externalId: 'crm/2' }
+  await third.open(administration => Array.fromAsync(administration.createKeys([request])))
+  const holder = /has the external id "crm\/2", which belongs to key_\w+; nothing was imported/
+  t.match(await third.command(...take, from.file), { code: 1, stderr: holder })
 })

@@ -17,6 +17,17 @@ t.test('a test key differs by its prefix alone, and the one is never the other',
   t.equal(parseKey(key.replace('test', 'next')), undefined)
 })
 
+t.test(
+  'keys that were made by earlier versions stay valid: the checksum is the CRC-32 in base62',
+  async t => {
+    for (const key of [
+      'svc_live_000000000000000000000000000000003uclD9',
+      'svc_test_Abohawa9Abohawa9Abohawa9Abohawa94JrYVc',
+    ])
+      t.equal(parseKey(key), key)
+  },
+)
+
 t.test('keys differ, and every base62 character turns up', async t => {
   const keys = Array.from({ length: 300 }, createKey)
   t.equal(new Set(keys).size, 300)
