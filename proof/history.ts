@@ -24,11 +24,15 @@ export type Answer = Moment & {
   readonly former?: true
   /** The tag that was sent along. */
   readonly ifNoneMatch?: string
+  /** The coding that it accepts. */
+  readonly encoding?: 'gzip' | 'br'
   /** 0 for a request without an answer. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** Decoded; empty for 304. */
   readonly body: string
+  /** How long it was as it came. */
+  readonly bytes: number
   /** The fingerprint of the certificate on the connection, where it has one. */
   readonly certificate?: string
   /** Why there was no answer. */
@@ -61,6 +65,8 @@ export type KeyEvent = Moment & {
   /** `unsure`: the change failed half way, so nothing is promised. */
   readonly what: 'issued' | 'revoked' | 'rotated' | 'tier' | 'unsure'
   readonly tier?: string
+  /** Of an issued key. */
+  readonly id?: string
   /** Until when the key, or its former secret, is valid: ms since the epoch. */
   readonly until?: number
 }
@@ -84,8 +90,25 @@ type Ready = Moment & Readonly<{ kind: 'ready'; gateway: number; status: number;
 type Change = KeyEvent | Configured | Renewed | Purged
 export type HistoryEvent = Answer | SaidByProvider | GatewayEvent | Change | StepTaken | Phase | Ready
 
+/** A place of the catalogue at the begin. */
+export type Place = Readonly<{
+  id: string
+  type: string
+  parentId: string | null
+  name_en: string
+  name_bn: string
+  slug_en: string
+  latitude: number
+  longitude: number
+  population: number
+  area_sq_km: number
+  website: string | null
+  aliases: readonly string[]
+}>
+
 export type History = {
   readonly schedule: Schedule
+  readonly places: readonly Place[]
   readonly events: readonly HistoryEvent[]
   /** The longest time that the machine let the history wait. */
   readonly stalledMs: number

@@ -2,10 +2,12 @@
 // A few requests are wrong on purpose, because an answer to them is promised too.
 
 import type { Random } from './random.ts'
-import type { PlannedRequest } from './steps.ts'
+import { type PlannedRequest, statusPath } from './steps.ts'
 
 /** Places of the whole catalogue, each in its own cell; the checker reads their coordinates from the answers. */
 const places = ['district/3026', 'district/2015', 'division/30', 'district/1004'] as const
+/** The same by their slugs. */
+const slugs = ['district/dhaka', 'district/chattogram', 'division/dhaka', 'district/barguna'] as const
 /** The place that has another name after a change of the catalogue. */
 export const renamedPlace = '3026'
 export const points = ['23.7/90.4', '22.3/91.8', '24.9/91.87', '21.43/91.98', '25.74/89.25'] as const
@@ -19,25 +21,46 @@ const wrong = [
   '/nothing',
 ] as const
 
+const lists = [
+  ...['type=division', 'type=district', 'type=district&division_id=30', 'type=union&upazila_id=302672'],
+  ...['type=district&q=pur', 'type=division&q=barisal', 'type=upazila&q=dhaka&district_id=3026'],
+] as const
+
 const issuedKeys = ['plenty', 'plenty', 'many', 'many', 'some', 'some', 'some', 'few', 'few'] as const
+
+/** In the cell of the first of them. */
+const finerPoint = '23.7104/90.4071'
+
+const named = (random: Random): string => random.pick(random.chance(0.15) ? slugs : places)
+const pointOf = (random: Random): string => (random.chance(0.15) ? finerPoint : random.pick(points))
+const queryOf = (...parameters: readonly string[]): string => {
+  const given = parameters.filter(each => each !== '')
+  return given.length > 0 ? `?${given.join('&')}` : ''
+}
 
 /** Places and points, now and then one of them twice. */
 const listOf = (random: Random): string => {
-  const some = Array.from({ length: random.between(1, 5) }, () => random.pick(places))
+  const some = Array.from({ length: random.between(1, 5) }, () => named(random))
   if (random.chance(0.3)) return `/forecast?places=${some}&days=3`
-  const near = Array.from({ length: random.between(0, 4) }, () => `coords/${random.pick(points)}`)
+  const near = Array.from({ length: random.between(0, 4) }, () => `coords/${pointOf(random)}`)
   return `/weather?places=${[...some, ...near]}&lang=en`
 }
 
 const pathOf = (random: Random): string => {
   const kind = random.fraction()
-  const language = random.pick(['', '?lang=en', '?lang=bn'])
-  if (kind < 0.4) return `/weather/${random.pick(places)}${language}`
-  if (kind < 0.65) return `/weather/coords/${random.pick(points)}${language}`
-  if (kind < 0.83) return `/forecast/${random.pick(places)}${random.pick(['', '?days=1', '?days=3'])}`
-  if (kind < 0.88)
-    return `/locations?type=${random.pick(['division', 'district'])}&limit=3${random.pick(['', '&offset=2'])}`
-  if (kind < 0.92) return `/locations/${random.pick(places)}`
+  const language = random.pick(['', 'lang=en', 'lang=bn'])
+  const text = random.chance(0.15) ? 'include=text' : ''
+  if (kind < 0.4) return `/weather/${named(random)}${queryOf(language, text)}`
+  if (kind < 0.62) {
+    const include = random.pick(['', '', '', text, 'include=place', 'include=place,text'])
+    return `/weather/coords/${pointOf(random)}${queryOf(language, include)}`
+  }
+  if (kind < 0.8)
+    return `/forecast/${named(random)}${queryOf(random.pick(['', 'days=1', 'days=3']), text, text && language)}`
+  if (kind < 0.85) return `/locations?${random.pick(lists)}&limit=3${random.pick(['', '&offset=2'])}`
+  if (kind < 0.89) return `/locations/${named(random)}`
+  if (kind < 0.91) return '/key'
+  if (kind < 0.92) return statusPath
   if (kind < 0.97) return listOf(random)
   return random.pick(wrong)
 }
@@ -64,7 +87,7 @@ export const requestsOf = (
       ...(coding < 0.4 && { encoding: 'gzip' as const }),
       ...(coding > 0.9 && { encoding: 'br' as const }),
       ...(random.chance(0.2) && { revalidate: true as const }),
-      ...(random.chance(0.04) && { method: random.pick(['HEAD', 'HEAD', 'POST'] as const) }),
+      ...(random.chance(0.06) && { method: random.pick(['HEAD', 'HEAD', 'HEAD', 'POST'] as const) }),
       ...(key !== 'nobody' &&
         !issuedKeys.includes(key as never) &&
         random.chance(0.4) && { former: true as const }),

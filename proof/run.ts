@@ -58,7 +58,7 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     await fleet.send(everywhere(fleet.size))
     await fleet.send(countsOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.recordReadiness()
-    return { schedule, events: recorder.events, stalledMs: await stalls.end() }
+    return { schedule, places: fleet.places, events: recorder.events, stalledMs: await stalls.end() }
   } finally {
     await stalls.end()
     await fleet.close()

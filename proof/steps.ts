@@ -7,11 +7,14 @@ export type StoreKind = 'redis' | 'sentinel' | 'cluster' | 'embedded'
 /** Settings of the gateway by their path, as text; an empty text is null. */
 export type Settings = Readonly<Record<string, string>>
 
+/** The status page as JSON. */
+export const statusPath = '/status.json'
+
 export type PlannedRequest = {
   readonly gateway: number
   /** The name of a key of the schedule, or one that was never issued. */
   readonly key: string
-  /** Below `/api/v1`. */
+  /** Below `/api/v1`, but for the status page. */
   readonly path: string
   readonly encoding?: 'gzip' | 'br'
   /** Sends the last tag that this path had with this key. */

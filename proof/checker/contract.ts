@@ -1,43 +1,28 @@
-// The body of a 200 as the contract has it: each field and no other, the type of each value, the lengths of lists, and the order of
-// times and places. The checker's own reading of the contract; which weather is right is in weather.ts.
+// The fields of every body: each has a rule here and no other field may be there. Values of places are those of the catalogue, words
+// those of the documented codes, and errors those of the request. Which weather is right is in weather.ts.
 
-type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
-type Shape = (value: unknown) => string | undefined
-
-const given = (value: unknown): string => JSON.stringify(value)?.slice(0, 60) ?? String(value)
-const that =
-  (is: (value: unknown) => boolean, what: string): Shape =>
-  value =>
-    is(value) ? undefined : `${given(value)} is no ${what}`
+import type { Answer } from '../history.ts'
+import { costOf, type Facts, headerOf, isoOf, second, singlePathsOf } from './facts.ts'
+import { keyBody } from './key-body.ts'
+import { isPaced } from './pace.ts'
+import { isListed, isOfWeather, isStatusPage, partsOf, refusalOf } from './paths.ts'
+import { type Catalogue, catalogueFor } from './places.ts'
+import { exactly, fields, given, type Shape, that } from './shapes.ts'
+import { statusBody } from './status-body.ts'
+import { codesOf, iconOf, textOf } from './tables.ts'
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const text = that(isText, 'text')
+const sentence = that(value => isText(value) && value.split(' ').length > 2, 'sentence')
 const number = that(Number.isFinite, 'number')
 const integer = that(Number.isInteger, 'whole number')
 const orNull =
   (shape: Shape): Shape =>
   value =>
     value === null ? undefined : shape(value)
-const exactly = (wanted: Json): Shape => that(value => value === wanted, String(wanted))
 const matching = (pattern: RegExp, what: string): Shape =>
   that(value => isText(value) && pattern.test(value), what)
 
-/** An object of these fields and no others. */
-const fields =
-  (shapes: Readonly<Record<string, Shape>>): Shape =>
-  value => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return `${given(value)} is no object`
-    const object = value as Record<string, unknown>
-    const more = Object.keys(object).find(name => !(name in shapes))
-    if (more !== undefined) return `it has ${more} too`
-    for (const [name, shape] of Object.entries(shapes)) {
-      if (!(name in object)) return `it lacks ${name}`
-      const fault = shape(object[name])
-      if (fault) return `${name}: ${fault}`
-    }
-    return undefined
-  }
 const list =
   (shape: Shape, length: number): Shape =>
   value => {
@@ -57,6 +42,7 @@ const timesOf =
   }
 
 const hourMs = 3_600_000
+type Section = Readonly<Record<string, Shape>>
 const sameFor = (names: readonly string[], shape: Shape): Record<string, Shape> =>
   Object.fromEntries(names.map(name => [name, shape]))
 
@@ -64,12 +50,12 @@ const wordsOf = (text: string): string[] => text.trim().split(/\s+/)
 const currentIntegers = wordsOf('relative_humidity_2m is_day weather_code cloud_cover wind_direction_10m')
 const currentNumbers = wordsOf(`temperature_2m apparent_temperature precipitation rain showers snowfall
   pressure_msl surface_pressure wind_speed_10m wind_gusts_10m`)
-const current = fields({
+const current: Section = {
   time: matching(/^\d{4}-\d\d-\d\dT\d\d:(?:00|15|30|45)$/, 'quarter-hour'),
   interval: exactly(900),
   ...sameFor(currentIntegers, orNull(integer)),
   ...sameFor(currentNumbers, orNull(number)),
-})
+}
 
 const hourlyIntegers = wordsOf(`relative_humidity_2m precipitation_probability weather_code cloud_cover
   wind_direction_10m is_day`)
@@ -77,18 +63,17 @@ const hourlyNumbers = wordsOf(
   'temperature_2m apparent_temperature precipitation wind_speed_10m wind_gusts_10m',
 )
 const hours = 48
-const hourly = fields({
+const hourly: Section = {
   time: timesOf(hours, /^\d{4}-\d\d-\d\dT\d\d:00$/, hourMs),
   ...sameFor(hourlyIntegers, list(orNull(integer), hours)),
   ...sameFor(hourlyNumbers, list(orNull(number), hours)),
-})
+}
 
-const dailyOf = (days: number): Shape =>
-  fields({
-    time: timesOf(days, /^\d{4}-\d\d-\d\d$/, 24 * hourMs),
-    ...sameFor(['weather_code', 'precipitation_probability_max'], list(orNull(integer), days)),
-    ...sameFor(['temperature_2m_max', 'temperature_2m_min'], list(orNull(number), days)),
-  })
+const dailyOf = (days: number): Section => ({
+  time: timesOf(days, /^\d{4}-\d\d-\d\d$/, 24 * hourMs),
+  ...sameFor(['weather_code', 'precipitation_probability_max'], list(orNull(integer), days)),
+  ...sameFor(['temperature_2m_max', 'temperature_2m_min'], list(orNull(number), days)),
+})
 
 const units: Readonly<Record<string, string>> = {
   ...{ time: 'iso8601', interval: 'seconds', weather_code: 'wmo code', is_day: '' },
@@ -98,92 +83,147 @@ const units: Readonly<Record<string, string>> = {
   ...{ pressure_msl: 'hPa', surface_pressure: 'hPa', wind_speed_10m: 'km/h', wind_gusts_10m: 'km/h' },
   wind_direction_10m: '°',
 }
-const unitsOf = (names: readonly string[]): Shape =>
-  fields(Object.fromEntries(names.map(name => [name, exactly(units[name] ?? '')])))
-const currentUnits = unitsOf(['time', 'interval', ...currentIntegers, ...currentNumbers])
-const hourlyUnits = unitsOf(['time', ...hourlyIntegers, ...hourlyNumbers])
-const dailyUnits = unitsOf([
-  ...['time', 'weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max'],
-])
+
+/** A section of weather with the units of its fields; with words, where they are asked for, for each of its codes. */
+const sectionOf = (name: string, section: Section, words: string | undefined): Section => {
+  const unitNames = Object.keys(section)
+  const unitsAre = fields({
+    ...Object.fromEntries(unitNames.map(each => [each, exactly(units[each] ?? '')])),
+    ...(words !== undefined && { weather_text: exactly(''), icon: exactly('') }),
+  })
+  return {
+    [name]: words === undefined ? fields(section) : withWords(section, words),
+    [`${name}_units`]: unitsAre,
+  }
+}
+
+const withWords =
+  (section: Section, language: string): Shape =>
+  value => {
+    const { weather_code: code, is_day: isDay } = value as Record<string, unknown>
+    const days = [isDay].flat()
+    const icons = [code].flat().map((each, i) => iconOf(each, days[i]))
+    const texts = [code].flat().map(each => textOf(each, language))
+    const same = (all: readonly unknown[]): Shape => exactly(Array.isArray(code) ? all : all[0])
+    return fields({ ...section, weather_text: same(texts), icon: same(icons) })(value)
+  }
 
 const zone = { timezone: exactly('Asia/Dhaka'), utc_offset_seconds: exactly(21_600) }
 
-/** A place by its type and id; a division has no parent. */
-const place = (type: string, id: string | undefined, more: Readonly<Record<string, Shape>> = {}): Shape => {
-  const parent = type === 'division' ? exactly(null) : text
+/** What is wrong with the body of an answer, in one sentence; undefined for nothing. */
+export const bodyFault = (facts: Facts, answer: Answer): string | undefined => {
+  const { status, path } = answer
+  if (answer.method === 'HEAD' || status === 304) return answer.body === '' ? undefined : 'it has a body'
+  let body: unknown
+  try {
+    body = JSON.parse(answer.body)
+  } catch {
+    return 'its body is no JSON'
+  }
+  if (isStatusPage(answer)) return status === 200 ? statusBody(facts, answer)(body) : `${status} for a page`
+  if (status !== 200) return errorOf(facts, answer)(body)
+  const catalogue = catalogueFor(facts, answer)
+  if (refusalOf(catalogue, answer)) return 'a wrong request has 200'
+  if (path === '/key') return keyBody(facts, answer)(body)
+  if (!isListed(answer)) return foundAt(catalogue, path)(body)
+  const paths = singlePathsOf(answer)
+  if (!Array.isArray(body) || body.length !== paths.length) return `it has not ${paths.length} places`
+  return body.map((one, i) => itemAt(catalogue, paths[i] ?? '')(one)).find(fault => fault !== undefined)
+}
+
+/** In a list each place has the body of its own endpoint, or its error. */
+const itemAt =
+  (catalogue: Catalogue, path: string): Shape =>
+  value => {
+    const { code } = value as { code?: string }
+    if (code === undefined) return foundAt(catalogue, path)(value)
+    const refusal = refusalOf(catalogue, { path })
+    return problemOf(refusal ? [refusal.code] : failuresOfWeather, {
+      ...(refusal?.parameter && { parameter: refusal.parameter }),
+    })(value)
+  }
+
+const foundAt = (catalogue: Catalogue, path: string): Shape => {
+  const { endpoint, type, id, more, query, include, language } = partsOf(path)
+  if (endpoint === 'locations' && type === '') return exactly(catalogue.listOf(query))
+  const words = include.includes('text') ? language : undefined
+  const place = catalogue.find(type, id)
+  if (endpoint === 'locations') return exactly({ location: place && catalogue.detailOf(place) })
+  if (endpoint === 'forecast') {
+    const daily = sectionOf('daily', dailyOf(Number(query.get('days') ?? 7)), words)
+    return fields({ location: exactly(place && catalogue.summaryOf(place)), ...daily, ...zone })
+  }
+  const [latitude, longitude] = [Number(id), Number(more)]
   return fields({
-    type: exactly(type),
-    id: id === undefined ? matching(/^\d+$/, 'code') : exactly(id),
-    ...sameFor(['name_en', 'name_bn', 'slug_en'], text),
-    latitude: that(value => Number(value) >= 20 && Number(value) <= 27, 'latitude of Bangladesh'),
-    longitude: that(value => Number(value) >= 87.5 && Number(value) <= 93, 'longitude of Bangladesh'),
-    ...sameFor(['parent_en', 'parent_bn'], parent),
-    ...more,
+    location: exactly(place ? catalogue.namedOf(place, language) : pointOf(latitude, longitude)),
+    ...(include.includes('place') && { place: exactly(catalogue.nearOf(latitude, longitude)) }),
+    ...sectionOf('current', current, words),
+    ...sectionOf('hourly', hourly, words),
+    ...sectionOf('daily', dailyOf(7), words),
+    ...zone,
   })
 }
-const inList = { population: integer, area_sq_km: number }
 
-const bengali = /[\u0980-\u09ff]/
-/** The name that `lang` adds, in its script. */
-const nameIn = (language: string): Shape =>
-  that(value => isText(value) && bengali.test(value) === (language === 'bn'), `name in ${language}`)
-
-const listOf =
-  (type: string, limit: number, offset: number): Shape =>
-  value => {
-    const { results, total } = value as { results?: { population: number; id: string }[]; total?: number }
-    const most = Math.max(0, Math.min(limit, Number(total) - offset))
-    const fault = fields({
-      results: list(place(type, undefined, inList), most),
-      total: integer,
-      type: exactly(type),
-    })(value)
-    if (fault) return fault
-    const at = (results ?? []).findIndex((one, i, all) => {
-      const before = all[i - 1]
-      return before !== undefined && (before.population < one.population || before.id === one.id)
-    })
-    return at < 0 ? undefined : `${results?.[at]?.id} stands behind a place with fewer people`
-  }
-
-/** The parts of a path: those that it does not have are empty. */
-export const partsOf = (path: string) => {
-  const [, endpoint = '', type = '', id = '', more = ''] =
-    /^\/(\w+)(?:\/(\w+)\/([^/?]+)(?:\/([^/?]+))?)?/.exec(path) ?? []
-  return { endpoint, type, id, more, query: new URLSearchParams(path.split('?', 2)[1]) }
-}
-
-/** What is wrong with the body of a 200, in one sentence; undefined for nothing. */
-export const shapeFault = (body: unknown, path: string): string | undefined => {
-  const { endpoint, type, id, more, query } = partsOf(path)
-  const language = query.get('lang') ?? 'bn'
-  if (endpoint === 'locations' && type === '')
-    return listOf(
-      query.get('type') ?? '',
-      Number(query.get('limit') ?? 50),
-      Number(query.get('offset') ?? 0),
-    )(body)
-  if (endpoint === 'locations')
-    return fields({
-      location: place(type, id, { ...inList, website: orNull(text), bbs_code: exactly(Number(id)) }),
-    })(body)
-  if (endpoint === 'forecast') {
-    const days = Number(query.get('days') ?? 7)
-    return fields({ location: place(type, id), daily: dailyOf(days), daily_units: dailyUnits, ...zone })(body)
-  }
-  const names = { name: nameIn(language), ...(type !== 'division' && { parent: nameIn(language) }) }
-  return fields({
-    location: type === 'coords' ? point(Number(id), Number(more)) : place(type, id, names),
-    ...{ current, current_units: currentUnits, hourly, hourly_units: hourlyUnits },
-    ...{ daily: dailyOf(7), daily_units: dailyUnits },
-    ...zone,
-  })(body)
-}
-
-const point = (latitude: number, longitude: number): Shape => {
+const pointOf = (latitude: number, longitude: number) => {
   const name = `${latitude.toFixed(3)}, ${longitude.toFixed(3)}`
-  return fields({
-    ...{ type: exactly('coords'), latitude: exactly(latitude), longitude: exactly(longitude) },
-    ...{ name_en: exactly(name), name_bn: exactly(null), name: exactly(name) },
+  return { type: 'coords', latitude, longitude, name_en: name, name_bn: null, name }
+}
+
+const unforeseen = 'internal_error'
+const store = 'store_unavailable'
+const failuresOfWeather = codesOf(500).filter(code => code !== unforeseen && code !== store)
+
+const problemOf =
+  (codes: readonly string[], more: Readonly<Record<string, unknown>>): Shape =>
+  value => {
+    const { code } = value as { code?: string }
+    if (code === undefined || !codes.includes(code))
+      return `code is ${code}, and ${codes.join(' or ')} is right`
+    const fixed = Object.entries(more).map(([name, wanted]) => [
+      name,
+      typeof wanted === 'function' ? (wanted as Shape) : exactly(wanted),
+    ])
+    return fields({
+      error: sentence,
+      code: text,
+      doc_url: exactly(`/docs#error-${code}`),
+      ...Object.fromEntries(fixed),
+    })(value)
+  }
+
+/** The error of a status: its code, and the fields beside it. */
+const errorOf = (facts: Facts, answer: Answer): Shape => {
+  const { status, path } = answer
+  const refusal = refusalOf(catalogueFor(facts, answer), answer)
+  if (status === 401) return problemOf(codesOf(401), { parameter: 'x-api-key' })
+  if (status === 403) return problemOf(['key_endpoint_not_allowed'], {})
+  if (status === 429) return refusalOfLimits(facts, answer)
+  if (status === 500)
+    return problemOf([store, ...(refusal || !isOfWeather(path) ? [] : failuresOfWeather)], {})
+  if (refusal?.status !== status) return () => `${refusal?.status ?? 200} is right`
+  return problemOf([refusal.code], refusal.parameter === undefined ? {} : { parameter: refusal.parameter })
+}
+
+const refusalOfLimits = (facts: Facts, answer: Answer): Shape => {
+  if (isPaced(answer)) {
+    const { sent, at } = answer
+    const tolerance = facts.skewSpan + 3 * second
+    const isSoon = (value: unknown): boolean => {
+      const instant = Date.parse(String(value))
+      return isoOf(instant) === value && instant >= sent.at - tolerance && instant <= at + tolerance
+    }
+    const limit = Number(/"second";q=(\d+)/.exec(answer.headers['ratelimit-policy'] ?? '')?.[1])
+    return problemOf(['rate_limited'], {
+      policy: 'second',
+      limit,
+      reset_at: that(isSoon, 'time that is near'),
+    })
+  }
+  const left = headerOf(answer, 'remaining')
+  const isShort = isListed(answer) && left > 0
+  return problemOf([isShort ? 'quota_insufficient' : 'quota_exhausted'], {
+    limit: headerOf(answer, 'limit'),
+    reset_at: isoOf(headerOf(answer, 'reset') * second),
+    ...(isListed(answer) && { remaining: left, cost: costOf(answer) }),
   })
 }

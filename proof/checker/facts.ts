@@ -3,6 +3,7 @@
 
 import type { Answer, History, HistoryEvent, Moment } from '../history.ts'
 import type { Settings, Step } from '../steps.ts'
+import { isListed, isStatusPage, partsOf } from './paths.ts'
 
 export const second = 1_000
 export const minute = 60 * second
@@ -29,10 +30,13 @@ const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'dro
 
 export type Facts = ReturnType<typeof factsOf>
 
-export const factsOf = ({ events, schedule }: History) => {
+export const factsOf = ({ events, schedule, places }: History) => {
   const of = <Kind extends HistoryEvent['kind']>(kind: Kind) =>
     events.filter((event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind)
-  const [answers, lives, steps, phases] = [of('answer'), of('gateway'), of('step'), of('phase')]
+  const [lives, steps, phases] = [of('gateway'), of('step'), of('phase')]
+  const [answers, pages] = [false, true].map(isPage =>
+    of('answer').filter(answer => isStatusPage(answer) === isPage),
+  ) as [Answer[], Answer[]]
   /** Settings that came into force. */
   const configured = of('configured').filter(({ outcome }) => outcome === 'applied')
   const skews = [0, ...lives.map(({ skewMs }) => skewMs)]
@@ -63,7 +67,9 @@ export const factsOf = ({ events, schedule }: History) => {
   const troubles = (gateway: number): readonly Trouble[] => found[gateway] ?? []
 
   return {
-    ...{ schedule, events, of, answers, lives, steps, configured, troubles },
+    ...{ schedule, places, events, of, answers, lives, steps, configured, troubles },
+    /** Answers of the status page, which belong to no key. */
+    pages,
     isFree,
     /** Whether it takes units of the day. */
     isCounted: (answer: Answer): boolean => isAdmitted(answer) && !isFree(answer),
@@ -130,10 +136,6 @@ const unchecked = /"code":"(?:store_unavailable|tier_not_configured)"/
 /** May have been counted, although nobody saw it: no answer, or none from the store. */
 export const isUnsure = (answer: Answer): boolean => answer.status === 0 || isUnchecked(answer)
 
-/** Whether a request is for a list of places. */
-export const isListed = ({ path, method }: Pick<Answer, 'path' | 'method'>): boolean =>
-  method !== 'POST' && /^\/(?:weather|forecast)\?(?:.*&)?places=/.test(path)
-
 /** The requests for one place that a list stands for, in its order; of another path that path alone. */
 export const singlePathsOf = ({ path, method }: Pick<Answer, 'path' | 'method'>): string[] => {
   if (!isListed({ path, ...(method && { method }) })) return [path]
@@ -145,7 +147,8 @@ export const singlePathsOf = ({ path, method }: Pick<Answer, 'path' | 'method'>)
 }
 
 /** The units that a request takes. */
-export const costOf = (answer: Pick<Answer, 'path' | 'method'>): number => singlePathsOf(answer).length
+export const costOf = (answer: Pick<Answer, 'path' | 'method'>): number =>
+  partsOf(answer.path).endpoint === 'key' && answer.method !== 'POST' ? 0 : singlePathsOf(answer).length
 
 export const unitsOf = (answers: readonly Answer[]): number =>
   answers.reduce((sum, answer) => sum + costOf(answer), 0)
@@ -163,7 +166,7 @@ export const durationOf = (text: string | undefined): number => {
   return Number(number) * (units[unit ?? ''] ?? Number.NaN)
 }
 
-export const isoOf = (at: number): string => (at > 8e15 ? 'the end' : new Date(at).toISOString())
+export const isoOf = (at: number): string => (at <= 8e15 ? new Date(at).toISOString() : 'the end')
 
 export const describe = (answer: Answer): string =>
   `#${answer.seq} ${answer.key} ${answer.path} at gateway ${answer.gateway}.${answer.run}, ${isoOf(answer.at)}: ${answer.status}`

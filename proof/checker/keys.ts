@@ -15,8 +15,15 @@ const answersToSure = ({ answers, keyEvents }: Facts): (readonly [Answer, readon
   })
 }
 
+/** The tiers that a key had before an answer. */
+export const tiersOf = ({ keyEvents }: Facts, { key, seq }: Answer): string[] =>
+  keyEvents.flatMap(event => (event.key === key && event.seq < seq ? (event.tier ?? []) : []))
+
 /** What ends the secret that a request was sent with: the expiry of its key, or the rotation that replaced it. */
-const endOf = (events: readonly KeyEvent[], answer: Answer): KeyEvent | undefined =>
+export const endOf = (
+  events: readonly KeyEvent[],
+  answer: { readonly sent: Moment; readonly former?: true | undefined },
+): KeyEvent | undefined =>
   events.findLast(
     ({ what, until, seq }) =>
       until !== undefined && seq < answer.sent.seq && (what === 'rotated') === (answer.former === true),

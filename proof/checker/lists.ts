@@ -1,8 +1,9 @@
 // Promise 19: a request for a list of places takes a unit for each place or none, and says how many. That the units are taken
 // once is promise 7; the bodies of the places are judged as those of one place are.
 
-import { costOf, headerOf, isListed } from './facts.ts'
+import { costOf, headerOf } from './facts.ts'
 import { isPaced } from './pace.ts'
+import { isListed } from './paths.ts'
 import type { Rule } from './rule.ts'
 
 export const allOrNone: Rule = ({ answers, isFree }, report) => {

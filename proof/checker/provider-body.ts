@@ -65,7 +65,8 @@ const agree = (served: Section, said: unknown): boolean => {
   const isList = Array.isArray(served.time)
   const at = (isList ? (served.time as unknown[]) : [served.time]).map(time => index.get(time))
   return Object.entries(served).every(([name, values]) => {
-    if (name === 'time' || name === 'interval') return true
+    // The words follow from the codes.
+    if (/^(?:time|interval|weather_text|icon)$/.test(name)) return true
     const column = columns[name]
     const list = isList ? values : [values]
     return (

@@ -3,9 +3,10 @@
 
 import type { Rule } from './rule.ts'
 
-export const tagsNameBodies: Rule = ({ answers }, report) => {
+export const tagsNameBodies: Rule = ({ answers, skewSpan }, report) => {
   const bodies = new Map<string, string>()
   const given = new Set<string>()
+  const modified = new Map<string, string | undefined>()
   for (const answer of answers) {
     const { status, headers, path, ifNoneMatch, body, method } = answer
     const tag = headers.etag
@@ -16,8 +17,12 @@ export const tagsNameBodies: Rule = ({ answers }, report) => {
       if (known !== undefined) report.saw()
       if (isShown && known !== undefined && known !== body) report.broken(answer, `${tag} named another body`)
       if (isShown) bodies.set(tag, body)
+      if (isShown && path.startsWith('/weather')) modified.set(tag, headers['last-modified'])
       given.add(`${path} ${weak(tag)}`)
     }
+    const since = tag && modified.get(tag)
+    if (since && apart(since, headers['last-modified']) > skewSpan)
+      report.broken(answer, `${tag} was modified ${since} before, and ${headers['last-modified']} here`)
     if (status === 304) {
       report.saw()
       if (ifNoneMatch === undefined) report.broken(answer, 'nothing was to be validated')
@@ -28,5 +33,8 @@ export const tagsNameBodies: Rule = ({ answers }, report) => {
     }
   }
 }
+
+const apart = (one: string, other: string | undefined): number =>
+  Math.abs(Date.parse(one) - Date.parse(other ?? ''))
 
 const weak = (tag: string): string => tag.replace(/^W\//, '')

@@ -2,18 +2,8 @@
 // and says no longer than it is; never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
 
 import type { Answer, SaidByProvider } from '../history.ts'
-import {
-  durationOf,
-  type Facts,
-  hour,
-  isListed,
-  isoOf,
-  last,
-  minute,
-  second,
-  ttlOf,
-  zoneMs,
-} from './facts.ts'
+import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
+import { isListed, isOfWeather } from './paths.ts'
 import { bodiesFor, hasSame, type WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
 
@@ -40,8 +30,7 @@ type Located = WeatherBody & { location: { latitude: number; longitude: number }
 
 /** What an answer says: of a list the weather of each of its places. */
 const servedBy = (facts: Facts, answer: Answer): Served[] => {
-  const isWeather = isListed(answer) || /^\/(?:weather|forecast)\//.test(answer.path)
-  if (answer.status !== 200 || answer.method === 'HEAD' || !isWeather) return []
+  if (answer.status !== 200 || answer.method === 'HEAD' || !isOfWeather(answer.path)) return []
   let bodies: (Located | { error: string })[]
   try {
     bodies = [JSON.parse(answer.body)].flat()
@@ -59,16 +48,11 @@ const servedBy = (facts: Facts, answer: Answer): Served[] => {
 }
 
 /** The longest time after it was said that weather may be served, by the settings in force. */
-const longestUseMs = (facts: Facts, { sent, seq }: Answer): number =>
-  Math.max(
-    ...[sent.seq, seq].map(at => {
-      const settings = facts.settingsAt(at)
-      const freshFor = durationOf(settings['cache.freshFor'])
-      const most = Math.max(freshFor, durationOf(settings['cache.freshForAtMost']))
-      const spread = 1.2
-      return most * spread + Math.min(minute, freshFor / 10) + durationOf(settings['cache.staleFor'])
-    }),
-  )
+const longestUseMs = (facts: Facts, answer: Answer): number => {
+  const [, fresh] = freshForMs(facts, answer)
+  const stale = [answer.sent.seq, answer.seq].map(at => durationOf(facts.settingsAt(at)['cache.staleFor']))
+  return fresh + Math.max(...stale)
+}
 
 // A request that waits, and the whole seconds of headers.
 const allowanceMs = 10 * second
@@ -88,7 +72,68 @@ export const saidByProvider: Rule = (facts, report) => {
     if (!(modified <= said.at + facts.skewSpan + allowanceMs))
       report.broken(answer, `last-modified ${isoOf(modified)}, and it was said ${isoOf(said.at)}`)
   }
+  for (const [answer, all] of Map.groupBy(servedIn(facts), ({ answer }) => answer)) {
+    const sources = all.flatMap(({ said }) => said ?? [])
+    if (sources.length < all.length) continue
+    const fault = isListed(answer) ? tooOld(facts, answer, sources) : agreement(facts, answer, sources[0])
+    if (fault) report.broken(answer, fault)
+  }
 }
+
+/** A list was modified when the oldest of its places was. */
+const tooOld = (
+  facts: Facts,
+  { headers }: Answer,
+  sources: readonly SaidByProvider[],
+): string | undefined => {
+  const modified = Date.parse(headers['last-modified'] ?? '')
+  const least = Math.min(...sources.map(said => begunAt(facts, said)))
+  return modified < least - facts.skewSpan - second
+    ? `last-modified ${isoOf(modified)}, and the provider was asked after ${isoOf(least)}`
+    : undefined
+}
+
+/** After what a load had begun: it takes a while of the machine's time, in which the clock may have been moved. */
+const begunAt = ({ events, schedule }: Facts, { ms }: SaidByProvider): number =>
+  events.findLast(event => event.ms <= ms - longestLoadRealMs)?.at ?? schedule.start
+// The longest call, after one that others waited for as well.
+const longestLoadRealMs = 2_500
+
+/** What the cache says it did, and for how long its weather is fresh, follow from when the provider said it. */
+const agreement = (facts: Facts, answer: Answer, said: SaidByProvider | undefined): string | undefined => {
+  if (!said) return undefined
+  const older = tooOld(facts, answer, [said])
+  if (older) return older
+  const { sent, at, seq, headers } = answer
+  const cached = headers['cache-status'] ?? ''
+  if (/fwd=miss; stored/.test(cached) && said.seq < sent.seq)
+    return `${cached}, and it was said at #${said.seq}`
+  const [least, most] = freshForMs(facts, answer)
+  const ttl = ttlOf(answer)
+  const modified = Date.parse(headers['last-modified'] ?? '')
+  // Where clocks differ, it says no later time than its own.
+  const fetchedAt = facts.skewSpan === 0 ? modified : said.at + facts.skewSpan
+  const longest = fetchedAt + most + facts.skewSpan + second - sent.at
+  if (ttl > longest) return `${cached}, and it is fresh for ${longest / second} s`
+  // What was purged, or may have been while Redis was away, is stale earlier.
+  const isDefinite =
+    facts.skewSpan === 0 &&
+    facts.firstTrouble > seq &&
+    facts.settingsAt(seq)['cache.freshness'] === 'age' &&
+    !facts.of('purged').some(each => each.seq > said.seq && each.seq < seq)
+  const shortest = modified + least - at - second
+  return isDefinite && ttl < shortest ? `${cached}, and it is fresh for ${shortest / second} s` : undefined
+}
+
+/** The least and the most time after it was said that weather is fresh, by the settings in force. */
+const freshForMs = (facts: Facts, { sent, seq }: Answer): readonly [number, number] => {
+  const settings = [sent.seq, seq].map(at => facts.settingsAt(at))
+  const usual = settings.map(each => durationOf(each['cache.freshFor']))
+  const longest = settings.map(each => durationOf(each['cache.freshForAtMost']))
+  const lead = Math.min(minute, Math.max(...usual) / 10)
+  return [Math.min(...usual), Math.max(...usual, ...longest) * spread + lead]
+}
+const spread = 1.2
 
 const quarter = hour / 4
 const floor = (at: number, step: number): number => Math.floor(at / step) * step
@@ -106,23 +151,34 @@ export const ofNow: Rule = (facts, report) => {
       instants.every(at => localOf(at, step).slice(0, time.length) !== time),
     )
     if (wrong) report.broken(answer, `it is for ${wrong[0]}, at ${localOf(from, second).slice(0, 16)}`)
-    const cached = answer.headers['cache-control'] ?? ''
-    const [, seconds] = /^private, max-age=(\d+)$/.exec(cached) ?? []
-    const most = rightForMs(body, answer, [from, to])
-    if (seconds === undefined || Number(seconds) * second > most)
-      report.broken(answer, `cache-control is ${cached}, and it is right for ${Math.floor(most / second)} s`)
+  }
+  for (const answer of facts.answers) {
+    if ((answer.status !== 200 && answer.status !== 304) || !isOfWeather(answer.path)) continue
+    const seconds = Number(/max-age=(\d+)$/.exec(answer.headers['cache-control'] ?? '')?.[1])
+    const [least, most] = rightFor(facts, answer)
+    if (!(seconds >= least && seconds <= most))
+      report.broken(answer, `it says right for ${seconds} s, and ${least} to ${most} s are`)
   }
 }
 
-/** How long an answer stays right at most: until its shortest section ends, or its timeline turns stale. */
-const rightForMs = (body: WeatherBody, answer: Answer, instants: readonly number[]): number => {
-  const step = body.current ? quarter : 24 * hour
-  const ends = instants.map(at => floor(at + zoneMs, step) + step - zoneMs - at)
-  const isOver = new Set(instants.map(at => floor(at + zoneMs, step))).size > 1
+/** How many seconds an answer stays right: until its shortest section ends, or its timeline turns stale. */
+const rightFor = (facts: Facts, answer: Answer): readonly [number, number] => {
+  const step = answer.path.startsWith('/weather') ? quarter : 24 * hour
+  const instants = [answer.sent.at, answer.at].map(at => at + facts.skewOf(answer) + zoneMs)
+  const [most = 0, least = 0] = instants.map(at => floor(at, step) + step - at)
+  const isOver = new Set(instants.map(at => floor(at, step))).size > 1
   const ttl = ttlOf(answer)
-  const freshMs = Number.isNaN(ttl) ? step : Math.max(0, ttl)
-  return Math.min(isOver ? step : Math.max(...ends), freshMs + second)
+  const fresh = Number.isNaN(ttl) ? refusedForMs : Math.max(0, ttl)
+  // A list with an error is looked at again soon.
+  const isShort = isListed(answer) && hasError.test(answer.headers['cache-status'] ?? '')
+  const seconds = (ms: number): number => Math.floor(Math.min(ms, fresh) / second)
+  return [
+    isOver || isShort ? 0 : seconds(least),
+    seconds(isShort ? Math.min(most, refusedForMs) : isOver ? step : most),
+  ]
 }
+const refusedForMs = minute
+const hasError = /detail=".*\d (?!hit|stale|miss)/
 
 /** The first time of each section, and how long the section's steps are. */
 const beginsOf = ({ current, hourly, daily }: WeatherBody): (readonly [string, number])[] => [

@@ -7,11 +7,14 @@ import { join } from 'node:path'
 import { composeSnapshot, formatSnapshot } from '../../src/catalogue/snapshot.ts'
 import { inspectSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { smallCatalogue } from '../../test/support/usual-catalogue.ts'
+import type { Place } from '../history.ts'
 import { renamedPlace } from '../mix.ts'
 import type { Settings } from '../steps.ts'
 
 export type FleetFiles = {
   readonly settings: Settings
+  /** The places at the begin. */
+  readonly places: readonly Place[]
   /** Gives the place another name. */
   rename(name: string): void
   /** Puts the other certificate in place. Returns its fingerprint. */
@@ -21,10 +24,21 @@ export type FleetFiles = {
 const fixture = (name: string): string => new URL(`../../test/fixtures/${name}`, import.meta.url).pathname
 const certificates = ['localhost', 'renewed'] as const
 const { snapshot } = inspectSnapshot(readFileSync(await smallCatalogue(), 'utf8'))
+if (!snapshot) throw new Error('the small catalogue has faults')
+const { provenance, locations } = snapshot
+const places = locations
+  .filter(({ published }) => published)
+  .map(
+    ({ id, type, parentId, name_en, name_bn, slug_en, latitude, longitude, ...more }): Place => ({
+      ...{ id, type, parentId, name_en, name_bn, slug_en, latitude, longitude },
+      ...{ population: more.population, area_sq_km: more.area_sq_km },
+      ...{ website: more.website, aliases: more.aliases },
+    }),
+  )
 
 /** @param isTls whether gateways speak TLS */
 export const openFiles = (folder: string, isTls: boolean): FleetFiles => {
-  const [places, cert, key] = ['places.json', 'tls.crt', 'tls.key'].map(name => join(folder, name)) as [
+  const [catalogue, cert, key] = ['places.json', 'tls.crt', 'tls.key'].map(name => join(folder, name)) as [
     string,
     string,
     string,
@@ -35,11 +49,10 @@ export const openFiles = (folder: string, isTls: boolean): FleetFiles => {
     renameSync(`${path}.new`, path)
   }
   const rename = (name: string | undefined): void => {
-    if (!snapshot) throw new Error('the small catalogue has faults')
-    const locations = snapshot.locations.map(place =>
+    const next = locations.map(place =>
       place.id === renamedPlace && name !== undefined ? { ...place, name_en: name } : place,
     )
-    put(places, formatSnapshot(composeSnapshot(snapshot.provenance, locations)))
+    put(catalogue, formatSnapshot(composeSnapshot(provenance, next)))
   }
   const renew = (): string => {
     const name = certificates[renewals++ % certificates.length]
@@ -51,9 +64,10 @@ export const openFiles = (folder: string, isTls: boolean): FleetFiles => {
   rename(undefined)
   return {
     settings: {
-      'catalogue.path': places,
+      'catalogue.path': catalogue,
       ...(isTls && { 'server.tls.cert': cert, 'server.tls.key': key }),
     },
+    places,
     rename,
     renew,
   }

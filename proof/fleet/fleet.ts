@@ -7,7 +7,7 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import { readConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import type { Happened, Recorder } from '../history.ts'
+import type { Place as CataloguePlace, Happened, Recorder } from '../history.ts'
 import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
 import { openFiles } from './files.ts'
@@ -18,6 +18,8 @@ import { createSender, type Target } from './sender.ts'
 
 export type Fleet = {
   readonly size: number
+  /** Of the catalogue at the begin. */
+  readonly places: readonly CataloguePlace[]
   take(step: Step): Promise<void>
   send(requests: readonly PlannedRequest[], options?: { inTurn?: boolean }): Promise<void>
   /** Ends what still goes on, and starts the gateways that are away. */
@@ -134,7 +136,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
         ...(endpoints && { restrictions: { endpoints: [...endpoints] } }),
       })
       keys.set(name, { id, key })
-      return { what: 'issued', tier, ...(until !== undefined && { until }) }
+      return { what: 'issued', id, tier, ...(until !== undefined && { until }) }
     })
   const changeIssued = async (step: Step & { do: 'rotate' | 'revoke' | 'tier' }): Promise<void> => {
     const known = keys.get(step.key)
@@ -320,6 +322,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
 
   return {
     size: members.length,
+    places: files.places,
     take: async step => {
       recorder.add({ kind: 'step', step })
       await carryOut(step)

@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { buildConnector, Pool } from 'undici'
 import type { Recorder } from '../history.ts'
-import type { PlannedRequest, Protocol } from '../steps.ts'
+import { type PlannedRequest, type Protocol, statusPath } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
 
 export type Target = { readonly gateway: number; readonly run: number; readonly apiUrl: string }
@@ -68,10 +68,11 @@ export const createSender = (parts: SenderParts): Sender => {
       ...(method && { method }),
       ...(former !== undefined && { former: true as const }),
       ...(ifNoneMatch && { ifNoneMatch }),
+      ...(planned.encoding && { encoding: planned.encoding }),
     } as const
     try {
       const response = await opened.pool.request({
-        path: `/api/v1${path}`,
+        path: path === statusPath ? path : `/api/v1${path}`,
         method: method ?? 'GET',
         headers: {
           'x-api-key': former ?? keyOf(key),
@@ -92,10 +93,11 @@ export const createSender = (parts: SenderParts): Sender => {
         status: response.statusCode,
         headers,
         body: bytes.length > 0 ? decoded(bytes, headers) : '',
+        bytes: bytes.length,
       })
     } catch (error) {
       const failure = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-      recorder.add({ ...known, status: 0, headers: {}, body: '', failure })
+      recorder.add({ ...known, status: 0, headers: {}, body: '', bytes: 0, failure })
     }
   }
 

@@ -6,6 +6,7 @@ import type { Settings } from '../steps.ts'
 export const fleetSettings: Settings = {
   'server.port': '0',
   'server.drainFor': '0s',
+  'server.statusPage': 'true',
   'ops.port': '0',
   'redis.commandTimeout': '300ms',
   'provider.timeout': '250ms',

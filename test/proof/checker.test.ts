@@ -7,8 +7,10 @@ import type { Step } from '../../proof/steps.ts'
 import {
   type At,
   beyondBounds,
+  cacheOf,
   counted,
   exhausted,
+  failed,
   historyOf,
   life,
   listed,
@@ -21,6 +23,7 @@ import {
   refused,
   unchanged,
   weather,
+  wrongMethod,
 } from './made-up-history.ts'
 
 type Case = readonly [promise: PromiseNumber, kept: readonly At[], broken: readonly At[]]
@@ -33,6 +36,7 @@ const revoked = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', wh
 const rotated = (afterMs: number, untilMs: number): At => {
   return { afterMs, kind: 'key', key: 'one', what: 'rotated', until: noon + untilMs }
 }
+const endsAt = (afterMs: number) => ({ 'x-key-expires': new Date(noon + afterMs).toISOString() })
 const refusedFormer = (afterMs: number): At => ({ ...refused(afterMs), former: true }) as At
 const tier = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', what: 'tier', tier: 'more' })
 const ready = (afterMs: number, quota: string): At => {
@@ -64,26 +68,31 @@ const withHeaders = (afterMs: number, headers: Record<string, string>): At =>
 const ofPlenty = (afterMs: number, remaining: number, headers: Record<string, string> = {}): At =>
   weather(afterMs, remaining, 7, { key: 'plenty', headers })
 const stored = (afterMs: number, wind: number): At =>
-  weather(afterMs, 2, wind, { headers: { 'cache-status': 'abohawa; fwd=miss; stored; ttl=9' } })
+  weather(afterMs, 2, wind, {
+    headers: { 'cache-status': `abohawa; fwd=miss; collapsed; stored; ttl=9${cacheOf()}` },
+  })
 const sharedAt = (afterMs: number, wind: number): At =>
   weather(afterMs, 1, wind, {
     gateway: 1,
-    headers: { 'cache-status': 'abohawa; hit; ttl=9; detail=redis' },
+    headers: { 'cache-status': `abohawa; hit; ttl=9; detail=redis${cacheOf()}` },
   })
+
+const hitFor = (ttl: number): string => `abohawa; hit; ttl=${ttl}; detail=memory${cacheOf()}`
 
 const ofFallback = { ...said, upstream: 'fallback-1' } as At
 const weatherOf = (afterMs: number, upstream: string): At =>
-  withHeaders(afterMs, { 'cache-status': `abohawa; fwd=miss; stored; ttl=9; upstream=${upstream}` })
-const noRoom = '{"error":"e","code":"provider_limited"}'
+  withHeaders(afterMs, { 'cache-status': `abohawa; hit; ttl=9; detail=memory${cacheOf(upstream)}` })
+/** The body of the weather with one more field. */
+const withField = (name: string): string =>
+  JSON.stringify({ ...JSON.parse((seen as At & { body: string }).body), [name]: 1 })
 
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
-  [
-    2,
-    [away(0), exhausted(1)],
-    [counted(1, 2, { status: 500, body: '{"error":"e","code":"internal_error"}' })],
-  ],
+  // What no rule is about.
+  [2, [counted(1, 2)], [counted(1, 2, { headers: { 'x-new': '1' } })]],
+  [2, [said, seen], [said, weather(1, 2, 7, { body: withField('new') })]],
+  [2, [away(0), exhausted(1)], [failed(1, 2, 'internal_error')]],
   [2, [said, seen], [said, weather(1, 2, 7, { path: '/weather/district/3026?lang=en' })]],
   [
     2,
@@ -91,11 +100,7 @@ const cases: readonly Case[] = [
     [counted(1, 2, { headers: { link: '<?type=division&limit=1&offset=2>; rel="next"' } })],
   ],
   [2, [...spent, exhausted(4)], [...spent, exhausted(4, { headers: { 'retry-after': '9' } })]],
-  [
-    2,
-    [counted(1, 2, { method: 'HEAD', body: '' })],
-    [counted(1, 2, { method: 'POST', status: 405, body: '{"error":"e","code":"method_not_allowed"}' })],
-  ],
+  [2, [counted(1, 2, { method: 'HEAD', body: '' })], [{ ...wrongMethod(1, 2), method: 'HEAD' } as At]],
   [2, [beyondBounds(1, 'narrow')], [counted(1, 2, { key: 'narrow' })]],
   [2, [counted(1, 2)], [beyondBounds(1, 'one')]],
   [3, [said, seen], [said, weather(1, 2, 8)]],
@@ -105,12 +110,15 @@ const cases: readonly Case[] = [
     [said, weather(5 * minute, 2, 7)],
     [said, withHeaders(5 * minute, { 'last-modified': 'Sun, 01 Jun 2031 06:04:00 GMT' })],
   ],
+  [3, [said, seen], [said, withHeaders(5 * minute, { 'last-modified': 'Sun, 01 Jun 2031 05:00:00 GMT' })]],
+  // What a stale answer says of itself.
+  [3, [said, seen], [said, weather(80 * minute, 2, 7, { headers: { 'cache-status': hitFor(600) } })]],
   [4, [said, weather(16 * minute, 2, 7)], [said, weather(-1, 2, 7)]],
   [4, [said, seen], [said, withHeaders(1, { 'cache-control': 'private, max-age=99' })]],
   [
     5,
     [counted(1, 2), counted(2, 1)],
-    [counted(1, 2), counted(2, 1, { body: '{"results":[],"total":1,"type":"division"}' })],
+    [counted(1, 2), counted(2, 1, { body: '{"results":[],"total":8,"type":"division"}' })],
   ],
   [
     5,
@@ -167,7 +175,10 @@ const cases: readonly Case[] = [
   ],
   [
     10,
-    [rotated(1, 9_000), counted(5_000, 2, { former: true }), refusedFormer(20_000), counted(20_001, 1)],
+    [
+      ...[rotated(1, 9_000), counted(5_000, 2, { former: true, headers: endsAt(9_000) })],
+      ...[refusedFormer(20_000), counted(20_001, 1)],
+    ],
     [rotated(1, 9_000), counted(20_000, 2, { former: true })],
   ],
   [
@@ -182,10 +193,17 @@ const cases: readonly Case[] = [
     13,
     [
       ...[said, phase(1, 'judged'), ofPlenty(2, 2)],
-      ofPlenty(3, 1, { 'cache-status': 'abohawa; fwd=stale; ttl=-9', 'cache-control': 'private, max-age=0' }),
+      ofPlenty(3, 1, {
+        'cache-status': `abohawa; fwd=stale; ttl=-9; detail=memory${cacheOf()}`,
+        'cache-control': 'private, max-age=0',
+      }),
       ready(4, 'counted in the store'),
     ],
-    [said, phase(1, 'judged'), ofPlenty(2, 2, { 'cache-status': 'abohawa; fwd=stale; ttl=-60' })],
+    [
+      said,
+      phase(1, 'judged'),
+      ofPlenty(2, 2, { 'cache-status': `abohawa; fwd=stale; ttl=-60; detail=memory${cacheOf()}` }),
+    ],
   ],
   [
     13,
@@ -223,7 +241,7 @@ const cases: readonly Case[] = [
   [
     18,
     [ofFallback, weatherOf(1, 'fallback-1')],
-    [counted(1, 2, { path: '/weather/district/3026', status: 500, body: noRoom })],
+    [failed(1, 2, 'provider_limited', { path: '/weather/district/3026' })],
   ],
   // Of a list each place takes a unit.
   [7, [said, listed(1, 1, 7), counted(2, 0)], [said, listed(1, 1, 7), counted(2, 1)]],

@@ -1,7 +1,7 @@
 // A made-up history of two gateways for tests of the checker: everything in it is right until a test changes it. One key of
 // three requests a day, one cell, one body of the provider.
 
-import type { Answer, GatewayEvent, History, HistoryEvent, Moment } from '../../proof/history.ts'
+import type { Answer, GatewayEvent, History, HistoryEvent, Moment, Place } from '../../proof/history.ts'
 import type { Schedule } from '../../proof/steps.ts'
 import { currentUnits, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
@@ -19,6 +19,8 @@ const schedule: Schedule = {
   skews: [0, 0],
   settings: {
     'quota.tiers.tiny': '3',
+    'quota.tiers.paced': '3',
+    'quota.rates.paced': '{ perSecond: 2 }',
     'quota.tiers.more': '5',
     'quota.notModifiedCost': '0',
     'cache.freshFor': '10m',
@@ -41,16 +43,20 @@ type Event = HistoryEvent extends infer Each
 /** An event, and how long after the begin it happens; its answer is to a request of the same instant. */
 export type At = { readonly afterMs: number } & Event
 
+const tiers = { one: 'tiny', plenty: 'tiny', narrow: 'tiny', fast: 'paced' }
+
 export const historyOf = (events: readonly At[]): History => {
-  const issued: At = { afterMs: 0, kind: 'key', key: 'one', what: 'issued', tier: 'tiny' }
-  const began = [issued, life(0, 'started'), life(0, 'started', 1)]
+  const issued = Object.entries(tiers).map(
+    ([key, tier]): At => ({ afterMs: 0, kind: 'key', key, what: 'issued', tier, id: `key_${key}` }),
+  )
+  const began = [...issued, life(0, 'started'), life(0, 'started', 1)]
   const placed = [...began, ...events].map(({ afterMs, ...event }, i) => {
     const moment: Moment = { seq: 10 * i, at: noon + afterMs, ms: afterMs }
     return event.kind === 'answer'
       ? { ...event, ...moment, sent: { ...moment, seq: moment.seq - 1 } }
       : { ...event, ...moment }
   })
-  return { schedule, events: placed as HistoryEvent[], stalledMs: 0 }
+  return { schedule, places, events: placed as HistoryEvent[], stalledMs: 0 }
 }
 
 export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): At => {
@@ -92,10 +98,20 @@ const division = {
   ...{ type: 'division', id: '30', name_en: 'Dhaka', name_bn: 'ঢাকা', slug_en: 'dhaka', latitude: 23.71 },
   ...{ longitude: 90.41, parent_en: null, parent_bn: null, population: 9, area_sq_km: 9 },
 }
+const { parent_en: _, parent_bn: __, ...inCatalogue } = division
+const places: readonly Place[] = [
+  ...Array.from({ length: 8 }, (_, i) => ({
+    ...inCatalogue,
+    ...{ parentId: null, website: null, aliases: [] },
+    ...(i > 0 && { id: `${i}1`, slug_en: `other-${i}`, population: i }),
+  })),
+  { ...inCatalogue, type: 'district', id: '3026', parentId: '30', website: null, aliases: [] },
+]
 
 export const provider = (afterMs: number, wind: number, weight = 3): At => ({
   afterMs,
   kind: 'provider',
+  upstream: 'primary',
   arrivedAt: noon + afterMs,
   points: [[23.7, 90.4]],
   status: 200,
@@ -103,11 +119,55 @@ export const provider = (afterMs: number, wind: number, weight = 3): At => ({
   weight,
 })
 
-type Given = Partial<Omit<Answer, 'kind' | 'sent' | keyof Moment>>
+type Given = Partial<Omit<Answer, 'kind' | 'sent' | 'bytes' | keyof Moment>>
 
-/** An answer without weather, to the n-th request of the key. */
+let answers = 0
+const problem = (code: string, more: object = {}): string =>
+  JSON.stringify({ error: 'what is wrong', code, doc_url: `/docs#error-${code}`, ...more })
+
+/** The headers of every answer but those of its body. */
+const usualHeaders = (afterMs: number, remaining: number, limit: string) => ({
+  'x-ratelimit-limit': limit,
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(midnight / 1_000),
+  'ratelimit-policy': `"daily";q=${limit};w=86400`,
+  ratelimit: `"daily";r=${remaining};t=${Math.ceil((midnight - noon - afterMs) / 1_000)}`,
+  'x-request-id': String(++answers).padStart(20, '0'),
+  date: new Date(noon + afterMs).toUTCString(),
+})
+const foundHeaders = {
+  'cache-control': 'private, max-age=60',
+  link: '<?type=division&limit=1&offset=1>; rel="next"',
+  etag: 'W/"places-of-the-division"',
+  vary: 'accept-encoding, x-api-key',
+}
+const errorHeaders: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'www-authenticate': 'ApiKey realm="abohawa"' },
+  405: { allow: 'GET, HEAD' },
+  500: { 'retry-after': '9' },
+}
+
+/** An answer without weather, to the n-th request of the key; an empty header is none. */
 export const counted = (afterMs: number, remaining: number, given: Given = {}): At => {
-  const { headers, ...rest } = given
+  const { headers: own = {}, ...rest } = given
+  const {
+    status = 200,
+    method,
+    body = JSON.stringify({ results: [division], total: 8, type: 'division' }),
+  } = given
+  const bytes = Buffer.byteLength(body)
+  const headers = {
+    ...(status !== 304 && {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(method === 'HEAD' ? 9 : bytes),
+    }),
+    ...(method === 'HEAD'
+      ? { connection: 'close' }
+      : { connection: 'keep-alive', 'keep-alive': 'timeout=75' }),
+    ...usualHeaders(afterMs, remaining, own['x-ratelimit-limit'] ?? '3'),
+    ...(status < 400 ? foundHeaders : { 'cache-control': 'no-store', ...errorHeaders[status] }),
+    ...own,
+  }
   return {
     afterMs,
     kind: 'answer',
@@ -116,59 +176,66 @@ export const counted = (afterMs: number, remaining: number, given: Given = {}): 
     run: 0,
     key: 'one',
     path: '/locations?type=division&limit=1',
-    status: 200,
-    body: JSON.stringify({ results: [division], total: 8, type: 'division' }),
     ...rest,
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'x-request-id': 'a',
-      'cache-control': (given.status ?? 200) < 400 ? 'private, max-age=60' : 'no-store',
-      link: '<?type=division&limit=1&offset=1>; rel="next"',
-      etag: 'W/"places"',
-      'x-ratelimit-limit': '3',
-      'x-ratelimit-remaining': String(remaining),
-      'x-ratelimit-reset': String(midnight / 1_000),
-      ...headers,
-    },
+    ...{ status, body, bytes },
+    headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== '')),
   }
 }
+
+const resetAt = '2031-06-01T18:00:00.000Z'
 
 export const exhausted = (afterMs: number, given: Given = {}): At =>
   counted(afterMs, 0, {
     status: 429,
-    body: '{"error":"e","code":"quota_exhausted","limit":3,"reset_at":"2031-06-01T18:00:00.000Z"}',
+    body: problem('quota_exhausted', { limit: 3, reset_at: resetAt }),
     ...given,
     headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
   })
 
 /** A 304 for the list of divisions. */
-export const unchanged = (afterMs: number, remaining: number): At =>
-  counted(afterMs, remaining, { status: 304, body: '', ifNoneMatch: 'W/"places"' })
+export const unchanged = (afterMs: number, remaining: number, given: Given = {}): At =>
+  counted(afterMs, remaining, { status: 304, body: '', ifNoneMatch: foundHeaders.etag, ...given })
 
 /** The refusal of a key that is bound to another endpoint. */
 export const beyondBounds = (afterMs: number, key: string): At =>
-  counted(afterMs, 3, { key, status: 403, body: '{"error":"e","code":"key_endpoint_not_allowed"}' })
+  counted(afterMs, 3, { key, status: 403, body: problem('key_endpoint_not_allowed') })
+
+/** An error of this code. */
+export const failed = (afterMs: number, remaining: number, code: string, given: Given = {}): At =>
+  counted(afterMs, remaining, { status: 500, body: problem(code), ...given })
+
+/** The refusal of a method. */
+export const wrongMethod = (afterMs: number, remaining: number): At =>
+  counted(afterMs, remaining, { method: 'POST', status: 405, body: problem('method_not_allowed') })
 
 /** An answer to the key whose limit is two a second; a refusal without what remains. */
-export const paced = (afterMs: number, remaining?: number, given: Given = {}): At =>
-  counted(afterMs, remaining ?? 1, {
+export const paced = (afterMs: number, remaining?: number): At => {
+  const at = new Date(noon + afterMs + 500).toISOString()
+  const usual = usualHeaders(afterMs, remaining ?? 1, '3')
+  const answer = counted(afterMs, remaining ?? 1, {
+    key: 'fast',
     ...(remaining === undefined && {
       status: 429,
-      body: '{"error":"e","code":"rate_limited","limit":2,"reset_at":"2031-06-01T06:00:01.000Z"}',
+      body: problem('rate_limited', { policy: 'second', limit: 2, reset_at: at }),
     }),
-    ...given,
     headers: {
-      'ratelimit-policy': '"daily";q=3;w=86400, "second";q=2;w=1',
+      'ratelimit-policy': `${usual['ratelimit-policy']}, "second";q=2;w=1`,
+      ratelimit: `${usual.ratelimit}, "second";r=0;t=1`,
       ...(remaining === undefined && { 'retry-after': '1' }),
     },
   })
+  return answer
+}
 
 export const refused = (afterMs: number): At =>
   counted(afterMs, 0, {
     status: 401,
-    body: '{"error":"e","code":"key_revoked"}',
-    headers: { 'x-ratelimit-limit': '0', 'www-authenticate': 'ApiKey realm="a"' },
+    body: problem('key_revoked', { parameter: 'x-api-key' }),
+    headers: { 'x-ratelimit-limit': '0', 'ratelimit-policy': '', ratelimit: '' },
   })
+
+/** What `cache-status` ends with. */
+export const cacheOf = (upstream = 'primary'): string => `; upstream=${upstream}; key="23.7,90.4"`
 
 /** Weather of noon with this wind. */
 export const weather = (afterMs: number, remaining: number, wind: number, given: Given = {}): At => {
@@ -176,7 +243,7 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
   const at = noon + afterMs
   const quarter = minutely_15.time[afterMs < 900_000 ? 0 : 1]
   const now = Object.fromEntries(names.current.map(name => [name, valueFor(name, wind)]))
-  const { population: _, area_sq_km: __, ...summary } = division
+  const { population, area_sq_km, ...summary } = division
   const body = {
     location: {
       ...{ ...summary, type: 'district', id: '3026', parent_en: 'Dhaka', parent_bn: 'ঢাকা' },
@@ -194,8 +261,10 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
   const headers = {
     'last-modified': new Date(noon).toUTCString(),
     'cache-control': 'private, max-age=9',
-    etag: `W/"${wind} ${quarter}"`,
-    'cache-status': 'abohawa; hit; ttl=9; detail=memory',
+    etag: `W/"${`${wind}_${quarter}`.replace(/\W/g, '_').padEnd(44, '-')}"`,
+    'cache-status': `abohawa; hit; ttl=9; detail=memory${cacheOf()}`,
+    'content-language': 'bn',
+    link: '',
     ...given.headers,
   }
   return counted(at - noon, remaining, {
@@ -215,36 +284,40 @@ export const listed = (
   wind: number,
   headers: Record<string, string> = {},
 ): At => {
-  const one = weather(afterMs, remaining, wind) as At & Answer
-  const first = JSON.parse(one.body)
+  const { body } = weather(afterMs, remaining, wind) as At & Answer
+  const first = JSON.parse(body)
   const { parent: _, ...place } = first.location
   const location = { ...place, type: 'division', id: '30', parent_en: null, parent_bn: null }
-  return {
-    ...one,
+  return weather(afterMs, remaining, wind, {
     path: list,
     body: JSON.stringify([first, { ...first, location }]),
-    headers: { ...one.headers, etag: `W/"two ${wind}"`, 'x-ratelimit-cost': '2', ...headers },
-  }
+    headers: {
+      ...{ etag: `W/"${`two_${wind}`.padEnd(22, '-')}"`, 'x-ratelimit-cost': '2' },
+      'cache-status': 'abohawa; hit; ttl=9; detail="2 hit"',
+      ...headers,
+    },
+  })
 }
 
 /** The refusal of such a request, with so many units left. */
-export const listRefused = (afterMs: number, left: number): At =>
-  exhausted(afterMs, {
+export const listRefused = (afterMs: number, left: number): At => {
+  const more = { limit: 3, reset_at: resetAt, remaining: left, cost: 2 }
+  return counted(afterMs, left, {
+    status: 429,
     path: list,
-    body: JSON.stringify({
-      ...{ error: 'e', code: 'quota_insufficient', limit: 3, reset_at: '2031-06-01T18:00:00.000Z' },
-      ...{ remaining: left, cost: 2 },
-    }),
+    body: problem(left > 0 ? 'quota_insufficient' : 'quota_exhausted', more),
     headers: {
       'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)),
-      ...{ 'x-ratelimit-remaining': String(left), 'x-ratelimit-cost': '2' },
+      'x-ratelimit-cost': '2',
     },
   })
+}
 
 /** The detail of a place by this name. */
 export const named = (afterMs: number, name: string): At =>
   counted(afterMs, 2, {
     path: '/locations/district/3026',
+    headers: { link: '' },
     body: JSON.stringify({
       location: {
         ...{ ...division, type: 'district', id: '3026', name_en: name, parent_en: 'Dhaka', parent_bn: 'ঢাকা' },

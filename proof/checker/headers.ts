@@ -1,0 +1,282 @@
+// Every header that an answer may have, and what its value must be by what the checker knows. A header without a rule is a fault of the
+// checker, and so is one that its rule has not where it stands. Rules of other promises look at more: where one does, it is named.
+
+import type { Answer } from '../history.ts'
+import { type Facts, headerOf, isoOf, isUnchecked, second, singlePathsOf } from './facts.ts'
+import { endOf, tiersOf } from './keys.ts'
+import { isPaced } from './pace.ts'
+import { isListed, isOfWeather, isStatusPage, languageOf, partsOf } from './paths.ts'
+import { type Catalogue, catalogueFor, pageOf, whereOf } from './places.ts'
+
+type Seen = {
+  readonly facts: Facts
+  readonly answer: Answer
+  readonly catalogue: Catalogue
+  /** 200 and 304, which have the same headers but those of the body. */
+  readonly isFound: boolean
+  readonly isPage: boolean
+  readonly isWeather: boolean
+  /** Whether its key and quota were known; undefined where nobody can tell. */
+  readonly isDecided: boolean | undefined
+}
+/** What is wrong with a value, undefined for nothing. */
+type Check = (value: string | undefined) => string | undefined
+/** The value, undefined for none, or a check. */
+type Rule = (seen: Seen) => string | undefined | Check
+
+const matching =
+  (pattern: RegExp): Check =>
+  value =>
+    pattern.test(value ?? '') ? undefined : `it is not of the form ${pattern.source}`
+const oneOf =
+  (...wanted: readonly (string | undefined)[]): Check =>
+  value =>
+    wanted.includes(value) ? undefined : `${wanted.join(' or ')} is right`
+const anything: Check = () => undefined
+const within =
+  (least: number, most: number): Check =>
+  value => {
+    const number = Number(value)
+    const isWithin = number >= least && number <= most
+    return isWithin ? undefined : `${least.toFixed(1)} to ${most.toFixed(1)} is right`
+  }
+
+const smallest = 1_024
+
+const rules: Readonly<Record<string, Rule>> = {
+  allow: ({ answer }) => (answer.status === 405 ? 'GET, HEAD' : undefined),
+  // Of weather, promise 4.
+  'cache-control': ({ answer: { status, path }, isPage, isWeather }) => {
+    if (status >= 400) return 'no-store'
+    if (isPage) return 'no-cache'
+    if (isWeather) return matching(/^private, max-age=\d+$/)
+    return path === '/key' ? 'private, no-store' : 'private, max-age=60'
+  },
+  'cache-status': seen => (seen.isFound && seen.isWeather ? cacheCheck(seen) : undefined),
+  // The client ends the connection of a HEAD.
+  connection: seen => {
+    if (seen.facts.schedule.protocol === 'http2') return undefined
+    if (seen.answer.method === 'HEAD') return 'close'
+    return isStopping(seen) ? oneOf('keep-alive', 'close') : 'keep-alive'
+  },
+  'content-encoding': ({ answer: { status, path, method, encoding, body } }) => {
+    if (status !== 200 || encoding === undefined || path === '/key') return undefined
+    if (method === 'HEAD') return oneOf(encoding, undefined)
+    return Buffer.byteLength(body) >= smallest ? encoding : undefined
+  },
+  'content-language': ({ answer: { path }, isFound, isWeather }) =>
+    isFound && isWeather ? languageOf(path) : undefined,
+  'content-length': ({ answer: { status, method, bytes } }) => {
+    if (status === 304) return undefined
+    return method === 'HEAD' ? matching(/^[1-9]\d*$/) : String(bytes)
+  },
+  'content-location': ({ answer, catalogue, isFound }) =>
+    isFound ? locationOf(catalogue, answer) : undefined,
+  'content-type': ({ answer }) => (answer.status === 304 ? undefined : 'application/json; charset=utf-8'),
+  date: ({ answer, facts }) => {
+    const skew = facts.skewOf(answer)
+    const [from, to] = [answer.sent.at + skew - second, answer.at + skew]
+    return value => within(from, to)(String(Date.parse(value ?? '')))
+  },
+  // Promise 5. Both parts of weather have a tag.
+  etag: ({ answer: { path }, isFound, isWeather }) => {
+    if (!isFound || path === '/key') return undefined
+    return matching(isWeather && !isListed({ path }) ? /^W\/"[\w-]{44}"$/ : /^W\/"[\w-]{22}"$/)
+  },
+  'keep-alive': ({ answer }) => (answer.headers.connection === 'keep-alive' ? 'timeout=75' : undefined),
+  // Promise 3. A list may be without any weather.
+  'last-modified': ({ answer, isFound, isWeather }) => {
+    if (!isFound || !isWeather) return undefined
+    const isBare = isListed(answer) && !/ttl=/.test(answer.headers['cache-status'] ?? '')
+    return isBare ? undefined : matching(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/)
+  },
+  link: ({ answer: { path }, catalogue, isFound }) =>
+    isFound && path.startsWith('/locations?') ? linksOf(catalogue, path) : undefined,
+  'ratelimit-policy': seen => {
+    const { answer, isDecided } = seen
+    if (isDecided === false) return undefined
+    const day = `"daily";q=${headerOf(answer, 'limit')};w=86400`
+    const policies = ratesOf(seen).map(rate => (rate === undefined ? day : `${day}, "second";q=${rate};w=1`))
+    return oneOf(...policies, ...(isDecided === undefined ? [undefined] : []))
+  },
+  ratelimit: seen => {
+    const { answer, facts } = seen
+    const policy = answer.headers['ratelimit-policy']
+    if (policy === undefined) return undefined
+    return value => {
+      const form = /^"daily";r=(\d+);t=(\d+)(?:, "second";r=(\d+);t=([123]))?$/.exec(value ?? '')
+      const [, left, day, ofSecond] = form ?? []
+      if (!form || (ofSecond === undefined) === policy.includes('"second"')) return 'it is of another form'
+      if (Number(left) !== headerOf(answer, 'remaining')) return `${headerOf(answer, 'remaining')} remain`
+      if (Number(ofSecond ?? 0) > Math.max(...ratesOf(seen).map(rate => rate ?? 0)))
+        return 'more than its rate'
+      return untilReset(facts, answer)(day)
+    }
+  },
+  'retry-after': ({ answer, facts }) => {
+    if (answer.status !== 429 && answer.status !== 500) return undefined
+    if (answer.status === 500) return matching(/^[1-9]\d*$/)
+    // A token comes back within a second, or some while Redis is away.
+    return isPaced(answer) ? matching(/^[123]$/) : untilReset(facts, answer)
+  },
+  vary: ({ answer: { path }, isFound, isPage }) => {
+    if (!isFound || path === '/key') return undefined
+    return isPage ? 'accept-encoding' : 'accept-encoding, x-api-key'
+  },
+  'www-authenticate': ({ answer }) => (answer.status === 401 ? 'ApiKey realm="abohawa"' : undefined),
+  'x-content-type-options': ({ isPage }) => (isPage ? 'nosniff' : undefined),
+  'x-key-expires': ({ answer, facts, isPage, isDecided }) => {
+    if (isPage || answer.status === 401) return undefined
+    const until = expiryOf(facts, answer)
+    if (until === undefined) return undefined
+    return isDecided === true && until.isSure ? isoOf(until.at) : oneOf(isoOf(until.at), undefined)
+  },
+  // Promise 19.
+  'x-ratelimit-cost': ({ answer }) => (isListed(answer) ? anything : undefined),
+  // Promises 6 to 9 and 11; here what holds of each answer alone.
+  'x-ratelimit-limit': ({ answer, isPage }) => (answer.status === 401 || isPage ? '0' : matching(/^\d+$/)),
+  'x-ratelimit-remaining': ({ answer, isPage }) =>
+    answer.status === 401 || isPage ? '0' : within(0, headerOf(answer, 'limit')),
+  'x-ratelimit-reset': () => matching(/^\d{10}$/),
+  'x-request-id': () => matching(/^[\w-]{20}$/),
+}
+
+/** What is wrong with the headers of an answer: the first that is missing, has another value, or has no rule. */
+export const headerFault = (facts: Facts, answer: Answer): string | undefined => {
+  const { status, path, headers } = answer
+  const isPage = isStatusPage(answer)
+  const seen: Seen = {
+    ...{ facts, answer, isPage },
+    catalogue: catalogueFor(facts, answer),
+    isFound: status === 200 || status === 304,
+    isWeather: isOfWeather(path),
+    isDecided:
+      status === 401 || isPage
+        ? false
+        : isUnchecked(answer)
+          ? answer.method === 'HEAD'
+            ? undefined
+            : false
+          : true,
+  }
+  for (const [name, rule] of Object.entries(rules)) {
+    const [value, wanted] = [headers[name], rule(seen)]
+    const fault =
+      typeof wanted === 'function'
+        ? wanted(value)
+        : value === wanted
+          ? undefined
+          : `${wanted ?? 'none'} is right`
+    if (fault) return `${name} is ${value ?? 'missing'}: ${fault}`
+  }
+  const unknown = Object.keys(headers).find(name => !(name in rules))
+  return unknown === undefined ? undefined : `no rule of the checker is about ${unknown}`
+}
+
+const isStopping = ({ facts: { lives }, answer: { gateway, run, seq } }: Seen): boolean =>
+  lives.some(
+    life => life.what === 'stopping' && life.gateway === gateway && life.run === run && life.seq < seq,
+  )
+
+/** How long it is until the quota begins again. */
+const untilReset = (facts: Facts, { headers, sent, at }: Answer): Check => {
+  const reset = Number(headers['x-ratelimit-reset'])
+  const tolerance = facts.skewSpan / second + 2
+  return within(reset - at / second - tolerance, reset - sent.at / second + tolerance)
+}
+
+/** The requests a second that its key may have, by the tiers that it may have; undefined for no such limit. */
+const ratesOf = ({ facts, answer }: Seen): (number | undefined)[] =>
+  tiersOf(facts, answer).map(tier => {
+    const [, rate] = /perSecond: (\d+)/.exec(facts.schedule.settings[`quota.rates.${tier}`] ?? '') ?? []
+    return rate === undefined ? undefined : Number(rate)
+  })
+
+/** When the secret of an answer ends, and whether its gateway must know. */
+const expiryOf = (facts: Facts, answer: Answer): { at: number; isSure: boolean } | undefined => {
+  const events = facts.keyEvents.filter(({ key }) => key === answer.key)
+  const ends = [endOf(events, { ...answer, former: undefined }), endOf(events, answer)].filter(
+    end => end !== undefined,
+  )
+  const [first] = ends.toSorted((a, b) => (a.until ?? 0) - (b.until ?? 0))
+  return first && { at: first.until ?? 0, isSure: facts.isKnown(answer.gateway, first, answer.sent) }
+}
+
+/** The path with the id instead of a slug, and what differs from the defaults. */
+const locationOf = (catalogue: Catalogue, { path }: Answer): string | undefined => {
+  const { type, id, query, include } = partsOf(path)
+  const place = catalogue.find(type, id)
+  if (!place || place.id === id) return undefined
+  const more = new URLSearchParams()
+  if (languageOf(path) === 'en') more.set('lang', 'en')
+  if ((query.get('days') ?? '7') !== '7') more.set('days', query.get('days') ?? '')
+  if (include.includes('text')) more.set('include', 'text')
+  return more.size > 0 ? `${place.id}?${more}` : place.id
+}
+
+/** A list leads to the pages beside it, relative to its own URL. */
+const linksOf = (catalogue: Catalogue, path: string): string | undefined => {
+  const { query } = partsOf(path)
+  const total = catalogue.totalOf(query)
+  const { limit, offset } = pageOf(query)
+  const end = Math.min(offset, total)
+  const beside = [
+    ...(offset + limit < total ? [['next', offset + limit, limit] as const] : []),
+    ...(end > 0 ? [['prev', Math.max(0, end - limit), Math.min(limit, end)] as const] : []),
+  ]
+  const links = beside.map(([rel, to, size]) => {
+    const next = new URLSearchParams()
+    for (const name of ['type', 'division_id', 'district_id', 'upazila_id', 'q']) {
+      const value = query.get(name)
+      if (value) next.set(name, value)
+    }
+    next.set('limit', String(size))
+    next.set('offset', String(to))
+    return `<?${next}>; rel="${rel}"`
+  })
+  return links.length > 0 ? links.join(', ') : undefined
+}
+
+const single = new RegExp(
+  /^abohawa; (?:hit|fwd=miss(?:; collapsed)?; stored|fwd=stale(?:; collapsed)?); ttl=(?<ttl>-?\d+)/.source +
+    /(?:; detail=(?<tier>\w+))?(?:; upstream=(?<upstream>[\w-]+))?; key="(?<lat>[\d.]+),(?<lng>[\d.]+)"$/
+      .source,
+)
+
+/** What the cache did: in a form of RFC 9211, for the right cell, of a tier and an upstream that the fleet has. */
+const cacheCheck =
+  ({ facts, answer, catalogue }: Seen): Check =>
+  (value = '') => {
+    if (isListed(answer)) return listCheck(answer, value)
+    const { ttl, tier, upstream, lat, lng } = single.exec(value)?.groups ?? {}
+    if (ttl === undefined) return 'it is of another form'
+    const where = whereOf(catalogue, answer.path)
+    const isNear = (one: string | undefined, other: number | undefined): boolean =>
+      Math.abs(Number(one) - (other ?? Number.NaN)) <= 0.0501
+    if (!isNear(lat, where?.latitude) || !isNear(lng, where?.longitude)) return 'it is of another cell'
+    const isMiss = value.includes('fwd=miss')
+    const shared = facts.schedule.store === 'embedded' ? 'embedded' : 'redis'
+    if (isMiss ? tier !== undefined : tier !== 'memory' && tier !== shared) return 'it has not this tier'
+    if ((upstream !== undefined) !== (facts.schedule.hasFallback === true)) return 'the upstream is wrong'
+    return value.includes('fwd=stale') && Number(ttl) > 0 ? 'it is stale and fresh' : undefined
+  }
+
+const summary =
+  /^abohawa; (?:(?<how>hit|fwd=miss|fwd=stale); ttl=-?\d+; )?detail="(?<detail>\d+ \w+(?:, \d+ \w+)*)"$/
+
+/** Each place is counted once, and an error by its code. */
+const listCheck = (answer: Answer, value: string): string | undefined => {
+  const { how, detail } = summary.exec(value)?.groups ?? {}
+  if (detail === undefined) return 'it is of another form'
+  const counts = new Map(detail.split(', ').map(each => [each.split(' ')[1], Number.parseInt(each, 10)]))
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const places = singlePathsOf(answer).length
+  if (all !== places) return `it counts ${all} of ${places} places`
+  const found = ['hit', 'stale', 'miss'].filter(name => counts.has(name))
+  if ((how !== undefined) !== found.length > 0) return 'it has a result without weather'
+  if (counts.has('miss') !== (how === 'fwd=miss')) return 'it has another result than its places'
+  if (answer.body === '') return undefined
+  const codes = (JSON.parse(answer.body) as { code?: string }[]).flatMap(({ code }) => code ?? [])
+  const wrong = codes.find(code => counts.get(code) !== codes.filter(each => each === code).length)
+  return wrong === undefined ? undefined : `it miscounts ${wrong}`
+}

@@ -1,0 +1,76 @@
+// The body of `/key`: what the checker knows of the key and its changes, and the counts that the headers of the same answer have.
+
+import type { Answer } from '../history.ts'
+import { day, type Facts, headerOf, isoOf, unitsOf, zoneMs } from './facts.ts'
+import { endOf, tiersOf } from './keys.ts'
+import { exactly, fields, type Shape, that } from './shapes.ts'
+
+const days = 30
+
+export const keyBody =
+  (facts: Facts, answer: Answer): Shape =>
+  value => {
+    const [limit, remaining] = [headerOf(answer, 'limit'), headerOf(answer, 'remaining')]
+    const events = facts.keyEvents.filter(({ key, seq }) => key === answer.key && seq < answer.seq)
+    const issued = events.find(({ what }) => what === 'issued')
+    const { used, tier } = (value ?? {}) as { used?: unknown; tier?: string }
+    const isKnown = used !== null
+    const bound = facts.schedule.bound?.[answer.key]
+    const rate = /perSecond: (\d+)/.exec(facts.schedule.settings[`quota.rates.${tier}`] ?? '')?.[1]
+    return fields({
+      id: exactly(issued?.id),
+      tier: that(one => tiersOf(facts, answer).includes(String(one)), 'tier of the key'),
+      limit: exactly(limit),
+      used: isKnown ? usedOf(limit, remaining) : unknownUsed(facts, answer),
+      remaining: exactly(isKnown ? remaining : null),
+      reason: exactly(isKnown ? null : 'store_unavailable'),
+      reset_at: exactly(isoOf(headerOf(answer, 'reset') * 1_000)),
+      rates: exactly(
+        rate === undefined ? null : { per_second: Number(rate), burst: Number(rate), per_minute: null },
+      ),
+      restrictions: exactly(bound ? { origins: null, addresses: null, endpoints: bound } : null),
+      created_at: exactly(issued && isoOf(issued.at)),
+      expires_at: expiry(facts, answer),
+      days: daysOf(facts, answer, used),
+    })(value)
+  }
+
+/** A limit that was lowered may be below what was used. */
+const usedOf = (limit: number, remaining: number): Shape =>
+  remaining > 0
+    ? exactly(limit - remaining)
+    : that(used => Number(used) >= limit, `count of ${limit} or more`)
+
+const unknownUsed = (facts: Facts, { gateway, sent }: Answer): Shape =>
+  that(() => facts.isUnsettled(gateway, sent), 'count, although Redis serves')
+
+const expiry = (facts: Facts, answer: Answer): Shape => {
+  const events = facts.keyEvents.filter(({ key }) => key === answer.key)
+  const ends = [endOf(events, { sent: answer.sent }), endOf(events, answer)]
+  const until = ends.flatMap(end => end?.until ?? []).map(isoOf)
+  const isSure = ends.every(end => !end || facts.isKnown(answer.gateway, end, answer.sent))
+  const wanted = [until.toSorted()[0] ?? null, ...(isSure ? [] : [...until, null])]
+  return that(one => wanted.includes(one as string), `expiry, which is ${wanted.join(' or ')}`)
+}
+
+/** Of thirty days, today first. Of a day before, there is no more than what its answers took. */
+const daysOf =
+  (facts: Facts, answer: Answer, used: unknown): Shape =>
+  value => {
+    const reset = headerOf(answer, 'reset')
+    if (!Array.isArray(value) || value.length !== days) return `it has not ${days} days`
+    for (const [i, one] of value.entries()) {
+      const end = reset * 1_000 - i * day
+      const most = facts.answers.filter(
+        each => each.key === answer.key && (each.status === 0 || headerOf(each, 'reset') * 1_000 === end),
+      )
+      const isRight = (count: unknown): boolean =>
+        i === 0 || used === null ? count === used : Number.isInteger(count) && Number(count) <= unitsOf(most)
+      const fault = fields({
+        day: exactly(new Date(end - 1 + zoneMs).toISOString().slice(0, 10)),
+        used: that(isRight, 'count of that day'),
+      })(one)
+      if (fault) return fault
+    }
+    return undefined
+  }
