@@ -148,6 +148,56 @@ a list of places costs a place less [7 8 19] src/api/place-list.ts
 a list of places has the first one twice [2 19] src/api/joined-weather.ts
   - const items = all.map(found => itemOf(found, readAt, days))
   + const items = [...all.slice(0, 1), ...all.slice(0, -1)].map(found => itemOf(found, readAt, days))
+HEAD takes no unit [7 8] src/api/admission.ts
+  - const units = isFree ? 0
+  + const units = isFree || request.method === 'HEAD' ? 0
+a place twice in a list costs twice [2 7 8 19] src/api/parameters.ts
+  - const distinctIn = (list: string): string[] => [...new Set(valuesIn(list))]
+  + const distinctIn = (list: string): string[] => valuesIn(list)
+the total of a list is one too many [2] src/api/response-bodies.ts
+  -   }),
+  -   total,
+  +   }),
+  +   total: total + 1,
+weather says that it was fetched an hour before [3] src/api/rendered-weather.ts
+  - Math.min(fetchedAt, readAt)
+  + Math.min(fetchedAt, readAt) - 3_600_000
+the days begin at the UTC day [4] src/weather/timeline-text.ts
+  - dayNumber(calendar.dayOf(now))
+  + dayNumber(new Date(now).toISOString().slice(0, 10))
+stale weather is called a hit that is fresh [3 4] src/api/rendered-weather.ts
+  - return \`\${forwarded ? \`fwd=stale\${shared}\` : 'hit'}; \${ttl}; detail
+  + return \`hit; ttl=\${Math.abs(ttlSeconds)}; detail
+a 304 names no tag [2] src/api/representation.ts
+  - ? headOf(304, lines)
+  + ? headOf(304, lines.replace(/etag: .*\\r\\n/, ''))
+a point is rounded in its location [2] src/api/response-bodies.ts
+  - return { type: 'coords', latitude, longitude,
+  + return { type: 'coords', latitude: Number(latitude.toFixed(1)), longitude,
+the reset is an hour late [9] src/keys/meter.ts
+  - return this.#windowAt(instant).endsAt
+  + return this.#windowAt(instant).endsAt + 3_600_000
+each day of the status page has an hour of outage [2] src/telemetry/service-days.ts
+  - return Math.ceil(ms / minuteMs)
+  + return Math.ceil(ms / minuteMs) + 60
+an outage began an hour before [2] src/api/status-page.ts
+  - since: isoOf(outSince.provider)
+  + since: isoOf(outSince.provider - 3_600_000)
+a slug is told without its id [2] src/api/representation.ts
+  - content-location: \${path}
+  + content-location: \${path.slice(1)}
+the night has the icon of the day [2] src/weather/weather-words.ts
+  - isDay === 0 ? 'night'
+  + isDay === 2 ? 'night'
+a place near a point is the second nearest [2] src/catalogue/nearest.ts
+  - squared < best.squared ||
+  + squared > best.squared ||
+a key is told that it used a unit less [2] src/api/key-endpoint.ts
+  - remaining > 0 ? limit - remaining
+  + remaining > 0 ? limit - remaining - 1
+the limit by the second is told twice as high [2] src/api/rate-figures.ts
+  - ;q=\${limit};w=
+  + ;q=\${2 * limit};w=
 names are always English [2] src/api/response-bodies.ts
   - (lang === 'en' ? name_en : name_bn)
   + (lang === 'en' ? name_en : name_en)
