@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import type { Entry, Freshness } from '../../src/cache/freshness.ts'
-import { joinTiers } from '../../src/cache/namespaces.ts'
+import { cacheNamespacesIn, joinTiers } from '../../src/cache/namespaces.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { textEntry } from './cache-set-up.ts'
 
 const entry = (upstream: string, fetchedAt: number): Entry<string> =>
@@ -33,6 +34,14 @@ const setUp = (names: readonly [string, ...string[]]) => {
     reads: () => reads,
   }
 }
+
+t.test('a namespace names its upstream where there are several', async t => {
+  const namesWith = (env: Readonly<Record<string, string>>) =>
+    cacheNamespacesIn(loadConfig({ files: [], env })).map(({ upstream }) => upstream)
+  t.strictSame(namesWith({}), [undefined])
+  const fallbacks = JSON.stringify([{ baseUrl: 'http://second.test', name: 'second' }])
+  t.strictSame(namesWith({ ABOHAWA_PROVIDER__FALLBACKS: fallbacks }), ['primary', 'second'])
+})
 
 t.test('the tier of one upstream is that tier', async t => {
   const { shared, tier } = setUp(['a'])

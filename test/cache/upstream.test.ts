@@ -33,6 +33,7 @@ const setUp = (t: Test) => {
     },
   })
   const asked: string[] = []
+  const heartbeats: unknown[] = []
   const away = new Set<string>()
   /** A protocol of its own: another path, weight and identity. */
   const protocolOf = (baseUrl: string): ProviderProtocol => ({
@@ -49,7 +50,8 @@ const setUp = (t: Test) => {
     }),
   })
   const upstream = openUpstream(config, {
-    ...{ store, clock, observer: silentObserver, instances: () => 1, settings: () => '', report: () => '' },
+    ...{ store, clock, instances: () => 1, settings: () => '', report: () => '' },
+    observer: { ...silentObserver, onHeartbeat: fleet => void heartbeats.push(fleet) },
     catalogue: { current: { bounds: shipped.bounds } as Catalogue },
     stubs: {
       protocolOf: ({ provider }) => protocolOf(provider.baseUrl),
@@ -77,7 +79,7 @@ const setUp = (t: Test) => {
     )
   const isStored = (baseUrl: string) =>
     store.hasBytes([keyFor(namespaceOf(baseUrl, protocolOf(baseUrl)), cell.id)])
-  return { upstream, asked, away, spent, isStored }
+  return { upstream, asked, away, spent, isStored, heartbeats }
 }
 
 t.test('each upstream is asked, charged and stored by its own protocol', async t => {
@@ -92,4 +94,10 @@ t.test('each upstream is asked, charged and stored by its own protocol', async t
   t.match(await upstream.timelines.read(cell), { outcome: 'hit', upstream: 'second' })
   const [, ofSecond] = spent()
   t.strictSame([ofSecond, await isStored(urls.second)], [7, [true]])
+})
+
+t.test('each heartbeat is reported with the fleet that it found', async t => {
+  const { upstream, heartbeats } = setUp(t)
+  await upstream.timelines.sendHeartbeat()
+  t.match(heartbeats, [{ instances: 1, wanted: 0 }])
 })
