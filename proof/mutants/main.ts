@@ -4,7 +4,6 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { UsageError, wholeNumberOf } from '../../fuzz/command-line.ts'
-import { measuredWith, readMarkedPart, writeMarkedPart } from '../../test/support/marked-part.ts'
 import { drawMutants, type Mutant, type Room, roomNames } from './draw.ts'
 import { equivalents } from './equivalents.ts'
 import { type Durations, type Judgement, judgeMutant, openCopy, timeTests } from './judge.ts'
@@ -24,7 +23,6 @@ these do not notice is run through some histories of a fleet. Needs redis-server
   --lanes <number>       copies at once, 1 to 16; default ${usual.lanes}
   --list                 prints the mutants without running them
   --json                 the results as JSON on standard output
-  --report <file>        rewrites the figures in this page
   --help                 this text
 
 Exit code: 0 none survived but those known to change nothing, 1 some survived, 2 usage error.
@@ -42,12 +40,11 @@ type Options = {
   readonly lanes: number
   readonly list: boolean
   readonly json: boolean
-  readonly report: string | undefined
 }
 
 const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const
 const options = {
-  ...{ count: text, seed: text, rooms: text, only: text, histories: text, lanes: text, report: text },
+  ...{ count: text, seed: text, rooms: text, only: text, histories: text, lanes: text },
   ...{ list: flag, json: flag, help: flag },
 }
 
@@ -55,7 +52,7 @@ const options = {
 const readCommandLine = (args: readonly string[]): Options | undefined => {
   const values = parse(args)
   if (values.help) return undefined
-  const { list = false, json = false, report, only } = values
+  const { list = false, json = false, only } = values
   const whole = (
     name: 'count' | 'seed' | 'histories' | 'lanes',
     byDefault: number,
@@ -71,7 +68,7 @@ const readCommandLine = (args: readonly string[]): Options | undefined => {
     only: only?.split(',').map(Number),
     histories: whole('histories', usual.seeds, 0, 1_000),
     lanes: whole('lanes', usual.lanes, 1, 16),
-    ...{ list, json, report },
+    ...{ list, json },
   }
 }
 
@@ -164,8 +161,6 @@ const changeText = ({
   `${number}. ${file}:${line}\n   - ${before}\n   + ${after}\n`
 
 const run = async (wish: Options): Promise<number> => {
-  // Checked first, because a run takes long.
-  if (wish.report !== undefined) await readMarkedPart(wish.report, 'mutants')
   const all = drawMutants(root, wish.count, wish.seed, wish.rooms)
   const mutants = all.filter(({ number }) => wish.only?.includes(number) ?? true)
   if (wish.list) {
@@ -177,8 +172,6 @@ const run = async (wish: Options): Promise<number> => {
   const table = tableOf(results)
   const shown = `${table}\n\n${survivors.map(changeText).join('')}`
   process.stdout.write(wish.json ? `${JSON.stringify(results)}\n` : shown)
-  if (wish.report !== undefined)
-    await writeMarkedPart(wish.report, 'mutants', `\n${table}\n\n${measuredWith(`seed ${wish.seed}`)}\n`)
   return survivors.length > 0 ? 1 : 0
 }
 

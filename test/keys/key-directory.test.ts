@@ -1,6 +1,7 @@
 // Without it a revoked key could stay valid, or an outage of the store turn good keys into 401.
 
 import t, { type Test } from 'tap'
+import { utcDayMs } from '../../src/common/calendar.ts'
 import { createAuthenticate, emptyKeyMemo } from '../../src/keys/authentication.ts'
 import { announceChange, createKeyDirectory, type KeyCopy } from '../../src/keys/key-directory.ts'
 import { createKey, hashOf } from '../../src/keys/key-form.ts'
@@ -262,6 +263,37 @@ t.test('a former key is refused by the clock, and a limit of its own goes before
     if (limit) t.match(await authenticate(second), { client: { limit } }, JSON.stringify(what))
     else await t.rejects(async () => authenticate(second), { code: 'tier_not_configured' })
   }
+})
+
+t.test('the end of a key is announced for its last seven days', async t => {
+  const { clock, store, directory } = await setUp(t)
+  const key = createKey()
+  await addKey(store, 'key_2', hashOf(key))
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  for (const [ms, endsSoon] of [
+    [7 * utcDayMs, true],
+    [7 * utcDayMs + 1, false],
+  ] as const) {
+    await change(store, 'key_2', { expiresAt: clock.now() + ms }, clock.now())
+    await directory.readChanges()
+    t.match(await authenticate(key), { client: { endsSoon } })
+  }
+})
+
+t.test('50,000 keys have a copy, and of one more the oldest has none', async t => {
+  const directory = createKeyDirectory(
+    {
+      findByHash: async hash => ({ ...sampleKey(hash), hash }) as unknown as FoundKey,
+      changeRecordsAfter: async () => ({ records: [], complete: true }),
+      appendChangeRecord: async () => 1,
+    },
+    manualClock(),
+  )
+  t.teardown(directory.close)
+  for (let i = 0; i < 50_000; i++) await directory.find(`hash-${i}`)
+  t.ok(directory.copyOf('hash-0'))
+  await directory.find('hash-50000')
+  t.notOk(directory.copyOf('hash-1'))
 })
 
 t.test('a key is known on another connection, and revoked there too', async t => {
