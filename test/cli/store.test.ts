@@ -208,6 +208,11 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
     ['more after the end', [...lines, first ?? ''], /line 8 of .*: it comes after the end/],
     ['a key first', [key, ...lines], /line 1 of .*: subscriber sub_\w+ of key key_\w+ is neither/],
     ['nothing', [''], /line 1 of .* is damaged/],
+    [
+      'one hash of two keys',
+      lines.toSpliced(keyLine, 0, JSON.stringify({ ...JSON.parse(key), id: 'key_other' })),
+      /key key_other has the hash [0-9a-f]{64}, which belongs to key_\w+/,
+    ],
   ]
   for (const [field, value, fault] of [
     ['id', 'a'.repeat(201), 'it must be 1 to 200 letters, digits or the signs _ . -'],

@@ -137,6 +137,23 @@ t.test('parts of keys, their usage and subscribers are made few in a turn of the
   t.strictSame([subscribers.length, subscribers[7]?.keys], [120, 1])
 })
 
+t.test(
+  'a new name is nearly another one with a typing error for each four letters, three at most',
+  async t => {
+    const { administration } = setUp(t)
+    const long = 'Bangladesh Betar Weather Desk'
+    for (const name of ['Jamuna', long]) await administration.createKey(name, 'free')
+    for (const [typed, found] of [
+      ['jamun', 'Jamuna'],
+      ['Jamnua', undefined],
+      ['Jamuna', undefined],
+      ['Bangldesh Btar Wether Desk', long],
+      ['Bangldesh Btar Wether Dsk', undefined],
+    ] as const)
+      t.equal(await administration.nearlyNamed(typed), found, typed)
+  },
+)
+
 t.test('each change of a key or subscriber is announced to all gateways, after it', async t => {
   const { administration, store } = setUp(t)
   const made = await administration.createKey('A', 'free')
