@@ -160,7 +160,8 @@ const apiObserver = (
   },
 })
 
-const opsObserver = ({ metrics, warnOncePerMinute }: Context) => ({
+const opsObserver = ({ metrics, log, warnOncePerMinute }: Context) => ({
+  unloadable: (cause: unknown): void => log.error({ err: unforeseen(cause) }, 'listener did not load'),
   refused: (reason: string, from?: string): void => {
     metrics.opsRefused(reason)
     if (reason === 'token_wrong') warnOncePerMinute('ops token', { from }, 'ops request with a wrong token')

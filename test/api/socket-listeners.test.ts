@@ -48,7 +48,7 @@ t.test('of the API', async t => {
 
 t.test('of the ops listener', async t => {
   const { server, listen, close } = createApplication(
-    { admit: () => undefined, paths: '', observer: { refused: () => {} } },
+    { admit: () => undefined, paths: '', observer: { refused: () => {}, unloadable: () => {} } },
     { maxConnections: 10, requestTimeoutMs: 10_000, answerWithinMs: 10_000 },
     async app => void app.get('/livez', async () => 'ok'),
   )

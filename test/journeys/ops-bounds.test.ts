@@ -109,7 +109,7 @@ const counting = async (
       probes: createProbes({ metrics: { contentType: 'text/plain', exposition }, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1 },
       register: async () => {},
-      observer: { refused: reason => void refused.push(reason) },
+      observer: { refused: reason => void refused.push(reason), unloadable: () => {} },
     },
     {
       ...{ host: '127.0.0.1', allowedHosts: [], token: null },

@@ -9,7 +9,7 @@ import { closeAfterResponse, mustClose } from '../../common/closing.ts'
 import { messageOf } from '../../common/errors.ts'
 import { quoted } from '../../common/outside-text.ts'
 import type { Admit } from './admission.ts'
-import { addressOf, Refusal, type RefusalObserver, statusOf } from './refusal.ts'
+import { addressOf, jsonType, type ListenerObserver, Refusal, statusOf } from './refusal.ts'
 import { longestBodyBytes, takeJsonOnly } from './request-input.ts'
 import { createBoundedServer, type ServerBounds } from './server.ts'
 
@@ -30,7 +30,7 @@ const makeAfterMs = 1_000
 
 /** @param paths the known paths, for errors, @param register adds the routes */
 export const createApplication = (
-  { admit, paths, observer }: { readonly admit: Admit; readonly paths: string; observer: RefusalObserver },
+  { admit, paths, observer }: { readonly admit: Admit; readonly paths: string; observer: ListenerObserver },
   bounds: ServerBounds,
   register: (app: FastifyInstance) => Promise<void>,
 ): Listener => {
@@ -91,8 +91,18 @@ export const createApplication = (
     server.off('connection', holdUp)
     return app
   }
-  let made: ReturnType<typeof make> | undefined
-  const makeOnce = () => (made ??= make())
+  // What can't be loaded later must not end the process, which serves consumers: `/readyz` tells its manager.
+  const answerUnloadable = (cause: unknown): undefined => {
+    observer.unloadable(cause)
+    const body = JSON.stringify({
+      error: `this listener did not load: ${messageOf(cause)}; restart the gateway`,
+    })
+    handle = (_request, response) =>
+      void response.writeHead(500, { 'content-type': jsonType, connection: 'close' }).end(body)
+    server.off('connection', holdUp)
+  }
+  let made: Promise<FastifyInstance | undefined> | undefined
+  const makeOnce = () => (made ??= make().catch(answerUnloadable))
   // Connections are not read before their requests can be answered.
   const holdUp = async (socket: Socket): Promise<void> => {
     socket.pause()

@@ -6,7 +6,7 @@ import type { Passthrough } from '../../provider/passthrough.ts'
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import { createApplication, type Listener } from './application.ts'
 import { type Probes, registerProbes } from './probes.ts'
-import type { RefusalObserver } from './refusal.ts'
+import type { ListenerObserver } from './refusal.ts'
 import type { ServerBounds } from './server.ts'
 
 type OpsParts = {
@@ -14,7 +14,7 @@ type OpsParts = {
   readonly passthrough: Pick<Passthrough, 'protocol' | 'totalTimeoutMs'>
   /** Adds all other routes. */
   readonly register: (app: FastifyInstance) => Promise<void>
-  readonly observer: RefusalObserver
+  readonly observer: ListenerObserver
 }
 
 type Bounds = Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>

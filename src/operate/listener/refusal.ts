@@ -28,6 +28,9 @@ export class Refusal extends Error {
 /** Told of every refusal and dropped connection; `from` is the caller's address, if known. */
 export type RefusalObserver = { refused(reason: RefusalReason, from?: string): void }
 
+/** Told also when what answers requests could not be loaded. */
+export type ListenerObserver = RefusalObserver & { unloadable(cause: unknown): void }
+
 export const jsonType = 'application/json; charset=utf-8'
 
 const statuses: ReadonlyMap<string, number> = new Map([

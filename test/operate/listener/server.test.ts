@@ -11,7 +11,11 @@ const start = async (t: Test) => {
   const answers: ((body: string) => void)[] = []
   const refused: string[] = []
   const listener = createApplication(
-    { admit: () => undefined, paths: '', observer: { refused: reason => void refused.push(reason) } },
+    {
+      admit: () => undefined,
+      paths: '',
+      observer: { refused: reason => void refused.push(reason), unloadable: () => {} },
+    },
     { maxConnections: 10, requestTimeoutMs: 10_000, answerWithinMs: 10_000 },
     async app => {
       app.get('/*', () => new Promise<string>(resolve => void answers.push(resolve)))
@@ -59,4 +63,28 @@ t.test('a fault in the body of a request that waits for its answer is its answer
     { status: 400, body: /the request is not valid HTTP/ },
   ])
   t.strictSame(refused, ['unparsable'])
+})
+
+t.test('a listener whose routes do not load says so and ends nothing', async t => {
+  const causes: unknown[] = []
+  const cause = new Error('no such file')
+  const listener = createApplication(
+    {
+      admit: () => undefined,
+      paths: '',
+      observer: { refused: () => {}, unloadable: cause => void causes.push(cause) },
+    },
+    { maxConnections: 10, requestTimeoutMs: 10_000, answerWithinMs: 10_000 },
+    () => Promise.reject(cause),
+  )
+  await listener.listen({ host: '127.0.0.1', port: 0 })
+  for (const path of ['/readyz', '/status']) {
+    const response = await fetch(`http://127.0.0.1:${(listener.server.address() as AddressInfo).port}${path}`)
+    t.strictSame(
+      [response.status, await response.json()],
+      [500, { error: 'this listener did not load: no such file; restart the gateway' }],
+    )
+  }
+  t.strictSame(causes, [cause])
+  await listener.close()
 })
