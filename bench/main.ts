@@ -18,6 +18,7 @@ import { keys } from './rows/keys.ts'
 import { memory, mix, open, spread } from './rows/mix.ts'
 import { newConnections, one } from './rows/one.ts'
 import { places } from './rows/places.ts'
+import { processes } from './rows/processes.ts'
 import { exact, outage } from './rows/quotas.ts'
 import { senders } from './rows/senders.ts'
 import { soak } from './rows/soak.ts'
@@ -40,6 +41,7 @@ const rows: readonly Row[] = [
   day,
   greedyKey,
   units,
+  processes,
   exact,
   outage,
   keys,

@@ -75,7 +75,7 @@ export const http2: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          'answers per CPU, embedded, vs raw node:http2': ['embedded', 'raw', 'cpu', '≥', 0.6],
+          'answers per CPU, embedded, vs raw node:http2': ['embedded', 'raw', 'cpu', '≥', 0.65],
           'answers per CPU, Redis, vs raw node:http2': ['redis', 'raw', 'cpu', '≥', 0.6],
         }),
         checked(measured),

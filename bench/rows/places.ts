@@ -50,7 +50,7 @@ export const places: Row = {
     return {
       findings: [
         ...compareAll(measured, {
-          [`CPU of a list of ${placesOfList} warm places, vs one place`]: ['list', 'one', 'cpu', '≤', 12],
+          [`CPU of a list of ${placesOfList} warm places, vs one place`]: ['list', 'one', 'cpu', '≤', 8],
         }),
         checked(measured),
       ],

@@ -61,7 +61,7 @@ export const senders: Row = {
     await writeFile(bodyFile, 'x'.repeat(bodyBytes))
     await writeFile(headersFile, '{}')
     const server = readyCommand({ kind: 'raw', bodyFile, headersFile })
-    const { urls } = await startListening(scope, folder, serverCore, server, ['api'])
+    const { urls } = await startListening(scope, folder, serverCore, server, { listeners: ['api'] })
     const measured = Object.entries(all).map(([name, sender]) => ({ name, sender, samples: [] as Sample[] }))
     for (let round = 1; round <= rounds; round++)
       for (const { name, sender, samples } of measured) {

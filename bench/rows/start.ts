@@ -11,7 +11,7 @@ import { gatewayEnv } from '../tools/gateway-process.ts'
 import { serverCore, spawnPinned } from '../tools/processes.ts'
 import { get, openBackground } from '../tools/world.ts'
 
-const boundMs = 350
+const boundMs = 250
 const starts = 7
 
 export const start: Row = {

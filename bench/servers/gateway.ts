@@ -59,6 +59,8 @@ type GatewayOptions = {
   /** Of another build. */
   readonly program?: string
   readonly issue?: typeof issueKeys
+  /** On one port. */
+  readonly processes?: number
 }
 
 export const gatewaySubject = ({
@@ -70,6 +72,7 @@ export const gatewaySubject = ({
   keys = 1,
   program,
   issue = issueKeys,
+  processes = 1,
 }: GatewayOptions): Subject => {
   let issued: ReturnType<typeof issueKeys> | undefined
   return {
@@ -79,7 +82,7 @@ export const gatewaySubject = ({
     start: async scope => {
       issued ??= issue(env, Array(keys).fill('enterprise'))
       const own = await issued
-      const { pid, urls } = await startGateway(scope, folder, serverCore, env, program)
+      const { pid, urls } = await startGateway(scope, folder, serverCore, env, { program, processes })
       const sent = await traffic(urls.api ?? '', keysOf(own))
       return {
         pid,

@@ -50,7 +50,14 @@ export const readySubject = (
       : 'bare Fastify',
   start: async scope => {
     const command = readyCommand({ bodyFile, headersFile, ...ready })
-    const { pid, urls } = await startListening(scope, folder, serverCore, command, ['api'], env({}))
+    const { pid, urls } = await startListening(
+      scope,
+      folder,
+      serverCore,
+      command,
+      { listeners: ['api'] },
+      env({}),
+    )
     const url = urls.api ?? ''
     return {
       pid,
@@ -78,13 +85,9 @@ export const usualSubject = (
     for (const key of keys)
       await redis.set(`usual:key:${createHash('sha256').update(key).digest('hex')}`, 'enterprise')
     const args = [script('usual.ts'), origin.url, redisUrl, String(limit), origin.key]
-    const { pid, urls } = await startListening(
-      scope,
-      folder,
-      serverCore,
-      [process.execPath, ...args],
-      ['api'],
-    )
+    const { pid, urls } = await startListening(scope, folder, serverCore, [process.execPath, ...args], {
+      listeners: ['api'],
+    })
     return {
       pid,
       ...(await traffic(urls.api ?? '', keys)),

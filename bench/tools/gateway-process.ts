@@ -23,7 +23,13 @@ export const startGateway = (
   folder: string,
   core: string,
   env: Env,
-  program: string = product,
-): Promise<Listening> => startListening(scope, folder, core, [program, 'serve'], ['api', 'ops'], env)
+  {
+    program = product,
+    processes = 1,
+  }: { readonly program?: string | undefined; readonly processes?: number } = {},
+): Promise<Listening> => {
+  const command = [program, 'serve', '--processes', `${processes}`] as const
+  return startListening(scope, folder, core, command, { listeners: ['api', 'ops'], processes }, env)
+}
 
 export const logged: Env = { ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_LOG__LEVEL: 'info' }

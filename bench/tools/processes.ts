@@ -99,25 +99,25 @@ const endOf = async (child: ChildProcess, exited: Promise<unknown>): Promise<voi
   clearTimeout(late)
 }
 
-/** Starts a command and waits until its output has the addresses of the named listeners. */
+/** Starts a command and waits until its output has the addresses of the named listeners, from each of its processes. */
 export const startListening = async (
   scope: Teardown,
   folder: string,
   core: string,
   command: readonly [string, ...string[]],
-  listeners: readonly string[],
+  { listeners, processes = 1 }: { readonly listeners: readonly string[]; readonly processes?: number },
   env: Env = {},
 ): Promise<Listening> => {
   const { child, output } = spawnPinned(scope, folder, core, command, env)
   const urls: Record<string, string> = {}
   await until(`${command.join(' ')} listens`, async () => {
     if (child.exitCode !== null) return true
-    for (const line of (await readFile(output, 'utf8')).split('\n'))
-      if (line.includes('"listening"') && line.endsWith('}')) {
-        const entry = JSON.parse(line) as { listener: string; url: string }
-        urls[entry.listener] = entry.url
-      }
-    return listeners.every(listener => urls[listener] !== undefined)
+    const all: { listener: string; url: string }[] = (await readFile(output, 'utf8'))
+      .split('\n')
+      .filter(line => line.includes('"listening"') && line.endsWith('}'))
+      .map(line => JSON.parse(line))
+    for (const { listener, url } of all) urls[listener] = url
+    return listeners.every(name => all.filter(({ listener }) => listener === name).length >= processes)
   })
   if (child.exitCode !== null)
     throw new Error(`${command.join(' ')} ended with ${child.exitCode}: ${await readFile(output, 'utf8')}`)
