@@ -60,4 +60,10 @@ export const equivalents: readonly Equivalent[] = [
     after: "begin: '',",
     why: 'The first record of a log only has to name no key and no subscriber.',
   },
+  {
+    file: 'src/keys/meter.ts',
+    before: '...{ keyId, window: table.window, limit: 0, step: 1, admitted: 0, confirmed: 0 },',
+    after: '...{ keyId, window: table.window, limit: (0 - 1), step: 1, admitted: 0, confirmed: 0 },',
+    why: 'A request sets its limit in the same turn; one that only a late refund makes is of a past day, and read by nobody.',
+  },
 ]

@@ -42,7 +42,11 @@ t.test('it grows for a millisecond at most, however few the turns', async t => {
 
 const hangs = () => new Promise<number[]>(() => {})
 const fails = () => Promise.reject(new StoreError('away'))
-const answers = async () => [0]
+// Without a day a store answers from what it holds, and reads no count.
+const answers = async (keyId: string, days: readonly string[]) => {
+  if (keyId !== 'key_1' || days.join() !== '2026-11-21') throw new Error('another count was read')
+  return [0]
+}
 
 for (const [title, lost, usedOn, sent, state] of [
   ['sent again while the server of its counts answers', 2, answers, 3, 'counting'],
@@ -64,6 +68,23 @@ for (const [title, lost, usedOn, sent, state] of [
     else await t.rejects(admit(), { name: 'StoreError' })
     t.strictSame([batches, partition.state()], [sent, state])
   })
+
+t.test('requests of a unit each are sent as a number, others as runs', async t => {
+  const sent: unknown[] = []
+  const { admit } = oneCount(async ({ entries }) => {
+    for (const { units, runs } of entries) sent.push(runs ?? units)
+    return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+  })
+  for (const costs of [[1, 1], [2], [1, 2]]) await Promise.all(costs.map(units => admit(units)))
+  t.strictSame(sent, [
+    2,
+    [{ unitsEach: 2, requests: 1 }],
+    [
+      { unitsEach: 1, requests: 1 },
+      { unitsEach: 2, requests: 1 },
+    ],
+  ])
+})
 
 for (const [title, costs] of [
   ['of a list each', Array<number>(100).fill(2)],

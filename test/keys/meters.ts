@@ -106,7 +106,10 @@ export const newCount = (keyId: string): Count => ({
   ...{ lastKnown: undefined, knownSince: 0 },
 })
 
-type Made = Partial<PartitionParts> & { usedOn?: () => Promise<number[]>; now?: () => number }
+type Made = Partial<PartitionParts> & {
+  usedOn?: (keyId: string, days: readonly string[]) => Promise<number[]>
+  now?: () => number
+}
 /** A partition on a store that a test makes up, and a count of one key in it. `now`: the time by which a batch grows, in ms */
 export const oneCount = (
   commit: PartitionParts['store']['commit'],
