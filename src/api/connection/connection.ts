@@ -8,6 +8,7 @@ import type { Socket } from 'node:net'
 import { putText } from '../../common/flat-text.ts'
 import type { KeyMemo } from '../../keys/authentication.ts'
 import type { Peer } from './client-address.ts'
+import { giveBack, takeBuffer } from './response-buffers.ts'
 
 // An import would load Node's client for fetch too, a twentieth of a start.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -116,27 +117,6 @@ export type WithHead = ServerResponse & {
   _headerSent: boolean
   _last: boolean
   _hasBody: boolean
-}
-
-// Responses are joined in buffers that are used again. A new buffer for each is memory outside V8's heap, and V8 collects old objects
-// after each 64 MiB of that: some ten times a second under TLS.
-const spareBytes = 4 * 1024 * 1024
-const spares = [4, 16, 64, 128, 256, 512].map(kibibytes => ({
-  size: kibibytes * 1024,
-  buffers: [] as Buffer[],
-}))
-
-/** A buffer of at least this length, for one response. */
-const takeBuffer = (length: number): Buffer => {
-  for (const { size, buffers } of spares)
-    if (length <= size) return buffers.pop() ?? Buffer.allocUnsafeSlow(size)
-  return Buffer.allocUnsafeSlow(length)
-}
-
-/** Keeps a buffer whose bytes are sent for another response. */
-const giveBack = (bytes: Buffer): void => {
-  for (const { size, buffers } of spares)
-    if (bytes.length === size && buffers.length * size < spareBytes) buffers.push(bytes)
 }
 
 /** Through Node's private fields. */

@@ -1,0 +1,21 @@
+// Buffers in which responses are joined, used again once their bytes are sent. A new buffer for each response is memory outside of V8's
+// heap, and V8 collects all old objects after each 64 MiB of that: some ten times a second under TLS.
+
+const spareBytes = 4 * 1024 * 1024
+const spares = [4, 16, 64, 128, 256, 512].map(kibibytes => ({
+  size: kibibytes * 1024,
+  buffers: [] as Buffer[],
+}))
+
+/** A buffer of at least this length, for one response. */
+export const takeBuffer = (length: number): Buffer => {
+  for (const { size, buffers } of spares)
+    if (length <= size) return buffers.pop() ?? Buffer.allocUnsafeSlow(size)
+  return Buffer.allocUnsafeSlow(length)
+}
+
+/** Keeps a buffer from `takeBuffer`, whose bytes nothing reads any more, for another response. */
+export const giveBack = (bytes: Buffer): void => {
+  for (const { size, buffers } of spares)
+    if (bytes.length === size && buffers.length * size < spareBytes) buffers.push(bytes)
+}
