@@ -74,11 +74,10 @@ export const replayRates = async (
       (live, seconds) => terminal.progress(`${rateText(rate)}: ${progress(live, seconds)}`),
       signal,
     )
-    const verdict = verdictOn(result)
+    const verdict = untilSlower && refusalsIn(result) !== undefined ? 'refused' : verdictOn(result)
     runs.push({ rate, verdict, result })
     terminal.progress('')
     terminal.remark(`${rateText(rate)}: ${outcomeOf({ rate, verdict, result })}, p99 ${p99Of(result)}`)
-    if (untilSlower && verdict === 'held') checkAnswers(result)
     return verdict
   }
 
@@ -107,6 +106,9 @@ export const replayRates = async (
   const last = found ? runs.findLast(({ verdict }) => verdict === 'held') : runs.at(-1)
   for (const remark of last ? remarksOn(last.result) : []) terminal.remark(remark)
   await write(results)
+  const refused = runs.find(({ verdict }) => verdict === 'refused')
+  if (refused)
+    throw new InputError(`${refusalsIn(refused.result)}; check the target, the keys and their quotas`)
   if (runs.some(({ verdict }) => verdict === 'interrupted') || signal.aborted) return 1
   if (found) return found.held !== undefined ? 0 : found.ended === 'threshold' ? thresholdFailed : 1
   if (results.some(result => brokenIn(result) !== '')) return thresholdFailed
@@ -126,15 +128,13 @@ const brokenIn = ({ thresholds }: ReplayResult): string =>
     .flatMap(({ passed, threshold, measured }) => (passed ? [] : `${threshold}: ${measured}`))
     .join(', ')
 
-/** A target that refuses a request does little for it. @throws InputError */
-const checkAnswers = (result: ReplayResult): void => {
+/** A target that refuses a request does little for it: says so where no threshold broke and less than half was answered well. */
+const refusalsIn = (result: ReplayResult): string | undefined => {
   const { totals, statuses } = result
   const good = goodAnswers(result)
-  if (totals.answered > 0 && good * 2 >= totals.answered) return
+  if (verdictOn(result) !== 'held' || (totals.answered > 0 && good * 2 >= totals.answered)) return undefined
   const others = Object.entries(statuses).map(([status, count]) => `${status}: ${counted(count)}`)
-  throw new InputError(
-    `only ${counted(good)} of ${counted(totals.answered)} responses were 2xx or 304 (${others.join(', ')}); check the target, the keys and their quotas`,
-  )
+  return `only ${counted(good)} of ${counted(totals.answered)} responses were 2xx or 304 (${others.join(', ')})`
 }
 
 const p99Of = ({ latency }: ReplayResult): string =>
@@ -144,6 +144,7 @@ const outcomeOf = ({ verdict, result }: RateRun): string => {
   const { generator, thresholds } = result
   if (generator.limited) return `not decided: ${generator.reason}`
   if (verdict === 'interrupted') return verdict
+  if (verdict === 'refused') return `not decided: ${refusalsIn(result)}`
   if (verdict === 'held') return thresholds.length === 0 ? 'sent' : 'held'
   return `not held, ${brokenIn(result)}${verdict === 'generator' ? `; ${generator.reason}` : ''}`
 }
@@ -175,6 +176,10 @@ const limitOf = ({ held, broken, ended }: FoundRate, runs: readonly RateRun[], t
     return held === undefined
       ? `Nothing is known of ${target}: ${last?.generator.reason}`
       : `${target} ${known}, and beyond it ${last?.generator.reason}`
+  if (ended === 'refused')
+    return held === undefined
+      ? `Nothing is known of ${target}`
+      : `${target} ${known}, and refused most requests beyond it`
   if (ended === 'highest') return `${target} ${known}, the highest rate that is tried`
   return held === undefined
     ? `${target} did not hold ${rateText(broken ?? 0)} either${why}`

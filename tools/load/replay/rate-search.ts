@@ -7,13 +7,15 @@ export type RateVerdict =
   | 'broken'
   /** The load generator was the bottleneck, so the target was not tested. */
   | 'generator'
+  /** Most answers were refusals, so the target did little. */
+  | 'refused'
   | 'interrupted'
 
 export type FoundRate = {
   readonly held: number | undefined
   readonly broken: number | undefined
   /** `threshold`: the two are close, or the lowest rate broke. `highest`: no rate broke. */
-  readonly ended: 'threshold' | 'highest' | 'generator' | 'interrupted'
+  readonly ended: 'threshold' | 'highest' | 'generator' | 'refused' | 'interrupted'
 }
 
 // Runs of some seconds differ by about a tenth.
@@ -35,10 +37,10 @@ export const searchRate = async (
   let rate = rates[0] ?? least
   for (;;) {
     const once = await tryRate(rate)
-    const verdict = once === 'held' || once === 'interrupted' ? once : await tryRate(rate)
-    if (verdict === 'interrupted' || verdict === 'generator') return { held, broken, ended: verdict }
+    const verdict = once === 'broken' || once === 'generator' ? await tryRate(rate) : once
     if (verdict === 'held') held = rate
-    else broken = rate
+    else if (verdict === 'broken') broken = rate
+    else return { held, broken, ended: verdict }
     if (held !== undefined && broken !== undefined) {
       if (broken / held <= closeEnough) return { held, broken, ended: 'threshold' }
       rate = Number(Math.sqrt(held * broken).toPrecision(3))

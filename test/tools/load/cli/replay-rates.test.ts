@@ -87,11 +87,15 @@ t.test('--until-slower says in one sentence how far the target is from the traff
   })
   const dead = await startTarget(t, () => refusal('503 Service Unavailable'))
   const foreign = await startTarget(t, () => refusal('401 Unauthorized'))
+  let left = 26
+  const spent = await startTarget(t, () => (left-- > 0 ? ok() : refusal('429 Too Many Requests')))
+  const kept = join(folder, 'kept.json')
   const line = ['replay', traffic, '--until-slower', '--duration', '300ms', '--warm-up', '50ms']
-  const [found, none, refused] = await runCommands([
+  const [found, none, refused, exhausted] = await runCommands([
     [...line, '--target', limited.url, '--threshold', 'errors<20%', '--json'],
     [...line, '--target', dead.url, '--rate', '50', '--threshold', 'errors<50%', '--json'],
-    [...line, '--target', foreign.url, '--rate', '50', '--threshold', 'errors<50%'],
+    [...line, '--target', foreign.url, '--rate', '50', '--threshold', 'p99<9s'],
+    [...line, '--target', spent.url, '--rate', '50', '--threshold', 'p99<9s', '--out', kept],
   ])
   const value = JSON.parse(found?.stdout ?? '')
   t.match(value, {
@@ -108,11 +112,18 @@ t.test('--until-slower says in one sentence how far the target is from the traff
   const { ended, sentence } = JSON.parse(none?.stdout ?? '')
   t.equal(none?.code, ended === 'threshold' ? 99 : 1)
   if (ended === 'threshold') t.match(sentence, /did not hold 40\/s either \(errors<50%: 100 %\)/)
-  t.match([refused?.code, refused?.stdout], [1, ''])
+  t.match([refused?.code, refused?.stdout], [1, /Nothing is known of/])
   t.match(
     refused?.stderr,
     /abohawa: only 0 of \d+ responses were 2xx or 304 \(401: \d+\); check the target, the keys/,
   )
+  t.match(exhausted, {
+    code: 1,
+    stdout:
+      /^ *rate.*\n +50\/s .* held\n.*\(200: \d+, 429: \d+\)\n\nhttp\S+ held 50\/s, and refused most requests/,
+    stderr: /only \d+ of \d+ responses were 2xx or 304 .*; check the target/,
+  })
+  t.equal(JSON.parse(readFileSync(kept, 'utf8')).length, 2, 'no result is lost')
 })
 
 t.test('Ctrl-C says what was held until then', async t => {
