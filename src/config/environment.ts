@@ -20,8 +20,7 @@ import {
   schemaAt,
   settings,
 } from './tree.ts'
-import { put } from './values.ts'
-import { yamlLibrary } from './yaml.ts'
+import { put, yamlLibrary } from './values.ts'
 
 const PREFIX = 'ABOHAWA_'
 const longestName = 80
@@ -156,7 +155,7 @@ export const readEnvironment = (env: NodeJS.ProcessEnv): Source => {
     if (!schema && ofKubernetes.some(form => form.test(`${variable}=${text}`))) continue
     const at = { variable: safeText(variable, longestName) }
     if (removed) {
-      put(tree, removed, text)
+      put(tree, removed, asYaml(text))
       places.set(printPath(removed), at)
       continue
     }

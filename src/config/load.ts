@@ -1,5 +1,6 @@
 // Loads the configuration: files, then variables, over the defaults. The result is a frozen object or a list of faults.
 
+import { createRequire } from 'node:module'
 import * as z from 'zod'
 import { InputError, messageOf } from '../common/errors.ts'
 import { constants } from './constants.ts'
@@ -10,7 +11,10 @@ import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { knownPath, namedIn, type Path, partsOf, printPath, schemaAt, settings } from './tree.ts'
 import { frozen, put, together } from './values.ts'
-import { yamlFiles } from './yaml.ts'
+import type * as yamlFile from './yaml-file.ts'
+
+// Loaded with the first file, for the library that reads it.
+const yamlFiles = (): typeof yamlFile => createRequire(import.meta.url)('./yaml-file.ts')
 
 export type ConfigSources = { readonly files: readonly string[]; readonly env: NodeJS.ProcessEnv }
 
@@ -173,7 +177,7 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
     }
     given = together(given, tree)
   }
-  if (removed.length > 0) keepAccessShare(given, removed)
+  if (removed.length > 0) keepAccessShare(given, origins, removed)
   // Parsed once: to compile a parser for each section would take longer.
   // Each source is valid without its invalid values, and so are all together.
   const parsed = configSchema.parse(given, { jitless: true })

@@ -32,12 +32,10 @@ const pathsIn = (value: unknown, [key, ...rest]: readonly string[], above: Path 
     : []
 }
 
-/** A share from 0 to 1; undefined for anything else. A variable gives it as text. */
-const shareIn = (value: unknown): number | undefined => {
-  // Number would read an empty text, false and [] as 0, which ends the log.
-  const share = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  return typeof share === 'number' && share >= 0 && share <= 1 ? share : undefined
-}
+const oldShare = 'log.accessShare'
+const access = ['log', 'access']
+
+const isShare = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= 1
 
 /** Takes the removed settings out of what a source gives, and returns them. */
 export const takeRemoved = ({ tree, placeOf }: Source): RemovedSetting[] =>
@@ -45,21 +43,22 @@ export const takeRemoved = ({ tree, placeOf }: Source): RemovedSetting[] =>
     pathsIn(tree, removed.split('.')).map(path => {
       const keys = path.map(String)
       const value = valueAt(tree as Tree, keys)
-      const found = {
-        path: printPath(path),
-        at: placeOf(path, true),
-        value,
-        renamedTo: removed === 'log.accessShare' && shareIn(value) !== undefined ? 'log.access' : undefined,
-      }
+      const at = placeOf(path, true)
       put(tree as Tree, keys, undefined)
-      return found
+      const renamedTo = removed === oldShare && isShare(value) ? access.join('.') : undefined
+      return { path: printPath(path), at, value, renamedTo }
     }),
   )
 
-/** Gives the setting that replaces `log.accessShare` its share, unless that setting turns the lines off or has a share already. */
-export const keepAccessShare = (given: Tree, removed: readonly RemovedSetting[]): void => {
-  const share = shareIn(removed.findLast(({ renamedTo }) => renamedTo === 'log.access')?.value)
-  const path = ['log', 'access']
-  const access = valueAt(given, path)
-  if (share !== undefined && (access === undefined || access === true)) put(given, path, share)
+/** Gives `log.access` the share of its predecessor, unless it turns the lines off or has a share already. */
+export const keepAccessShare = (
+  given: Tree,
+  origins: Map<string, Place>,
+  removed: readonly RemovedSetting[],
+): void => {
+  const share = removed.findLast(({ renamedTo }) => renamedTo !== undefined)
+  const before = valueAt(given, access)
+  if (share === undefined || (before !== undefined && before !== true)) return
+  put(given, access, share.value)
+  origins.set(access.join('.'), share.at)
 }

@@ -1,6 +1,7 @@
 // The values of a configuration in the form of a file, with secrets hidden; the differences of two, and when each takes effect.
 
 import { hash } from 'node:crypto'
+import { createRequire } from 'node:module'
 import type { ToStringOptions } from 'yaml'
 import * as z from 'zod'
 import { redactedUrls } from '../common/redacted-url.ts'
@@ -8,7 +9,11 @@ import type { Tree } from './faults.ts'
 import { liveSettings, secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
 import { coreOf, itemOf, partsOf, printPath, type Setting, settings } from './tree.ts'
-import { yamlLibrary } from './yaml.ts'
+
+const require = createRequire(import.meta.url)
+
+/** The YAML library, loaded on demand: a start with settings from the environment does not need its 70 files. */
+export const yamlLibrary = (): typeof import('yaml') => require('yaml')
 
 /** When a change of a setting takes effect. */
 export type Effect = 'live' | 'restart'

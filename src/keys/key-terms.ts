@@ -6,7 +6,7 @@ import { InputError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import { isWebOrigin } from '../common/web-origin.ts'
 import { longestRestrictions, maxRate, maxRestricted } from '../stores/records.ts'
-import type { KeyRecord, RateLimits, Restrictions } from '../stores/store.ts'
+import { type KeyRecord, type RateLimits, type Restrictions, rateKinds } from '../stores/store.ts'
 import { longestBurstSeconds } from '../stores/token-bucket.ts'
 
 /** The terms of a key. */
@@ -53,7 +53,6 @@ const kinds: Readonly<Record<keyof Restrictions, Kind>> = {
 }
 
 const restrictionKinds = Object.keys(kinds) as readonly (keyof Restrictions)[]
-const rateKinds = ['perSecond', 'burst', 'perMinute'] as const satisfies (keyof RateLimits)[]
 
 const unbound: Restrictions = { origins: null, addresses: null, endpoints: null }
 const unlimited: RateLimits = { perSecond: null, burst: null, perMinute: null }
@@ -102,13 +101,13 @@ const withBurst = (given: Partial<RateLimits>): Partial<RateLimits> =>
   given.perSecond === null ? { burst: null, ...given } : given
 
 const ratesOf = (given: RateLimits): RateLimits | null => {
-  const { perSecond, burst, perMinute } = given
+  const { perSecond, burst } = given
   if (burst !== null && perSecond === null) throw new InputError('burst requires per-second')
   if (burst !== null && perSecond !== null && burst > perSecond * longestBurstSeconds)
     throw new InputError(
       `burst must be at most ${longestBurstSeconds} times per-second, which is ${perSecond}, got ${burst}`,
     )
-  return perSecond === null && perMinute === null ? null : { perSecond, burst, perMinute }
+  return rateKinds.every(kind => given[kind] === null) ? null : given
 }
 
 /** A list as text, parted by commas or blanks; null for `none`. */

@@ -3,7 +3,7 @@
 // equal part of the limits that an instance admits while the store is away.
 
 import { minuteMs } from '../common/calendar.ts'
-import type { RateLimits } from '../stores/store.ts'
+import { type RateLimits, rateKinds } from '../stores/store.ts'
 import {
   longestBurstSeconds,
   refilled,
@@ -88,8 +88,7 @@ export const createRates = (now: () => number) => {
 }
 
 const isSame = (one: RateLimits, other: RateLimits): boolean =>
-  one === other ||
-  (one.perSecond === other.perSecond && one.burst === other.burst && one.perMinute === other.perMinute)
+  one === other || rateKinds.every(kind => one[kind] === other[kind])
 
 export const newRate = (keyId: string, limits: RateLimits, at: number): KeyRate => ({
   ...{ keyId, limits, buckets: bucketsOf(limits, at) },

@@ -43,12 +43,10 @@ export type Restrictions = {
   readonly endpoints: readonly string[] | null
 }
 
-/** Requests by the second, in a burst, and by the minute; null where the key has no limit of that kind. */
-export type RateLimits = {
-  readonly perSecond: number | null
-  readonly burst: number | null
-  readonly perMinute: number | null
-}
+/** The kinds of limits: requests by the second, in a burst, and by the minute. */
+export const rateKinds = ['perSecond', 'burst', 'perMinute'] as const
+/** Null where the key has no limit of that kind. */
+export type RateLimits = { readonly [Kind in (typeof rateKinds)[number]]: number | null }
 
 export type PreviousHash = { readonly hash: string; readonly validUntil: number }
 

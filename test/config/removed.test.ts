@@ -40,6 +40,7 @@ t.test('a configuration that names removed settings is read without them', async
     [...origins.keys()].filter(path => /name|Share|testPerDay/.test(path)),
     [],
   )
+  t.strictSame(origins.get('log.access'), { variable: 'ABOHAWA_LOG__ACCESS_SHARE' }, 'what was kept')
   for (const path of removedSettings) t.equal(schemaAt(path.replace('*', '0').split('.')), undefined, path)
 })
 

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { rateFigures } from '../../src/api/rate-figures.ts'
 import type { QuotaDecision } from '../../src/keys/count.ts'
 import { admitLocally, createRates, type KeyRate } from '../../src/keys/rates.ts'
-import { type RateLimits, StoreError, type UsageBatch } from '../../src/stores/store.ts'
+import { type RateLimits, rateKinds, StoreError, type UsageBatch } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { consume, meterOn, storeInMemory } from './meters.ts'
 
@@ -64,6 +64,20 @@ t.test('a burst is admitted exactly, and then as many as refill', async t => {
   t.equal(await admitted(clientOf(limits({ perSecond: 7 }), 'key_2'), 30), 7, 'without a burst as many')
   const long = clientOf(limits({ perSecond: 1, burst: 1_000 }), 'key_3')
   t.equal(await admitted(long, 100), 60, 'bounded by a minute')
+})
+
+t.test('a change of each kind of limit is taken over', t => {
+  const rates = createRates(() => 0)
+  let before = rates.of({ keyId: 'key_1' }, limits({ perSecond: 2, burst: 2, perMinute: 2 })).buckets
+  let given = limits({ perSecond: 2, burst: 2, perMinute: 2 })
+  for (const kind of rateKinds) {
+    given = { ...given, [kind]: 1 }
+    const { buckets } = rates.of({ keyId: 'key_1' }, given)
+    t.not(buckets, before, kind)
+    t.equal(rates.of({ keyId: 'key_1' }, { ...given }).buckets, buckets, 'equal limits change nothing')
+    before = buckets
+  }
+  t.end()
 })
 
 t.test('over any time a key gets its rate, however it sends', async t => {

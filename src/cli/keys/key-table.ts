@@ -4,6 +4,7 @@ import { csvLine } from '../../catalogue/csv-text.ts'
 import { tableOf } from '../../command-line/tables.ts'
 import { jsonText, printable } from '../../common/outside-text.ts'
 import type { CreatedKey, KeyUsage, ListedKey } from '../../keys/administration.ts'
+import { rateKinds } from '../../stores/store.ts'
 import { listText, ratesText } from './term-options.ts'
 
 type Row = ListedKey & KeyUsage
@@ -49,7 +50,7 @@ export const keysCsv = (keys: readonly Row[]): string =>
         ...[key.id, key.externalId, key.subscriber, key.subscriberId, key.tier, key.limit, key.ownLimit],
         ...[key.status, key.createdAt, key.expiresAt, key.revokedAt, key.lastUsedOn, key.usedToday],
         ...(['origins', 'addresses', 'endpoints'] as const).map(kind => listText(key.restrictions?.[kind])),
-        ...(['perSecond', 'burst', 'perMinute'] as const).map(kind => key.rates?.[kind] ?? null),
+        ...rateKinds.map(kind => key.rates?.[kind] ?? null),
       ]),
     ),
   ].join('')

@@ -1,18 +1,18 @@
-// Decodes the provider's body into timelines, or throws a ProviderError: for incomplete JSON, a wrong number of elements, or elements in
-// another order.
+// Decodes the provider's body into timelines while its bytes arrive, or throws a ProviderError: for incomplete JSON, a wrong number of
+// elements, or elements in another order. Elements are parsed one by one, so that a long list is never whole in memory and other requests
+// run in between; their count, size and depth are checked byte by byte before.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cell } from '../../weather/cell.ts'
 import type { Timeline } from '../../weather/timeline.ts'
-import { excerptOf, ProviderError } from '../errors.ts'
+import { excerptOf, garbled, ProviderError } from '../errors.ts'
 import {
   createElementReader,
   type Expected as ExpectedOfEach,
   locationIdOf,
   mismatch,
 } from './decode-element.ts'
-import { type ElementBounds, elementsOf } from './json-elements.ts'
-import { boundsFor } from './request.ts'
+import { boundsFor, type ElementBounds } from './request.ts'
 
 export type Expected = ExpectedOfEach & {
   /** The requested cells, in order. */
@@ -96,5 +96,164 @@ const createOrder = () => {
     const given = isGiven ? `the location_id ${excerptOf(locationId)}` : 'no location_id'
     const expected = index === 0 || numbered ? index : 'none'
     return mismatch('wrong_place', `element ${index} has ${given}, expected ${expected}`)
+  }
+}
+
+// Bytes that mean something outside of strings, by kind; 0 for all others.
+const [quoting, opening, closing, parting] = [1, 2, 3, 4]
+const kinds = new Uint8Array(256)
+const [quote = 0, backslash = 0, comma = 0, openList = 0, closeList = 0, openObject = 0, closeObject = 0] =
+  Buffer.from('"\\,[]{}')
+kinds[quote] = quoting
+kinds[openList] = kinds[openObject] = opening
+kinds[closeList] = kinds[closeObject] = closing
+kinds[comma] = parting
+const blanks: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
+
+/**
+ * The values of a list, or the single value of another text. Lazy: an error is thrown when it is reached, and nothing after
+ * it is read.
+ * @param chunks of the text in UTF-8, of any size
+ * @throws SyntaxError if the text is not JSON or incomplete
+ * @throws ProviderError if it exceeds its bounds
+ */
+export async function* elementsOf(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  bounds: ElementBounds,
+): AsyncGenerator<unknown> {
+  let at: 'start' | 'list' | 'end' | 'single' = 'start'
+  let count = 0
+  const element = createElementBuffer(bounds.elementBytes)
+  const endIn = createElementEnd(bounds)
+  try {
+    for await (const chunk of chunks) {
+      let from = 0
+      if (at === 'start') {
+        from = afterBlanks(chunk, 0)
+        if (from === chunk.length) continue
+        at = chunk[from] === openList ? 'list' : 'single'
+        if (at === 'list') from += 1
+      }
+      if (at === 'single') {
+        if (endIn(chunk, from) < chunk.length) throw new SyntaxError('text after the end of the value')
+        element.add(chunk, from, chunk.length)
+      }
+      while (at === 'list') {
+        const end = endIn(chunk, from)
+        element.add(chunk, from, end)
+        if (end === chunk.length) break
+        from = end + 1
+        if (chunk[end] === closeList) at = 'end'
+        else if (chunk[end] !== comma) throw new SyntaxError('a list that ends like an object')
+        const text = element.take()
+        if (at === 'end' && count === 0 && isBlank(text)) continue
+        yield JSON.parse(text)
+        count += 1
+        if (at === 'list' && count === bounds.elements)
+          throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
+      }
+      if (at === 'end' && afterBlanks(chunk, from) < chunk.length)
+        throw new SyntaxError('text after the end of the list')
+    }
+    if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
+    if (at !== 'end') yield JSON.parse(element.take())
+  } finally {
+    element.end()
+  }
+}
+
+// Enough for most elements. A buffer of this size is reused by the next body.
+const roomBytes = 64 * 1024
+let spareRoom: Buffer | undefined
+
+/** Joins the bytes of each element from its chunks. `end` when no more are added. */
+const createElementBuffer = (maxBytes: number) => {
+  // Most elements span two or three chunks. Copied, because a slice of a chunk would keep the whole of it alive.
+  let room: Buffer | undefined
+  let length = 0
+  let only: Uint8Array | undefined
+  const roomFor = (needed: number): Buffer => {
+    if (room && room.length >= needed) return room
+    const previous = room
+    room = spareRoom
+    spareRoom = undefined
+    // Doubled, because what is bounded is five times as long as what usually comes.
+    if (!room || room.length < needed)
+      room = Buffer.allocUnsafeSlow(Math.max(roomBytes, Math.min(maxBytes, 2 * needed)))
+    if (previous) room.set(previous.subarray(0, length))
+    return room
+  }
+  return {
+    add: (chunk: Uint8Array, from: number, to: number): void => {
+      const added = to - from
+      if (length + added > maxBytes)
+        throw garbled('too_large', `an element of the provider's body is longer than ${maxBytes} bytes`)
+      if (length === 0) only = chunk.subarray(from, to)
+      else {
+        const all = roomFor(length + added)
+        if (only) all.set(only)
+        only = undefined
+        all.set(chunk.subarray(from, to), length)
+      }
+      length += added
+    },
+    take: (): string => {
+      const bytes = only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : room
+      const text = bytes?.toString('utf8', 0, length) ?? ''
+      length = 0
+      only = undefined
+      return text
+    },
+    end: (): void => {
+      if (room?.length === roomBytes) spareRoom = room
+    },
+  }
+}
+
+const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text)
+
+const afterBlanks = (bytes: Uint8Array, from: number): number => {
+  let at = from
+  while (at < bytes.length && blanks.has(bytes[at])) at += 1
+  return at
+}
+
+/** Finds where the current element ends in a chunk: at a comma or bracket of the list, or not in this chunk. */
+const createElementEnd = ({ depth: maxDepth, lists: maxLists }: ElementBounds) => {
+  // State left by the previous chunk.
+  let depth = 0
+  let lists = 0
+  let quoted = false
+  let escaped = false
+
+  return (chunk: Uint8Array, from: number): number => {
+    const { length } = chunk
+    let at = from
+    for (;;) {
+      for (; quoted && at < length; at++) {
+        if (escaped) escaped = false
+        else if (chunk[at] === backslash) escaped = true
+        else if (chunk[at] === quote) quoted = false
+      }
+      while (at < length && kinds[chunk[at] as number] === 0) at += 1
+      if (at >= length) return length
+      const kind = kinds[chunk[at] as number]
+      if (kind === quoting) quoted = true
+      else if (kind === opening) {
+        depth += 1
+        lists += 1
+        if (depth > maxDepth)
+          throw garbled('too_deep', `an element of the provider's body has more than ${maxDepth} levels`)
+        if (lists > maxLists)
+          throw garbled(
+            'too_many_lists',
+            `an element of the provider's body has more than ${maxLists} lists and objects`,
+          )
+      } else if (depth === 0 && (kind === closing || kind === parting)) {
+        lists = 0
+        return at
+      } else if (kind === closing) depth -= 1
+      at += 1
+    }
   }
 }

@@ -4,14 +4,18 @@
 import type { Cell } from '../../weather/cell.ts'
 import { type Horizon, pastDays, pastQuarterHours, stepsWithin } from '../../weather/horizon.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../weather/weather-variables.ts'
-import type { ElementBounds } from './json-elements.ts'
 import { weightOf } from './limits.ts'
 
-/** The section that each series of a timeline is read from: its name, and the unit string of each of its variables. */
+const section = <Units extends object>(name: string, units: Units) => {
+  const variables = Object.keys(units)
+  return { name, units, count: variables.length, query: `${name}=${variables.join(',')}` }
+}
+
+/** The section that each series of a timeline is read from: its name, the unit string of each of its variables, and its part of the query. */
 export const sections = {
-  quarterHours: { name: 'minutely_15', units: currentUnits },
-  hours: { name: 'hourly', units: hourlyUnits },
-  days: { name: 'daily', units: dailyUnits },
+  quarterHours: section('minutely_15', currentUnits),
+  hours: section('hourly', hourlyUnits),
+  days: section('daily', dailyUnits),
 } as const
 
 export const forecastPath = '/v1/forecast'
@@ -20,21 +24,28 @@ export const forecastPath = '/v1/forecast'
 export const pathFor = (cells: readonly Cell[], horizon: Horizon, zone: string): string =>
   `${forecastPath}?latitude=${cells.map(cell => cell.latitude).join(',')}` +
   `&longitude=${cells.map(cell => cell.longitude).join(',')}` +
-  `&minutely_15=${namesIn(sections.quarterHours).join(',')}` +
+  `&${sections.quarterHours.query}` +
   `&past_minutely_15=${pastQuarterHours}&forecast_minutely_15=${horizon.quarterHours}` +
-  `&hourly=${namesIn(sections.hours).join(',')}` +
-  `&daily=${namesIn(sections.days).join(',')}` +
+  `&${sections.hours.query}` +
+  `&${sections.days.query}` +
   `&past_days=${pastDays}&forecast_days=${horizon.days}&timezone=${encodeURIComponent(zone)}`
-
-const namesIn = ({ units }: { readonly units: object }): string[] => Object.keys(units)
 
 /** The weight of one point of the request for a cell. Quarter-hours of the past add nothing. */
 export const weightOfPoint = (horizon: Horizon): number =>
   weightOf({
     // A variable in two sections counts twice.
-    variables: Object.values(sections).flatMap(namesIn).length,
+    variables: sections.quarterHours.count + sections.hours.count + sections.days.count,
     days: pastDays + horizon.days,
   })
+
+export type ElementBounds = {
+  readonly elements: number
+  readonly elementBytes: number
+  /** The nesting of lists and objects in an element. */
+  readonly depth: number
+  /** Lists and objects in an element altogether: each takes far more memory and time than its two bytes. */
+  readonly lists: number
+}
 
 export type BodyBounds = ElementBounds & {
   /** Both uncompressed and compressed. */
@@ -59,7 +70,7 @@ const bytesBesides = 16 * 1024
 export const boundsFor = (points: number, horizon: Horizon): BodyBounds => {
   const steps = stepsWithin(horizon)
   const bytesOf = (series: keyof typeof sections): number =>
-    steps[series] * (bytesPerTime + namesIn(sections[series]).length * bytesPerValue)
+    steps[series] * (bytesPerTime + sections[series].count * bytesPerValue)
   const elementBytes = bytesBesides + bytesOf('quarterHours') + bytesOf('hours') + bytesOf('days')
   return { bytes: Math.min(maxBytes, points * elementBytes), elements: points, elementBytes, depth, lists }
 }

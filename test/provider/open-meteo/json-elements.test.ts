@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
+import { elementsOf } from '../../../src/provider/open-meteo/decode.ts'
 import { codePoint } from '../../support/any-text.ts'
 
 const whole = (text: string): unknown => {

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { hourMs } from '../../../src/common/calendar.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
+import { elementsOf } from '../../../src/provider/open-meteo/decode.ts'
 import { freeLimits, maxPointsPerRequest, weightOf } from '../../../src/provider/open-meteo/limits.ts'
 import { boundsFor, pathFor, weightOfPoint } from '../../../src/provider/open-meteo/request.ts'
 import { createGrid } from '../../../src/weather/cell.ts'
