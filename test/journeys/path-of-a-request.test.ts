@@ -24,7 +24,9 @@ const intervalOf = setInterval
 
 // Any file may use these.
 const isFoundation = (file: string): boolean =>
-  /^common\/(calendar|clock|errors|flat-text|outside-text|key-redaction|redacted-url)\.ts$/.test(file)
+  /^common\/(buffer-pool|calendar|clock|errors|flat-text|outside-text|key-redaction|redacted-url)\.ts$/.test(
+    file,
+  )
 
 /** The files with a function that runs each time. `times` are so many that no timer fires as often meanwhile. */
 const filesOf = async (t: Test, times: number, step: (i: number) => Promise<unknown>): Promise<string[]> => {

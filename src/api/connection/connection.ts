@@ -5,10 +5,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { giveBack, takeBuffer } from '../../common/buffer-pool.ts'
 import { putText } from '../../common/flat-text.ts'
 import type { KeyMemo } from '../../keys/authentication.ts'
 import type { Peer } from './client-address.ts'
-import { giveBack, takeBuffer } from './response-buffers.ts'
 
 // An import would load Node's client for fetch too, a twentieth of a start.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')

@@ -1,7 +1,7 @@
 // Without it the buffers of responses could be used again too early or kept without end.
 
 import t from 'tap'
-import { giveBack, takeBuffer } from '../../src/api/connection/response-buffers.ts'
+import { giveBack, takeBuffer } from '../../src/common/buffer-pool.ts'
 
 t.test('a buffer is used again once it was given back, for a response that fits', async t => {
   const first = takeBuffer(5_000)

@@ -1,5 +1,5 @@
-// Buffers in which responses are joined, used again once their bytes are sent. A new buffer for each response is memory outside of V8's
-// heap, and V8 collects all old objects after each 64 MiB of that: some ten times a second under TLS.
+// Buffers that are used again: each response is joined in one, which comes back once its bytes are sent. A new one for each would be
+// memory outside V8's heap, and V8 collects all old objects after each 64 MiB of that: some ten times a second under TLS.
 
 const spareBytes = 4 * 1024 * 1024
 const spares = [4, 16, 64, 128, 256, 512].map(kibibytes => ({
