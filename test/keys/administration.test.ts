@@ -78,6 +78,14 @@ t.test('names of every script are given, with the joiners of Bengali', async t =
     t.equal((await administration.createKey(name, 'free')).subscriber, name.normalize('NFC'))
 })
 
+t.test('the ids of a key and of its subscriber are twelve characters by chance', async t => {
+  const { administration } = setUp(t)
+  const { id } = await administration.createKey('Schools', 'free')
+  t.match(id, /^key_[0-9A-Za-z]{12}$/)
+  t.match((await administration.showSubscriber('Schools')).id, /^sub_[0-9A-Za-z]{12}$/)
+  t.not((await administration.createKey('Schools', 'free')).id, id)
+})
+
 t.test('the last day of use is the latest with a count, as far back as counts and the key go', async t => {
   const { clock, store, administration } = setUp(t)
   const days = ['2025-10-30', '2026-10-05', '2026-11-20', '2026-11-21']

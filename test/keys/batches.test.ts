@@ -69,6 +69,16 @@ for (const [title, lost, usedOn, sent, state] of [
     t.strictSame([batches, partition.state()], [sent, state])
   })
 
+t.test('batches are numbered from 1, each once', async t => {
+  const numbers: number[] = []
+  const { admit } = oneCount(async ({ sequence, entries }) => {
+    numbers.push(sequence)
+    return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+  })
+  for (let i = 0; i < 3; i++) await admit()
+  t.strictSame(numbers, [1, 2, 3])
+})
+
 t.test('requests of a unit each are sent as a number, others as runs', async t => {
   const sent: unknown[] = []
   const { admit } = oneCount(async ({ entries }) => {

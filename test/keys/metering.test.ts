@@ -1,13 +1,15 @@
 // Without it gateways could disagree about midnight, or their local allowances together exceed a limit.
 
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createFollowingClock } from '../../src/common/clock.ts'
 import { stepOf } from '../../src/keys/count.ts'
 import { allowanceOf } from '../../src/keys/local-allowance.ts'
-import { createFleetSize } from '../../src/keys/metering.ts'
-import { StoreError } from '../../src/stores/store.ts'
+import { createFleetSize, openMetering } from '../../src/keys/metering.ts'
+import { localDays } from '../../src/keys/window.ts'
+import { type Store, StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { calendar, storeInMemory } from './meters.ts'
 
 /** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */
 const clockOfStore = (aheadMs: number, wayMs: number, isOfThisMachine = false) => {
@@ -103,6 +105,51 @@ t.test('the clock of an embedded store is the one of this machine, also when tha
   t.equal(storeClock.now(), clock.now())
   t.ok(storeClock.isMeasured())
 })
+
+const meteringOf = (t: Test, kind: 'embedded' | 'redis', processes: number, aheadMs = 0) => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const store = { ...storeInMemory(t, clock), kind, time: async () => clock.now() + aheadMs } as Store
+  const observer = { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} }
+  const settings = { timeZone: 'Asia/Dhaka', keepUsageForMs: 86_400_000, whenStoreIsDown: 'share' } as const
+  const metering = openMetering({ ...settings, processes }, { store, clock, observer })
+  t.teardown(metering.close)
+  return { metering, clock }
+}
+
+t.test('once it has started, the day is that of the store', async t => {
+  const { metering, clock } = meteringOf(t, 'redis', 1, 7 * 3_600_000)
+  await metering.start()
+  t.equal(metering.meter.now(), clock.now() + 7 * 3_600_000)
+  t.equal(metering.meter.resetAfter(metering.meter.now()), Date.parse('2026-11-22T18:00:00Z'))
+})
+
+t.test('the processes of one file share it from the start, and of Redis those that are counted', async t => {
+  const sizes = (kind: 'embedded' | 'redis') => {
+    const { metering, clock } = meteringOf(t, kind, 3)
+    const before = metering.instances()
+    for (const instances of [2, 5]) {
+      metering.onHeartbeat(instances)
+      clock.advance(6_000)
+    }
+    return [before, metering.instances()]
+  }
+  t.strictSame(sizes('embedded'), [3, 5])
+  t.strictSame(sizes('redis'), [undefined, 5])
+})
+
+t.test(
+  'the counts of a day are kept after its end for as long as wished, and for an hour at least',
+  async t => {
+    const noon = Date.parse('2026-11-21T12:00:00Z')
+    for (const [keepForMs, keptMs] of [
+      [0, 3_600_000],
+      [86_400_000, 86_400_000],
+    ] as const) {
+      const { endsAt, keepUntil } = localDays(calendar, keepForMs).at(noon)
+      t.strictSame([endsAt, keepUntil - endsAt], [Date.parse('2026-11-21T18:00:00Z'), keptMs])
+    }
+  },
+)
 
 /** The size of a fleet after heartbeats, each so many ms after the one before it. */
 const fleetSize = () => {

@@ -181,6 +181,19 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
   t.match(budget.state(), { closedUntil: null, shared: true })
 })
 
+t.test('of two 429s the one that ends later closes, and of equal ones the first', async t => {
+  const { budget } = openBudget(t)
+  for (const [end, reason, because] of [
+    [until, 'hourly', 'hourly'],
+    [until, 'daily', 'hourly'],
+    [until - 1, 'minutely', 'hourly'],
+    [until + 1, 'daily', 'daily'],
+  ] as const) {
+    await limit(budget, end, reason)
+    t.equal(budget.state().closedBecause, because)
+  }
+})
+
 t.test('without limits everything is granted, and the store has nothing but a closure', async t => {
   const { budget, clock, state } = openBudget(t, { limits: none })
   state.fault = 'before'
