@@ -40,16 +40,22 @@ const zippedNothing = Buffer.alloc(50_000, Buffer.from([0, 0, 0, 255, 255]))
 
 const bodyTooLarge = /^provider_garbled: the provider's body is longer than 14969600 bytes$/
 const elementTooLarge = /^provider_garbled: an element of the provider's body is longer than 149696 bytes$/
-// The attack, the sentence, and the reason that is counted; none where the status is enough, whatever the body is.
-const attacks: Record<string, [Attack, RegExp, string?, number?]> = {
+// How much of a body is decoded before it is refused.
+const [nothing, firstSlice] = [0, 16_384]
+const [elementAndSlice, wholeBody] = [149_696 + firstSlice, 14_969_600]
+// The attack, the sentence, the most bytes that are decoded, and the reason that is counted; none where the status is enough,
+// whatever the body is.
+const attacks: Record<string, [Attack, RegExp, number, string?, number?]> = {
   'six-million-elements-in-12-kB': [
     zipped(200, '[0', many(',0', 6 << 20), ']'),
     /^provider_garbled: the provider's body has more than 100 elements$/,
+    firstSlice,
     'too_many_elements',
   ],
   'four-million-lists-in-each-other': [
     zipped(200, many('[', 4 << 20), many(']', 4 << 20)),
     /^provider_garbled: an element of the provider's body has more than 8 levels$/,
+    firstSlice,
     'too_deep',
   ],
   'objects-without-number-no-two-alike': [
@@ -58,6 +64,7 @@ const attacks: Record<string, [Attack, RegExp, string?, number?]> = {
       fullElements(i => `"o${i}":{"k${i.toString(36)}":1}`),
     ),
     /^provider_garbled: an element of the provider's body has more than 256 lists and objects$/,
+    firstSlice,
     'too_many_lists',
   ],
   'members-without-number-in-every-element': [
@@ -66,32 +73,38 @@ const attacks: Record<string, [Attack, RegExp, string?, number?]> = {
       fullElements(i => `"${i.toString(36)}":1`),
     ),
     /^provider_garbled: the provider's body does not match the request: latitude: expected a number, got nothing$/,
+    wholeBody,
     'wrong_shape',
     points,
   ],
   'a-text-of-60-MiB': [
     zipped(200, '[{"latitude":"', many('a', 60 << 20), '"}]'),
     elementTooLarge,
+    elementAndSlice,
     'too_large',
   ],
   'blanks-without-end': [
     ({ response }) => forever(response.writeHead(200), many(' ', 1 << 16)),
     bodyTooLarge,
+    wholeBody,
     'too_large',
   ],
   'zeros-without-end-zipped': [
     ({ response }) => forever(gzipHead(response), zippedZeros),
     elementTooLarge,
+    elementAndSlice,
     'too_large',
   ],
   'zipped-blocks-of-nothing-without-end': [
     ({ response }) => forever(gzipHead(response), zippedNothing),
     bodyTooLarge,
+    nothing,
     'too_large',
   ],
   'an-error-with-a-reason-of-60-MiB-zipped': [
     zipped(500, '{"reason":"', many('a', 60 << 20), '"}'),
     /^provider_failing: the provider answered 500$/,
+    nothing,
   ],
 }
 
@@ -126,15 +139,16 @@ const outcomes: Outcome[] = []
 createInterface({ input: child.stdout }).on('line', line => outcomes.push(JSON.parse(line)))
 
 for (const [at, name] of names.entries())
-  t.test(`${name}: loaded, or refused in a sentence within memory`, async t => {
+  t.test(`${name}: loaded, or refused in a sentence, early and within memory`, async t => {
     await until(`the process has met ${name}`, () => outcomes.length > at || isOver)
     const outcome = outcomes[at]
     const why = errorText.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
     if (!outcome) throw new Error(`the process ended by ${child.signalCode ?? child.exitCode}: ${why}`)
-    const [, sentence, reason, times = 1] = attacks[name] ?? []
+    const [, sentence, mostRead = wholeBody, reason, times = 1] = attacks[name] ?? []
     t.equal(outcome.loaded, name === 'honest' ? points : 0)
     t.match(Object.keys(outcome.failed), sentence ? [sentence] : [])
     t.equal(Object.keys(outcome.failed).length, sentence ? 1 : 0)
     if (reason || !sentence) t.strictSame(outcome.refused, reason ? { [reason]: times } : {})
+    t.ok(outcome.readBytes <= mostRead, `read ${outcome.readBytes} bytes`)
     t.ok(outcome.grewMiB <= maxGrownMiB, `grew by ${outcome.grewMiB} MiB`)
   })

@@ -1,6 +1,7 @@
 // Loads cells from providers with the gateway's own client, one provider after the other, in a process whose memory a test can
-// limit. Prints a line of JSON for each: the outcomes, and the growth of memory so far.
+// limit. Prints a line of JSON for each: the outcomes, how much of the body was read, and the growth of memory so far.
 
+import { openMeteo } from '../support/open-meteo.ts'
 import { cellsFrom, providerAt } from './provider-set-up.ts'
 
 export type LoadRequest = {
@@ -17,21 +18,44 @@ export type Outcome = {
   failed: Record<string, number>
   /** Refusals by reason. */
   refused: Record<string, number>
+  /** How many unzipped bytes of the body the decoder took. */
+  readBytes: number
   /** The highest memory so far, beyond that of the first load: what earlier providers left behind counts too. */
   grewMiB: number
 }
 
 const { goodUrl, urls, points } = JSON.parse(process.argv[2] ?? '') as LoadRequest
 
+/** The protocol of the product, and how much it takes of each body. */
+const counting = () => {
+  const read = { readBytes: 0 }
+  const counted = async function* (body: AsyncIterable<Uint8Array>) {
+    for await (const chunk of body) {
+      read.readBytes += chunk.length
+      yield chunk
+    }
+  }
+  const protocol: typeof openMeteo = {
+    ...openMeteo,
+    requestFor: cells => {
+      const request = openMeteo.requestFor(cells)
+      return { ...request, decode: (body, ...given) => request.decode(counted(body), ...given) }
+    },
+  }
+  return { protocol, read }
+}
+
 const loadAll = async (url: string) => {
+  const { protocol, read } = counting()
   const { provider, refused } = providerAt({ teardown: () => {} }, url, {
+    protocol,
     options: { maxPointsPerRequest: points, retries: 0, queueForMs: 1_000 },
   })
   const rows = Array.from({ length: points / 20 }, (_, row) => cellsFrom(21 + row / 10, 20))
   const results = await Promise.allSettled(rows.flat().map(cell => provider.load(cell)))
   // The connections stay open: some tests look for one that is never released.
   provider.close()
-  return { results, refused }
+  return { results, refused, read }
 }
 
 const timesOf = (all: readonly string[]) =>
@@ -42,7 +66,7 @@ const timesOf = (all: readonly string[]) =>
   )
 
 const measured = async (url: string, before: number): Promise<Outcome> => {
-  const { results, refused } = await loadAll(url)
+  const { results, refused, read } = await loadAll(url)
   const failed = results.flatMap(each =>
     each.status === 'rejected' ? [`${each.reason.code}: ${each.reason.message}`] : [],
   )
@@ -50,6 +74,7 @@ const measured = async (url: string, before: number): Promise<Outcome> => {
     loaded: results.filter(({ status }) => status === 'fulfilled').length,
     failed: timesOf(failed),
     refused: timesOf(refused),
+    ...read,
     grewMiB: Math.round((process.resourceUsage().maxRSS - before) / 1024),
   }
 }
