@@ -1,6 +1,7 @@
 // Without it a request could be checked in the wrong order, or miss a header of its quota or freshness.
 
 import t from 'tap'
+import { minuteMs } from '../../src/common/calendar.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import type { Quota } from '../../src/keys/meter.ts'
 import { goodClient, goodKey, startApp } from '../support/api-app.ts'
@@ -139,10 +140,11 @@ t.test("certificates that can't be used stop the start", async t => {
 })
 
 t.test('the reference is for everybody, 300 times a minute from one address', async t => {
-  const { inject } = await startApp(t)
+  const { inject, clock } = await startApp(t, {}, { trustedProxies: ['127.0.0.1'] })
+  const from = (address: string) => ({ 'x-forwarded-for': address, 'x-forwarded-proto': 'https' })
   for (let i = 0; i < 300; i++)
-    if ((await inject('/docs/icon.svg', {})).status !== 200) t.fail(`request ${i}`)
-  const refused = await inject('/docs/icon.svg', {})
+    if ((await inject('/docs/icon.svg', from('198.51.100.7'))).status !== 200) t.fail(`request ${i}`)
+  const refused = await inject('/docs/icon.svg', from('198.51.100.7'))
   t.equal(refused.status, 429)
   t.match(refused.body, {
     error: 'the reference may be requested 300 times a minute from one address',
@@ -151,5 +153,15 @@ t.test('the reference is for everybody, 300 times a minute from one address', as
   const { 'retry-after': retryAfter, ...headers } = refused.headers
   t.ok(Number(retryAfter) > 0 && Number(retryAfter) <= 60)
   t.equal(headers['x-ratelimit-limit'], '0', 'that of the contract')
-  t.equal((await inject('/api/v1/locations?type=division')).status, 200, 'the API itself is not concerned')
+  t.equal(
+    (await inject('/api/v1/locations?type=division', { ...from('198.51.100.7'), 'x-api-key': goodKey }))
+      .status,
+    200,
+    'the API itself is not concerned',
+  )
+  t.equal((await inject('/docs/icon.svg', from('198.51.100.8'))).status, 200, 'another address')
+  clock.advance(minuteMs - 1)
+  t.equal((await inject('/docs/icon.svg', from('198.51.100.7'))).headers['retry-after'], '1')
+  clock.advance(1)
+  t.equal((await inject('/docs/icon.svg', from('198.51.100.7'))).status, 200, 'a minute after the first one')
 })
