@@ -4,6 +4,7 @@ import t from 'tap'
 import { minuteMs } from '../../src/common/calendar.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import type { Quota } from '../../src/keys/meter.ts'
+import { restrictedBy } from '../../src/keys/restrictions.ts'
 import { goodClient, goodKey, startApp } from '../support/api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
@@ -164,4 +165,107 @@ t.test('the reference is for everybody, 300 times a minute from one address', as
   t.equal((await inject('/docs/icon.svg', from('198.51.100.7'))).headers['retry-after'], '1')
   clock.advance(1)
   t.equal((await inject('/docs/icon.svg', from('198.51.100.7'))).status, 200, 'a minute after the first one')
+})
+
+t.test('what is logged and counted of a request is that of its key, its body and its refusal', async t => {
+  const app = await startApp(t)
+  const { headers, bytes } = await app.inject(weather, { 'x-api-key': goodKey, 'accept-encoding': 'gzip' })
+  const of = { endpoint: 'weather', url: weather, method: 'GET', httpVersion: '1.1', address: '127.0.0.1' }
+  const known = { keyId: 'key_1', keyNumber: 1, tier: 'free', isTest: false }
+  t.match(app.answered.at(-1), {
+    ...{ ...of, ...known, status: 200, bytes: bytes.length, encoding: 'gzip', cell: /^23\.\d,90\.\d$/ },
+    ...{ cost: undefined, notModified: undefined, reason: undefined, connectionRequest: 1 },
+    requestId: headers['x-request-id'],
+  })
+  const unchanged = { 'x-api-key': goodKey, 'if-none-match': headers.etag ?? '', 'x-request-id': 'mine' }
+  t.equal((await app.inject(weather, unchanged)).status, 304)
+  t.match(app.answered.at(-1), { ...known, status: 304, bytes: 0, notModified: true, requestId: 'mine' })
+  await app.inject(weather, { ...unchanged, 'if-none-match': 'W/"other"' })
+  t.match(app.answered.at(-1), { status: 200, notModified: false, encoding: undefined })
+  await app.inject(weather, { 'x-api-key': 'svc_live_other' })
+  const unknown = { keyId: undefined, keyNumber: undefined, tier: undefined, cell: undefined }
+  t.match(app.answered.at(-1), { ...of, ...unknown, status: 401, reason: 'unknown' })
+  await app.inject('/api/v1/weather?places=district/3026,coords/23.8/90.4', { 'x-api-key': goodKey })
+  t.match(app.answered.at(-1), { endpoint: 'weather_places', cost: 2, status: 200, cache: /2 hit/ })
+})
+
+t.test('what a 304 costs follows the settings that are applied', async t => {
+  const given: [taken: number, refunded: number][] = []
+  const quota: Quota = {
+    ...uncounted,
+    refund: (_client, _at, units) => {
+      given[0] = [given[0]?.[0] ?? 0, units]
+      return 0
+    },
+    consume: (_client, _at, units, callback) => {
+      given.unshift([units, 0])
+      callback(undefined, { allowed: true, remaining: 5 })
+    },
+  }
+  const app = await startApp(t, { quota })
+  const path = '/api/v1/locations/district/3026'
+  const { headers } = await app.inject(path)
+  const unchanged = { 'x-api-key': goodKey, 'if-none-match': headers.etag ?? '' }
+  for (const [notModifiedCost, wanted] of [
+    [0, [0, 0]],
+    [1, [1, 0]],
+    [0.25, [1, 0.75]],
+    [0, [0, 0]],
+  ] as const) {
+    app.apply({ ...app.options, notModifiedCost })
+    t.equal((await app.inject(path, unchanged)).status, 304)
+    t.strictSame(given[0], wanted, `at ${notModifiedCost}`)
+  }
+})
+
+t.test('a bound key is refused elsewhere, and takes no unit for it', async t => {
+  const restrictions = { origins: null, addresses: null, endpoints: ['weather'] }
+  const client = { ...goodClient, restrictedBy: restrictedBy(restrictions) }
+  const app = await startApp(t, { authenticate: () => ({ client }) })
+  const places = '/api/v1/weather?places=district/3026,coords/23.8/90.4'
+  const refused = await app.inject(places)
+  t.match(refused, { status: 403, body: { code: 'key_endpoint_not_allowed' } })
+  t.equal(refused.headers['x-ratelimit-remaining'], '10')
+  t.match(app.answered.at(-1), { cost: 0, reason: 'endpoint-not-allowed', status: 403 })
+  await app.inject('/api/v1/locations?type=union')
+  t.match(app.answered.at(-1), { cost: undefined, status: 403 })
+  t.equal((await app.inject(weather)).headers['x-ratelimit-remaining'], '9')
+  t.strictSame(app.decisions, ['endpoint-not-allowed', 'endpoint-not-allowed', 'allowed'])
+  const away = await startApp(t, { authenticate: () => ({ client }), quota: uncounted })
+  const unknown = await away.inject(places)
+  t.match(unknown, { status: 403, headers: { 'x-ratelimit-remaining': '0' } })
+})
+
+t.test('a missing key is looked for where it may have been sent instead', async t => {
+  const app = await startApp(t)
+  const sentence = async (url: string, headers = {}) => (await app.inject(url, headers)).body.error
+  const missing = 'the API key is missing: send it in the header x-api-key'
+  t.equal(await sentence(weather), missing)
+  for (const key of [goodKey, 'svc_test_1'])
+    t.equal(await sentence(`${weather}?key=${key}`), `${missing}, not in the URL`)
+  t.equal(
+    await sentence(weather, { authorization: `Bearer ${goodKey}` }),
+    `${missing}, not in the header authorization`,
+  )
+})
+
+t.test('a list has fifty places unless told otherwise, and links that lead through it', async t => {
+  const consume: Quota['consume'] = (_client, _at, _units, callback) =>
+    callback(undefined, { allowed: true, remaining: 1 })
+  const app = await startApp(t, { quota: { ...uncounted, consume } })
+  const list = async (more: string) => {
+    const { body, headers } = await app.inject(`/api/v1/locations?type=upazila${more}`)
+    return [body.results.length, headers.link]
+  }
+  const link = (rel: string, offset: number, limit: number, of = '') =>
+    `<?type=upazila${of}&limit=${limit}&offset=${offset}>; rel="${rel}"`
+  const { total } = (await app.inject('/api/v1/locations?type=upazila')).body
+  t.strictSame(await list(''), [50, link('next', 50, 50)])
+  t.strictSame(await list('&limit=20&offset=30'), [20, `${link('next', 50, 20)}, ${link('prev', 10, 20)}`])
+  t.strictSame(await list('&offset=10&limit=40'), [40, `${link('next', 50, 40)}, ${link('prev', 0, 10)}`])
+  t.strictSame(await list(`&offset=${total}`), [0, link('prev', total - 50, 50)])
+  t.strictSame(await list('&district_id=3026&q=sa&limit=1&ignored=1'), [
+    1,
+    link('next', 1, 1, '&district_id=3026&q=sa'),
+  ])
 })

@@ -1,0 +1,52 @@
+// Without it a client that speaks HTTP wrongly could get no reason, or have the rest of its bytes read as a request.
+
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { goodKey, startApp } from '../support/api-app.ts'
+import { openRaw } from '../support/raw-connection.ts'
+
+const path = '/api/v1/locations?type=union&limit=1'
+const good = `GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${goodKey}\r\n\r\n`
+const head = (line: string, ...headers: string[]) =>
+  `${line}\r\n${[`x-api-key: ${goodKey}`, ...headers].join('\r\n')}\r\n\r\n`
+
+/** What is sent, and the statuses and codes of all answers until the connection is closed. */
+const cases: [what: string, bytes: string, answers: readonly [status: number, code?: string][]][] = [
+  ['a body', `${head(`GET ${path} HTTP/1.1`, 'host: x', 'content-length: 4')}body${good}`, [[200]]],
+  [
+    'a chunked body',
+    `${head(`GET ${path} HTTP/1.1`, 'host: x', 'transfer-encoding: chunked')}0\r\n\r\n${good}`,
+    [[200]],
+  ],
+  [
+    'an upgrade',
+    `${head(`GET ${path} HTTP/1.1`, 'host: x', 'connection: upgrade', 'upgrade: h2c')}${good}`,
+    [[200]],
+  ],
+  ['no host', `${good}${head(`GET ${path} HTTP/1.1`)}${good}`, [[200], [400, 'host_missing']]],
+  ['no host in HTTP/1.0', head(`GET ${path} HTTP/1.0`), [[200]]],
+  ['two hosts', head(`GET ${path} HTTP/1.1`, 'host: a b'), [[400, 'host_invalid']]],
+  [
+    'a huge head',
+    head(`GET ${path} HTTP/1.1`, 'host: x', `x: ${'y'.repeat(20_000)}`),
+    [[400, 'head_too_large']],
+  ],
+  ['no HTTP', `${good}nonsense\r\n\r\n${good}`, [[200], [400, 'http_invalid']]],
+  ['a letter in the URL', `GET /\u00e9 HTTP/1.1\r\nhost: x\r\n\r\n`, [[400, 'url_not_encoded']]],
+  ['CONNECT', `CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n`, [[405, 'method_not_allowed']]],
+]
+for (const [what, bytes, answers] of cases)
+  t.test(`${what}: ${answers.map(([status]) => status)}, and the connection ends`, async t => {
+    const app = await startApp(t)
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    t.teardown(app.close)
+    const { port } = app.server.address() as AddressInfo
+    const connection = await openRaw(t, `http://127.0.0.1:${port}`)
+    connection.send(bytes)
+    const all = await connection.answersToTheEnd()
+    t.strictSame(
+      all.map(({ status, body }) => [status, ...(status === 200 ? [] : [JSON.parse(body).code])]),
+      answers,
+    )
+    t.equal(all.at(-1)?.headers.get('connection'), 'close')
+  })
