@@ -126,7 +126,6 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 
   const names = routeEndpoints(app, send, parts, docUrl, options.keepBytes)
   routeReference(app, send, clientAddress, {
-    clock,
     publicUrl: options.publicUrl,
     originOf: transport.originOf,
     status: parts.status && { read: parts.status, timeZone: parts.calendar.zone, clock },

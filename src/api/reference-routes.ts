@@ -1,10 +1,10 @@
 // The routes of the pages that are open to anyone, limited by address: the API reference with its files, and the status page where it is
 // configured. The first request loads what answers.
 
+import type { IncomingMessage } from 'node:http'
+import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
-import { LRUCache } from 'lru-cache'
 import { minuteMs } from '../common/calendar.ts'
-import type { Clock } from '../common/clock.ts'
 import { apiPrefix } from '../common/endpoints.ts'
 import { type ClientAddress, networkOf } from './connection/client-address.ts'
 import { headOf } from './connection/connection.ts'
@@ -26,11 +26,10 @@ const paths = [
 
 // A visit of the reference takes five: sixty people with one address may open it in a minute.
 const requestsPerMinute = 300
-// Others are forgotten, and begin anew.
-const maxNetworks = 5_000
+const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'] as const
+const noHeaders = Object.fromEntries(names.map(name => [name, false]))
 
 type ReferenceParts = {
-  readonly clock: Clock
   readonly publicUrl: string | null
   readonly originOf: Transport['originOf']
   /** Undefined where there is no status page. */
@@ -41,17 +40,24 @@ export const routeReference = (
   app: FastifyInstance,
   send: Send,
   clientAddress: ClientAddress,
-  { clock, publicUrl, originOf, status }: ReferenceParts,
+  { publicUrl, originOf, status }: ReferenceParts,
 ): void => {
-  const waitOf = createLimit(clock)
+  const networkOfClient = ({ raw }: { raw: IncomingMessage }): string =>
+    networkOf(clientAddress.ofRequest(raw) ?? '')
   app.register(async open => {
-    open.addHook('onRequest', (request, _, done) => {
-      const waitMs = waitOf(networkOf(clientAddress.ofRequest(request.raw) ?? ''))
-      if (waitMs === 0) return done()
-      const page = request.url.startsWith('/status') ? 'the status page' : 'the reference'
-      throw new Problem(429, sentences.referenceBusy(requestsPerMinute, page), {
-        'retry-after': String(Math.ceil(waitMs / 1000)),
-      })
+    await open.register(rateLimit, {
+      timeWindow: minuteMs,
+      max: requestsPerMinute,
+      keyGenerator: networkOfClient,
+      // The headers of the contract are those of a key's quota.
+      addHeaders: noHeaders as never,
+      addHeadersOnExceeding: noHeaders as never,
+      errorResponseBuilder: ({ url }, { ttl }) => {
+        const page = url.startsWith('/status') ? 'the status page' : 'the reference'
+        return new Problem(429, sentences.referenceBusy(requestsPerMinute, page), {
+          'retry-after': String(Math.ceil(ttl / 1000)),
+        })
+      },
     })
     const route = { method: ['GET', 'HEAD'] as ['GET', 'HEAD'], config }
     const serve = (paths: readonly string[], load: () => Promise<ServePage>): void => {
@@ -90,18 +96,3 @@ export const routeReference = (
 }
 
 const config = { endpoint: 'reference', isOpen: true } as const
-
-/** Counts a request of a network. Returns 0, or in how many ms its next one is admitted. A minute begins with the first request. */
-const createLimit = ({ now: instant, elapsed = instant }: Clock): ((network: string) => number) => {
-  const minutes = new LRUCache<string, { requests: number; readonly endsAt: number }>({ max: maxNetworks })
-  return network => {
-    const now = elapsed()
-    let minute = minutes.get(network)
-    if (!minute || now >= minute.endsAt) {
-      minute = { requests: 0, endsAt: now + minuteMs }
-      minutes.set(network, minute)
-    }
-    minute.requests += 1
-    return minute.requests > requestsPerMinute ? minute.endsAt - now : 0
-  }
-}
