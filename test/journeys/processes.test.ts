@@ -26,8 +26,6 @@ const start = async (
   const redis = await testRedis(t)
   const env = processEnv('http://127.0.0.1:9', {
     ...redis.env,
-    // A busy machine must not look like an outage of Redis.
-    ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
     ABOHAWA_LOG__LEVEL: 'info',
     ...more,
   })

@@ -29,7 +29,6 @@ const setUp = async (t: Test) => {
     ABOHAWA_LOG__LEVEL: 'info',
     ABOHAWA_QUOTA__TIME_ZONE: zone,
     ...redis.env,
-    ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
   })
   const createKey = async (tier = 'free') => {
     const [issued] = await issueKeys(env, [tier])
