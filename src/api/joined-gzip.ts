@@ -69,19 +69,22 @@ export const gzipEnd = (part: Buffer, deflated: Buffer): GzipEnd => ({
   shift: shiftOver(part.length),
 })
 
-/** A gzip of any number of parts, each compressed before. @param last a part that ends it */
-export const gzipOfParts = (parts: readonly GzipPart[], last: GzipEnd): Chunks => {
-  const chunks: [Buffer, ...Buffer[]] = [header]
+/** The end of a gzip of any number of parts: the checksum and the length of what they hold. */
+export const trailerOfParts = (parts: readonly GzipPart[]): Buffer => {
   let crc = 0
   let length = 0
-  const add = (part: GzipPart): void => {
-    chunks.push(part.bytes)
+  for (const part of parts) {
     crc = joinedCrc(crc, part)
     length += part.length
   }
-  for (const part of parts) add(part)
-  add(last)
-  chunks.push(trailerOf(crc, length))
+  return trailerOf(crc, length)
+}
+
+/** A gzip of any number of parts, each compressed before; the last one ends it. @param trailer where it is known */
+export const gzipOfParts = (parts: readonly GzipPart[], trailer = trailerOfParts(parts)): Chunks => {
+  const chunks: [Buffer, ...Buffer[]] = [header]
+  for (const { bytes } of parts) chunks.push(bytes)
+  chunks.push(trailer)
   return chunks
 }
 

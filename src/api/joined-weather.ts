@@ -7,7 +7,7 @@ import type { Answers, CellResult } from './answer.ts'
 import type { Chunks } from './connection/connection.ts'
 import { type Accepted, compressed, type Encoded } from './content-coding.ts'
 import type { Representation } from './endpoint.ts'
-import { type GzipPart, gzipOfParts, partBehind, storedPart } from './joined-gzip.ts'
+import { type GzipPart, gzipOfParts, partBehind, storedPart, trailerOfParts } from './joined-gzip.ts'
 import type { PlacePart } from './places.ts'
 import { type DocUrl, Problem, problemOf, problemResponse } from './problem.ts'
 import type { RenderedWeather, WeatherPart } from './rendered-weather.ts'
@@ -22,7 +22,11 @@ export type PlaceList = {
   readonly places: readonly (ListedPlace | Failed)[]
   wasZipped: boolean
   zipped: readonly (GzipPart | undefined)[] | undefined
+  /** What the last body has of all its parts; most requests of a list have the same body. */
+  last: Last | undefined
 }
+/** @param tags of each item, which say whether a body is the same */
+type Last = { readonly tags: readonly string[]; readonly tag: string; trailer: Buffer | undefined }
 
 type ReadPlace = { readonly place: PlacePart; readonly result: CellResult }
 /** The error of a place as JSON; `failure` is set where the gateway or provider failed. */
@@ -54,17 +58,21 @@ const createEncode = (deflated: RenderedWeather['deflated']) => {
   return (
     list: PlaceList,
     items: readonly Item[],
+    last: Last,
     { preferred, gzip }: Accepted,
   ): Encoded | Promise<Encoded> => {
     if (preferred === 'br' && !gzip) return brotliOf(items)
     const starts = startsOf(list)
     const parts: GzipPart[] = []
-    for (const [i, item] of items.entries()) {
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i] as Item
       // Instead of both parts.
       if ('body' in item) parts.push(storedPart(Buffer.concat([i === 0 ? open : comma, item.body])))
       else parts.push(starts[i] as GzipPart, deflated(item))
     }
-    return { coding: 'gzip', chunks: gzipOfParts(parts, closed) }
+    parts.push(closed)
+    last.trailer ??= trailerOfParts(parts)
+    return { coding: 'gzip', chunks: gzipOfParts(parts, last.trailer) }
   }
 }
 
@@ -94,17 +102,18 @@ export const createJoinedWeather = (
     let readAt = Number.NEGATIVE_INFINITY
     for (const found of all) if ('result' in found) readAt = Math.max(readAt, found.result.readAt)
     const items = all.map(found => itemOf(found, readAt, days))
-    const failures = items.flatMap(item => ('body' in item && item.failure ? [item.failure] : []))
     // The gateway or the provider fails for every place: the list fails too.
-    if (failures.length > 0 && items.every(item => 'body' in item)) throw failures[0]
+    const failure = items.every(item => 'body' in item) && items.find(item => item.failure)?.failure
+    if (failure) throw failure
     const { fresh, cache } = freshnessOf(items)
+    const last = lastOf(list, items)
     return {
-      tag: tagOf(Buffer.from(items.map(tagIn).join())),
+      tag: last.tag,
       headers,
       fresh,
       cache,
       chunks: chunksOf(items),
-      encode: accepted => encode(list, items, accepted),
+      encode: accepted => encode(list, items, last, accepted),
     }
   }
 
@@ -117,17 +126,19 @@ export const createJoinedWeather = (
     { headers = '', days, consumer }: { headers?: string; days?: number; consumer: string | undefined },
   ): Representation | Promise<Representation> => {
     const all: (ReadPlace | Failed)[] = []
+    let now: number | undefined
     const loads: Promise<void>[] = []
     const keep = (i: number, found: ReadPlace | Failed): void => {
       all[i] = found
     }
-    for (const [i, listed] of list.places.entries()) {
+    for (let i = 0; i < list.places.length; i++) {
+      const listed = list.places[i] as ListedPlace | Failed
       if ('error' in listed) {
         keep(i, listed)
         continue
       }
       const { cell, place } = listed
-      const result = read(cell, consumer)
+      const result = read(cell, consumer, now)
       if (result instanceof Promise)
         loads.push(
           result.then(
@@ -135,7 +146,10 @@ export const createJoinedWeather = (
             error => keep(i, expectedError(error)),
           ),
         )
-      else keep(i, { place, result })
+      else {
+        keep(i, { place, result })
+        now ??= result.readAt
+      }
     }
     return loads.length > 0
       ? Promise.all(loads).then(() => join(list, all, headers, days))
@@ -163,7 +177,18 @@ const refusedOf = ({ error }: Failed, docUrl: DocUrl): Refused => {
   }
 }
 
-const tagIn = (item: Item): string => ('body' in item ? String(item.body) : item.place.tag + item.slice.tag)
+/** What the last body has, where it had the same parts, or what this one has. */
+const lastOf = (list: PlaceList, items: readonly Item[]): Last => {
+  const { last } = list
+  if (last && items.every((item, i) => tagIn(item) === last.tags[i])) return last
+  const tags = items.map(tagIn)
+  const whole = items.map((item, i) => ('body' in item ? tags[i] : item.place.tag + tags[i]))
+  list.last = { tags, tag: tagOf(Buffer.from(whole.join())), trailer: undefined }
+  return list.last
+}
+
+/** Differs where the part of this place in the list does. */
+const tagIn = (item: Item): string => ('body' in item ? String(item.body) : item.slice.tag)
 
 const chunksOf = (items: readonly Item[]): Chunks => {
   const chunks: [Buffer, ...Buffer[]] = [open]

@@ -135,7 +135,7 @@ const createLists = (
         return expectedError(error)
       }
     })
-    const list = { places, wasZipped: false, zipped: undefined }
+    const list = { places, wasZipped: false, zipped: undefined, last: undefined }
     lists.set(texts, list)
     return list
   }

@@ -99,13 +99,13 @@ export const factsOf = (
     : null
 
 /**
- * @param stretch the current factor on freshness, at least 1
+ * @param stretch the factor on freshness at an instant, at least 1
  * @param recent the available runs of an upstream, newest first; without a name, of the upstream in use. Without runs, freshness goes by
  * age
  */
 export const createFreshness = (
   given: FreshnessOptions & RunOptions,
-  stretch: () => number,
+  stretch: (now: number) => number,
   recent: (upstream?: string) => readonly Run[] = () => noRuns,
 ) => {
   const options = { ...given }
@@ -124,7 +124,7 @@ export const createFreshness = (
         options.settleForMs +
         options.spreadOverMs * jitter
       : fetchedAt + options.freshForMs * spread
-    const factor = stretch()
+    const factor = stretch(now)
     // The stretch is a factor on the usual period of who loads next, whoever gave the entry.
     const stretched = factor > 1 ? (recent()[0]?.intervalMs ?? options.freshForMs) * factor * spread : 0
     return Math.min(Math.max(due, fetchedAt + stretched), fetchedAt + maxFresh * spread)
@@ -198,9 +198,8 @@ export const createStretch = (compute: () => number, clock: Clock) => {
   let stretch = 1
   let computedAt = Number.NEGATIVE_INFINITY
   return {
-    /** At least 1. */
-    current: (): number => {
-      const now = clock.now()
+    /** At least 1. @param now the clock's instant: reading it costs as much as the rest */
+    current: (now = clock.now()): number => {
       if (Math.abs(now - computedAt) >= stretchEveryMs) {
         computedAt = now
         stretch = compute()

@@ -28,13 +28,14 @@ export class ReadThrough<Of extends Subject, Value> {
    * Returns a fresh entry in memory directly, and a stale one that is being refreshed; else a promise. The promise rejects with
    * `waited_too_long` or the loader's error when no tier holds a usable entry.
    * @param consumer whose share of the source a load takes; undefined for none in particular
+   * @param now the clock's instant, where it was read in this turn
    */
   readonly read = (
     subject: Of,
     consumer?: string | undefined,
+    now = this.#parts.clock.now(),
   ): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>> => {
-    const { memory, policy, demand, clock } = this.#parts
-    const now = clock.now()
+    const { memory, policy, demand } = this.#parts
     demand.record(subject.id, subject, now, consumer)
     const entry = memory.peek(subject.id)
     if (!entry) return this.#readLater(subject, consumer)
