@@ -50,6 +50,13 @@ const charts = [
   },
 ]
 
+/** Round values, without the digits of measured ones. */
+const ticks = {
+  measured: figures.short,
+  share: figures.share,
+  latency: (/** @type {number} */ seconds) =>
+    seconds > 0 && seconds < 1 ? `${figures.plain(seconds * 1000)} ms` : `${figures.plain(seconds)} s`,
+}
 /** As a canvas draws the kinds of lines. */
 const dashes = { solid: [], dashed: [5, 3], dotted: [1.5, 3] }
 const height = 132
@@ -85,7 +92,6 @@ class Chart extends Component {
     const host = this.host.current
     if (!host) return
     const { drawn, history } = this.props
-    const write = figures[drawn.figure]
     const axis = { stroke: colourOf('--muted'), ticks: { show: false }, font: '11px system-ui, sans-serif' }
     const lines = drawn.isStacked ? drawn.lines.toReversed() : drawn.lines
     const widthNow = () => Math.max(160, host.clientWidth)
@@ -127,7 +133,7 @@ class Chart extends Component {
             size: 58,
             gap: 4,
             space: 26,
-            values: (_, splits) => splits.map(split => write(split)),
+            values: (_, splits) => splits.map(ticks[drawn.figure]),
           },
         ],
         series: [

@@ -104,6 +104,7 @@ const script = (): string =>
   [
     '../../../src/common/page/figures.js',
     '../../../src/common/page/preferences.js',
+    'page/point-labels.js',
     'page/chart.js',
     'page/report.js',
   ]

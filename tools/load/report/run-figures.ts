@@ -37,7 +37,10 @@ export const errorsOf = ({ totals, statuses }: ReplayResult): number => errorsIn
 export const paceText = ({ pace }: ReplayResult, figures: Figures): string => {
   if (pace.mode === 'closed')
     return `closed loop: ${figures.count(pace.connections)} connections, one request each`
-  if (pace.mode === 'rate') return `${figures.measured(pace.rate ?? 0)} requests/s, evenly`
+  if (pace.mode === 'rate') {
+    const { rate } = pace
+    return `${(Number.isInteger(rate) ? figures.count : figures.measured)(rate ?? 0)} requests/s, evenly`
+  }
   const times =
     pace.speed === null || pace.speed === 1 ? '' : `, ${figures.measured(pace.speed)} times as fast`
   return `as recorded${times}`

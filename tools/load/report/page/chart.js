@@ -2,6 +2,7 @@
 
 import { colourOf } from 'abohawa/common/page/preferences.js'
 import uPlot from 'uplot'
+import { pointLabels } from './point-labels.js'
 
 /** @typedef {(value: number) => string} Write */
 /** @typedef {(number | null | undefined)[]} Values */
@@ -184,10 +185,18 @@ export const figureOf = chart => {
               ctx.fillStyle = colourOf('--ink')
               ctx.textAlign = 'left'
               ctx.textBaseline = 'middle'
-              for (const [i, name] of (points ?? []).entries()) {
-                const left = valToPos(x.values[i] ?? 0, 'x', true) + 9 * scale
-                ctx.fillText(name, left, valToPos(lines[0]?.values[i] ?? 0, 'y', true))
-              }
+              const named = (points ?? []).map((name, i) => ({
+                name,
+                x: valToPos(x.values[i] ?? 0, 'x', true),
+                y: valToPos(lines[0]?.values[i] ?? 0, 'y', true),
+              }))
+              const labels = pointLabels(named, {
+                widthOf: text => ctx.measureText(text).width,
+                size: 12 * scale,
+                gap: 9 * scale,
+                right: ctx.canvas.width,
+              })
+              for (const { text, x, y } of labels) ctx.fillText(text, x, y)
             },
           ],
         },

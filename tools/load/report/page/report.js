@@ -29,6 +29,12 @@ const latency = ms => figures.latency(ms / 1000)
 /** A round latency, without the digits of a measured one. @param {number} ms */
 const latencyTick = ms => (ms < 1000 ? `${figures.plain(ms)} ms` : `${figures.plain(ms / 1000)} s`)
 
+/** With the seconds beside minutes, so that no two marks are the same. @param {number} seconds */
+const durationTick = seconds =>
+  seconds > 60 && seconds < 3600 && seconds % 60 > 0
+    ? `${figures.duration(seconds)} ${figures.duration(seconds % 60)}`
+    : figures.duration(seconds)
+
 /** From zero to above the largest. @type {uPlot.Scale} */
 const fromZero = { range: (_, __, most) => [0, most > 0 ? most * 1.06 : 1] }
 /** Around all values, with room so that noise does not fill the chart. @param {number} leastRoom @returns {uPlot.Scale} */
@@ -175,11 +181,23 @@ const overWeight = (title, name, y) => {
 }
 
 /** @type {Chart['y']} */
-const duration = { name: 'Age, p95', write: figures.duration, axis: { incrs: durations }, scale: fromZero }
+const duration = {
+  name: 'Age, p95',
+  write: figures.duration,
+  tick: durationTick,
+  axis: { incrs: durations },
+  scale: fromZero,
+}
 /** @type {Chart['y']} */
-const share = { name: 'Hits', write: figures.share, scale: around(0.005) }
+const share = {
+  name: 'Hits',
+  write: figures.share,
+  // The room above 100 % has no marks.
+  tick: value => (value > 1.000_01 ? '' : figures.share(value)),
+  scale: around(0.005),
+}
 /** @type {Chart['y']} */
-const rate = { write: figures.measured, scale: fromZero }
+const rate = { write: figures.measured, tick: figures.short, scale: fromZero }
 
 /** @type {Record<import('../report-file.ts').ChartName, (drawn: readonly Run[]) => Chart | undefined>} */
 const makers = {
