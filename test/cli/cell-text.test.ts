@@ -34,7 +34,7 @@ t.test('runs, a spent budget, a load, failures in a row and an unavailable store
     /^ {2}loading {5}yes, /m,
     /^ {2}last error {2}2026-11-21 11:30:00, 30 min ago, 3 in a row\n +provider_limited: no room\n +may be tried since 2026-11-21 11:59:00, 60 s ago$/m,
     /^ {2}purged +yes: gone\n/m,
-    /^ {2}usable until +no more$/m,
+    /^ {2}expires +no more$/m,
     /^ {2}Of the shared tier \(redis\) nothing is known: Redis failed: away\.$/m,
   ])
     t.match(shown, line)

@@ -85,7 +85,7 @@ t.test('cache.staleFor can be raised as far as what was fetched reaches, and kee
   const { stdout } = await runCommand(['status', '--gateway', first.opsUrl], store)
   t.match(
     stdout,
-    /served for +up to 42 h after the fetch for 0\.0 % of demand; at least 2\d h.*, as far as it was fetched/,
+    /expires +at most 42 h after the fetch for 0\.0 % of demand; at least 2\d h.*, as far as it was fetched/,
   )
   await first.close()
 

@@ -73,7 +73,7 @@ const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => str
     ['model run', ({ run }) => (run === null ? noRun : timeOf(run))],
     ['due', ({ purged, dueAt }) => time(dueAt, purged)],
     ['fresh until', ({ purged, freshUntil }) => time(freshUntil, purged)],
-    ['usable until', ({ purged, usableUntil }) => time(usableUntil, purged === 'hard' ? purged : null)],
+    ['expires', ({ purged, usableUntil }) => time(usableUntil, purged === 'hard' ? purged : null)],
     ['size', ({ bytes }) => `${bytes.toLocaleString('en-US')} bytes`],
   ]
   const lines = rows

@@ -153,7 +153,7 @@ const providerLines = ({ provider, budget, cache, run }: StatusReport, now: numb
       firstErrorAt === null ? noneWanted : failing,
       isOpen || budget.closure ? (failsNow ? 'bad' : 'warn') : undefined,
     ],
-    !!cache?.reach && ['served for', reachText(cache.reach)],
+    !!cache?.reach && ['expires', reachText(cache.reach)],
     [
       'model run',
       run
@@ -166,7 +166,7 @@ const providerLines = ({ provider, budget, cache, run }: StatusReport, now: numb
 type Reach = NonNullable<NonNullable<StatusReport['cache']>['reach']>
 
 const reachText = ({ allowedSeconds, share, leastSeconds }: Reach): string => {
-  const most = `up to ${duration(allowedSeconds * 1000)} after the fetch`
+  const most = `at most ${duration(allowedSeconds * 1000)} after the fetch`
   if (share === null || leastSeconds === null) return most
   const rest = share < 1 ? `; at least ${duration(leastSeconds * 1000)}, as far as it was fetched` : ''
   // Not 100 % while something falls short.
