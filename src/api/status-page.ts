@@ -204,7 +204,7 @@ const weatherOf = (status: ServiceStatus, figures: Figures, say: Say): Html => {
   const fresh =
     freshShare === null
       ? markup(say('noDemand'))
-      : badge(freshShare < badBelow ? 'warn' : 'good', percentOf(freshShare, figures))
+      : badge(freshShare < badBelow ? 'warn' : 'good', figures.share(Math.floor(freshShare * 1e3) / 1e3))
   const known = facts([
     [say('freshShare'), fresh],
     [say('medianAge'), medianAgeMs === null ? undefined : age(medianAgeMs)],
