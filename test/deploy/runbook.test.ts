@@ -13,10 +13,10 @@ import { until } from '../support/until.ts'
 const root = join(import.meta.dirname, '..', '..')
 const commands = paragraphs.flatMap(({ steps }) => steps.flatMap(step => step.commands))
 
-t.test('every command is there, and is told which gateway and configuration', async t => {
+t.test('every command is there, and names its gateway; the configuration is a variable', async t => {
   const others = new Set<string>()
   for (const { text, skipped } of commands.filter(({ text }) => text.startsWith('bin/abohawa '))) {
-    t.match(text, / --config "\$FILE"/, text)
+    t.notMatch(text, / --config/, text)
     if (/ (status|cache show) /.test(text)) t.match(text, / --gateway "\$OPS"/, text)
     if (skipped) others.add(text.split(' ').slice(1, 3).join(' '))
   }
@@ -70,7 +70,7 @@ t.test('every command that only reads runs, and prints something', { skip: witho
     ...env,
     OPS: gateway.opsUrl,
     API: new URL(gateway.apiUrl).host,
-    FILE: file,
+    ABOHAWA_CONFIG_FILE: file,
     CERT: env.ABOHAWA_SERVER__TLS__CERT,
     DATA: folder,
     PROVIDER: provider.url,

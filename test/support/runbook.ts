@@ -31,9 +31,9 @@ const notRun: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^timeout 20 /, 'takes 20 s'],
   [/ --bigkeys /, 'reads every key, slowly on purpose'],
   [/ config set /, 'changes Redis'],
-  [/^bin\/abohawa (keys (revoke|set)|budget reopen|store import) /, 'changes the store'],
+  [/^bin\/abohawa (keys (revoke|set)|budget reopen|store import)\b/, 'changes the store'],
   [/^(kill|ulimit) /, 'changes the process'],
-  [/^bin\/abohawa keys (usage|why) ID /, 'needs the id of a key'],
+  [/^bin\/abohawa keys (usage|why) ID\b/, 'needs the id of a key'],
   [/^sha256sum locations\.json$/, 'is about the files of two machines'],
   [/^diff$|^mv$/, 'names a program'],
 ]
