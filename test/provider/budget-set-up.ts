@@ -3,10 +3,10 @@
 import type { Test } from 'tap'
 import type { Clock } from '../../src/common/clock.ts'
 import { Budget, type BudgetOptions, type BudgetState } from '../../src/provider/budget.ts'
-import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import type { SpendingStore } from '../../src/stores/spending-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
+import { freeLimits } from '../../tools/provider/limits.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<BudgetOptions> = {}) => {

@@ -1,10 +1,14 @@
 // Reads the parameters of a call into a validated forecast request, or throws the provider's refusal.
 
-import { maxForecastDays, maxPastDays, usualForecastDays, weightOf } from 'abohawa/protocol/limits.ts'
+import { usualForecastDays, weightOf } from 'abohawa/protocol/limits.ts'
 import { countIn, listIn, namesIn, type Parameters, refuseUnsimulated } from './parameters.ts'
 import { type Place, readPoints, readZone, type Zone } from './points.ts'
 import type { StepCounts, Stretch } from './time-axis.ts'
 import { dailyVariables, instantVariables } from './variables.ts'
+
+/** The range of days around today that a request may cover. */
+const maxPastDays = 92
+const maxForecastDays = 16
 
 /** The sections a call can request, in the order of the response. */
 export type SectionName = 'current' | 'minutely_15' | 'hourly' | 'daily'

@@ -3,9 +3,17 @@
 
 import { hourMs, minuteMs, utcDayMs } from 'abohawa/common/calendar.ts'
 import type { Clock } from 'abohawa/common/clock.ts'
-import { freeConcurrency, freeLimits, maxWeightPerRequest } from 'abohawa/protocol/limits.ts'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { type Fault, limitFaults } from './faults.ts'
+
+/** Weight per window of the free service, for one client address. */
+export const freeLimits = { minute: 600, hour: 5_000, day: 10_000 } as const
+
+/** Requests of one client address that run concurrently, and that are queued, before more are refused. */
+const freeConcurrency = { running: 1, waiting: 4 } as const
+
+/** A request that weighs more is always refused. */
+const maxWeightPerRequest = 5_000
 
 export type Limits = {
   /** The refusal if a window is full, else undefined. */

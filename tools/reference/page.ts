@@ -3,8 +3,9 @@
 
 import { anchorOf } from 'abohawa/api/problem.ts'
 import { sampleOrigin } from 'abohawa/common/endpoints.ts'
-import { markup, table } from 'abohawa/common/page/html.ts'
+import { markup } from 'abohawa/common/page/html.ts'
 import type { Language } from 'abohawa/common/page/words.ts'
+import { table } from '../common/html.ts'
 import { errors, proxyErrors } from './error-meanings.ts'
 import { type Say, sayIn, type Word } from './page-texts.ts'
 import type { Sample } from './samples.ts'

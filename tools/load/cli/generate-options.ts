@@ -2,7 +2,7 @@
 
 import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { isLocationType, type Location, type LocationType } from 'abohawa/catalogue/location-schema.ts'
-import { durationWithin, numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import { numberIn } from 'abohawa/command-line/quantities.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { type Calendar, minuteMs, parseInstant, utcDayMs } from 'abohawa/common/calendar.ts'
 import { type EndpointName, endpointNames } from 'abohawa/common/endpoints.ts'
@@ -12,6 +12,7 @@ import type { Shape } from '../traffic/generate/arrivals.ts'
 import type { GeneratedTraffic } from '../traffic/generate/generate.ts'
 import type { Storm } from '../traffic/generate/places.ts'
 import { isInstant } from '../traffic/traffic-request.ts'
+import { durationWithin, shareOf } from './quantities.ts'
 
 /** As commander gives them. */
 export type GenerateOptions = Omit<GeneratedTraffic, 'start' | 'durationMs' | 'shape' | 'storms'> & {

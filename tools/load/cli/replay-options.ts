@@ -1,7 +1,7 @@
 // The options of `abohawa replay`, and what must be ready before the first request: target, schedule, keys, connections.
 
 import { stoppedBySignal } from 'abohawa/command-line/interruption.ts'
-import { choiceOption, durationWithin, numberIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption, numberIn } from 'abohawa/command-line/quantities.ts'
 import { counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { asUsage, UsageError } from 'abohawa/command-line/usage-error.ts'
 import { isoOf } from 'abohawa/common/calendar.ts'
@@ -9,6 +9,7 @@ import type { Command } from 'commander'
 import { keysFor, readKeyFile, readSecret } from '../replay/key-file.ts'
 import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
 import { commandLine } from './progress.ts'
+import { durationWithin } from './quantities.ts'
 import type { OpsOptions } from './replay-ops.ts'
 import { hostOption } from './traffic-options.ts'
 import { readFiles } from './traffic-reading.ts'

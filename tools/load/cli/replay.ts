@@ -1,7 +1,7 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic and reports latency by cache outcome. Exit code 99
 // when a threshold fails or a body does not match the API schema.
 
-import { collect, numberIn, rateIn } from 'abohawa/command-line/quantities.ts'
+import { collect, numberIn } from 'abohawa/command-line/quantities.ts'
 import { type AddTopCommand, counted, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { forceOption, outputsOf, writeOutput } from 'abohawa/command-line/writable.ts'
@@ -10,6 +10,7 @@ import { printDuration } from 'abohawa/config/units.ts'
 import type { Pace } from '../replay/pace.ts'
 import { checkRun } from '../traffic/longest-span.ts'
 import { createProgress } from './progress.ts'
+import { rateIn } from './quantities.ts'
 import { createOpsReader } from './replay-ops.ts'
 import {
   addSendOptions,

@@ -3,17 +3,17 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
 import { interruption } from 'abohawa/command-line/interruption.ts'
-import { choiceOption, rateIn } from 'abohawa/command-line/quantities.ts'
+import { choiceOption } from 'abohawa/command-line/quantities.ts'
 import { factsText } from 'abohawa/command-line/tables.ts'
 import { type AddCommand, counted, numbered, type Terminal } from 'abohawa/command-line/terminal.ts'
 import { UsageError } from 'abohawa/command-line/usage-error.ts'
 import { checkOutputs, forceOption, outputsOf } from 'abohawa/command-line/writable.ts'
 import { type Calendar, createCalendar, isoOf, utcDayMs } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
-import { standardOutput } from 'abohawa/common/file-bytes.ts'
 import { printable } from 'abohawa/common/outside-text.ts'
 import { printDuration } from 'abohawa/config/units.ts'
 import type { Command } from 'commander'
+import { standardOutput } from '../traffic/file-bytes.ts'
 import { shapes } from '../traffic/generate/arrivals.ts'
 import { type GeneratedTraffic, generate } from '../traffic/generate/generate.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
@@ -33,6 +33,7 @@ import {
   stormIn,
 } from './generate-options.ts'
 import { createProgress } from './progress.ts'
+import { rateIn } from './quantities.ts'
 import { outOption } from './traffic-options.ts'
 
 // A Monday: the weekend is Friday and Saturday.

@@ -1,7 +1,7 @@
 // Options that the commands on traffic files share, and the cells of the configured catalogue.
 
 import { readCatalogue } from 'abohawa/catalogue/live-catalogue.ts'
-import { numberIn, shareOf } from 'abohawa/command-line/quantities.ts'
+import { numberIn } from 'abohawa/command-line/quantities.ts'
 import type { Terminal } from 'abohawa/command-line/terminal.ts'
 import { parseInstant } from 'abohawa/common/calendar.ts'
 import { InputError } from 'abohawa/common/errors.ts'
@@ -12,6 +12,7 @@ import { defaultWindow } from '../traffic/arrival-order.ts'
 import { type CellOf, createCellOf, recordedCell } from '../traffic/endpoint-of-path.ts'
 import { formatNames, withoutUsualPort } from '../traffic/format.ts'
 import type { Moment } from '../traffic/selection.ts'
+import { shareOf } from './quantities.ts'
 
 export const addReadOptions = (command: Command): Command =>
   command

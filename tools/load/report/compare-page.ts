@@ -1,7 +1,8 @@
 // The page of a comparison: warnings first, then limits of change, the figures of both sides with verdicts, the runs, charts.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
-import { badge, code, escaped, type Html, notice, section, table } from 'abohawa/common/page/html.ts'
+import { badge, escaped, type Html, notice, section } from 'abohawa/common/page/html.ts'
+import { code, table } from '../../common/html.ts'
 import { type Warning, warningSentences } from './comparability.ts'
 import { type Difference, type LimitVerdict, leastRuns, type SideFigure } from './comparison.ts'
 import { changeText, metrics, valueText } from './metrics.ts'

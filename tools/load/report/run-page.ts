@@ -1,7 +1,8 @@
 // The report on one run, or on several: a row for each, hits over cost, the best settings, and each run folded.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
-import { badge, escaped, type Html, notice, part, section } from 'abohawa/common/page/html.ts'
+import { badge, escaped, type Html, notice, section } from 'abohawa/common/page/html.ts'
+import { part } from '../../common/html.ts'
 import { latencyText } from './metrics.ts'
 import { charts, drawnRun, figuresIn, reportFile, type SettingColumn, settingsTable } from './report-file.ts'
 import type { ReplayResult } from './result.ts'

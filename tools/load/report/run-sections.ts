@@ -1,7 +1,8 @@
 // A run as HTML sections: warnings, verdict, main figures, then everything that was measured.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
-import { badge, code, escaped, facts, type Html, notice, table, tiles } from 'abohawa/common/page/html.ts'
+import { badge, escaped, facts, type Html, notice } from 'abohawa/common/page/html.ts'
+import { code, table, tiles } from '../../common/html.ts'
 import { latencyText } from './metrics.ts'
 import { charts } from './report-file.ts'
 import type { ReplayResult } from './result.ts'

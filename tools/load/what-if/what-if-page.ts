@@ -1,7 +1,8 @@
 // The page of `whatif --out`: a row for each setting, hits over cost, the best settings over time, and peaks of provider weight.
 
 import type { Figures } from 'abohawa/common/page/figures.js'
-import { code, escaped, facts, type Html, notice, section, table, tiles } from 'abohawa/common/page/html.ts'
+import { escaped, facts, type Html, notice, section } from 'abohawa/common/page/html.ts'
+import { code, table, tiles } from '../../common/html.ts'
 import { charts, figuresIn, reportFile, settingsTable } from '../report/report-file.ts'
 import { differingSettings } from '../report/run-figures.ts'
 import { number } from '../report/run-sections.ts'
