@@ -40,8 +40,7 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
       clock: systemClock,
       env: {
         ...coldCache,
-        ABOHAWA_REDIS__URL: redis.url,
-        ABOHAWA_REDIS__PREFIX: redis.prefix,
+        ...redis.env,
         ABOHAWA_OPS__TOKEN: token,
         ABOHAWA_CACHE__STALE_FOR: staleFor,
         // Every cell of the map has weather.

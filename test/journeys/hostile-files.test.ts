@@ -197,6 +197,8 @@ const running = async (t: Test, text: string) => {
     const text = await (await fetch(`${urls.ops}/metrics`)).text()
     return samplesIn(text).get(`abohawa_config_reloads_total{outcome="${outcome}"}`) ?? 0
   }
+  // A change while the first polls read what is there would be read twice.
+  await until('what is there has been read', async () => (await outcomes('unchanged')) > 0)
   const configuration = async () => (await sendRequest(`${urls.ops}/readyz`)).body.detail.configuration
   return { file, child, outcomes, configuration }
 }

@@ -15,8 +15,7 @@ const bodiless = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'] as const
 const startGateway = async () => {
   const redis = await testRedis(t)
   const env = processEnv('http://127.0.0.1:9', {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     ABOHAWA_OPS__TOKEN: token,
   })
   await createKey(env)

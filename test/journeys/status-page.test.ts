@@ -120,8 +120,7 @@ t.test('an outage is shown by each gateway of a fleet, ends, and stays in its da
   const clock = manualClock()
   const redis = await testRedis(t)
   const env = {
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ...redis.env,
     ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
     ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '400ms',
   }
