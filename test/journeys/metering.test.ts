@@ -3,11 +3,11 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { measureExactness, measureOn, mixedTiers, oneRedis, redisCluster } from '../scenarios/exact-quota.ts'
-import { meterEnv, patient, startGateways } from '../scenarios/quota-load.ts'
+import { meterEnv, startGateways } from '../scenarios/quota-load.ts'
 import { floodOn } from '../scenarios/wrong-keys.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patient, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -61,7 +61,11 @@ t.test('gateways with other clocks keep to a limit without Redis', { skip }, asy
   const clocks = [now, now + 30_000, now - 30_000].map(at => manualClock(at))
   const gateways = await Promise.all(
     clocks.map(clock =>
-      startGateway(t, { providerUrl: provider.url, clock, env: { ABOHAWA_REDIS__URL: redis.url } }),
+      startGateway(t, {
+        providerUrl: provider.url,
+        clock,
+        env: { ...patient, ABOHAWA_REDIS__URL: redis.url },
+      }),
     ),
   )
   const each = async (name: string) => Promise.all(gateways.map(gateway => gateway.metric(name)))
@@ -95,7 +99,7 @@ t.test("setting a gateway's clock gives a used-up key no second limit", { skip }
   t.teardown(redis.stop)
   const provider = await startProvider(t)
   const clock = { ...manualClock(Date.now()), elapsed: () => performance.now() }
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__TIERS__FREE: '2' }
+  const env = { ...patient, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__TIERS__FREE: '2' }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   const key = gateway.keys.free ?? ''
   const send = () => gateway.get('/locations?type=division&limit=1', { key })

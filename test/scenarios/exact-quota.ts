@@ -3,20 +3,11 @@
 
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { patient, startRedis } from '../support/redis-server.ts'
 import type { Teardown } from '../support/teardown.ts'
 import type { Caller } from './callers.ts'
 import { issueKeys, usedToday } from './keys.ts'
-import {
-  type Answer,
-  commandsSent,
-  faultsOf,
-  inTurn,
-  meterEnv,
-  patient,
-  sendOn,
-  startGateways,
-} from './quota-load.ts'
+import { type Answer, commandsSent, faultsOf, inTurn, meterEnv, sendOn, startGateways } from './quota-load.ts'
 import type { Env } from './set-up.ts'
 
 export type QuotaLoad = {

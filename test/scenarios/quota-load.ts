@@ -15,9 +15,6 @@ const path = '/api/v1/locations?type=division'
 export const meterEnv = (more: Env): Env =>
   processEnv('http://127.0.0.1:9', { ABOHAWA_QUOTA__TIME_ZONE: quietZone(), ...more })
 
-/** For scenarios without an outage: a busy machine must not look like one. */
-export const patient: Env = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
-
 export type Gateways = { readonly processes: readonly Running[]; readonly callers: readonly Caller[] }
 
 /** Callers, distributed over all processes in turn. */

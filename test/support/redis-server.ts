@@ -14,6 +14,9 @@ const found = spawnSync('redis-server', ['--version']).status === 0
 export const withoutOwnRedis: string | false =
   !found && 'needs redis-server on the path, to stop and start it'
 
+/** Of gateways whose Redis is well: a busy machine must not look like its outage. */
+export const patient = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' } as const
+
 export type TestRedis = { url: string; prefix: string; env: { [name: `ABOHAWA_REDIS__${string}`]: string } }
 
 export const testRedis = async (t: Teardown): Promise<TestRedis> => {
@@ -24,9 +27,7 @@ export const testRedis = async (t: Teardown): Promise<TestRedis> => {
     t.teardown(started.stop)
     url = started.url
   }
-  // A busy machine must not look like an outage of Redis.
-  const patience = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' } as const
-  return { url, prefix, env: { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix, ...patience } }
+  return { url, prefix, env: { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix, ...patient } }
 }
 
 /** A Redis process without persistence; on a free port unless one is given. */
