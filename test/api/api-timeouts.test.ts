@@ -68,3 +68,14 @@ t.test('settings that are applied while it stops do not keep it from ending', as
   await closing
   t.strictSame(api.closed, [])
 })
+
+t.test('limits that are applied while it listens hold for the connections that come', async t => {
+  const api = await startTimed(t)
+  await api.listen({ host, port: 0 })
+  t.teardown(api.close)
+  await open(t, api)
+  api.apply({ ...api.options, maxConnectionsPerAddress: 1, maxConnections: 7 })
+  await open(t, api)
+  await until('the second is closed', () => api.closed.length === 1)
+  t.strictSame([api.closed, api.server.maxConnections], [['address'], 7])
+})

@@ -1,9 +1,13 @@
 // Without it a request could be checked in the wrong order, or miss a header of its quota or freshness.
 
 import t from 'tap'
+import type { CellResult } from '../../src/api/answer.ts'
+import type { ApiParts } from '../../src/api/api.ts'
+import { createCalendar } from '../../src/common/calendar.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import type { Quota } from '../../src/keys/meter.ts'
 import { restrictedBy } from '../../src/keys/restrictions.ts'
+import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { goodClient, goodKey, startApp } from '../support/api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
@@ -256,4 +260,86 @@ t.test('a list has fifty places unless told otherwise, and links that lead throu
     1,
     link('next', 1, 1, '&district_id=3026&q=sa'),
   ])
+})
+
+t.test('a key is told what it may do and has used, which takes no unit', async t => {
+  const taken: number[] = []
+  const read: string[] = []
+  const used = [0, 40, 5]
+  const quota: Quota = {
+    ...{ ...uncounted, now: () => app.clock.now(), isExact: () => isExact },
+    consume: (_client, _at, units, callback) => {
+      taken.push(units)
+      callback(undefined, { allowed: true, remaining: 3 })
+    },
+  }
+  let isExact = true
+  const usage = {
+    usedOn: async (_keyId: string, days: readonly string[]) => {
+      read.push(days[0] ?? '')
+      return days.map((_, i) => used[i] ?? 0)
+    },
+  }
+  const app = await startApp(t, { quota, usage })
+  const { status, body } = await app.inject('/api/v1/key')
+  const figures = { limit: 10, used: 7, remaining: 3, reason: null, rates: null, expires_at: null }
+  t.match({ status, body }, { status: 200, body: { id: 'key_1', tier: 'free', ...figures } })
+  t.strictSame(body.days.slice(0, 3), [
+    { day: '2026-11-21', used: 7 },
+    { day: '2026-11-20', used: 40 },
+    { day: '2026-11-19', used: 5 },
+  ])
+  t.equal(body.days.length, 30)
+  t.equal((await app.inject('/api/v1/key', undefined, 'HEAD')).bytes.length, 0)
+  app.clock.advance(59_999)
+  await app.inject('/api/v1/key')
+  t.equal(read.length, 1, 'earlier days are read once a minute')
+  app.clock.advance(1)
+  await app.inject('/api/v1/key')
+  t.strictSame(read, ['2026-11-21', '2026-11-21'])
+  t.strictSame(taken, [0, 0, 0, 0])
+  isExact = false
+  const unknown = { used: null, remaining: null, reason: 'store_unavailable' }
+  t.match((await app.inject('/api/v1/key')).body, unknown, 'no figure where it is not known')
+})
+
+t.test('the reference has the type of each file, and the address that it was asked at', async t => {
+  const app = await startApp(t, {}, { trustedProxies: ['127.0.0.1'] })
+  const https = { 'x-forwarded-proto': 'https' }
+  for (const [path, type] of [
+    ['/docs', 'text/html; charset=utf-8'],
+    ['/docs/reference.css', 'text/css; charset=utf-8'],
+    ['/docs/reference.js', 'text/javascript; charset=utf-8'],
+    ['/docs/icon.svg', 'image/svg+xml'],
+    ['/api/v1/openapi.json', 'application/json; charset=utf-8'],
+  ] as const) {
+    const { status, headers } = await app.inject(path, https)
+    t.strictSame([status, headers['content-type']], [200, type], path)
+  }
+  const server = async (headers: object) =>
+    (await app.inject('/api/v1/openapi.json', { ...https, host: 'inner', ...headers })).body.servers[0].url
+  t.match(await server({}), /^https:\/\/inner/)
+  t.match(await server({ 'x-forwarded-host': ' outer:8443 , other' }), /^https:\/\/outer:8443/)
+  t.match(await server({ 'x-forwarded-host': 'no host' }), /^https:\/\/inner/)
+})
+
+t.test('a list says how many places came from where, and one place is a list', async t => {
+  const outcomes = ['miss', 'stale', 'hit', 'stale', 'miss', 'hit'] as const
+  let reads = 0
+  const timelines: ApiParts['timelines'] = {
+    read: cell => {
+      const outcome = outcomes[reads++ % outcomes.length] ?? 'hit'
+      return { ...(fresh.read(cell) as CellResult), outcome, forwarded: outcome !== 'hit' }
+    },
+  }
+  const now = Date.parse('2026-11-21T06:05:00Z')
+  const fresh = alwaysFresh(wholeTimeline(now, createCalendar('Asia/Dhaka')), () => now)
+  const app = await startApp(t, { timelines })
+  const points = Array.from({ length: 6 }, (_, i) => `coords/23.${i}/90.4`)
+  const cacheOf = async (places: readonly string[]) =>
+    (await app.inject(`/api/v1/weather?places=${places.join()}`)).headers['cache-status']
+  t.match(await cacheOf(points), /; fwd=miss; ttl=86400; detail="2 hit, 2 stale, 2 miss"$/)
+  const { status, body } = await app.inject('/api/v1/weather?places=coords/23.81034/90.41251')
+  t.equal(status, 200)
+  t.match(body, [{ location: { name: '23.810, 90.413' } }])
 })

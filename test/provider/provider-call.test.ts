@@ -11,6 +11,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { brokenOff } from '../../src/provider/broken-call.ts'
 import { createProviderCall, unzipped } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -318,4 +319,20 @@ t.test('a connection is kept for a minute at most, so that a name that moves is 
     t.equal(await call.text({ path: '/', maxBytes }), '[]')
     t.equal(connections, opened, `after ${ms} ms`)
   }
+})
+
+t.test('what the system says of a connection decides whose fault it is', async t => {
+  const limits = { connectTimeoutMs: 1, timeoutMs: 2, bodyTimeoutMs: 3, totalTimeoutMs: 4 }
+  const codes = {
+    provider_unreachable: ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
+    provider_not_sent: ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'UND_ERR_CLOSED'],
+    provider_timeout: ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+    provider_cut_off: ['Z_DATA_ERROR', 'Z_BUF_ERROR'],
+    provider_broke_off: ['ECONNRESET', 'EPIPE', ''],
+  }
+  for (const [expected, all] of Object.entries(codes))
+    for (const code of all)
+      t.equal(brokenOff(Object.assign(new Error('it broke'), { code }), limits).code, expected, code)
+  const notFound = Object.assign(new Error('no such name'), { code: 'ENOTFOUND', syscall: 'getaddrinfo' })
+  t.equal(brokenOff(notFound, limits).code, 'provider_unreachable')
 })

@@ -57,6 +57,7 @@ t.test('without configuration a gateway spends what the free service allows', as
   const configOf = (env: Record<string, string>) => loadConfig({ files: [], env }).provider
   const { perMinute, perHour, perDay } = configOf({}).budget
   t.strictSame({ minute: perMinute, hour: perHour, day: perDay }, freeLimits)
+  t.strictSame(freeLimits, { minute: 600, hour: 5_000, day: 10_000 })
   const most = (points: number) => configOf({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: String(points) })
   t.equal(openMeteo.maxCellsPerRequest, maxPointsPerRequest)
   t.equal(most(maxPointsPerRequest).maxPointsPerRequest, 1_000)
