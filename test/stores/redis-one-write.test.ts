@@ -6,6 +6,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
+import { instanceOn } from '../support/usage-instance.ts'
 
 // Servers of their own, whose reads are those of this test.
 const places = {
@@ -47,3 +48,33 @@ for (const mode of ['single', 'cluster'] as const)
     // Apart from the question itself and what a gateway asks all the time. One for each command without it.
     t.ok(more < 40, `${more} reads of Redis for ${names.length} commands`)
   })
+
+t.test('a batch of quotas is one command, which waits for no later turn of the event loop', async t => {
+  const { url, stop } = await startRedis()
+  t.teardown(stop)
+  const store = await openRedisStore({ ...patient, url, prefix: 'a:' }, quiet)
+  const server = new Redis(url)
+  t.teardown(async () => {
+    await server.quit()
+    await store.close()
+  })
+  const commit = instanceOn(store, 'one')
+  await commit({ units: 1, limit: 9 })
+  await server.config('RESETSTAT')
+  const later: (() => void)[] = []
+  const restore = t.intercept(globalThis, 'setImmediate', {
+    value: (step: () => void) => later.push(step),
+  }).restore
+  t.match(await commit({ units: 1, limit: 9 }), [{ used: 2 }])
+  restore()
+  t.ok(later.length > 0, 'another command would wait for the turn')
+  for (const step of later) step()
+  const calls = [...(await server.info('commandstats')).matchAll(/cmdstat_(\w+):calls=(\d+)/g)]
+  const ofBatch = calls.filter(([, name = '']) => /^(?:eval|evalsha|hget|hmget|hset|pexpireat)$/.test(name))
+  t.strictSame(Object.fromEntries(ofBatch.map(([, name, count]) => [name, Number(count)])), {
+    evalsha: 1,
+    // Within the script: the counts of the day and the sums of the month.
+    hmget: 2,
+    hset: 2,
+  })
+})

@@ -1,7 +1,7 @@
 // A server of Redis, as each connection to one meets it: its options, its reply to INFO, and why it can't be used, in the
 // words of an operator.
 
-import type { Redis, RedisOptions } from 'ioredis'
+import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import { messageOf } from '../../common/errors.ts'
 import { safeText } from '../../common/outside-text.ts'
 
@@ -37,6 +37,11 @@ export const withOneWrite = (redis: Redis): Redis => {
     return send(...given)
   }
   return redis
+}
+
+/** Sends the commands of this turn now: a request that waits for one would pay another turn. Does nothing on a cluster. */
+export const sendNow = (redis: Redis | Cluster): void => {
+  if ('stream' in redis) redis.stream?.uncork()
 }
 
 export const noConnection = 'there is no connection to it'

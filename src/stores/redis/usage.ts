@@ -22,6 +22,7 @@ import {
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
 import { redisTime, scriptOn } from './records.ts'
+import { sendNow } from './server.ts'
 import type { RedisSubscriptions, Subscription } from './subscriptions.ts'
 import { commitScript, raiseScript } from './usage-scripts.ts'
 
@@ -62,7 +63,7 @@ export const redisUsage = (
       const [first] = entries
       if (!first) return []
       const rated = entries.some(({ buckets }) => buckets) ? ratedOf(entries, tokensOf) : noneRated
-      const reply = await commit(
+      const replied = commit(
         2 + rated.keys.length,
         liveOf(first.keyId, day),
         recordOf(first.keyId, day.slice(0, 7)),
@@ -76,7 +77,9 @@ export const redisUsage = (
         entries.length,
         packed(entries),
         ...rated.values,
-      ).catch((error: unknown) => {
+      )
+      sendNow(redis)
+      const reply = await replied.catch((error: unknown) => {
         throw overtakingIn(error) ?? error
       })
       if (typeof reply === 'string') return grantsIn(reply, entries.length)
