@@ -10,6 +10,8 @@ export type Options = {
   readonly first: number
   readonly lanes: number
   readonly sabotage: boolean
+  /** Of planted faults: what is in their name or file. */
+  readonly only: string
   readonly verbose: boolean
   readonly json: boolean
   /** The page whose figures are to be rewritten. */
@@ -41,8 +43,9 @@ redis-server on the path. docs/reliability.md says what is promised.
   --lanes <number>       processes at once, 1 to 64, each with a Redis of its own; default ${usualLanes},
                          two for each core
   --sabotage             plants faults in the product, one at a time, and says in how many seeds each is found;
-                         --seeds are those of each fault, at most: ${usualSabotageSeeds} by default, and three that
-                         find it are enough
+                         --seeds are those of each fault, at most: ${usualSabotageSeeds} by default, and one that
+                         finds it is enough
+  --only <text>          with --sabotage: the faults that have this in their name or file
   --keep <folder>        where histories that broke a promise are kept; default ${usualKeep}
   --json                 the results as JSON on standard output
   --report <file>        rewrites the figures in this page
@@ -64,6 +67,7 @@ const options = {
     seed: text,
     lanes: text,
     keep: text,
+    only: text,
     report: text,
   },
   ...{ verbose: flag, sabotage: flag, json: flag, help: flag },
@@ -73,12 +77,24 @@ const options = {
 export const readCommandLine = (args: readonly string[]): Options | undefined => {
   const values = parse(args)
   if (values.help) return undefined
-  const { hours, minutes, verbose = false, sabotage = false, json = false, report, keep = usualKeep } = values
+  const {
+    hours,
+    minutes,
+    verbose = false,
+    sabotage = false,
+    json = false,
+    report,
+    only = '',
+    keep = usualKeep,
+  } = values
   const lengths = (['hours', 'minutes', 'seeds', 'seed'] as const).filter(name => values[name] !== undefined)
   if (lengths.length > 1) throw new UsageError(`--${lengths.join(" can't be combined with --")}`)
   if (verbose && values.seed === undefined) throw new UsageError('--verbose needs --seed <number>')
   if (sabotage && (hours ?? minutes) !== undefined)
     throw new UsageError("--sabotage can't be combined with --hours or --minutes; give --seeds <number>")
+  if (only !== '' && !sabotage) throw new UsageError('--only needs --sabotage')
+  if (only !== '' && report !== undefined)
+    throw new UsageError("--only can't be combined with --report: the page is about all faults")
   const whole = (name: keyof typeof values, usual: number, least = 1, most = 1_000_000): number =>
     wholeNumberOf(name, values[name] as string | undefined, usual, least, most)
   const isOne = values.seed !== undefined
@@ -92,7 +108,7 @@ export const readCommandLine = (args: readonly string[]): Options | undefined =>
     until: untilOf(),
     first: whole(isOne ? 'seed' : 'first', usualFirst, 0, mostSeed),
     lanes: whole('lanes', isOne ? 1 : usualLanes, 1, 64),
-    ...{ sabotage, verbose, json, report, keep },
+    ...{ sabotage, only, verbose, json, report, keep },
   }
 }
 

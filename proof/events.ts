@@ -170,6 +170,15 @@ const start: Event = state => {
   return [{ do: 'start', gateway, skewMs: state.skewOf() }]
 }
 
+// Longer than the checker leaves gateways to hear of a change.
+export const heardAfterRealMs = 100
+/** Until every gateway must know of a change: by the fleet's clock, and by the machine's, by which messages come. */
+const heard = ({ random }: State): Step => ({
+  do: 'move',
+  ms: random.between(4, 12) * second,
+  realMs: heardAfterRealMs,
+})
+
 const changeKey: Event = state => {
   const { random } = state
   const tier = random.pick(['free', 'starter', 'business'])
@@ -187,7 +196,7 @@ const changeKey: Event = state => {
   ])
   if (random.chance(0.3)) return [change]
   // Known to all gateways before it changes, and requested when they must know of the change.
-  const after: Step = { do: 'move', ms: random.between(4, 12) * second }
+  const after = heard(state)
   return [loadOf(state, key, 12), change, after, loadOf(state, key, 12)]
 }
 
@@ -210,12 +219,6 @@ export const changeFiles: Event = state =>
     ? [{ do: 'certificate' }]
     : [{ do: 'catalogue', name: `Dhaka ${++state.next}` }]
 
-/** Until every gateway must know of a change, and what comes then. */
-const afterwards = (state: State): Step[] => [
-  { do: 'move', ms: state.random.between(4, 12) * second },
-  load(state, 20),
-]
-
 const purgeOf = ({ random, alive }: State, kind: 'soft' | 'hard'): Step => ({
   do: 'purge',
   gateway: random.pick([...alive]),
@@ -223,7 +226,7 @@ const purgeOf = ({ random, alive }: State, kind: 'soft' | 'hard'): Step => ({
 })
 const purge: Event = state => [
   purgeOf(state, state.random.pick(['soft', 'hard', 'hard'])),
-  ...(state.random.chance(0.6) ? afterwards(state) : []),
+  ...(state.random.chance(0.6) ? [heard(state), load(state, 20)] : []),
 ]
 
 /** All cells are loaded again and again for a minute or so, which a budget may have no room for. */
@@ -259,10 +262,9 @@ export const spendAlone: Event = state => {
 
 const empty: Event = () => [{ do: 'empty' }]
 /** A key that runs out is spent before Redis loses its counts, and afterwards. */
-export const spendAndEmpty = (state: State, realMs?: number): Step[] => {
+export const spendAndEmpty: Event = state => {
   const key = state.random.pick(['some', 'few'])
-  const ms = state.random.between(4, 9) * second
-  const back: Step = { do: 'move', ms, ...(realMs !== undefined && { realMs }) }
+  const back: Step = { do: 'move', ms: state.random.between(4, 9) * second }
   return [loadOf(state, key, 30), { do: 'empty' }, back, loadOf(state, key, 40)]
 }
 const failOver: Event = ({ random, gateways, issued }) => [
@@ -282,7 +284,7 @@ const anyEvents: readonly Event[] = [
 ]
 const fleetEvents: readonly Event[] = [
   ...[...anyEvents, changeKey, configure, providerLink, providerFault],
-  ...[empty, (state: State) => spendAndEmpty(state), dropMessages, stop, kill, kill, start, start, rolling],
+  ...[empty, spendAndEmpty, dropMessages, stop, kill, kill, start, start, rolling],
 ]
 const replicatedEvents: readonly Event[] = [...fleetEvents, ...Array<Event>(6).fill(failOver)]
 

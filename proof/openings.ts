@@ -6,6 +6,7 @@ import {
   changeFiles,
   type Event,
   fullDisk,
+  heardAfterRealMs,
   load,
   loadOf,
   midnight,
@@ -33,13 +34,47 @@ export type Opening = {
 }
 
 const second = 1_000
-// Then no connection can still be on its way back, which would excuse what others admit meanwhile.
+// Then no connection can still be on its way back, which would excuse what others admit meanwhile; nor by the fleet's clock.
 const reportedAfterRealMs = 2_600
+const single = `/weather/coords/${points[0]}`
 
 const pass = ({ random }: State, from: number, to: number): Step => ({
   do: 'move',
   ms: random.between(from, to) * second,
+  realMs: heardAfterRealMs,
 })
+
+/** Requests of one path each, for all gateways in turn. */
+const requestsFor = (key: string, paths: readonly string[], gateways: number): PlannedRequest[] =>
+  paths.map((path, i) => ({ gateway: i % gateways, key, path }))
+
+/** A new key of the tier that has 24 units, known to all gateways. */
+const issued = (state: State): { key: string; steps: Step[] } => {
+  const key = `new${++state.next}`
+  return { key, steps: [{ do: 'issue', key, tier: 'free' }, pass(state, 4, 6)] }
+}
+
+/** Lists leave a key fewer units than the next list takes, so that it is refused and the last units go to single places. */
+const spentByLists: Event = state => {
+  const { key, steps } = issued(state)
+  const list = (size: number): string =>
+    `/weather?places=${points.slice(0, size).map(point => `coords/${point}`)}`
+  const paths = [...Array<string>(7).fill(list(3)), list(4), ...Array<string>(4).fill(single)]
+  return [...steps, { do: 'load', requests: requestsFor(key, paths, state.gateways), inTurn: true }]
+}
+
+/** Each gateway has counted six units of a key when Redis loses them. Once all must have reported, one is asked for more than the rest. */
+const lostCounts: Event = state => {
+  const { key, steps } = issued(state)
+  const before = requestsFor(key, Array(6 * state.gateways).fill(single), state.gateways)
+  return [
+    ...steps,
+    { do: 'load', requests: before },
+    { do: 'empty' },
+    { do: 'move', ms: 12 * second, realMs: reportedAfterRealMs },
+    { do: 'load', requests: requestsFor(key, Array(24).fill(single), 1) },
+  ]
+}
 
 /** Ends every fault that goes on. */
 const heal = ({ faults }: State): Step[] => {
@@ -141,7 +176,7 @@ const overtaken: Event = state => {
 }
 
 export const openings: readonly Opening[] = [
-  {},
+  { begin: spentByLists },
   {
     stores: ['redis'],
     settings: { 'quota.whenStoreIsDown': 'share' },
@@ -169,12 +204,8 @@ export const openings: readonly Opening[] = [
     begin: paced,
   },
   { protocols: ['https', 'http2'], begin: changeFiles },
-  { stores: ['redis'], begin: state => spendAndEmpty(state) },
-  {
-    stores: ['redis'],
-    settings: { 'quota.whenStoreIsDown': 'refuse' },
-    begin: state => spendAndEmpty(state, reportedAfterRealMs),
-  },
+  { stores: ['redis'], begin: spendAndEmpty },
+  { stores: ['redis'], settings: { 'quota.whenStoreIsDown': 'refuse' }, begin: lostCounts },
   {
     stores: ['redis', 'embedded'],
     hasProcesses: true,

@@ -95,6 +95,8 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
   const apart = admitted.filter(answer => {
     const { gateway, run, sent, seq } = answer
     const isOwnAway = facts.isUnsettled(gateway, sent, answer)
+    const troublesBefore = (one: number): number =>
+      facts.troubles(one).filter(({ from }) => from.seq < seq).length
     const start = facts.lives.find(
       life => life.gateway === gateway && life.run === run && life.what === 'started',
     )
@@ -113,9 +115,8 @@ const apartOf = (facts: Facts, admitted: readonly Answer[]): number => {
         )
       return (
         isLateBack ||
-        // Redis was ever whole for one of the two only.
-        (!facts.isTroubled(other, sent.seq, seq) &&
-          facts.troubles(gateway).length !== facts.troubles(other).length)
+        // Redis was ever whole for one of the two only, until then.
+        (!facts.isTroubled(other, sent.seq, seq) && troublesBefore(gateway) !== troublesBefore(other))
       )
     })
   })

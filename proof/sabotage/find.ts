@@ -1,10 +1,11 @@
 // Runs seeds with each planted fault in turn, and says in how many of them the checker found it, and by which promise. A sabotage
-// ends early once it was found often enough.
+// ends early once it was found.
 
+import { UsageError } from '../../fuzz/command-line.ts'
 import type { Options } from '../command-line.ts'
 import { runLanes } from '../lanes.ts'
 import type { PromiseNumber } from '../promises.ts'
-import { sabotages } from './sabotages.ts'
+import { type Sabotage, sabotages } from './sabotages.ts'
 
 export type SabotageResult = {
   readonly name: string
@@ -23,7 +24,10 @@ export const findSabotages = async (
 ): Promise<{ results: SabotageResult[]; summary: string; table: string }> => {
   const results: SabotageResult[] = []
   const most = 'seeds' in options.until ? options.until.seeds : 0
-  for (const { name, promise } of sabotages) {
+  const isWanted = ({ name, file }: Sabotage): boolean => `${name} ${file}`.includes(options.only)
+  const wanted = sabotages.filter(isWanted)
+  if (wanted.length === 0) throw new UsageError(`no planted fault has ${options.only} in its name or file`)
+  for (const { name, promise } of wanted) {
     let next = options.first
     let seeds = 0
     const found: number[] = []
