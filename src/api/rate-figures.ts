@@ -6,7 +6,7 @@ import { refilled } from '../stores/token-bucket.ts'
 const windows: Record<RatePolicy, number> = { second: 1, minute: 60 }
 
 /** The policies after that of the day: `, "second";q=10;w=1, "minute";q=300;w=60` */
-export const ratePolicies = ({ buckets }: KeyRate): string =>
+export const policiesText = ({ buckets }: KeyRate): string =>
   buckets.map(({ policy, limit }) => `, "${policy}";q=${limit};w=${windows[policy]}`).join('')
 
 /** What is left: `, "second";r=9;t=1, "minute";r=299;t=1`. At r=0, `t` is when the next request may come, as in `retry-after`. */

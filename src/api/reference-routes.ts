@@ -67,7 +67,11 @@ export const routeReference = (
           ...route,
           url: path,
           handler: async (request, reply) => {
-            pages ??= load()
+            // One that failed is loaded anew: a descriptor may have been missing.
+            pages ??= load().catch(error => {
+              pages = undefined
+              throw error
+            })
             const { raw, query } = request
             const acceptLanguage = raw.headers['accept-language']
             const asked = { path, query: query as string, acceptLanguage, address: originOf(raw) }

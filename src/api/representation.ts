@@ -10,7 +10,7 @@ import { acceptedOf, type Coding } from './content-coding.ts'
 import type { Cors } from './cors.ts'
 import type { Endpoint, Heads, Representation } from './endpoint.ts'
 import { jsonType } from './problem.ts'
-import { ratePolicies, ratesLeft } from './rate-figures.ts'
+import { policiesText, ratesLeft } from './rate-figures.ts'
 import type { RequestState } from './request-state.ts'
 
 /** The answer to a slug: that of the id, with a `content-location` that names it. Relative, because a proxy may add a prefix. */
@@ -85,7 +85,7 @@ const putRateLimit = (
   let end = isKnown ? lines.end : ''
   const rate = client?.rate
   if (isKnown && rate !== undefined) {
-    own[4] = policyLines(client.limit, ratePolicies(rate))
+    own[4] = policyLines(client.limit, policiesText(rate))
     end = leftEnd(seconds, ratesLeft(rate, arrivedAt))
   }
   // ISO 8601 in UTC, as the texts of all responses.

@@ -17,6 +17,7 @@ export type StatusParts = {
   readonly clock: Clock
 }
 
+const statusData = '/status.json'
 const keepForMs = 5_000
 const reloadedAfterSeconds = 60
 
@@ -36,8 +37,8 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts): Serv
     }
     return reading
   }
-  const make = (name: string, status: ServiceStatus): Representation => {
-    if (name !== 'en' && name !== 'bn') return represent(Buffer.from(statusJson(status)), jsonType, always)
+  const make = (name: Language | typeof statusData, status: ServiceStatus): Representation => {
+    if (name === statusData) return represent(Buffer.from(statusJson(status)), jsonType, always)
     figures[name] ??= createFigures(name, timeZone)
     const page = Buffer.from(statusPage(status, figures[name]))
     // The page has no script that could reload it.
@@ -51,7 +52,7 @@ export const createServedStatus = ({ read, timeZone, clock }: StatusParts): Serv
       shown = text
       made.clear()
     }
-    const name = path === '/status' ? languageOf(query, acceptLanguage) : path
+    const name = path === '/status' ? languageOf(query, acceptLanguage) : statusData
     const kept = made.get(name) ?? make(name, status)
     made.set(name, kept)
     return kept

@@ -1,7 +1,8 @@
 // Buffers that are used again: each response is joined in one, which comes back once its bytes are sent. A new one for each would be
 // memory outside V8's heap, and V8 collects all old objects after each 64 MiB of that: some ten times a second under TLS.
 
-const spareBytes = 4 * 1024 * 1024
+// Of each size, 24 MiB in all.
+const spareBytesPerSize = 4 * 1024 * 1024
 const spares = [4, 16, 64, 128, 256, 512].map(kibibytes => ({
   size: kibibytes * 1024,
   buffers: [] as Buffer[],
@@ -17,5 +18,5 @@ export const takeBuffer = (length: number): Buffer => {
 /** Keeps a buffer from `takeBuffer`, whose bytes nothing reads any more, for another response. */
 export const giveBack = (bytes: Buffer): void => {
   for (const { size, buffers } of spares)
-    if (bytes.length === size && buffers.length * size < spareBytes) buffers.push(bytes)
+    if (bytes.length === size && buffers.length * size < spareBytesPerSize) buffers.push(bytes)
 }

@@ -139,6 +139,10 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
     }
   }
 
+  const warmState = (): WarmReport => ({
+    ...progress,
+    failed: progress.failed.map(failure => ({ ...failure })),
+  })
   return {
     /** How much there is to load; loads nothing. @throws InputError, StoreError */
     planWarm: async (order: WarmOrder): Promise<WarmReport> => (await planned(order)).report,
@@ -161,12 +165,12 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
       })
       return (await plan).report
     },
-    warmState: (): WarmReport => ({ ...progress, failed: progress.failed.map(failure => ({ ...failure })) }),
+    warmState,
     /** Stops after the requests in progress. Resolves when it has ended. */
     stopWarm: async (): Promise<WarmReport> => {
       isStopping = true
       await running
-      return { ...progress }
+      return warmState()
     },
   }
 }

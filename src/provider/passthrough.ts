@@ -106,7 +106,7 @@ export const createPassthrough = (
       })
       await reservation.settle('answered')
     } catch (error) {
-      outcome = error instanceof ProviderError ? error.code : 'left'
+      outcome = error instanceof ProviderError ? error.code : signal.aborted ? 'left' : 'internal'
       message = messageOf(error)
       await reservation.settle(requestOutcomeOf(error))
       if (error instanceof ProviderError && error.code === 'provider_limited')

@@ -5,6 +5,24 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
 
+const idle = {
+  ...{ state: 'idle', target: '', cells: 0, toLoad: 0, weight: 0, loaded: 0, fresh: 0, failed: [] },
+  ...{ stoppedBy: null, reason: null },
+}
+
+t.test('a gateway that restarts while it warms is not waited for without end', async t => {
+  const server = createServer(({ method }, response) => {
+    const state = method === 'POST' ? 'running' : 'idle'
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...idle, state }))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { code, stdout, stderr } = await runCommand(['cache', 'warm', '--top', '5', '--gateway', url])
+  t.strictSame([code, stdout], [1, ''])
+  t.match(stderr, `abohawa: the gateway at ${url} has restarted and no longer warms: run the command again`)
+})
+
 const show = ['cache', 'show', 'district/3026']
 const hosts = 'the host header must be an IP address or a name in ops.allowedHosts, got "gw:9090"'
 const other = 'it answered 404, and is no gateway of this version'

@@ -139,8 +139,9 @@ export const writeDirectly: WriteReady = (given, status, head, own, connection, 
   let length = head.length + connection.length + lengthOf(body)
   for (const part of own) length += part.length
   const { socket } = response
-  // A slow client may keep its bytes for minutes, so they take no more memory than they need.
-  const isBehind = socket !== null && socket.writableLength > 0
+  // A slow client may keep its bytes for minutes, and a response may wait for the one before it, so they take no more memory than
+  // they need.
+  const isBehind = socket === null || socket.writableLength > 0
   const bytes = isBehind ? Buffer.allocUnsafeSlow(length) : takeBuffer(length)
   let used = putText(bytes, 0, head)
   for (const part of own) used = putText(bytes, used, part)
@@ -151,7 +152,7 @@ export const writeDirectly: WriteReady = (given, status, head, own, connection, 
   }
   // One write of one chunk costs a system call less than a list of them.
   const whole = bytes.subarray(0, length)
-  if (socket !== null && 'encrypted' in socket && !isBehind) {
+  if (!isBehind && 'encrypted' in socket) {
     response.end(whole, (error?: Error | null) => {
       if (!error) giveBack(bytes)
     })

@@ -51,13 +51,17 @@ const tellEveryMs = 2_000
 const finished = async (warmer: Warmer, { remark }: Terminal): Promise<WarmReport> => {
   let toldAt = performance.now()
   for (;;) {
+    await pause(lookEveryMs)
     const report = await warmer.warmState()
     if (report.state === 'done' || report.state === 'stopped') return report
+    if (report.state === 'idle')
+      throw new InputError(
+        `the gateway at ${warmer.by} has restarted and no longer warms: run the command again`,
+      )
     if (performance.now() - toldAt > tellEveryMs) {
       remark(`${counted(report.loaded)} of ${counted(report.toLoad)} cells are loaded.`)
       toldAt = performance.now()
     }
-    await pause(lookEveryMs)
   }
 }
 

@@ -160,7 +160,7 @@ export const supervise = async (
       if (child.isLeaving || (hasServed && performance.now() - startedAt >= settledAfterMs)) pauseMs = 0
       else pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * pauseMs))
       if (child.isLeaving) continue
-      log.error({ process: number, reason: how, startedInMs: pauseMs }, 'process ended unexpectedly')
+      log.error({ process: number, reason: how, restartsInMs: pauseMs }, 'process ended unexpectedly')
       await pause(pauseMs, undefined, stopping).catch(() => {})
       if (stopping.signal.aborted) return 0
     }
@@ -185,8 +185,10 @@ export const supervise = async (
         // So that `keep` has started the next one.
         await nextTurn()
       })
-      log.info('processes restarted')
+      if (!stopping.signal.aborted) log.info('processes restarted')
     } catch (error) {
+      // None is started again, which is no fault of the restart.
+      if (stopping.signal.aborted) return
       log.error({ reason: messageOf(error) }, 'processes not restarted')
     }
   }

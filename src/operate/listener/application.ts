@@ -132,7 +132,11 @@ export const createApplication = (
 /** The methods of all routes with a path; the router itself finds one method at a time. */
 const methodsOf = (path: string, routes: readonly RouteOptions[]): string[] =>
   routes
-    .filter(({ url }) => new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`).test(path))
+    .filter(({ url }) =>
+      new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`).test(
+        path,
+      ),
+    )
     .flatMap(({ method }) => method)
 
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'])
