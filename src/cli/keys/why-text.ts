@@ -5,6 +5,7 @@ import { factsText, indented, tableOf } from '../../command-line/tables.ts'
 import { counted, numbered, type Terminal } from '../../command-line/terminal.ts'
 import { type Calendar, createCalendar } from '../../common/calendar.ts'
 import { printable } from '../../common/outside-text.ts'
+import type { RestrictionRefusal } from '../../keys/restrictions.ts'
 import { localSecond } from '../operate/cell-text.ts'
 import { type KeyWhy, type WhyOptions, whyOf } from './key-why.ts'
 import { termsText } from './term-options.ts'
@@ -26,18 +27,21 @@ const more: Readonly<Record<string, string>> = {
   '405': 'its method was not GET or HEAD',
   '429 quota_insufficient': 'less was left of its daily quota than the list of places costs',
   '429 rate_limited': 'it sent too fast: its limit by the second or the minute',
-  '403 origin-not-allowed': 'the key was restricted to other origins',
-  '403 address-not-allowed': 'the key was restricted to other addresses',
-  '403 endpoint-not-allowed': 'the key was restricted to other endpoints',
   '403': 'the key may not do this',
   '499': 'the client disconnected before the response started',
+}
+
+const ofRestrictions: Readonly<Record<RestrictionRefusal, string>> = {
+  'origin-not-allowed': 'the key was restricted to other origins',
+  'address-not-allowed': 'the key was restricted to other addresses',
+  'endpoint-not-allowed': 'the key was restricted to other endpoints',
 }
 
 /** Statuses that say something of the request and not of the key. */
 const aboutRequest: ReadonlySet<number> = new Set([400, 404, 405])
 
 const meaningOf = ({ status, reason }: Refused, { logs }: KeyWhy): string => {
-  const own = more[`${status} ${reason}`] ?? more[status]
+  const own = ofRestrictions[reason as RestrictionRefusal] ?? more[`${status} ${reason}`] ?? more[status]
   if (own !== undefined) return own
   if (status === 429) {
     const limit = logs.map(log => log.limit).find(each => each !== null)
