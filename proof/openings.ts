@@ -71,7 +71,9 @@ const lostCounts: Event = state => {
     ...steps,
     { do: 'load', requests: before },
     { do: 'empty' },
-    { do: 'move', ms: 12 * second, realMs: reportedAfterRealMs },
+    // First connections come back, then the gateways wait for each other.
+    { do: 'move', ms: second, realMs: reportedAfterRealMs },
+    { do: 'move', ms: 11 * second },
     { do: 'load', requests: requestsFor(key, Array(24).fill(single), 1) },
   ]
 }
