@@ -8,48 +8,54 @@ import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
 
-t.test('what was in demand before the clock was set back is in demand after it', async t => {
-  const { store, refused } = await redisStores(await testRedis(t))(t)
+type Parts = Parameters<typeof createHeartbeat>[0]
+const demandForMs = 7_200_000
+
+/** A heartbeat of a gateway to a store, with its demand, by a clock that stands still. */
+const heartbeatTo = (given: Pick<Parts, 'store' | 'onHeartbeat' | 'onHeartbeatFailure'>) => {
   const clock = manualClock()
   const demand = createDemand<Cell>()
-  const requested: unknown[] = []
   const heartbeat = createHeartbeat({
+    ...{ demand, clock, namespace: 'q', settings: () => 'a', demandForMs, report: () => '{}' },
+    ...given,
+  })
+  const ask = (latitude: number): string => {
+    const cell = createGrid(0.1).cellOf(latitude, 90.4)
+    demand.record(cell.id, cell, clock.now())
+    return cell.id
+  }
+  return { clock, heartbeat, ask }
+}
+
+t.test('what was in demand before the clock was set back is in demand after it', async t => {
+  const { store, refused } = await redisStores(await testRedis(t))(t)
+  const requested: unknown[] = []
+  const { clock, heartbeat, ask } = heartbeatTo({
     store: {
       heartbeat: given => {
         requested.push(given.requested.toSorted())
         return store.heartbeat(given)
       },
     },
-    demand,
-    namespace: 'q',
-    settings: () => 'a',
-    demandForMs: 7_200_000,
-    report: () => '{}',
-    clock,
     onHeartbeat: () => {},
     onHeartbeatFailure: () => t.fail('the store takes it'),
   })
-  for (const latitude of [23.7, 22.3]) {
-    const cell = createGrid(0.1).cellOf(latitude, 90.4)
-    demand.record(cell.id, cell, clock.now())
-  }
+  for (const latitude of [23.7, 22.3]) ask(latitude)
   const both = ['22.3,90.4', '23.7,90.4']
   for (const moveMs of [1_000, -6 * 3_600_000]) {
     clock.advance(moveMs)
     await heartbeat.sendIfDue()
-    t.strictSame((await store.wanted('q', clock.now() - 7_200_000)).sort(), both)
+    t.strictSame((await store.wanted('q', clock.now() - demandForMs)).sort(), both)
   }
   t.strictSame(requested, [both, both], 'nothing is known to be sent after it')
   t.strictSame(refused, [])
 })
 
 t.test('a heartbeat that fails is sent again at the next tick, with the same demand', async t => {
-  const clock = manualClock()
-  const demand = createDemand<Cell>()
   const sent: unknown[] = []
   const events: string[] = []
   let isAway = true
-  const heartbeat = createHeartbeat({
+  const { clock, heartbeat, ask } = heartbeatTo({
     store: {
       heartbeat: async ({ requested, report, settings }) => {
         sent.push([...requested, settings, report])
@@ -57,17 +63,10 @@ t.test('a heartbeat that fails is sent again at the next tick, with the same dem
         return { instances: 2, variants: 1, wanted: 1 }
       },
     },
-    demand,
-    namespace: 'q',
-    settings: () => 'a',
-    demandForMs: 7_200_000,
-    report: () => '{}',
-    clock,
     onHeartbeat: ({ instances }) => events.push(`${instances} instances`),
     onHeartbeatFailure: () => events.push('failed'),
   })
-  const cell = createGrid(0.1).cellOf(23.7, 90.4)
-  demand.record(cell.id, cell, clock.now())
+  const cellId = ask(23.7)
   await heartbeat.sendIfDue()
   isAway = false
   clock.advance(500)
@@ -79,8 +78,8 @@ t.test('a heartbeat that fails is sent again at the next tick, with the same dem
   await heartbeat.sendLast()
   t.strictSame(events, ['failed', '2 instances', '2 instances', '2 instances'])
   t.strictSame(sent, [
-    [cell.id, 'a', '{}'],
-    [cell.id, 'a', '{}'],
+    [cellId, 'a', '{}'],
+    [cellId, 'a', '{}'],
     ['a', '{}'],
     [null, '{"phase":"stopped"}'],
   ])
