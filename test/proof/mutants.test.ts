@@ -15,10 +15,10 @@ import { withoutPrlimit } from '../support/process.ts'
 const root = new URL('../../', import.meta.url).pathname
 
 t.test('a seed draws the same mutants each time, each of code', async t => {
-  const mutants = drawMutants(root, 12, 1, ['cache'])
-  t.equal(mutants.length, 12)
-  t.ok(isDeepStrictEqual(mutants, drawMutants(root, 12, 1, ['cache'])))
-  t.notOk(isDeepStrictEqual(mutants.slice(0, 3), drawMutants(root, 3, 2, ['cache'])))
+  const mutants = drawMutants(root, 6, 1, ['cache'])
+  t.equal(mutants.length, 6)
+  t.ok(isDeepStrictEqual(mutants, drawMutants(root, 6, 1, ['cache'])))
+  t.notOk(isDeepStrictEqual(mutants.slice(0, 1), drawMutants(root, 1, 2, ['cache'])))
   for (const { file, before, after, source } of mutants) {
     t.ok(source !== readFileSync(join(root, file), 'utf8') && before !== after, file)
     t.notMatch(before, /^(\/\/|\/\*|import |export type )/, file)
