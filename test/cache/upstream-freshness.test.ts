@@ -36,3 +36,28 @@ t.test('demand is the weight of all cells in each period of a day, and stretches
   t.equal(freshness.stretch.current(), 4)
   t.strictSame(demands, [720, 1_440, 1_440])
 })
+
+t.test(
+  'the runs of the upstream that gave an entry decide on it, and without a name those of the refresher',
+  async t => {
+    const clock = manualClock()
+    const asked: (string | undefined)[] = []
+    const account = { budget: { stretch: () => 1 }, protocol: { weightPerCell: 1 }, runs: undefined }
+    const all = ['one', 'two'].map(name => ({ name, account }))
+    const runsOf = (name: string | undefined) => {
+      asked.push(name)
+      return []
+    }
+    const accounts = { all, next: () => ({ upstream: all[1] }), runsOf } as unknown as Accounts
+    const config = { cache } as unknown as Parameters<typeof createUpstreamFreshness>[0]
+    const { policy, stretch } = createUpstreamFreshness(config, accounts, () => 1, clock)
+    stretch.current()
+    asked.length = 0
+    for (const upstream of ['one', 'two', undefined])
+      policy.dueAt(
+        { fetchedAt: clock.now(), jitter: 0, upstream, coversUntil: undefined } as never,
+        clock.now(),
+      )
+    t.strictSame(asked, ['one', 'two', 'two'])
+  },
+)

@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { StoreError } from '../../src/stores/store.ts'
-import { oneCount } from './meters.ts'
+import { newCount, oneCount } from './meters.ts'
 
 /** The units of the first batch where turns of the event loop bring so many requests and take so long. */
 const unitsOfFirst = async (requests: readonly number[], turnMs = 0): Promise<number> => {
@@ -77,6 +77,18 @@ t.test('batches are numbered from 1, each once', async t => {
   })
   for (let i = 0; i < 3; i++) await admit()
   t.strictSame(numbers, [1, 2, 3])
+})
+
+t.test('a batch has the counts of 500 keys at most, and the next one the others', async t => {
+  const sizes: number[] = []
+  const { partition } = oneCount(async ({ entries }) => {
+    sizes.push(entries.length)
+    return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+  })
+  const ask = (keyId: string) =>
+    new Promise(resolve => partition.consume(newCount(keyId), 1_000, 1, (_, decision) => resolve(decision)))
+  await Promise.all(Array.from({ length: 501 }, (_, i) => ask(`key_${i}`)))
+  t.strictSame(sizes, [500, 1])
 })
 
 t.test('requests of a unit each are sent as a number, others as runs', async t => {
