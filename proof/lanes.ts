@@ -1,4 +1,4 @@
-// Hands seeds to processes, one at a time to each, and collects what they judged. A process that failed is replaced, and its seed
+// Hands seeds to processes, one at a time to each, and collects what they found. A process that failed is replaced, and its seed
 // counts as failed.
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,7 +16,7 @@ export type LaneOptions = {
   /** Whether each history is wanted as text. */
   readonly isPrinted?: boolean
   readonly onJudged: (judged: Judged) => void
-  /** A seed that could not be judged. */
+  /** A seed that could not be checked. */
   readonly onFailed: (seed: number, why: string) => void
 }
 

@@ -1,4 +1,4 @@
-// `npm run proof`: takes seeded schedules of faults with a fleet, has their histories judged, and reports which promises held. Exit
+// `npm run proof`: takes seeded schedules of faults with a fleet, has their histories checked, and reports which promises held. Exit
 // code: 0 all held, 1 one was broken, 2 usage error.
 
 import { UsageError } from '../fuzz/command-line.ts'

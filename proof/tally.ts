@@ -1,4 +1,4 @@
-// Sums up what was judged: how many histories exercised and broke each promise. As text, and as a table of Markdown.
+// Sums up what was checked: how many histories exercised and broke each promise. As text, and as a table of Markdown.
 
 import { counted } from '../fuzz/summary.ts'
 import type { Judged } from './lane-process.ts'
@@ -8,7 +8,7 @@ import { promiseNumbers, promises, shownBy } from './promises.ts'
 export type Tally = {
   readonly seconds: number
   readonly judged: readonly Judged[]
-  /** Seeds that could not be judged. */
+  /** Seeds that could not be checked. */
   readonly failed: readonly { readonly seed: number; readonly why: string }[]
 }
 
@@ -51,7 +51,7 @@ export const headOf = (summary: Summary): string => {
   const faults =
     faulty.length + failed.length + disturbed.length === 0
       ? 'every promise held'
-      : `${faulty.length} broke a promise, ${failed.length} could not be judged, ${disturbed.length} more were disturbed by a machine that stood still`
+      : `${faulty.length} broke a promise, ${failed.length} could not be checked, ${disturbed.length} more were disturbed by a machine that stood still`
   const of = (kind: string): string => counted(kinds[kind] ?? 0)
   const rate = Math.round((seeds / Math.max(1, seconds)) * 3_600)
   return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}. ${of('redis')} on one Redis, ${of('sentinel')} behind Sentinel, ${of('cluster')} on a cluster, ${of('embedded')} on the embedded store; in ${of('processes')} each gateway was a separate process.`
@@ -84,5 +84,5 @@ export const faultsText = ({ faulty, disturbed, failed }: Summary): string =>
       ({ seed, stalledMs }) =>
         `seed ${seed} is no evidence: the machine stood still for ${stalledMs} ms, in each of the tries\n`,
     ),
-    ...failed.map(({ seed, why }) => `seed ${seed} could not be judged: ${why}\n`),
+    ...failed.map(({ seed, why }) => `seed ${seed} could not be checked: ${why}\n`),
   ].join('\n')

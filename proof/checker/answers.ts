@@ -1,4 +1,4 @@
-// Promises 1 and 2: every request has an answer, and every answer is one of the contract: its headers are judged by headers.ts, its body
+// Promises 1 and 2: every request has an answer, and every answer is one of the contract: its headers are checked by headers.ts, its body
 // by contract.ts.
 
 import type { Answer } from '../history.ts'

@@ -1,5 +1,5 @@
 // Promise 12: what the provider saw never weighs more than the limit of a window. A window's first seconds are left out, because a
-// request that was charged before them may arrive in them. Not promised, and not judged: clocks that differ by more than two
+// request that was charged before them may arrive in them. Not promised, and not checked: clocks that differ by more than two
 // seconds, and what comes after Redis lost its data, or a gateway died or began while Redis was away or the disk of its store full.
 
 import type { Moment } from '../history.ts'

@@ -1,5 +1,5 @@
 // Promise 19: a request for a list of places takes a unit for each place or none, and says how many. That the units are taken
-// once is promise 7; the bodies of the places are judged as those of one place are.
+// once is promise 7; the bodies of the places are checked as those of one place are.
 
 import { costOf, headerOf } from './facts.ts'
 import { isPaced } from './pace.ts'

@@ -48,7 +48,7 @@ export type Query<Name extends string> = Partial<Record<Name, string>>
 
 /**
  * The parameters of a query that are wanted. Others are ignored; one of these given twice is refused, and so is a list whose name
- * has brackets: many clients write `places[]=` or `places[0]=` unless told otherwise.
+ * has brackets: many clients write `places[]=` or `places[0]=` unless configured otherwise.
  */
 export const queryOf = <Name extends string>(
   query: string,

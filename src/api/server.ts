@@ -53,7 +53,7 @@ export type OpenServer = ReturnType<typeof openServer>
 const listenBacklog = 4_096
 // Node's default, for a request that may take longer.
 const longestHeadersMs = 60_000
-// Node's default, which HTTP/2 has to be told.
+// Node's default, which HTTP/2 does not have by itself.
 const maxHeaderBytes = 16 * 1024
 // How long nothing may move on a connection whose request is not answered: for a client that takes nothing of its answer, and longer
 // than the longest load of weather takes. An idle session of HTTP/2 has the same.

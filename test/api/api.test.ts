@@ -36,7 +36,7 @@ t.test('a hit carries the quota, its freshness and what the cache did', async t 
   ])
 })
 
-t.test('key, quota, method and path are judged in this order', async t => {
+t.test('key, quota, method and path are checked in this order', async t => {
   const app = await startApp(t)
   const none = await app.inject('/nowhere', {}, 'POST')
   t.match(none, { status: 401, headers: { 'x-ratelimit-limit': '0', 'www-authenticate': /^ApiKey/ } })

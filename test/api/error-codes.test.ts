@@ -43,6 +43,10 @@ t.test('a failure that the table does not have is an internal error', async t =>
     t.equal(failureSentence(code), sentences.unexpected)
 })
 
+/** The page says once, above the tables, that one waits after a 500. */
+const ofPage = (status: number, meaning: string): string =>
+  status === 500 ? meaning.replace(' Wait for `retry-after`.', '') : meaning
+
 t.test('docs/api.md has a row for each code, with its status', async t => {
   const page = readFileSync('docs/api.md', 'utf8')
   const groups = page.matchAll(/^### (\d{3}): (.+)\n\n\| `code` .*\n.*\n((?:\| `\w+` .*\n)+)/gm)
@@ -58,11 +62,12 @@ t.test('docs/api.md has a row for each code, with its status', async t => {
     code,
     status: error.status,
     counts: error.counts,
-    meaning: error.meaning[0],
+    meaning: ofPage(error.status, error.meaning[0]),
   }))
   const byCode = (a: { code?: string | undefined }, b: { code?: string | undefined }) =>
     `${a.code}`.localeCompare(`${b.code}`)
   t.strictSame(rows.sort(byCode), expected.sort(byCode))
+  t.match(page, /^After a 500, wait for `retry-after`/m)
 })
 
 t.test('a sentence about a parameter names it', async t => {

@@ -51,7 +51,7 @@ const startAnswering = async (t: Test, first: number, env?: Record<string, strin
   return { answered, answer, ...(await start(t, answer, env)) }
 }
 
-t.test('a plain path of the provider’s API is let through, and sent as it was judged', async t => {
+t.test('a plain path of the provider’s API is let through, and sent as it was checked', async t => {
   const provider = await startScriptedProvider(t)
   const { through, spent, refused } = await gatewayAt(t, `${provider.url}/base`)
   const dates = '&start_date=2026-01-01&end_date=2026-01-02'
@@ -77,7 +77,7 @@ t.test('a plain path of the provider’s API is let through, and sent as it was 
   t.equal(provider.requests.at(-1)?.method, 'HEAD')
 
   const before = { requests: provider.requests.length, spent: await spent() }
-  // The path is judged as it came: nothing on the way to here has decoded or shortened it.
+  // The path is checked as it came: nothing on the way to here has decoded or shortened it.
   const paths = [
     ...['/v1/forecast/', '/V1/Forecast', '/control', '/', '/v1//forecast', '//v1/forecast', '/../control'],
     ...['/v1/../v1/forecast', '/v1/%2e%2e/control', '/v1%2fforecast', '/v1\\forecast', '/v1/forecast%00'],

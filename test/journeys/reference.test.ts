@@ -148,7 +148,7 @@ t.test('the programs of the reference print what a real gateway answers', async 
     }
 })
 
-t.test('every program on docs/api.md runs, and the walk ends in a cached answer', async t => {
+t.test('every program on docs/api.md runs', async t => {
   await started
   const page = readFileSync('docs/api.md', 'utf8')
   const programs = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, source = '']) => ({
@@ -156,7 +156,7 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
     label: 'sh',
     source,
   }))
-  t.equal(programs.length, 5)
+  t.equal(programs.length, 3)
   const printed: string[] = []
   for (const program of programs) {
     const ended = await run(program, env)
@@ -164,10 +164,8 @@ t.test('every program on docs/api.md runs, and the walk ends in a cached answer'
     t.strictSame([ended.code, ended.err], [0, ''], program.source)
     printed.push(ended.out)
   }
-  const [list = '', weather = '', notModified, forecast = '', near = ''] = printed
+  const [list = '', forecast = '', near = ''] = printed
   t.equal(JSON.parse(list).results[0].id, '3026')
-  t.match(weather, /^etag: W\//m)
-  t.equal(notModified, '304\n')
   t.match(JSON.parse(forecast), { location: { id: '3026' }, daily: { weather_text: [/^[A-Z]/, /./, /./] } })
   // As the page shows it.
   const [, shown = ''] = /^ {2}("place": \{\n[^`]*?\n {2}\})\n/ms.exec(page) ?? []

@@ -94,7 +94,7 @@ t.test('who is not trusted can’t claim HTTPS, and without a proxy the header c
   }
 })
 
-t.test('TLS that ends here and TLS that ends at a proxy are each judged by themselves', async t => {
+t.test('TLS that ends here and TLS that ends at a proxy are each checked by themselves', async t => {
   const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.2/32' })
   // The certificate is for this address too.
   const { ca } = trusting

@@ -110,10 +110,11 @@ const rowOf = (setting: Setting): string => {
   const path = printPath(setting.path)
   const live = effectOf(setting) === 'live'
   const link = more[path] ? ` [More](${more[path]})` : ''
+  const usual = code(JSON.stringify(defaultOf(setting.schema)))
+  const range = rangeOf(setting)
   const columns = [
     code(path),
-    code(JSON.stringify(defaultOf(setting.schema))),
-    cell(rangeOf(setting)),
+    range === '' ? usual : `${usual} (${cell(range)})`,
     live ? (exceptionOf(setting) ? 'live*' : 'live') : '',
     cell(descriptionOf(setting.schema)) + link,
   ]
@@ -152,8 +153,8 @@ Durations are written as \`500ms\`, \`30s\`, \`10m\`, \`1h\` or \`400d\`, sizes 
 /** What is said below the table of a section. */
 const notes: Readonly<Record<string, string>> = {
   server:
-    'Behind a proxy that serves the gateway under a path, set `server.publicUrl`: only then does `doc_url` of errors lead to the reference. Longer `server.drainFor` makes every restart take that long.',
-  ops: 'Without `ops.token` every user of the machine may purge the cache and spend the budget. Set secrets as variables, not in files.',
+    'Behind a proxy that serves the gateway under a path, set `server.publicUrl`: only then does `doc_url` of errors lead to the reference.',
+  ops: 'Set secrets as variables, not in files. [Why a token](listeners.md#the-token)',
   redis:
     'With Sentinel, user, password and database in the URL are for the watched servers. `rediss://` then applies to sentinels and nodes too.',
   provider:
@@ -170,12 +171,12 @@ const page = (): string => {
 
 ${descriptionOf(schema)}
 
-| Setting | Default | Range | Change | Meaning |
-| --- | --- | --- | --- | --- |
+| Setting | Default (range) | Change | Meaning |
+| --- | --- | --- | --- |
 ${rows.join('\n')}
 ${note}`
   })
-  return `${pageHead}\n${sections.join('\n')}\n[All pages](../README.md)\n`
+  return `${pageHead}\n${sections.join('\n')}`
 }
 
 /** The text of each file, by its path in the repository. */

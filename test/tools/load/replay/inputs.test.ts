@@ -11,7 +11,7 @@ import { targetOf } from '../../../../tools/load/replay/target.ts'
 import { thresholdOf } from '../../../../tools/load/replay/thresholds.ts'
 import { arriving, inBatches } from './send-some.ts'
 
-t.test('thresholds are judged by what was recorded', async t => {
+t.test('thresholds are compared with what was recorded', async t => {
   const recorder = createRecorder()
   for (let i = 1; i <= 100; i++)
     recorder.record({
