@@ -37,7 +37,8 @@ const beside: Readonly<Record<string, RegExp>> = {
   'tools/load/':
     /^src\/(?:(?:common|config|catalogue|command-line|operate\/reports)\/|provider\/open-meteo\/terms\.ts|keys\/test-keys\.ts|weather\/(?:cell|ranges)\.ts)/,
   'tools/load/rehearsal/fixture.ts': /^src\/(?:(?:common|config)\/|parts\.ts)/,
-  'tools/load/what-if/': /^src\/(?:(?:common|config|catalogue)\/|parts\.ts|provider\/open-meteo\/terms\.ts)/,
+  'tools/load/what-if/':
+    /^src\/(?:(?:common|config|catalogue)\/|parts\.ts|provider\/open-meteo\/(?:limits|terms)\.ts)/,
   'tools/provider/':
     /^src\/(?:(?:common|command-line)\/|provider\/open-meteo\/(?:limits|terms)\.ts|weather\/weather-variables\.ts)/,
   'tools/reference/':

@@ -5,9 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { administerWith } from '../../src/cli/administer.ts'
-import { systemClock } from '../../src/common/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { administerWith } from '../../test/scenarios/keys.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
 import { startRedisProcess } from '../../test/support/redis-process.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
@@ -95,9 +93,8 @@ const open = async (
     ABOHAWA_CATALOGUE__PATH: new URL('../../locations.json', import.meta.url).pathname,
     ...more,
   }
-  const config = loadConfig({ files: [], env })
   let key = ''
-  await administerWith(config, systemClock, async ({ createKey }) => {
+  await administerWith(env, async ({ createKey }) => {
     key = (await createKey('Fuzz', 'enterprise')).key
   })
   const start = async (): Promise<GatewayProcess> => {

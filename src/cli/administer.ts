@@ -7,7 +7,6 @@ import { UsageError } from '../command-line/usage-error.ts'
 import { createCalendar } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { InputError } from '../common/errors.ts'
-import type { Config } from '../config/schema.ts'
 import { type Administration, createAdministration } from '../keys/administration.ts'
 import { tiersOf } from '../keys/test-keys.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
@@ -17,15 +16,13 @@ import type { Store } from '../stores/store.ts'
 export const addCreateStoreOption = (command: Command): Command =>
   command.option('--create-store', 'create the store if it does not exist yet')
 
-export type Action = (administration: Administration, store: string) => Promise<void>
-
 /**
  * Runs one action on the store of the terminal's configuration, and says on standard error which one it was.
  * @param createStore makes the store where there is none
  */
 export const administer = async (
   terminal: Terminal,
-  act: Action,
+  act: (administration: Administration, store: string) => Promise<void>,
   createStore = false,
 ): Promise<undefined> => {
   const config = terminal.config()
@@ -34,7 +31,10 @@ export const administer = async (
   await using store = await openCommandStore(config, terminal.clock, open, ({ record, name, fault }) =>
     terminal.remark(`The record of ${record} ${name} is damaged: ${fault}.`),
   )
-  await act(administrationOf(config, store, terminal.clock), name).catch(withStoreName(name))
+  const { quota } = config
+  const calendar = createCalendar(quota.timeZone)
+  const parts = { store, tiers: tiersOf(quota), calendar, clock: terminal.clock }
+  await act(createAdministration(parts), name).catch(withStoreName(name))
   terminal.remark(`Store: ${name}`)
 }
 
@@ -45,19 +45,6 @@ export const withStoreName =
     if (!(cause instanceof InputError) || cause instanceof UsageError) throw cause
     throw new InputError(`${cause.message} (store: ${name})`, { cause })
   }
-
-/** Opens the store of a configuration, made where there is none, runs one action on it and closes it. */
-export const administerWith = async (
-  config: Config,
-  clock: Clock,
-  act: (administration: Administration) => Promise<void>,
-): Promise<void> => {
-  await using store = await openCommandStore(config, clock, openStore)
-  await act(administrationOf(config, store, clock))
-}
-
-const administrationOf = ({ quota }: Config, store: Store, clock: Clock): Administration =>
-  createAdministration({ store, tiers: tiersOf(quota), calendar: createCalendar(quota.timeZone), clock })
 
 /** The store of a configuration, for the scope of a command; by default one that a gateway or a key has used. */
 export const openCommandStore = async (

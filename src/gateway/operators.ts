@@ -2,13 +2,13 @@
 
 import { minuteMs } from '../common/calendar.ts'
 import { every } from '../common/clock.ts'
+import { openListener } from '../common/listening.ts'
 import type { Config } from '../config/schema.ts'
 import { buildHealth, buildOps } from '../operate/listener/listeners.ts'
 import { createProbes, createReadiness } from '../operate/listener/probes.ts'
 import { readinessDetails } from '../operate/listener/readiness.ts'
 import { watchCertificate } from '../telemetry/certificate-watch.ts'
 import { createStoreWatch } from '../telemetry/store-watch.ts'
-import { openListener } from './listeners.ts'
 import type { OperatorsParts } from './operations.ts'
 import type { Opened } from './telemetry.ts'
 

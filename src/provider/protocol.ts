@@ -68,8 +68,6 @@ export type RunProtocol = {
   requestFor(model: string): ProviderRequest
   /** @throws ProviderError when the text describes no run, or one that can't be right. */
   decode(text: string, now: number): ModelRun
-  /** The newest run at an instant if all come when they usually do: for tools that send no request. */
-  scheduled(now: number): ModelRun
 }
 
 /** The query parameters that a path takes, by their form. */

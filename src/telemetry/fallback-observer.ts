@@ -3,9 +3,8 @@
 import { isoOf } from '../common/calendar.ts'
 import type { AccountObserver } from '../provider/accounts.ts'
 import type { BreakerState } from '../provider/breaker.ts'
-import type { ModelRun } from '../provider/protocol.ts'
+import type { ModelRun, OddValues } from '../provider/protocol.ts'
 import type { Log } from './log.ts'
-import type { createOddValues } from './odd-values.ts'
 import type { Outages } from './outages.ts'
 import type { UpstreamMetrics } from './upstream-metrics.ts'
 
@@ -40,6 +39,22 @@ export const accountLines = (log: Log, upstream: string | undefined) => ({
       log.warn({ upstream, closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
   },
 })
+
+/**
+ * Counts impossible values, which responses have as null; each variable of an upstream is logged once. Returns what makes the observer of an upstream; it has no name where it is the only one.
+ */
+export const createOddValues = (metrics: Pick<UpstreamMetrics, 'oddValue'>, log: Log) => {
+  const said = new Set<string>()
+  return (upstream: string | undefined) =>
+    ({ count, ...first }: OddValues): void => {
+      for (let i = 0; i < count; i++) metrics.oddValue(first.variable)
+      const subject = `${upstream} ${first.variable}`
+      if (said.has(subject)) return
+      said.add(subject)
+      const next = 'abohawa_provider_odd_values_total counts those that follow'
+      log.warn({ ...(upstream !== undefined && { upstream }), ...first, next }, 'odd values left out')
+    }
+}
 
 export const createFallbackObserver =
   (

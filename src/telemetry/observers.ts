@@ -11,10 +11,14 @@ import type { MeterObserver } from '../keys/meter.ts'
 import type { StoreObserver } from '../stores/open-store.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import { countCells } from '../weather/cell-set.ts'
-import { accountLines, createCircuitLines, createFallbackObserver } from './fallback-observer.ts'
+import {
+  accountLines,
+  createCircuitLines,
+  createFallbackObserver,
+  createOddValues,
+} from './fallback-observer.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { createOddValues } from './odd-values.ts'
 import type { Outages } from './outages.ts'
 import { createThrottle } from './throttle.ts'
 

@@ -65,7 +65,6 @@ const plainText: ProviderProtocol = {
       const [initialisedAt, availableAt] = [Date.parse(initialised), Date.parse(available)]
       return { initialisedAt, availableAt, intervalMs: 3 * hourMs }
     },
-    scheduled: now => ({ initialisedAt: now, availableAt: now, intervalMs: 3 * hourMs }),
   },
   passthrough: {
     paths: ['/at/<cell>'],

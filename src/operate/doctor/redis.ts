@@ -7,10 +7,16 @@ import type { Clock } from '../../common/clock.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { safeText } from '../../common/outside-text.ts'
 import type { Config } from '../../config/schema.ts'
-import { connect, listenerOn, ping, type RedisClient } from '../../stores/redis/connection.ts'
+import { connect, listenerOn, ping } from '../../stores/redis/connection.ts'
 import type { RedisOptions } from '../../stores/redis/place.ts'
 import { checkRedisFormat } from '../../stores/redis/redis-store.ts'
-import { evictsKeys, infoOf, type RedisInfo, serverName } from '../../stores/redis/server.ts'
+import {
+  evictsKeys,
+  infoOf,
+  type RedisClient,
+  type RedisInfo,
+  serverName,
+} from '../../stores/redis/server.ts'
 import { type Check, checkOf, type Finding, fail, ok, skip, warn } from './check.ts'
 import { clockFinding } from './machine.ts'
 

@@ -4,7 +4,6 @@
 import { minuteMs, utcDayMs } from '../../common/calendar.ts'
 import { excerptOf, garbled, ProviderError } from '../errors.ts'
 import type { ModelRun, RunProtocol } from '../protocol.ts'
-import { runDelayMs, runEveryMs } from './limits.ts'
 
 // It has some 300 bytes, and 2 kB where it describes the model's grid.
 const maxMetaBytes = 64 * 1024
@@ -18,10 +17,6 @@ const longestIntervalMs = 7 * utcDayMs
 export const modelRuns: RunProtocol = {
   requestFor: model => ({ path: modelRunPath(model), maxBytes: maxMetaBytes }),
   decode: (text, now) => runOf(fieldsOf(text), now),
-  scheduled: now => {
-    const initialisedAt = Math.floor((now - runDelayMs) / runEveryMs) * runEveryMs
-    return { initialisedAt, availableAt: initialisedAt + runDelayMs, intervalMs: runEveryMs }
-  },
 }
 
 const modelRunPath = (model: string): string => `/data/${encodeURIComponent(model)}/static/meta.json`

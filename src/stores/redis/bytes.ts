@@ -4,7 +4,7 @@
 import { failureKeptMs, maxBytesRead } from '../records.ts'
 import type { ByteStore, LeaseStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { isWrongType, scriptOn } from './records.ts'
+import { isWrongType, scriptOn } from './server.ts'
 
 // ARGV: the holder, the length of the lease, and 1 to acquire it over a failure. Returns the text of a failure, or one word.
 const acquireScript = `

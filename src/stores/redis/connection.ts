@@ -1,7 +1,7 @@
 // A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
 // unavailable, and the observer is called once per outage and once per recovery.
 
-import { type AbstractConnector, type Cluster, Redis, ReplyError } from 'ioredis'
+import { type AbstractConnector, Redis, ReplyError } from 'ioredis'
 import { InputError } from '../../common/errors.ts'
 import type { RecordObserver } from '../records.ts'
 import type { Eviction, StoreSize } from '../store.ts'
@@ -14,6 +14,7 @@ import {
   infoOf,
   type OutageObserver,
   outageReporter,
+  type RedisClient,
   type RedisInfo,
   redisReason,
   type ServerOptions,
@@ -29,8 +30,6 @@ export type RedisObserver = OutageObserver & {
 
 /** `connection`: it could not be sent, or the connection broke. `reply`: Redis replied with an error. */
 export type RedisOutcome = 'ok' | 'timeout' | 'connection' | 'reply'
-
-export type RedisClient = Redis | Cluster
 
 /** The shared parts of all modules of the store. Their errors are those of the client. */
 export type RedisParts = {

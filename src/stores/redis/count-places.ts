@@ -6,7 +6,7 @@ import { InputError } from '../../common/errors.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionOf, usagePartitionsOn } from './key-names.ts'
 import type { RedisOptions } from './place.ts'
-import { redisTime } from './records.ts'
+import { redisTime } from './server.ts'
 
 const daysKept = 400
 const idsPerStep = 1_000

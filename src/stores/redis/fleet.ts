@@ -12,7 +12,7 @@ import {
 } from '../records.ts'
 import type { ChangeRecord, FleetStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { namesLua, pairsOf, redisTime, scriptOn } from './records.ts'
+import { namesLua, pairsOf, redisTime, scriptOn } from './server.ts'
 
 // The clock of Redis, so that no instance is dead or alive by the clock of another one's machine.
 const nowLua = `${namesLua}

@@ -5,7 +5,7 @@
 import { hashesOf, keyRecordIn, nameIn, refuseRecord, subscriberIn, validUntilOf } from '../records.ts'
 import type { KeyChange, KeyRecord, KeyStore, Subscriber, SubscriberStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
-import { isWrongType, scriptOn } from './records.ts'
+import { isWrongType, scriptOn } from './server.ts'
 
 // Previous hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
 const replaceScript = `

@@ -14,7 +14,6 @@ import {
   listenerOn,
   memoryOf,
   ping,
-  type RedisClient,
   type RedisObserver,
   type RedisOutcome,
   reasonAway,
@@ -24,7 +23,7 @@ import { redisFleet } from './fleet.ts'
 import { type RedisKeyNames, redisKeyNames } from './key-names.ts'
 import { redisKeys } from './keys.ts'
 import type { RedisOptions } from './place.ts'
-import { noConnection, redisReason } from './server.ts'
+import { noConnection, type RedisClient, redisReason } from './server.ts'
 import { redisSpending } from './spending.ts'
 import { createRedisSubscriptions } from './subscriptions.ts'
 import { redisUsage } from './usage.ts'

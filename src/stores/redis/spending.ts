@@ -7,7 +7,7 @@ import { safeText } from '../../common/outside-text.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, wholeFrom } from '../records.ts'
 import type { Closure, SpendingStore } from '../spending-store.ts'
 import type { RedisParts } from './connection.ts'
-import { namesLua, scriptOn } from './records.ts'
+import { namesLua, scriptOn } from './server.ts'
 
 // ARGV 1 to 3: now, the longest closure, the tolerated difference of clocks. Reads the closure that is in force and the
 // last reopening from KEYS[1].

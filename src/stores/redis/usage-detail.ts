@@ -5,7 +5,7 @@ import { answerCountOf, forMessage, maxCounted, refuseRecord } from '../records.
 import type { UsageDetailStore } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { recordsLua, scriptOn } from './records.ts'
+import { recordsLua, scriptOn } from './server.ts'
 import { keepUntilLua } from './usage-scripts.ts'
 
 // A command of so many keys takes Redis half a millisecond.

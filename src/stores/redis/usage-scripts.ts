@@ -6,7 +6,7 @@
 //                                                       under `-` the units that no instance has
 //   sums of a month      `20:7 21:50`                   for each day its sum
 
-import { namesLua, recordsLua } from './records.ts'
+import { namesLua, recordsLua } from './server.ts'
 import { putTokensLua, readTokensLua } from './token-lua.ts'
 
 // A format of Lua's struct: it reads a batch in a quarter of the time that JSON takes.

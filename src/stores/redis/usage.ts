@@ -21,8 +21,7 @@ import {
 } from '../store.ts'
 import type { RedisParts } from './connection.ts'
 import { usagePartitionsOn } from './key-names.ts'
-import { redisTime, scriptOn } from './records.ts'
-import { sendNow } from './server.ts'
+import { redisTime, scriptOn, sendNow } from './server.ts'
 import type { RedisSubscriptions, Subscription } from './subscriptions.ts'
 import { commitScript, raiseScript } from './usage-scripts.ts'
 

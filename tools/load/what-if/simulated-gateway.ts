@@ -23,6 +23,7 @@ import {
   type UpstreamObserver,
   weatherEndpointsOf,
 } from 'abohawa/parts'
+import { runDelayMs, runEveryMs } from 'abohawa/protocol/limits.ts'
 import type { WeatherPath } from '../traffic/endpoint-of-path.ts'
 import type { SampleWeather } from './sample-weather.ts'
 
@@ -128,11 +129,17 @@ export const stubsOf = ({
             return cells.map(() => weather.timelineAt(clock.now()))
           },
         }),
-        runs: { ...protocol.runs, decode: (_, now) => protocol.runs.scheduled(now) },
+        runs: { ...protocol.runs, decode: (_, now) => scheduledRun(now) },
       }
     },
     codec: weather.codec,
   }
+}
+
+/** The newest run at an instant if all come when they usually do. */
+const scheduledRun = (now: number) => {
+  const initialisedAt = Math.floor((now - runDelayMs) / runEveryMs) * runEveryMs
+  return { initialisedAt, availableAt: initialisedAt + runDelayMs, intervalMs: runEveryMs }
 }
 
 /** Encodes a body as the API does, because kept encodings take memory. */
