@@ -66,4 +66,16 @@ export const equivalents: readonly Equivalent[] = [
     after: '...{ keyId, window: table.window, limit: (0 - 1), step: 1, admitted: 0, confirmed: 0 },',
     why: 'A request sets its limit in the same turn; one that only a late refund makes is of a past day, and read by nobody.',
   },
+  {
+    file: 'src/provider/spending-windows.ts',
+    before: 'const kept = isCold ? portionOf(window, reserve * keptBackShare) : 0',
+    after: 'const kept = isCold ? portionOf(window, reserve * keptBackShare) : (0 + 1)',
+    why: 'Less than a cell is kept back of nothing, and every cell weighs more than a thousandth.',
+  },
+  {
+    file: 'src/provider/forecast.ts',
+    before: 'if (now - (before.samples.at(-1)?.at ?? 0) < rateOver[name] / samplesPerRate) continue',
+    after: 'if (now - (before.samples.at(-1)?.at ?? (0 - 1)) < rateOver[name] / samplesPerRate) continue',
+    why: 'A series begins with a sample, and the last one is never dropped.',
+  },
 ]
