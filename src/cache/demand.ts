@@ -18,6 +18,9 @@ export type Demanded<Subject> = {
 
 export type Demand<Subject> = ReturnType<typeof createDemand<Subject>>
 
+const scoreAt = ({ score, lastRequestedAt }: Demanded<unknown>, now: number): number =>
+  score * 2 ** (Math.min(0, lastRequestedAt - now) / halfLifeMs)
+
 export const createDemand = <Subject>() => {
   type Requested = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] } & {
     /** The key that was requested before it. */
@@ -58,6 +61,13 @@ export const createDemand = <Subject>() => {
     }
     lastConsumer.at = at
   }
+  // The first key that is too old ends the loop.
+  const since = (instant: number): Requested[] => {
+    const found: Requested[] = []
+    for (let record = newest; record && record.lastRequestedAt >= instant; record = record.older)
+      found.push(record)
+    return found
+  }
   return {
     /** @param now ms since the epoch */
     record: (key: string, subject: Subject, now: number, consumer?: string | undefined): void => {
@@ -97,7 +107,7 @@ export const createDemand = <Subject>() => {
     /** The decayed count of a key's requests at an instant; 0 without any. */
     scoreOf: (key: string, now: number): number => {
       const record = records.get(key)
-      return record ? record.score * 2 ** (Math.min(0, record.lastRequestedAt - now) / halfLifeMs) : 0
+      return record ? scoreAt(record, now) : 0
     },
     /** The subjects requested last, at most so many. */
     latest: (most: number): Subject[] => {
@@ -110,12 +120,24 @@ export const createDemand = <Subject>() => {
     recentConsumers: (instant: number): string[] =>
       [lastConsumer, otherConsumer].filter(({ at }) => at >= instant).map(({ name }) => name),
     /** The keys that were requested at or after an instant, the latest first. */
-    since: (instant: number): readonly Demanded<Subject>[] => {
-      const found: Requested[] = []
-      // The first key that is too old ends the loop.
-      for (let record = newest; record && record.lastRequestedAt >= instant; record = record.older)
-        found.push(record)
-      return found
+    since: (instant: number): readonly Demanded<Subject>[] => since(instant),
+    /** Of those the ones with the highest decayed counts, highest first, at most so many. */
+    most: (most: number, instant: number, now: number): { subject: Subject; score: number }[] => {
+      const all = since(instant)
+      const scores = new Float64Array(all.length)
+      all.forEach((record, i) => {
+        scores[i] = scoreAt(record, now)
+      })
+      // Sorting numbers takes a tenth of sorting the keys by them.
+      const least = scores.length <= most ? 0 : (scores.toSorted()[scores.length - most] ?? 0)
+      const found: { subject: Subject; score: number }[] = []
+      let ties = most
+      for (const score of scores) if (score > least) ties -= 1
+      all.forEach(({ subject }, i) => {
+        const score = scores[i] ?? 0
+        if (score > least || (score === least && ties-- > 0)) found.push({ subject, score })
+      })
+      return found.sort((one, other) => other.score - one.score)
     },
   }
 }

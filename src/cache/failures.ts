@@ -87,9 +87,8 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
       return counts
     },
     clear: (key: string): void => void failures.delete(key),
-    clearWhere: (matches: (key: string) => boolean): void => {
-      for (const key of [...failures.keys()]) if (matches(key)) failures.delete(key)
-    },
+    /** The keys with a last failure. */
+    keys: (): string[] => [...failures.keys()],
     /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
     endBackoff: (): void => {
       for (const [key, failure] of [...failures.entries()])

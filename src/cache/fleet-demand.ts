@@ -5,6 +5,7 @@ import type { FleetStore } from '../stores/store.ts'
 import type { Box, Cell, Grid } from '../weather/cell.ts'
 import type { Demand } from './demand.ts'
 import { createHeartbeat, type Fleet, type HeartbeatParts } from './heartbeat.ts'
+import { eachInTurns } from './turns.ts'
 
 export type FleetDemandParts = Omit<HeartbeatParts, 'demand' | 'namespace' | 'store'> & {
   readonly store: Pick<FleetStore, 'heartbeat' | 'wanted'>
@@ -44,16 +45,24 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
     includes: (id: string): boolean =>
       (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),
     /** The ids of the cells requested here, and of those that were in demand over the fleet at the start. */
-    ids: (): Iterable<string> => {
-      const here = demand.since(since()).map(({ key }) => key)
-      return isRecentStart() ? new Set([...here, ...atStart.ids]) : here
+    ids: (): string[] => {
+      const from = since()
+      const ids = demand.since(from).map(({ key }) => key)
+      if (isRecentStart())
+        for (const id of atStart.ids) if ((demand.of(id)?.lastRequestedAt ?? 0) < from) ids.push(id)
+      return ids
     },
     /** The cells in demand over the fleet, latest first. @throws StoreError */
     cells: async (): Promise<Cell[]> => {
       // Another upstream may have been the first before a change of the list.
       const lists = await Promise.all(namespaces.map(namespace => store.wanted(namespace, since())))
-      const names = lists.length === 1 ? (lists[0] ?? []) : new Set(lists.flat())
-      return [...names].flatMap(name => grid.cellNamed(name) ?? [])
+      const names = lists.length === 1 ? (lists[0] ?? []) : [...new Set(lists.flat())]
+      const cells: Cell[] = []
+      await eachInTurns(names, name => {
+        const cell = grid.cellNamed(name)
+        if (cell) cells.push(cell)
+      })
+      return cells
     },
     /** These cells were in demand when this instance started. */
     startedWith: (cells: readonly Cell[]): void => {

@@ -8,6 +8,7 @@ import type { CacheParts } from './cache-parts.ts'
 import type { FleetDemand } from './fleet-demand.ts'
 import { type Entry, type EntryFacts, factsOf, freshnessOf } from './freshness.ts'
 import type { ReadThrough } from './read-through.ts'
+import { eachInTurns } from './turns.ts'
 
 export const createInspection = (
   { memory, shared, keyOf, policy, purges, failures, uncached, demand, clock }: CacheParts<Cell, Timeline>,
@@ -23,20 +24,20 @@ export const createInspection = (
     return firstExpiry({ memory, isUncached, policy }, fleetDemand.ids(), clock.now(), whose)
   },
   /** The age at which the weather of cells in demand expires. The settings and the timelines differ after a change of the settings. */
-  coverage: () => {
+  coverage: async () => {
     const now = clock.now()
     const allowedMs = policy.longestUseMs
     let [whole, covered, leastMs] = [0, 0, Number.POSITIVE_INFINITY]
-    for (const id of fleetDemand.ids()) {
+    await eachInTurns(fleetDemand.ids(), id => {
       const entry = memory.peek(id)
-      if (!entry) continue
+      if (!entry) return
       const coveredMs = (entry.coversUntil ?? Number.POSITIVE_INFINITY) - entry.fetchedAt
       // Cells that were in demand before the start have no requests here yet.
       const weight = demand.scoreOf(id, now) || 1
       whole += weight
       if (coveredMs >= allowedMs) covered += weight
       leastMs = Math.min(leastMs, coveredMs, allowedMs)
-    }
+    })
     return {
       /** The longest time after its load that the settings let an entry be served. */
       allowedMs,
@@ -81,10 +82,8 @@ export const createInspection = (
   /** The cells with the most requests here, most first. */
   mostRequested: (most: number): { readonly cell: Cell; readonly requests: number }[] =>
     demand
-      .since(fleetDemand.since())
-      .map(({ key, subject }) => ({ cell: subject, requests: demand.scoreOf(key, clock.now()) }))
-      .sort((one, other) => other.requests - one.requests)
-      .slice(0, most),
+      .most(most, fleetDemand.since(), clock.now())
+      .map(({ subject, score }) => ({ cell: subject, requests: score })),
 })
 
 /**

@@ -199,7 +199,7 @@ export const createPurgeReader = ({
   readonly store: Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'>
   readonly purges: Purges
   readonly clock: Clock
-  readonly apply: (added: readonly Purge[], isWhole: boolean) => void
+  readonly apply: (added: readonly Purge[], isWhole: boolean) => Promise<void>
   readonly observer: PurgeObserver
 }): (() => Promise<void>) =>
   followLog(
@@ -208,10 +208,10 @@ export const createPurgeReader = ({
     {
       begin: writeOrder({ kind: 'soft', scope: { all: true } }),
       onLost: purges.restart,
-      apply: (read, isFirst) => {
+      apply: async (read, isFirst) => {
         const { isWhole } = read
         const added = take(purges, read)
-        apply(added, isWhole)
+        await apply(added, isWhole)
         // Purges from before the start are in force, but not reported.
         if (isFirst) return
         for (const { kind, scope } of added) observer.onPurge(kind, scope)

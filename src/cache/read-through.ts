@@ -10,6 +10,7 @@ import { type EntryMetadata, type Freshness, freshnessOf } from './freshness.ts'
 import { type Loaded, type LoadRequest, Loads } from './loads.ts'
 import { covers, type Purge } from './purges.ts'
 import type { MemoryEntry } from './tiers.ts'
+import { eachInTurns } from './turns.ts'
 
 // Within a second the order of reads does not matter, and moving an entry costs more than finding it.
 const moveEveryMs = 1_000
@@ -118,27 +119,32 @@ export class ReadThrough<Of extends Subject, Value> {
 
   /**
    * Applies purges that are in force from now on to memory, and ends the backoff of the keys that they cover. Later reads join
-   * no load from before them.
+   * no load from before them. Until it resolves, reads of keys that were not reached yet may find them as they were; what is
+   * loaded meanwhile knows the purges itself.
    * @param isWhole false where other purges may be unknown, so that any entry may be covered
    */
-  readonly purged = (added: readonly Purge[], isWhole: boolean): void => {
+  readonly purged = async (added: readonly Purge[], isWhole: boolean): Promise<void> => {
     if (isWhole && added.length === 0) return
     const { memory, purges, failures, uncached, demand } = this.#parts
     const isPurged = (id: string): boolean => added.some(({ scope }) => covers(scope, id))
-    for (const [id, entry] of [...memory.entries()]) {
-      if (isWhole && !isPurged(id)) continue
+    await eachInTurns(failures.keys(), id => {
+      if (isPurged(id)) failures.clear(id)
+    })
+    await eachInTurns([...memory.keys()], id => {
+      const entry = memory.peek(id)
+      if (!entry || (isWhole && !isPurged(id))) return
       const purged = purges.of(id, entry)
       if (purged === 'hard') {
         memory.delete(id)
         uncached.add(id)
       } else if (entry.purged !== 'hard') entry.purged = purged
-    }
+    })
     // A hard purge also removes entries from the shared tier that memory has evicted.
     const hard = added.filter(({ kind }) => kind === 'hard')
-    if (hard.length > 0)
-      for (const { key } of demand.since(0))
-        if (!memory.has(key) && hard.some(({ scope }) => covers(scope, key))) uncached.add(key)
-    failures.clearWhere(isPurged)
+    if (hard.length === 0) return
+    await eachInTurns(demand.since(0), ({ key }) => {
+      if (!memory.has(key) && hard.some(({ scope }) => covers(scope, key))) uncached.add(key)
+    })
   }
 
   #refreshOf({ id }: Of, purpose: Urgency, consumer: string | undefined): LoadRequest {

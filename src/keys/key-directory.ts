@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { appendToLog, followLog } from '../stores/change-log.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
+import { createCopiesById } from './copies-by-id.ts'
 
 /** A copy of a key. Its owner must look it up again once it is not fresh. */
 export type KeyCopy = {
@@ -41,11 +42,13 @@ export const announceChange = async (
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock) => {
   // By size, because lru-cache allocates memory for `max` entries at the start.
+  const copiesById = createCopiesById<KeyCopy>()
   const known = new LRUCache<string, KeyCopy>({
     maxSize: maxKnown,
     sizeCalculation: () => 1,
     dispose: copy => {
       copy.freshUntil = changed
+      copiesById.delete(copy)
     },
   })
   /** Hash → instant until which it counts as unknown, or as lost where there is a copy. */
@@ -62,7 +65,9 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock) => {
         if (isLatest) lookUps.delete(hash)
         const lost = found ? undefined : known.peek(hash)
         if (isLatest && found) {
-          known.set(hash, { found, freshUntil: clock.now() + copyFreshForMs })
+          const copy = { found, freshUntil: clock.now() + copyFreshForMs }
+          known.set(hash, copy)
+          copiesById.add(copy)
           unknown.delete(hash)
         } else if (isLatest) unknown.set(hash, clock.now() + (lost ? retryAfterMs : copyFreshForMs))
         if (lost) throw isGone(lost)
@@ -80,10 +85,8 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock) => {
     return answer
   }
 
-  const expire = (concerns: (found: FoundKey) => boolean): void => {
-    for (const copy of known.values()) if (concerns(copy.found)) copy.freshUntil = changed
-    unknown.clear()
-    lookUps.clear()
+  const expire = (copies: Iterable<KeyCopy>): void => {
+    for (const copy of copies) copy.freshUntil = changed
   }
   const readChanges = followLog(
     store,
@@ -91,11 +94,12 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock) => {
     {
       begin: 'begin',
       apply: ({ records, isWhole }) => {
-        const named = new Set(records.map(({ text }) => text))
+        if (isWhole && records.length === 0) return
         // Changes that are missing from the log may concern any copy.
-        if (!isWhole) expire(() => true)
-        else if (named.size > 0)
-          expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
+        if (!isWhole) expire(known.values())
+        else for (const id of new Set(records.map(({ text }) => text))) expire(copiesById.of(id))
+        unknown.clear()
+        lookUps.clear()
       },
       // Keys may be created meanwhile by processes that reach the store.
       onFailure: () => unknown.clear(),

@@ -52,7 +52,7 @@ const idle: WarmReport = {
 const longestWaitMs = 65_000
 const lookEveryMs = 250
 // Simultaneous reads of the shared tier. The embedded store reads and decodes all of them in one turn of the event loop.
-const readAtOnce = 32
+const readAtOnce = 8
 
 const cellsOf = async (
   { of, top }: WarmOrder,

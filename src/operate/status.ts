@@ -1,5 +1,6 @@
 // The report of /status: this gateway, and what other instances report in the store.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { aliveForMs } from '../cache/heartbeat.ts'
 import type { Upstream } from '../cache/upstream.ts'
@@ -96,11 +97,17 @@ export const createStatus = (parts: StatusParts) => {
       instances(),
       fullest && named(fullest),
     ])
+    // Each walks over all cells in demand: a turn of the event loop for each.
+    const coverage = await timelines.coverage()
+    await nextTurn()
+    const firstExpiryAt = timelines.firstExpiryAt()
+    await nextTurn()
+    const topPlaces = survey.topPlaces()
+    await nextTurn()
     const now = clock.now()
     const spending = budget.state()
     const { state, openUntil } = breaker.state()
     const { successAt, failure } = lastRequests
-    const firstExpiryAt = timelines.firstExpiryAt()
     const run = runs?.newestRead()
     const held = timelines.cached()
     const stretch = timelines.stretch()
@@ -138,7 +145,7 @@ export const createStatus = (parts: StatusParts) => {
         maxBytes: parts.maxMemoryBytes,
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
-        reach: reachStatus(timelines.coverage()),
+        reach: reachStatus(coverage),
       },
       store: storeStatus(storeNow),
       catalogue: {
@@ -161,7 +168,7 @@ export const createStatus = (parts: StatusParts) => {
       },
       keysNearLimit: near,
       top: {
-        places: survey.topPlaces(),
+        places: topPlaces,
         keys: topKeys(top, parts.loads.all()),
       },
       history: historyOf(history),
@@ -228,7 +235,7 @@ const reachStatus = ({
   allowedMs,
   share,
   leastMs,
-}: ReturnType<Upstream['timelines']['coverage']>): GatewayStatus['cache']['reach'] => ({
+}: Awaited<ReturnType<Upstream['timelines']['coverage']>>): GatewayStatus['cache']['reach'] => ({
   allowedSeconds: Math.round(allowedMs / 1000),
   share,
   leastSeconds: leastMs === null ? null : Math.round(leastMs / 1000),

@@ -43,8 +43,8 @@ export const readLog = async (
 export type LogFollower = {
   /** The first record of a log that never began, or was lost. */
   readonly begin: string
-  /** Called with each read, also of nothing. @param isFirst whether nothing was read before */
-  apply(read: LogRead, isFirst: boolean): void
+  /** Called with each read, also of nothing. The next read waits for it. @param isFirst whether nothing was read before */
+  apply(read: LogRead, isFirst: boolean): void | Promise<void>
   /** A log that was lost begins again: the next number may be any. */
   onLost?(): void
   /** The store is away. Its own observer reports that. */
@@ -74,7 +74,7 @@ export const followLog = (
     }
     if (!read) return
     last = read.records.at(-1)?.number ?? last
-    apply(read, isFirst)
+    await apply(read, isFirst)
   }
   let reading: Promise<void> | undefined
   let next: Promise<void> | undefined

@@ -31,6 +31,32 @@ t.test('keys are known in the order of their last request, to the second', async
   t.strictSame(since(3_000), ['b', 'a'], 'within its second it keeps its place')
 })
 
+t.test('the keys with most requests are those of a sort of all, whatever their order and ties', async t => {
+  const demand = createDemand<string>()
+  for (let i = 0; i < 400; i++)
+    for (let times = 0; times <= (i * 37) % 7; times++) demand.record(`${i}`, `${i}`, noon + i)
+  const now = noon + halfLifeMs
+  const sorted = demand
+    .since(noon + 100)
+    .map(({ key }) => demand.scoreOf(key, now))
+    .sort((one, other) => other - one)
+  for (const most of [1, 50, 300, 1_000]) {
+    const found = demand.most(most, noon + 100, now)
+    t.strictSame(
+      found.map(({ score }) => score),
+      sorted.slice(0, most),
+    )
+    t.equal(new Set(found.map(({ subject }) => subject)).size, Math.min(most, 300))
+  }
+  const even = createDemand<string>()
+  for (const key of ['a', 'b', 'c']) even.record(key, key, noon)
+  t.strictSame(
+    even.most(2, noon, noon).map(({ subject }) => subject),
+    ['c', 'b'],
+    'among equals the latest',
+  )
+})
+
 t.test('the last two consumers are known, and each key has its own', async t => {
   const demand = createDemand<string>()
   for (const [i, consumer] of ['one', 'two', 'two', 'three', undefined].entries())

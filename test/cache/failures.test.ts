@@ -61,8 +61,8 @@ t.test('a purge ends the backoff, and a recovered source what no retryAt announc
     failures.record('a', down, true)
     failures.record('b', inTenMinutes, true)
     failures.record('c', down, true)
-    if (ends === 'purge') failures.clearWhere(key => key !== 'c')
-    else failures.endBackoff()
+    if (ends === 'recovery') failures.endBackoff()
+    else for (const key of failures.keys()) if (key !== 'c') failures.clear(key)
     const left = ['a', 'b', 'c'].filter(key => failures.backoff(key))
     t.strictSame(left, ends === 'purge' ? ['c'] : ['b'], ends)
   }

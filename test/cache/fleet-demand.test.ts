@@ -5,13 +5,14 @@ import { createDemand } from '../../src/cache/demand.ts'
 import { createFleetDemand, warmCells } from '../../src/cache/fleet-demand.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { workPerTurn } from '../support/work-per-turn.ts'
 
 const grid = createGrid(0.1)
 const [dhaka, sylhet, khulna] = [grid.cellOf(23.7, 90.4), grid.cellOf(24.9, 91.9), grid.cellOf(22.8, 89.5)]
 const hour = 3_600_000
 
 /** The demand of one instance; the store has these cells of each namespace. */
-const setUp = (wanted: Readonly<Record<string, readonly string[]>>) => {
+const setUp = (wanted: Readonly<Record<string, readonly string[]>>, cellNamed = grid.cellNamed) => {
   const clock = manualClock()
   const demand = createDemand<Cell>()
   const fleetDemand = createFleetDemand({
@@ -20,7 +21,7 @@ const setUp = (wanted: Readonly<Record<string, readonly string[]>>) => {
       wanted: async namespace => [...(wanted[namespace] ?? [])],
     },
     demand,
-    grid,
+    grid: { ...grid, cellNamed },
     namespaces: Object.keys(wanted),
     bounds: { south: 20, west: 88, north: 21, east: 90 },
     cellDegrees: 0.1,
@@ -40,6 +41,18 @@ t.test('cells in demand under any upstream are in demand, each once', async t =>
   t.strictSame(await ids({ one: [dhaka.id, 'no cell', sylhet.id] }), [dhaka.id, sylhet.id])
   t.strictSame(await ids({ one: [dhaka.id], two: [sylhet.id, dhaka.id] }), [dhaka.id, sylhet.id])
   t.strictSame(await ids({ one: [] }), [])
+})
+
+t.test('a list of very many cells is read in parts, with a turn of the event loop for each', async t => {
+  const names = Array.from({ length: 5_000 }, (_, i) => grid.cellOf(i / 100, 90).id)
+  const { most, all } = await workPerTurn(async worked => {
+    const { fleetDemand } = setUp({ one: names }, name => {
+      worked()
+      return grid.cellNamed(name)
+    })
+    t.equal((await fleetDemand.cells()).length, 5_000)
+  })
+  t.strictSame([most, all], [1_000, 5_000])
 })
 
 t.test('the fleet is this instance until a heartbeat, and wants no more cells than there are', async t => {

@@ -5,12 +5,13 @@ import { factsOf } from '../../src/cache/freshness.ts'
 import { createPurges, type Purge } from '../../src/cache/purges.ts'
 import { ReadThrough } from '../../src/cache/read-through.ts'
 import { silentObserver } from '../../src/cache/silent-observer.ts'
-import { createMemoryTier } from '../../src/cache/tiers.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
+import { workPerTurn } from '../support/work-per-turn.ts'
 import { type Parts, partsOn, policyOf, textEntry } from './cache-set-up.ts'
 
 const [a, b] = [{ id: 'a' }, { id: 'b' }]
@@ -42,10 +43,10 @@ const setUp = (t: Test, given: Partial<Parts> = {}) => {
   /** The same store as another process sees it. */
   const elsewhere = (more: Partial<Parts> = {}) => new ReadThrough({ ...parts, ...ofProcess(), ...more })
   /** Puts a purge in force. */
-  const purge = (generation: number, kind: Purge['kind'], id: string) => {
+  const purge = (generation: number, kind: Purge['kind'], id: string): Promise<void> => {
     const order = { generation, kind, scope: { cell: id as CellId } }
     parts.purges.add(order)
-    cache.purged([order], true)
+    return cache.purged([order], true)
   }
   /** Makes loads wait until the returned function is called. */
   const holdLoads = () => {
@@ -80,7 +81,7 @@ t.test('a failed load fails all waiters, and backs off before the next read trie
   clock.advance(500)
   await t.rejects(async () => cache.read(a), { message: 'down' })
   loader.failure = undefined
-  purge(1, 'soft', 'a')
+  await purge(1, 'soft', 'a')
   t.match(await cache.read(a), { value: 'a 3', outcome: 'miss' }, 'a purge ends the backoff')
   t.equal(parts.failures.last('a'), undefined)
 })
@@ -214,15 +215,45 @@ t.test('a soft purge makes older entries stale, a hard one removes them', async 
   const { cache, loads, elsewhere, purge } = setUp(t)
   await cache.read(a)
   await cache.read(b)
-  purge(1, 'soft', 'a')
+  await purge(1, 'soft', 'a')
   t.match(await cache.read(a), { value: 'a 1', outcome: 'stale', forwarded: true })
   await settled()
   t.match(await cache.read(a), { value: 'a 3', outcome: 'hit' }, 'loaded after the purge')
   t.match(await cache.read(b), { value: 'b 2', outcome: 'hit' }, 'not covered')
-  purge(2, 'hard', 'b')
+  await purge(2, 'hard', 'b')
   t.match(await elsewhere().read(b), { value: 'b 4', outcome: 'miss' }, 'nor from the shared tier')
   t.match(await cache.read(b), { outcome: 'hit', source: 'embedded' })
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
+})
+
+t.test('a purge of very many cells gives way to reads, which lose nothing by it', async t => {
+  const { cache, parts } = setUp(t)
+  const ids = Array.from({ length: 5_000 }, (_, i) => `23.5,${i / 100}`)
+  for (const id of ids) {
+    keepEntry(parts.memory, id, textEntry())
+    parts.demand.record(id, { id }, 0)
+    parts.failures.record(id, new Error('down'), true)
+  }
+  const box = { south: 23, west: 0, north: 24, east: 40 }
+  const order: Purge = { generation: 1, kind: 'hard', scope: { box } }
+  const covered = parts.purges.of
+  parts.purges.add(order)
+  const newer = textEntry({ value: 'loaded meanwhile', generation: 1 })
+  const { most, all } = await workPerTurn(async worked => {
+    parts.purges.of = (...given) => {
+      worked()
+      return covered(...given)
+    }
+    // The last one to be reached.
+    setImmediate(() => keepEntry(parts.memory, '23.5,0', newer))
+    await cache.purged([order], true)
+  })
+  t.strictSame([most, all], [1_000, 4_001])
+  t.equal(parts.memory.peek('23.5,0')?.value, 'loaded meanwhile')
+  t.equal(parts.memory.size, 1_000, 'with those beyond the box')
+  const [inside = '', outside = ''] = [ids[17], ids[4_999]]
+  t.strictSame([parts.uncached.has(inside), parts.uncached.has(outside)], [true, false])
+  t.strictSame([parts.failures.last(inside), parts.failures.last(outside)?.attempts], [undefined, 1])
 })
 
 t.test('a hard purge that is read late keeps what was loaded after it', async t => {
@@ -231,12 +262,12 @@ t.test('a hard purge that is read late keeps what was loaded after it', async t 
   await cache.read(a)
   const late = createPurges()
   const other = new ReadThrough({ ...parts, purges: late })
-  purge(3, 'hard', 'b')
+  await purge(3, 'hard', 'b')
   t.match(await cache.read(a), { value: 'a 1', outcome: 'hit', source: 'memory' })
   t.match(await other.read(a), { value: 'a 1', outcome: 'hit' })
   const order = { generation: 2, kind: 'hard', scope: { cell: 'a' as CellId } } as const
   late.add(order)
-  other.purged([order], true)
+  await other.purged([order], true)
   t.match(await other.read(a), { value: 'a 1', outcome: 'hit', source: 'memory' })
   t.equal(loads.length, 1)
 })
@@ -246,7 +277,7 @@ t.test('a soft purge during a load makes what it brings stale, for those that wa
   const release = holdLoads()
   const reading = cache.read(a)
   await settled()
-  purge(1, 'soft', 'a')
+  await purge(1, 'soft', 'a')
   const later = cache.read(a)
   await settled()
   t.equal(loads.length, 1, 'what the load brings is usable')
@@ -267,7 +298,7 @@ for (const where of ['the same process', 'another instance'])
     // There it waits for the load of the first instance.
     const waiting = where === 'the same process' ? [] : [other.read(a)]
     await settled()
-    purge(1, 'hard', 'a')
+    await purge(1, 'hard', 'a')
     const releaseSecond = holdLoads()
     const after = [...waiting, other.read(a), other.read(a)]
     await settled()
@@ -288,7 +319,7 @@ t.test('where purges were missed everything is stale, and no load from before co
   await settled()
   parts.purges.advanceTo(5)
   parts.purges.miss(5)
-  cache.purged([], false)
+  await cache.purged([], false)
   t.match(await cache.read(a), { value: 'a 1', outcome: 'stale', forwarded: true })
   release()
   t.match(await reading, { value: 'b 2', outcome: 'stale', forwarded: true })
@@ -300,7 +331,7 @@ t.test('who joins a load from after a purge has it expedited for itself', async 
   const releaseFirst = holdLoads()
   const before = cache.read(a, 'before')
   await until('the first load', () => loads.length === 1)
-  purge(1, 'hard', 'a')
+  await purge(1, 'hard', 'a')
   const releaseSecond = holdLoads()
   const after = [cache.read(a, 'many'), cache.read(a, 'few')]
   releaseFirst()

@@ -283,7 +283,8 @@ t.test('the end of a key is announced for its last seven days', async t => {
 t.test('50,000 keys have a copy, and of one more the oldest has none', async t => {
   const directory = createKeyDirectory(
     {
-      findByHash: async hash => ({ ...sampleKey(hash), hash }) as unknown as FoundKey,
+      findByHash: async hash =>
+        ({ key: sampleKey(hash), subscriber: sampleSubscriber }) as unknown as FoundKey,
       changeRecordsAfter: async () => ({ records: [], complete: true }),
       appendChangeRecord: async () => 1,
     },
@@ -294,6 +295,41 @@ t.test('50,000 keys have a copy, and of one more the oldest has none', async t =
   t.ok(directory.copyOf('hash-0'))
   await directory.find('hash-50000')
   t.notOk(directory.copyOf('hash-1'))
+})
+
+t.test('a change looks at the copies of its key alone', async t => {
+  const records: { number: number; text: string }[] = []
+  const looked: string[] = []
+  const found = (id: string) => ({
+    get key() {
+      looked.push(id)
+      return sampleKey(id)
+    },
+    subscriber: { ...sampleSubscriber, id: `of ${id}` },
+    validUntil: null,
+  })
+  const directory = createKeyDirectory(
+    {
+      findByHash: async hash => found(hash) as unknown as FoundKey,
+      changeRecordsAfter: async () => ({ records: records.splice(0), complete: true }),
+      appendChangeRecord: async () => 1,
+    },
+    manualClock(),
+  )
+  t.teardown(directory.close)
+  for (const id of ['key_1', 'key_2', 'key_3']) await directory.find(id)
+  records.push({ number: 1, text: 'begin' })
+  await directory.readChanges()
+  const freshUntil = () => ['key_1', 'key_2', 'key_3'].map(id => directory.copyOf(id)?.freshUntil === 0)
+  for (const id of ['key_1', 'key_2', 'key_3']) await directory.find(id)
+  looked.length = 0
+  records.push({ number: 2, text: 'key_2' })
+  await directory.readChanges()
+  t.strictSame(freshUntil(), [false, true, false])
+  t.strictSame(looked, [])
+  records.push({ number: 3, text: 'of key_3' })
+  await directory.readChanges()
+  t.strictSame(freshUntil(), [false, true, true], 'a subscriber too')
 })
 
 t.test('a key is known on another connection, and revoked there too', async t => {

@@ -28,8 +28,9 @@ const setUp = (t: Test) => {
     'purges',
     {
       begin: 'begin',
-      apply: ({ records, isWhole }, isFirst) =>
-        heard.push([records.map(({ text }) => text), isWhole, isFirst]),
+      apply: ({ records, isWhole }, isFirst) => {
+        heard.push([records.map(({ text }) => text), isWhole, isFirst])
+      },
       onLost: () => {
         state.losses += 1
       },
