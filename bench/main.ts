@@ -2,7 +2,6 @@
 // after the other and prints their tables, or writes them into their sections of a page; with --base it compares this checkout with
 // another. A missed bar is a result like any other; only a row that breaks makes the exit code 1.
 
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/common/clock.ts'
 import { readMarkedPart, writeMarkedPart } from '../test/support/marked-part.ts'
@@ -102,14 +101,13 @@ const wholeOf = (name: string, text: string): number => {
 const textOf = ({ findings, table, notes = [] }: Result): string =>
   [findingsText(findings), ...(table ? [tableText(table)] : []), ...notes.map(note => `${note}\n`)].join('\n')
 
-/** The command with what was not usual, the day and the machine. */
+/** The command with what was not usual, and the day; the page names the machine. */
 const madeBy = (id: string, options: Options): string => {
   const given = (Object.keys(options) as (keyof Options)[])
     .filter(name => options[name] !== usual[name])
     .map(name => ` --${name} ${options[name]}`)
   const day = new Date(systemClock.now()).toISOString().slice(0, 10)
-  const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}`
-  return `\`--only ${id}${given.join('')}\`, ${day}: ${machine}; Node ${process.version}.`
+  return `\`--only ${id}${given.join('')}\`, ${day}.`
 }
 
 const runRow = async (row: Row, options: Options): Promise<Result | undefined> => {

@@ -63,6 +63,15 @@ t.test('every page can be reached from the README', async t => {
   t.strictSame(unreached, [])
 })
 
+t.test('every page of docs leads back to the table of contents', async t => {
+  const ends = pages.filter(page => page.startsWith('docs/') && page !== 'docs/README.md')
+  t.ok(ends.length > 30, `${ends.length} pages`)
+  t.strictSame(
+    ends.filter(page => !linksOf(page).some(({ to }) => to === 'docs/README.md')),
+    [],
+  )
+})
+
 t.test('the indexes of folders name each of their pages', async t => {
   for (const [folder, index] of [
     ['docs/decisions', 'docs/decisions/README.md'],
