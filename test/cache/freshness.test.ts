@@ -3,6 +3,7 @@
 import t from 'tap'
 import {
   createFreshness,
+  createStretch,
   freshnessOf,
   jitterOf,
   type Run,
@@ -192,4 +193,12 @@ t.test('an entry from the future is stale and due, and not served beyond its end
     t.equal(freshnessOf({ ...ahead, coversUntil: now }, policy, now), 'expired')
     t.equal(freshnessOf(ahead, policy, now + 1), 'fresh', 'once the clock has come so far')
   }
+})
+
+t.test('the stretch is that of the given instant: the clock is not read for it', async t => {
+  let reads = 0
+  const clock = { now: () => ++reads }
+  const policy = createFreshness({ ...options, freshSpread: 0 }, createStretch(() => 2, clock).current)
+  t.equal(policy.freshUntil(entry(0), 10_000), 12_050)
+  t.equal(reads, 0)
 })
