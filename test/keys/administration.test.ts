@@ -150,11 +150,12 @@ t.test(
   async t => {
     const { administration } = setUp(t)
     const long = 'Bangladesh Betar Weather Desk'
-    for (const name of ['Jamuna', long]) await administration.createKey(name, 'free')
+    for (const name of ['Jamuna', 'Karnafuli', long]) await administration.createKey(name, 'free')
     for (const [typed, found] of [
       ['jamun', 'Jamuna'],
       ['Jamnua', undefined],
       ['Jamuna', undefined],
+      ['Karnfuly', 'Karnafuli'],
       ['Bangldesh Btar Wether Desk', long],
       ['Bangldesh Btar Wether Dsk', undefined],
     ] as const)
