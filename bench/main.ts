@@ -16,6 +16,7 @@ import { http2 } from './rows/http2.ts'
 import { keys } from './rows/keys.ts'
 import { memory, mix, open, spread } from './rows/mix.ts'
 import { newConnections, one } from './rows/one.ts'
+import { operators } from './rows/operators.ts'
 import { places } from './rows/places.ts'
 import { processes } from './rows/processes.ts'
 import { exact, outage } from './rows/quotas.ts'
@@ -44,6 +45,7 @@ const rows: readonly Row[] = [
   exact,
   outage,
   keys,
+  operators,
   floods,
   senders,
   soak,
@@ -74,7 +76,7 @@ Examples:
   npm run -s bench -- --base HEAD~1 --only mix,new --pairs 6
 
 Rows:
-${rows.map(({ id, what }) => `  ${id.padEnd(8)} ${what}`).join('\n')}
+${rows.map(({ id, what }) => `  ${id.padEnd(9)} ${what}`).join('\n')}
 
 Rows with --base: ${buildRows.map(({ id }) => id).join(', ')}
 `

@@ -22,7 +22,7 @@ import type { Order, WatchedReport } from './watched.ts'
 
 const zone = 'Asia/Dhaka'
 const path = '/api/v1/locations?type=division'
-const watched = new URL('watched.ts', import.meta.url).href
+export const watched = new URL('watched.ts', import.meta.url).href
 // Twice what a gateway has with a million keys.
 const dataBytes = 2 * 2 ** 30
 const longestTurnMs = 60
@@ -33,9 +33,13 @@ const partAtMostMs = 1_200_000
 const steadyPauseMs = 100
 
 /** Keys in the order of their creation, as callers present them and as the store names them. */
-type Keys = { readonly presented: readonly string[]; readonly ids: readonly string[] }
+type Keys = {
+  readonly presented: readonly string[]
+  readonly ids: readonly string[]
+  readonly subscriberId: string
+}
 
-const writeKeys = async (store: Store, size: number): Promise<Keys> => {
+export const writeKeys = async (store: Store, size: number): Promise<Keys> => {
   const subscriberId = `sub_${randomBase62(12)}`
   await store.ensureSubscriber({ id: subscriberId, name: 'Bench', createdAt: 0, revokedAt: null })
   const presented = Array.from({ length: size }, () => createKey())
@@ -59,7 +63,7 @@ const writeKeys = async (store: Store, size: number): Promise<Keys> => {
       createdAt: i,
     }),
   )
-  return { presented, ids }
+  return { presented, ids, subscriberId }
 }
 
 /** What a part of the day was like: times in ms, the longest of all gateways; `failed` are answers of other statuses than 200. */

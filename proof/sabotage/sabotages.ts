@@ -84,8 +84,8 @@ what was spent is given back [12] src/provider/charge.ts
   - by: costIn(window) - weight }
   + by: -weight }
 changes of keys are not taken over [10 11] src/keys/key-directory.ts
-  - expire(({ key, subscriber }) => named.has(key.id) || named.has(subscriber.id))
-  + expire(() => false)
+  - expire(copiesById.of(id))
+  + expire([])
 midnight comes by the clock of each gateway [9] src/common/clock.ts
   - offsetMs = agrees ? 0 : Math.round(otherTime - (sentAt + received.wall) / 2)
   + offsetMs = agrees ? 0 : 0

@@ -176,7 +176,7 @@ ${descriptionOf(schema)}
 ${rows.join('\n')}
 ${note}`
   })
-  return `${pageHead}\n${sections.join('\n')}`
+  return `${pageHead}\n${sections.join('\n')}\n[All pages](../README.md)\n`
 }
 
 /** The text of each file, by its path in the repository. */
