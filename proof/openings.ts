@@ -34,7 +34,7 @@ export type Opening = {
 }
 
 const second = 1_000
-// Then no connection can still be on its way back, which would excuse what others admit meanwhile; nor by the fleet's clock.
+// Then no connection can still be on its way back, which would excuse what others admit meanwhile.
 const reportedAfterRealMs = 2_600
 const single = `/weather/coords/${points[0]}`
 

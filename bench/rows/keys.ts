@@ -14,7 +14,7 @@ import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
 import { meterEnv } from '../../test/scenarios/quota-load.ts'
 import { type Env, forAll } from '../../test/scenarios/set-up.ts'
 import { type Running, startLimited } from '../../test/support/process.ts'
-import { patient, startRedis } from '../../test/support/redis-server.ts'
+import { patientRedisEnv, startRedis } from '../../test/support/redis-server.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { count, found, judged, ms, type Progress, quantile, type Row } from '../row.ts'
 import { readerOfRedis } from '../tools/processes.ts'
@@ -207,7 +207,11 @@ export const keys: Row = {
     scope.teardown(redis.stop)
     const env = { ABOHAWA_REDIS__URL: redis.url }
     const away = { redisAway: () => {}, redisBack: () => {} }
-    const store = await openStore(loadConfig({ files: [], env: { ...env, ...patient } }), systemClock, away)
+    const store = await openStore(
+      loadConfig({ files: [], env: { ...env, ...patientRedisEnv } }),
+      systemClock,
+      away,
+    )
     scope.teardown(() => store.close())
     const readRedis = readerOfRedis(scope, redis.url)
     const bytes = async (): Promise<number> => (await readRedis()).usedMemory

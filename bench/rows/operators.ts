@@ -9,7 +9,7 @@ import { randomBase62 } from '../../src/keys/key-form.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { openCallers } from '../../test/scenarios/callers.ts'
 import { startLimited } from '../../test/support/process.ts'
-import { patient } from '../../test/support/redis-server.ts'
+import { patientRedisEnv } from '../../test/support/redis-server.ts'
 import { count, judged, ms, type Row } from '../row.ts'
 import { gatewayEnv } from '../tools/gateway-process.ts'
 import { openBackground } from '../tools/world.ts'
@@ -78,7 +78,7 @@ export const operators: Row = {
   run: async (scope, _options, progress) => {
     const { providerUrl, redisUrl } = await openBackground(scope)
     const env = gatewayEnv(providerUrl, {
-      ...patient,
+      ...patientRedisEnv,
       ABOHAWA_PROVIDER__TIMEOUT: '30s',
       ABOHAWA_REDIS__URL: redisUrl,
       ABOHAWA_CACHE__CELL_DEGREES: `${cellDegrees}`,
@@ -131,6 +131,7 @@ export const operators: Row = {
       const sent = { method, headers, ...(method === 'POST' && { body: body ? JSON.stringify(body) : '{}' }) }
       const response = await fetch(ops + path, sent)
       await response.arrayBuffer()
+      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}`)
       await pause(method === 'POST' ? settleMs : 50)
       return { status: response.status, turn: (await report()).turn }
     }

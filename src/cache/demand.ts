@@ -129,7 +129,8 @@ export const createDemand = <Subject>() => {
         scores[i] = scoreAt(record, now)
       })
       // Sorting numbers takes a tenth of sorting the keys by them.
-      const least = scores.length <= most ? 0 : (scores.toSorted()[scores.length - most] ?? 0)
+      const least =
+        scores.length <= most ? 0 : (scores.toSorted()[scores.length - most] ?? Number.POSITIVE_INFINITY)
       const found: { subject: Subject; score: number }[] = []
       let ties = most
       for (const score of scores) if (score > least) ties -= 1

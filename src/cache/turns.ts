@@ -1,4 +1,4 @@
-// Walks over very many keys in parts, with a turn of the event loop after each: no walk that an operator starts may hold consumers up.
+// Walks over very many keys in parts, with a turn of the event loop after each: no walk that an operator starts may delay consumers.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 

@@ -135,17 +135,9 @@ export const openStream = async (path: string): Promise<FileHandle> => {
  */
 export async function* readLines(path: string, maxBytes: number): AsyncGenerator<string, void, undefined> {
   await using file = await openStream(path)
-  yield* linesIn(file.createReadStream({ highWaterMark: chunkBytes }), maxBytes)
-}
-
-/** The same of text that comes in chunks of bytes. */
-export async function* linesIn(
-  chunks: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): AsyncGenerator<string, void, undefined> {
   let rest = Buffer.alloc(0)
-  for await (const chunk of chunks) {
-    rest = Buffer.concat([rest, chunk])
+  for await (const chunk of file.createReadStream({ highWaterMark: chunkBytes })) {
+    rest = Buffer.concat([rest, chunk as Buffer])
     for (let end = rest.indexOf(newline); end !== -1; end = rest.indexOf(newline)) {
       yield rest.toString('utf8', 0, end).replace(/\r$/, '')
       rest = rest.subarray(end + 1)

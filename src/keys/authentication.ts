@@ -5,7 +5,7 @@ import { utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
-import { type FoundKey, type KeyRecord, type RateLimits, rateKinds } from '../stores/store.ts'
+import type { FoundKey, KeyRecord, RateLimits } from '../stores/store.ts'
 import type { Count } from './count.ts'
 import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey, testKeyPrefix } from './key-form.ts'
@@ -49,7 +49,8 @@ export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
 /** The limits by the second and minute of a key; undefined for none. */
 const ratesOf = ({ rates: own, tier }: KeyRecord, rates: RatesByTier): RateLimits | undefined => {
   const limits = own ?? (Object.hasOwn(rates, tier) ? rates[tier] : undefined)
-  return limits && rateKinds.some(kind => limits[kind] !== null) ? limits : undefined
+  // A burst alone limits nothing.
+  return limits && (limits.perSecond !== null || limits.perMinute !== null) ? limits : undefined
 }
 
 export const keyRefusals = [

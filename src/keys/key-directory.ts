@@ -41,8 +41,8 @@ export const announceChange = async (
 }
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock) => {
-  // By size, because lru-cache allocates memory for `max` entries at the start.
   const copiesById = createCopiesById<KeyCopy>()
+  // By size, because lru-cache allocates memory for `max` entries at the start.
   const known = new LRUCache<string, KeyCopy>({
     maxSize: maxKnown,
     sizeCalculation: () => 1,

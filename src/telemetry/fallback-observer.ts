@@ -41,7 +41,8 @@ export const accountLines = (log: Log, upstream: string | undefined) => ({
 })
 
 /**
- * Counts impossible values, which responses have as null; each variable of an upstream is logged once. Returns what makes the observer of an upstream; it has no name where it is the only one.
+ * Makes the observer of impossible values for an upstream, which has no name where it is the only one. Counts all values, which
+ * responses have as null, and logs each variable once.
  */
 export const createOddValues = (metrics: Pick<UpstreamMetrics, 'oddValue'>, log: Log) => {
   const said = new Set<string>()

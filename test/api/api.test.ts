@@ -241,7 +241,7 @@ t.test('a missing key is looked for where it may have been sent instead', async 
   )
 })
 
-t.test('a list has fifty places unless told otherwise, and links that lead through it', async t => {
+t.test('a list has fifty places by default, and links that lead through it', async t => {
   const consume: Quota['consume'] = (_client, _at, _units, callback) =>
     callback(undefined, { allowed: true, remaining: 1 })
   const app = await startApp(t, { quota: { ...uncounted, consume } })

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { statusReport } from '../../src/operate/reports/status-report.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { freePort, patient, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -27,7 +27,7 @@ const setUp = async (t: Test) => {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '3s',
     ABOHAWA_OPS__PORT: String(await freePort()),
-    ...patient,
+    ...patientRedisEnv,
     ABOHAWA_REDIS__URL: redis.url,
     // Commands that reach no gateway read it too.
     ABOHAWA_CATALOGUE__PATH: usualCatalogue,

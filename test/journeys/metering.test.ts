@@ -7,7 +7,7 @@ import { meterEnv, startGateways } from '../scenarios/quota-load.ts'
 import { floodOn } from '../scenarios/wrong-keys.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { patient, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -30,7 +30,7 @@ for (const [where, place, size] of [
 
 t.test('64 connections to one process cost Redis little', { skip }, async t => {
   const place = await oneRedis(t)
-  const env = meterEnv({ ...patient, ...place })
+  const env = meterEnv({ ...patientRedisEnv, ...place })
   const { callers, processes } = await startGateways(t, env, { processes: 1, connections: 64 })
   const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
   t.teardown(() => redis.quit())
@@ -64,7 +64,7 @@ t.test('gateways with other clocks keep to a limit without Redis', { skip }, asy
       startGateway(t, {
         providerUrl: provider.url,
         clock,
-        env: { ...patient, ABOHAWA_REDIS__URL: redis.url },
+        env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url },
       }),
     ),
   )
@@ -99,7 +99,7 @@ t.test("setting a gateway's clock gives a used-up key no second limit", { skip }
   t.teardown(redis.stop)
   const provider = await startProvider(t)
   const clock = { ...manualClock(Date.now()), elapsed: () => performance.now() }
-  const env = { ...patient, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__TIERS__FREE: '2' }
+  const env = { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_QUOTA__TIERS__FREE: '2' }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   const key = gateway.keys.free ?? ''
   const send = () => gateway.get('/locations?type=division&limit=1', { key })

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { patient, startRedisFor } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedisFor } from '../support/redis-server.ts'
 import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -140,7 +140,7 @@ const twoOnRedis = async (t: Test, rates: string) => {
   const { url, raw } = await startRedisFor(t)
   const env = {
     ...{
-      ...patient,
+      ...patientRedisEnv,
       ABOHAWA_REDIS__URL: url,
       ABOHAWA_QUOTA__TIERS__FAST: '1000000',
       ABOHAWA_LOG__ACCESS: 'false',

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
 import { killLeaseHolder, measureStampede, startFleet } from '../scenarios/stampede.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { patient, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
@@ -55,7 +55,7 @@ t.test('a cell that a whole fleet needs is one request, or two', { skip: without
     t,
     { processes: 3, callersEach: 40 },
     {
-      ...patient,
+      ...patientRedisEnv,
       ABOHAWA_TEST_CACHE__LEASE_FOR: '5s',
       ABOHAWA_PROVIDER__TIMEOUT: '100s',
       ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '100s',

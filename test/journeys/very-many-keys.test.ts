@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { forAll } from '../scenarios/set-up.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
-import { patient, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { quiet } from '../support/redis-store.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
@@ -29,7 +29,7 @@ const onRedis = async (t: Test): Promise<StoreKind> => {
     const stats = await raw.info('commandstats')
     return [...stats.matchAll(/^cmdstat_.*:calls=(\d+)/gm)].reduce((sum, [, calls]) => sum + Number(calls), 0)
   }
-  return { env: { ...patient, ABOHAWA_REDIS__URL: url }, stepsOf }
+  return { env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: url }, stepsOf }
 }
 
 const onEmbedded = async (t: Test): Promise<StoreKind> => {

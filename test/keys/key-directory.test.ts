@@ -367,3 +367,18 @@ t.test('a key is known on another connection, and revoked there too', async t =>
   clock.advance(-120_000)
   t.match(onAnother(), { refusal: 'unknown' }, 'a clock that goes back keeps nothing fresh')
 })
+
+t.test('a burst without a limit by the second limits nothing', async t => {
+  const { clock, store, directory } = await setUp(t)
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  const rates = { perSecond: null, burst: 5, perMinute: null }
+  for (const [id, own, limited] of [
+    ['key_2', rates, false],
+    ['key_3', { ...rates, perMinute: 60 }, true],
+  ] as const) {
+    const key = createKey()
+    await store.addKey({ ...sampleKey(id), hash: hashOf(key), previousHashes: [], rates: own })
+    const found = await authenticate(key)
+    t.equal('client' in found && found.client.rates !== undefined, limited, id)
+  }
+})

@@ -3,7 +3,7 @@
 
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'
-import { patient, startRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis } from '../support/redis-server.ts'
 import type { Teardown } from '../support/teardown.ts'
 import type { Caller } from './callers.ts'
 import { issueKeys, usedToday } from './keys.ts'
@@ -31,7 +31,7 @@ export const measureExactness = async (
   { requests, ...size }: QuotaLoad,
   tiers: readonly string[],
 ): Promise<Exactness> => {
-  const env = meterEnv({ ...patient, ...place })
+  const env = meterEnv({ ...patientRedisEnv, ...place })
   const { callers } = await startGateways(scope, env, size)
   const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
   scope.teardown(() => redis.quit())

@@ -15,7 +15,7 @@ export const withoutOwnRedis: string | false =
   !found && 'needs redis-server on the path, to stop and start it'
 
 /** Of gateways whose Redis is well: a busy machine must not look like its outage. */
-export const patient = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' } as const
+export const patientRedisEnv = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' } as const
 
 export type TestRedis = { url: string; prefix: string; env: { [name: `ABOHAWA_REDIS__${string}`]: string } }
 
@@ -27,7 +27,7 @@ export const testRedis = async (t: Teardown): Promise<TestRedis> => {
     t.teardown(started.stop)
     url = started.url
   }
-  return { url, prefix, env: { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix, ...patient } }
+  return { url, prefix, env: { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix, ...patientRedisEnv } }
 }
 
 /** A Redis process without persistence; on a free port unless one is given. */

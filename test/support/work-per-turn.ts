@@ -10,11 +10,14 @@ export const workPerTurn = async (
     if (!isOver) setImmediate(turn)
   }
   setImmediate(turn)
-  await act(() => {
-    all += 1
-    inTurn += 1
-    most = Math.max(most, inTurn)
-  })
-  isOver = true
+  try {
+    await act(() => {
+      all += 1
+      inTurn += 1
+      most = Math.max(most, inTurn)
+    })
+  } finally {
+    isOver = true
+  }
   return { most, all }
 }

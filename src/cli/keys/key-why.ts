@@ -1,16 +1,12 @@
 // What is known of a key at a minute: from the store, a running gateway and access logs.
 
-import { pipeline } from 'node:stream'
-import { createGunzip } from 'node:zlib'
 import { type AskedGateway, gatewayFor, queryGateway } from '../../command-line/gateway-query.ts'
 import type { Terminal } from '../../command-line/terminal.ts'
 import { asUsage } from '../../command-line/usage-error.ts'
 import { createCalendar, isoOf } from '../../common/calendar.ts'
 import { InputError } from '../../common/errors.ts'
-import { logFieldsOf, unwrapped } from '../../common/log-line.ts'
-import { printable } from '../../common/outside-text.ts'
-import { linesIn, maxFileBytes, openStream } from '../../common/regular-file.ts'
-import { unreadable } from '../../config/faults.ts'
+import { nameOfFile, openBytes, UnpackingError } from '../../common/file-bytes.ts'
+import { logFieldsOf, readLines } from '../../common/text-lines.ts'
 import type { Config } from '../../config/schema.ts'
 import { type Administration, createAdministration } from '../../keys/administration.ts'
 import { tiersOf } from '../../keys/test-keys.ts'
@@ -108,49 +104,23 @@ const askedGateway = async (asked: AskedGateway, moment: Moment) => {
   }
 }
 
-const gzipSign = Buffer.from([0x1f, 0x8b])
-
-/** The lines of a log, plain or gzip; `-` is standard input. */
-async function* linesOf(file: string): AsyncGenerator<string> {
-  const stream = file === '-' ? process.stdin : (await openStream(file)).createReadStream()
-  const chunks: AsyncIterator<Buffer> & AsyncIterable<Buffer> = stream[Symbol.asyncIterator]()
-  const first = await chunks.next()
-  if (first.done) return
-  const all = async function* () {
-    yield first.value
-    yield* chunks
-  }
-  const isGzip = first.value.subarray(0, gzipSign.length).equals(gzipSign)
-  // Errors of either stream reach the reader of the pipeline's end.
-  yield* linesIn(isGzip ? pipeline(all(), createGunzip(), () => {}) : all(), maxFileBytes.line)
-}
-
 const readLog = async (file: string, keyId: string, moment: Moment, config: Config): Promise<LogReport> => {
   const tally = createLogTally(keyId, moment, createCalendar(config.quota.timeZone))
-  const name = file === '-' ? 'standard input' : printable(file)
+  const name = nameOfFile(file)
+  // What is no line of the log is passed over, as lines of other programs are.
+  const onFault = (_line: number, fault: unknown): void => {
+    if (!(fault instanceof InputError)) throw fault
+  }
+  const reading = { found: { skippedLines: 0 }, onFault }
+  const readLine = (line: string): undefined => {
+    if (tally.isWanted(line)) tally.read(logFieldsOf(line))
+  }
   try {
-    for await (const given of linesOf(file)) {
-      const line = unwrapped(given)
-      const fields = tally.isWanted(line) ? logFieldsIn(line) : undefined
-      if (fields) tally.read(fields)
-    }
+    for await (const _ of readLines(openBytes(file).chunks, reading, readLine));
   } catch (cause) {
-    const isPacked = cause instanceof Error && 'code' in cause && String(cause.code).startsWith('Z_')
-    const fault = isPacked
-      ? `: the gzip data end too early or are damaged (${cause.message})`
-      : ` can't be read: ${unreadable(cause)}`
-    throw new InputError(name + fault, { cause })
+    throw cause instanceof UnpackingError ? new InputError(`${name}: ${cause.message}`, { cause }) : cause
   }
   const report = tally.report()
   if (report.lastAt === null) throw new InputError(`${name} has no line of a gateway's log`)
   return report
-}
-
-/** Undefined for what is no line of the log, as lines of other programs. */
-const logFieldsIn = (line: string): ReturnType<typeof logFieldsOf> | undefined => {
-  try {
-    return logFieldsOf(line)
-  } catch {
-    return undefined
-  }
 }

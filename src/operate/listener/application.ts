@@ -94,9 +94,7 @@ export const createApplication = (
   // What can't be loaded later must not end the process, which serves consumers: `/readyz` tells its manager.
   const answerUnloadable = (cause: unknown): undefined => {
     observer.unloadable(cause)
-    const body = JSON.stringify({
-      error: `this listener did not load: ${messageOf(cause)}; restart the gateway`,
-    })
+    const body = JSON.stringify({ error: 'this listener did not load: see the log, and restart the gateway' })
     handle = (_request, response) =>
       void response.writeHead(500, { 'content-type': jsonType, connection: 'close' }).end(body)
     server.off('connection', holdUp)

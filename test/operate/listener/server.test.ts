@@ -82,7 +82,7 @@ t.test('a listener whose routes do not load says so and ends nothing', async t =
     const response = await fetch(`http://127.0.0.1:${(listener.server.address() as AddressInfo).port}${path}`)
     t.strictSame(
       [response.status, await response.json()],
-      [500, { error: 'this listener did not load: no such file; restart the gateway' }],
+      [500, { error: 'this listener did not load: see the log, and restart the gateway' }],
     )
   }
   t.strictSame(causes, [cause])

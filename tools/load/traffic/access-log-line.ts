@@ -1,6 +1,6 @@
 // Reads a line of the gateway's access log as a request, without client addresses and other facts about the consumer.
 
-import { logFieldsOf } from 'abohawa/common/log-line.ts'
+import { logFieldsOf } from 'abohawa/common/text-lines.ts'
 import { testTier } from 'abohawa/keys/test-keys.ts'
 import type { Found } from './format.ts'
 import { durationOf, instantOf, known, methodOf, ownText, pathOf, recordedOutcome } from './request-line.ts'

@@ -1,8 +1,8 @@
 // The formats of traffic files, detected by the first lines of a file.
 
 import { InputError } from 'abohawa/common/errors.ts'
-import { unwrapped } from 'abohawa/common/log-line.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
+import { type ReadLine, readLines, unwrapped } from 'abohawa/common/text-lines.ts'
 import { requestOfAccessLog } from './access-log-line.ts'
 import {
   type CommonLine,
@@ -15,7 +15,6 @@ import {
 import { type FormatName, formatNames, type Read, type Reading } from './format.ts'
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
-import { type ReadLine, readLines } from './text-lines.ts'
 import { requestOf, type TrafficRequest } from './traffic-request.ts'
 
 export type Format = {

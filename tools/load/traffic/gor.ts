@@ -3,9 +3,9 @@
 
 import { InputError } from 'abohawa/common/errors.ts'
 import { quoted } from 'abohawa/common/outside-text.ts'
+import { cutOff } from 'abohawa/common/text-lines.ts'
 import { hostIn, isOfHost, type Reading } from './format.ts'
 import { durationOf, known, methodOf, ownText, pathOf, recordedOutcome, sentIn } from './request-line.ts'
-import { cutOff } from './text-lines.ts'
 import { heldAs, isInstant, type TrafficRequest } from './traffic-request.ts'
 
 export const gorSeparator = '\n🐵🙈🙉\n'

@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto'
 import { InputError } from 'abohawa/common/errors.ts'
+import { beginOf, nameOfFile, openBytes, standardInput, UnpackingError } from 'abohawa/common/file-bytes.ts'
 import { defaultWindow, inOrder, merged } from './arrival-order.ts'
-import { beginOf, nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
 import { type Found, formatsWithHosts, type LeftOut, leftOut } from './format.ts'
 import { type Format, formatNamed, formatOf, ownFormat } from './formats.ts'
 import { createPseudonyms, type Pseudonyms, withoutSecrets, withPseudonyms } from './pseudonyms.ts'

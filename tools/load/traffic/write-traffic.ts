@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { InputError } from 'abohawa/common/errors.ts'
+import { nameOfFile, standardOutput } from 'abohawa/common/file-bytes.ts'
 import { isSink, writeBeside } from 'abohawa/common/write-beside.ts'
-import { nameOfFile, standardOutput } from './file-bytes.ts'
 import { lineOf, type TrafficRequest } from './traffic-request.ts'
 
 export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>): AsyncGenerator<string> {

@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto'
 import { createGunzip, type Gunzip } from 'node:zlib'
-import { InputError } from 'abohawa/common/errors.ts'
-import { printable } from 'abohawa/common/outside-text.ts'
-import { FileError, openStream } from 'abohawa/common/regular-file.ts'
+import { InputError } from './errors.ts'
+import { printable } from './outside-text.ts'
+import { FileError, openStream } from './regular-file.ts'
 
 /** The name of standard input where a file is expected. */
 export const standardInput = '-'

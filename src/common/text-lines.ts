@@ -1,7 +1,7 @@
 // Items from lines of text that come as chunks of bytes. A line that does not end is skipped up to its end, so that memory is bounded.
 
-import { InputError } from 'abohawa/common/errors.ts'
-import { unwrapped } from 'abohawa/common/log-line.ts'
+import { InputError } from './errors.ts'
+import { quoted } from './outside-text.ts'
 
 /** Undefined for a valid line without an item, null for one that is left out on purpose. @throws InputError */
 export type ReadLine<Item> = (line: string) => Item | undefined | null
@@ -82,3 +82,23 @@ export async function* readLines<Item>(
 
 export const cutOff = (failure: string): InputError =>
   new InputError(`${failure}; the rest of the file could not be read`)
+
+/** The line of a program in the JSON that Docker keeps of it (`{"log":"…\\n","stream":"stdout",…}`); other lines as they are. */
+export const unwrapped = (line: string): string => {
+  if (!line.startsWith('{"log":"')) return line
+  try {
+    const { log, stream } = JSON.parse(line)
+    return typeof log === 'string' && typeof stream === 'string' ? log.trimEnd() : line
+  } catch {
+    return line
+  }
+}
+
+/** The fields of a line of a log in JSON; a runtime may write something before it: a time, the name of a container. @throws InputError */
+export const logFieldsOf = (line: string): Readonly<Record<string, unknown>> => {
+  const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
+  try {
+    if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))
+  } catch {}
+  throw new InputError(`${quoted(line)} is not JSON`)
+}
