@@ -146,7 +146,7 @@ const tableOf = (results: readonly Result[]): string => {
   })
   return [
     '| room | mutants | killed by tests | by histories | survived | same program | killed of the others |',
-    '| --- | --: | --: | --: | --: | --: | --: |',
+    '|---|--:|--:|--:|--:|--:|--:|',
     ...rows,
   ].join('\n')
 }

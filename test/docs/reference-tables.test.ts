@@ -38,7 +38,7 @@ t.test('docs/api.md has the endpoints and the parameters of the description, and
   const { paths } = JSON.parse(readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8'))
   const listed = [...page.matchAll(/^\| `GET (\/api\/v1\/\S+)` \|/gm)].map(([, path = '']) => path)
   t.strictSame(listed.sort(), Object.keys(paths).sort())
-  const [, rows = ''] = /^\| Parameter \|.*\n\| ---.*\n((?:\|.*\n)+)/m.exec(page) ?? []
+  const [, rows = ''] = /^\| Parameter \|.*\n\|---.*\n((?:\|.*\n)+)/m.exec(page) ?? []
   const named = [...rows.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) => cell.match(/\w+/g) ?? [])
   const described = Object.values<{ get: { parameters: { name: string; in: string }[] } }>(paths).flatMap(
     ({ get }) => get.parameters.flatMap(one => (one.in === 'header' ? [] : one.name)),

@@ -132,7 +132,7 @@ const pageHead = `# Settings
 The gateway runs without a configuration. These are the ten settings that people change:
 
 | To | Set | Default |
-| --- | --- | --- |
+|---|---|---|
 ${common.map(commonRow).join('\n')}
 
 Write a setting into a YAML file and pass the file with \`--config\`, or set its variable: \`provider.baseUrl\` is
@@ -172,7 +172,7 @@ const page = (): string => {
 ${descriptionOf(schema)}
 
 | Setting | Default (range) | Change | Meaning |
-| --- | --- | --- | --- |
+|---|---|---|---|
 ${rows.join('\n')}
 ${note}`
   })

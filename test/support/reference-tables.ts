@@ -10,7 +10,7 @@ import type { Teardown } from './teardown.ts'
 const marker = (name: string, end: 'begin' | 'end'): string => `<!-- ${name}: ${end} -->\n`
 const code = (text: string): string => `\`${text}\``
 const tableOf = (head: string, rows: readonly string[]): string =>
-  `\n${head}\n${head.replaceAll(/[^|]+/g, ' --- ')}\n${rows.join('\n')}\n\n`
+  `\n${head}\n${head.replaceAll(/[^|]+/g, '---')}\n${rows.join('\n')}\n\n`
 
 /** The entries of a list in a help text: what is before the gap, and the lines of text behind it as one. */
 const entriesIn = (help: string, heading: string): [name: string, text: string][] => {
