@@ -65,7 +65,11 @@ t.test('status, metrics, log and commands name each upstream, without its host a
   ])
     t.match(metrics, line)
   const shown = await command('status')
-  t.match(shown.text, /^Upstreams\n.*upstream.*\n +primary +open.*\n +\* +public +closed +0\.7 % of the day/m)
+  // On a slow machine its probe is due by now.
+  t.match(
+    shown.text,
+    /^Upstreams\n.*upstream.*\n +primary +(?:half-)?open.*\n +\* +public +closed +0\.7 % of the day/m,
+  )
   const cell = await command('cache', 'show', '24.9,91.9')
   t.match(cell.text, /^ +upstream +public +public$/m)
 
