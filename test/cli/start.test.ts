@@ -1,7 +1,7 @@
 // Without this, a start could load modules that it does not need, which only its time would show.
 
 import { execFile } from 'node:child_process'
-import { chmodSync, copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const printed = async (script: string): Promise<unknown> => {
   const [, options = ''] = /^exec "\$node" (.+?)"\$home/ms.exec(readFileSync(product, 'utf8')) ?? []
   const args = [
-    ...options.replaceAll('\\', ' ').replace('$links', '--preserve-symlinks').trim().split(/\s+/),
+    ...options.replaceAll('\\', ' ').trim().split(/\s+/),
     '--expose-internals',
     '--input-type=module',
     '--eval',
@@ -78,23 +78,6 @@ t.test('a command loads what it needs, and nothing of the others', async t => {
   const ofKeys = await loadedBy('keys', 'list')
   t.ok(ofKeys.includes('keys') && ofKeys.includes('zod'))
   t.strictSame(loadedOf(ofKeys, others), [])
-})
-
-t.test('real paths are asked for where packages are links, and only there', async t => {
-  const optionsWith = async (fastify: object): Promise<string> => {
-    const node = t.fixture('file', '#!/bin/sh\necho "$@"\n')
-    const home = t.testdir({
-      bin: {},
-      node_modules: { '.bin': { node }, fastify: fastify as never, elsewhere: {} },
-    })
-    chmodSync(join(home, 'node_modules', '.bin', 'node'), 0o755)
-    copyFileSync(product, join(home, 'bin', 'abohawa'))
-    return (await run(join(home, 'bin', 'abohawa'))).stdout
-  }
-  t.match(await optionsWith({}), ' --preserve-symlinks ')
-  const linked = await optionsWith(t.fixture('symlink', 'elsewhere'))
-  t.match(linked, '--disable-sigusr1 ')
-  t.notMatch(linked, '--preserve-symlinks')
 })
 
 t.test('a second start takes all code from the cache: what it would refuse, it would write anew', async t => {
