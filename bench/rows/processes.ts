@@ -6,6 +6,9 @@ import { checked, compareAll, measureInRounds, tableOf } from '../rounds.ts'
 import type { Row } from '../row.ts'
 import { ours, setUp } from './mix.ts'
 
+// Each process gets half of the load, and its code is fast only after tens of thousands of requests.
+const warm = 10
+
 export const processes: Row = {
   id: 'processes',
   what: 'two processes on one port, beside one',
@@ -14,7 +17,7 @@ export const processes: Row = {
     const env = { ABOHAWA_SERVER__PORT: `${await freePort()}` }
     const two = { id: 'two', name: 'Abohawa, Redis, log, two processes', processes: 2, env }
     const subjects = [ours(world, mix, 'one:'), ours(world, mix, 'two:', two)]
-    const measured = await measureInRounds(world, subjects, options, progress)
+    const measured = await measureInRounds(world, subjects, { ...options, warm }, progress)
     return {
       findings: [
         ...compareAll(measured, {
