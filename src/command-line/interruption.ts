@@ -43,3 +43,16 @@ export const stoppedBySignal = (): AbortController => {
   void interruption('SIGHUP').then(() => stopping.abort())
   return stopping
 }
+
+/**
+ * The same for a child process: resolves with its parent's order, or with a SIGTERM of its own. The parent handles what a
+ * terminal sends to the whole job.
+ */
+export const stopCommand = (): Promise<string> =>
+  new Promise(resolve => {
+    process.on('message', order => {
+      if (order === 'stop') resolve('order')
+    })
+    onSignal('SIGTERM', resolve)
+    for (const signal of ['SIGINT', 'SIGQUIT'] as const) onSignal(signal, () => {})
+  })

@@ -2,7 +2,7 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { Option } from 'commander'
-import { interruption, onSignal } from '../../command-line/interruption.ts'
+import { interruption, onSignal, stopCommand } from '../../command-line/interruption.ts'
 import { processesIn } from '../../command-line/quantities.ts'
 import type { AddTopCommand } from '../../command-line/terminal.ts'
 import type { Clock } from '../../common/clock.ts'
@@ -182,13 +182,13 @@ const abandonment = (): Promise<string> =>
     process.channel?.unref()
   })
 
-/** In a process whose clock another one moves, which is for the tools. */
-const onMovedClock = async (start: number): Promise<Service> => {
-  type Moved = Omit<Service, 'onServing'> & { serve(of: Pick<Gateway, 'settled'> & { url: string }): void }
-  const file = new URL('../../../tools/common/moved-clock-process.ts', import.meta.url)
-  const module = (await import(file.href)) as { onMovedClock(start: number): Moved }
-  const { serve, ...moved } = module.onMovedClock(start)
-  return { ...moved, onServing: ({ apiUrl: url, settled }) => serve({ url, settled }) }
+/** In a process whose clock another one moves. */
+const onMovedClock = async (from: number): Promise<Service> => {
+  const { createMovedClock } = await import('../../common/moved-clock.ts')
+  const { takeCommands } = await import('../../common/moved-clock-commands.ts')
+  const clock = createMovedClock(from)
+  const onServing = ({ apiUrl, settled }: Gateway) => takeCommands(clock, { url: apiUrl, settled })
+  return { clock, stopped: stopCommand(), onServing }
 }
 
 /** Logged at every level: who starts it on port 0 has to learn the addresses. */

@@ -4,8 +4,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { InputError } from 'abohawa/common/errors.ts'
+import type { Message, Order, Reply } from 'abohawa/common/moved-clock-commands.ts'
 import { safeText } from 'abohawa/common/outside-text.ts'
-import type { Message, Order, Reply } from '../../common/moved-clock-process.ts'
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const patienceMs = 5_000

@@ -6,6 +6,7 @@ import type { Catalogue } from 'abohawa/catalogue/catalogue.ts'
 import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from 'abohawa/common/calendar.ts'
 import { every } from 'abohawa/common/clock.ts'
 import { isList } from 'abohawa/common/endpoints.ts'
+import { createMovedClock } from 'abohawa/common/moved-clock.ts'
 import type { Config } from 'abohawa/config/schema.ts'
 import {
   costOfList,
@@ -14,7 +15,6 @@ import {
   silentObserver,
   type UpstreamObserver,
 } from 'abohawa/parts'
-import { createMovedClock } from '../../common/moved-clock.ts'
 import { weatherPathOf } from '../traffic/endpoint-of-path.ts'
 import { type CaseFigures, createCounters } from './counters.ts'
 import { createCountingStore } from './counting-store.ts'

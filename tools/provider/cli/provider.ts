@@ -1,6 +1,6 @@
 // `abohawa provider`: runs the simulator, which speaks the real provider's protocol, until a signal ends it.
 
-import { interruption } from 'abohawa/command-line/interruption.ts'
+import { interruption, stopCommand } from 'abohawa/command-line/interruption.ts'
 import { choiceOption, durationIn, numberIn } from 'abohawa/command-line/quantities.ts'
 import type { AddTopCommand } from 'abohawa/command-line/terminal.ts'
 import { Option } from 'commander'
@@ -53,10 +53,12 @@ export const addCommand: AddTopCommand = (program, add, summary) =>
 /** Serves in a process whose clock another process moves. */
 const provideOnMovedClock = async (options: SimulatorOptions, start: number): Promise<number> => {
   const { startSimulator } = await import('../simulator.ts')
-  const { onMovedClock } = await import('../../common/moved-clock-process.ts')
-  const { clock, stopped, serve } = onMovedClock(start)
+  const { createMovedClock } = await import('abohawa/common/moved-clock.ts')
+  const { takeCommands } = await import('abohawa/common/moved-clock-commands.ts')
+  const clock = createMovedClock(start)
+  const stopped = stopCommand()
   const { url, counts, close } = await startSimulator({ ...options, clock })
-  serve({ url, counts })
+  takeCommands(clock, { url, counts })
   await stopped
   await close()
   process.disconnect?.()

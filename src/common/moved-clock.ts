@@ -1,9 +1,9 @@
 // A clock that stands still until it is moved, and timers that follow it, for rehearsals and what-if. A move goes from one due instant to
 // the next and runs the work that is due there.
 
-import { isoOf } from 'abohawa/common/calendar.ts'
-import type { Clock, Timers } from 'abohawa/common/clock.ts'
-import { InputError } from 'abohawa/common/errors.ts'
+import { isoOf } from './calendar.ts'
+import type { Clock, Timers } from './clock.ts'
+import { InputError } from './errors.ts'
 
 export type MovedClock = Clock & {
   readonly timers: Timers

@@ -1,8 +1,8 @@
 // Without it a rehearsal could run work at the wrong instant, or in another order.
 
 import t from 'tap'
-import { after, every } from '../../../src/common/clock.ts'
-import { createMovedClock } from '../../../tools/common/moved-clock.ts'
+import { after, every } from '../../src/common/clock.ts'
+import { createMovedClock } from '../../src/common/moved-clock.ts'
 
 const start = Date.parse('2026-11-21T17:59:00Z')
 

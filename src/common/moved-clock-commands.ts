@@ -1,11 +1,10 @@
-// A process whose clock its parent moves, such as a gateway or a simulated provider in a rehearsal. It takes commands over their channel:
-// move the clock, settle, report, one at a time and each with a reply; and the order to stop.
+// The commands that a process on a moved clock takes from its parent over their channel: move the clock, settle, report. One at a time,
+// each with a reply.
 
 import { subscribe } from 'node:diagnostics_channel'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { onSignal } from 'abohawa/command-line/interruption.ts'
-import { messageOf } from 'abohawa/common/errors.ts'
-import { createMovedClock, type MovedClock } from './moved-clock.ts'
+import { messageOf } from './errors.ts'
+import type { MovedClock } from './moved-clock.ts'
 
 export type Order = { readonly moveTo: number } | { readonly settle: true } | { readonly report: true }
 
@@ -35,18 +34,8 @@ export type Controlled = {
   readonly counts?: () => Readonly<Record<string, number>>
 }
 
-/** @param start the first instant of the clock, ms since the epoch */
-export const onMovedClock = (start: number) => {
-  const clock = createMovedClock(start)
-  return {
-    clock,
-    stopped: stopCommand(),
-    /** Sends that the process serves, and takes commands from now on. The process ends with the one that started it. */
-    serve: (controlled: Controlled): void => takeCommands(clock, controlled),
-  }
-}
-
-const takeCommands = (clock: MovedClock, { url, settled, counts }: Controlled): void => {
+/** Sends that the process serves, and takes commands from now on. The process ends with the one that started it. */
+export const takeCommands = (clock: MovedClock, { url, settled, counts }: Controlled): void => {
   let unanswered = 0
   subscribe('http.server.request.start', () => {
     unanswered += 1
@@ -92,16 +81,3 @@ const reportOf = (delay: ReturnType<typeof monitorEventLoopDelay>): ProcessRepor
     loopDelayP99: ms(99),
   }
 }
-
-/**
- * Resolves with the parent's order, or with a SIGTERM of its own. The parent handles what a
- * terminal sends to the whole job.
- */
-const stopCommand = (): Promise<string> =>
-  new Promise(resolve => {
-    process.on('message', order => {
-      if (order === 'stop') resolve('order')
-    })
-    onSignal('SIGTERM', resolve)
-    for (const signal of ['SIGINT', 'SIGQUIT'] as const) onSignal(signal, () => {})
-  })
