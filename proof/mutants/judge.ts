@@ -1,5 +1,6 @@
 // Judges a mutant in a copy of the checkout: by the tests of its room, and if these stay green by a few histories of a fleet. A
-// failure counts when it comes twice, because a busy machine fails a test too.
+// failure counts when it comes twice, because a busy machine fails a test too. An endless loop is a kill, since it uses up its
+// time on the processor; a run that only waits beyond its limit on the clock "does not end", which is no kill.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,8 +10,12 @@ import { join, relative } from 'node:path'
 import { allFiles, startsProcess } from '../../test/support/test-files.ts'
 import type { Mutant, Room } from './draw.ts'
 
-type Outcome = 'tests' | 'histories' | 'survived'
-export type Judgement = { readonly outcome: Outcome /** The test file that failed. */; readonly by?: string }
+type Outcome = 'tests' | 'histories' | 'survived' | 'does not end'
+/** With the test file that failed or did not end. */
+export type Judgement = { readonly outcome: Outcome; readonly by?: string }
+
+/** How a run ended; `loops`: it used up its time on the processor; `late`: it had not ended by its limit on the clock. */
+type End = 'passed' | 'failed' | 'loops' | 'late'
 
 /** How long each test takes in the unchanged copy; one that fails there is missing. */
 export type Durations = ReadonlyMap<string, number>
@@ -20,6 +25,8 @@ const proofDataBytes = 6_144 * 2 ** 20
 const [leastMs, timesUsual] = [15_000, 4]
 const testAtMostMs = 120_000
 const historiesAtMostMs = 300_000
+// On the clock a run may take longer than on the processor, which others share; one that is late may take longer once more.
+const [clockTimes, patientTimes] = [2, 6]
 
 const textOf = (root: string, test: string): string => readFileSync(join(root, test), 'utf8')
 
@@ -43,15 +50,15 @@ export const openCopy = (root: string) => {
   const left = ['node_modules', '.git', '.tap']
   cpSync(root, folder, { recursive: true, filter: path => !left.includes(relative(root, path)) })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  const run = (args: readonly string[], dataBytes: number, atMostMs: number) =>
-    runLimited(folder, args, dataBytes, atMostMs)
   return {
-    runTest: (test: string, atMostMs: number) => run([test], testDataBytes, atMostMs),
-    runHistories: (seeds: number) =>
-      run(
+    /** @param cpuMs on the processor, for each process */
+    runTest: (test: string, cpuMs: number, clockMs: number) =>
+      runLimited(folder, [test], testDataBytes, cpuMs, clockMs),
+    runHistories: (seeds: number, cpuMs: number, clockMs: number) =>
+      runLimited(
+        folder,
         ['proof/main.ts', '--seeds', `${seeds}`, '--lanes', '2', '--json'],
-        proofDataBytes,
-        historiesAtMostMs,
+        ...[proofDataBytes, cpuMs, clockMs],
       ),
     write: (file: string, text: string): void => writeFileSync(join(folder, file), text),
     close: (): void => rmSync(folder, { recursive: true, force: true }),
@@ -59,12 +66,15 @@ export const openCopy = (root: string) => {
 }
 export type Copy = ReturnType<typeof openCopy>
 
-/** Whether a Node process ends with exit code 0 in time. What it started ends with it. */
+/** How a Node process ends. What it started ends with it. */
 const runLimited = async (
-  ...[cwd, args, dataBytes, atMostMs]: [string, readonly string[], number, number]
-): Promise<boolean> => {
-  const all = [`--data=${dataBytes}`, process.execPath, '--disable-warning=ExperimentalWarning', ...args]
-  const env = { ...process.env, TAP_TIMEOUT: `${testAtMostMs / 1_000}` }
+  ...[cwd, args, dataBytes, cpuMs, clockMs]: [string, readonly string[], number, number, number]
+): Promise<End> => {
+  const cpuSeconds = Math.ceil(cpuMs / 1_000)
+  const limits = [`--data=${dataBytes}`, `--cpu=${cpuSeconds}:${cpuSeconds + 5}`]
+  const all = [...limits, process.execPath, '--disable-warning=ExperimentalWarning', ...args]
+  // Without a limit of tap's own, which would fail a test that is only slow.
+  const env = { ...process.env, TAP_TIMEOUT: '0' }
   const child = spawn('prlimit', all, { cwd, env, detached: true, stdio: 'ignore' })
   const endAll = (): void => {
     try {
@@ -73,13 +83,19 @@ const runLimited = async (
       // All of them have ended.
     }
   }
-  const limit = setTimeout(endAll, atMostMs)
+  let isLate = false
+  const limit = setTimeout(() => {
+    isLate = true
+    endAll()
+  }, clockMs)
   process.once('exit', endAll)
-  const [code] = await once(child, 'exit')
+  const [code, signal] = await once(child, 'exit')
   clearTimeout(limit)
   endAll()
   process.off('exit', endAll)
-  return code === 0
+  if (isLate) return 'late'
+  if (signal === 'SIGXCPU') return 'loops'
+  return code === 0 ? 'passed' : 'failed'
 }
 
 /** Runs the tests that may judge mutants of these files of a room, in the unchanged copy. */
@@ -89,7 +105,8 @@ export const timeTests = async (
   const durations = new Map<string, number>()
   for (const test of testsOf(root, room, files)) {
     const begun = performance.now()
-    if (await copy.runTest(test, testAtMostMs)) durations.set(test, performance.now() - begun)
+    const end = await copy.runTest(test, testAtMostMs, testAtMostMs)
+    if (end === 'passed') durations.set(test, performance.now() - begun)
     else process.stderr.write(`${test} fails without a mutant and is left out\n`)
   }
   return durations
@@ -110,16 +127,39 @@ export const judgeMutant = async (
   const original = readFileSync(join(root, mutant.file), 'utf8')
   copy.write(mutant.file, mutant.source)
   try {
+    let late: string | undefined
     for (const test of inOrder(root, mutant, durations)) {
-      const atMostMs = leastMs + timesUsual * (durations.get(test) ?? 0)
-      if (await failsTwice(() => copy.runTest(test, atMostMs))) return { outcome: 'tests', by: test }
+      const cpuMs = leastMs + timesUsual * (durations.get(test) ?? 0)
+      const end = await endOf(cpuMs, clockMs => copy.runTest(test, cpuMs, clockMs))
+      if (end === 'failed') return { outcome: 'tests', by: test }
+      if (end === 'late') late ??= test
     }
-    if (seeds > 0 && (await failsTwice(() => copy.runHistories(seeds)))) return { outcome: 'histories' }
-    return { outcome: 'survived' }
+    if (late) return { outcome: 'does not end', by: late }
+    const end =
+      seeds > 0 &&
+      (await endOf(historiesAtMostMs, clockMs => copy.runHistories(seeds, historiesAtMostMs, clockMs)))
+    if (end === 'failed') return { outcome: 'histories' }
+    return { outcome: end === 'late' ? 'does not end' : 'survived' }
   } finally {
     copy.write(mutant.file, original)
   }
 }
 
-const failsTwice = async (passes: () => Promise<boolean>): Promise<boolean> =>
-  !(await passes()) && !(await passes())
+/**
+ * What runs of a mutant say together: a late one is repeated with a longer limit, and a failure has to come twice.
+ * @param run runs it with a limit on the clock
+ */
+export const endOf = async (
+  cpuMs: number,
+  run: (clockMs: number) => Promise<End>,
+): Promise<'passed' | 'failed' | 'late'> => {
+  const runPatiently = async (): Promise<End> => {
+    const end = await run(clockTimes * cpuMs)
+    return end === 'late' ? run(patientTimes * cpuMs) : end
+  }
+  const first = await runPatiently()
+  if (first === 'loops') return 'failed'
+  if (first !== 'failed') return first
+  const second = await runPatiently()
+  return second === 'loops' ? 'failed' : second
+}

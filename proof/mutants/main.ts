@@ -133,20 +133,22 @@ const sameAs = ({ file, before, after }: Mutant): { same?: string } => {
 const lineOf = ({ number, file, line, operator, outcome, by, same }: Result): string =>
   `mutant ${number}, ${file}:${line}, ${operator}: ${same ? 'same program' : outcome}${by ? ` (${by})` : ''}`
 
-const isSurvivor = ({ outcome, same }: Result): boolean => outcome === 'survived' && same === undefined
+const isKilled = ({ outcome }: Judgement): boolean => outcome === 'tests' || outcome === 'histories'
+const isSurvivor = (result: Result): boolean => !isKilled(result) && result.same === undefined
 
 const tableOf = (results: readonly Result[]): string => {
   const rows = roomNames.flatMap(room => {
     const of = results.filter(result => result.room === room && result.same === undefined)
     if (of.length === 0) return []
     const same = results.filter(result => result.room === room && result.same !== undefined).length
-    const killed = (outcome: string): number => of.filter(one => one.outcome === outcome).length
-    const share = Math.floor((100 * (of.length - killed('survived'))) / of.length)
-    return `| \`${room}/\` | ${of.length + same} | ${killed('tests')} | ${killed('histories')} | ${killed('survived')} | ${same} | ${share} % |`
+    const count = (outcome: Judgement['outcome']): number => of.filter(one => one.outcome === outcome).length
+    const share = Math.floor((100 * of.filter(isKilled).length) / of.length)
+    const counts = [count('tests'), count('histories'), count('does not end'), count('survived'), same]
+    return `| \`${room}/\` | ${of.length + same} | ${counts.join(' | ')} | ${share} % |`
   })
   return [
-    '| room | mutants | killed by tests | by histories | survived | same program | killed of the others |',
-    '|---|--:|--:|--:|--:|--:|--:|',
+    '| room | mutants | killed by tests | by histories | do not end | survived | same program | killed of the others |',
+    '|---|--:|--:|--:|--:|--:|--:|--:|',
     ...rows,
   ].join('\n')
 }

@@ -8,7 +8,7 @@ import t from 'tap'
 import { API } from 'typescript/unstable/sync'
 import { drawMutants } from '../../proof/mutants/draw.ts'
 import { equivalents } from '../../proof/mutants/equivalents.ts'
-import { openCopy } from '../../proof/mutants/judge.ts'
+import { endOf, openCopy } from '../../proof/mutants/judge.ts'
 import { changesOf } from '../../proof/mutants/operators.ts'
 import { withoutPrlimit } from '../support/process.ts'
 
@@ -37,22 +37,41 @@ t.test('a file has changes of every kind', async t => {
   )
 })
 
-t.test(
-  'a test that fails, hangs or takes too much memory kills a mutant',
-  { skip: withoutPrlimit },
-  async t => {
-    const copy = openCopy(root)
-    t.teardown(copy.close)
-    const passes = (text: string, atMostMs = 30_000): Promise<boolean> => {
-      copy.write('test/made-up.ts', text)
-      return copy.runTest('test/made-up.ts', atMostMs)
-    }
-    t.equal(await passes("import '../src/cache/freshness.ts'"), true)
-    t.equal(await passes('process.exitCode = 1'), false)
-    t.equal(await passes('setInterval(() => {}, 1_000)', 1_000), false)
-    t.equal(await passes('Buffer.alloc(2 ** 31, 1)'), false)
-  },
-)
+t.test('a run fails, uses up its memory or its processor, or is late', { skip: withoutPrlimit }, async t => {
+  const copy = openCopy(root)
+  t.teardown(copy.close)
+  const endOfText = (text: string, cpuMs = 60_000, clockMs = 300_000) => {
+    copy.write('test/made-up.ts', text)
+    return copy.runTest('test/made-up.ts', cpuMs, clockMs)
+  }
+  t.equal(await endOfText("import '../src/cache/freshness.ts'"), 'passed')
+  t.equal(await endOfText('process.exitCode = 1'), 'failed')
+  t.equal(await endOfText('Buffer.alloc(2 ** 31, 1)'), 'failed')
+  t.equal(await endOfText('for (;;);', 1_000), 'loops')
+  t.equal(await endOfText('setInterval(() => {}, 1_000)', 60_000, 1_000), 'late')
+})
+
+t.test('only a failure that comes twice and an endless loop are kills', async t => {
+  type Run = Parameters<typeof endOf>[1]
+  const endOfRuns = async (...ends: Awaited<ReturnType<Run>>[]) => {
+    const limits: number[] = []
+    const end = await endOf(10, async clockMs => {
+      limits.push(clockMs)
+      const [next] = ends.splice(0, 1)
+      if (!next) throw new Error('one run too many')
+      return next
+    })
+    return [end, ...limits]
+  }
+  t.strictSame(await endOfRuns('passed'), ['passed', 20])
+  t.strictSame(await endOfRuns('loops'), ['failed', 20])
+  t.strictSame(await endOfRuns('failed', 'failed'), ['failed', 20, 20])
+  t.strictSame(await endOfRuns('failed', 'passed'), ['passed', 20, 20])
+  t.strictSame(await endOfRuns('late', 'passed'), ['passed', 20, 60])
+  t.strictSame(await endOfRuns('late', 'late'), ['late', 20, 60])
+  t.strictSame(await endOfRuns('late', 'failed', 'late', 'failed'), ['failed', 20, 60, 20, 60])
+  t.strictSame(await endOfRuns('failed', 'late', 'late'), ['late', 20, 20, 60])
+})
 
 t.test('each mutant that changes nothing is still in its file', async t => {
   for (const { file, before, after, why } of equivalents) {
