@@ -13,11 +13,16 @@ import { ProviderError } from '../../src/provider/errors.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { usualLengths } from '../../src/weather/horizon.ts'
+import { stepsWithin, usualLengths } from '../../src/weather/horizon.ts'
 import { syntheticTimeline } from '../../src/weather/synthetic-timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const cell = createGrid(0.1).cellOf(23.71, 90.41)
+const grid = createGrid(0.1)
+const cell = grid.cellOf(23.71, 90.41)
+const otherCell = grid.cellOf(22.8, 89.5)
+/** The provider gives this one only half a day. */
+const briefCell = grid.cellOf(24.9, 91.9)
+const briefLengths = stepsWithin({ quarterHours: 48, days: 10 })
 const urls = { first: 'http://first.test', second: 'http://second.test' }
 
 const setUp = (t: Test) => {
@@ -45,7 +50,9 @@ const setUp = (t: Test) => {
       maxBytes: 1_000,
       decode: async body => {
         for await (const _ of body);
-        return cells.map(() => syntheticTimeline(clock.now(), usualLengths, calendar))
+        return cells.map(({ id }) =>
+          syntheticTimeline(clock.now(), id === briefCell.id ? briefLengths : usualLengths, calendar),
+        )
       },
     }),
   })
@@ -79,7 +86,7 @@ const setUp = (t: Test) => {
     )
   const isStored = (baseUrl: string) =>
     store.hasBytes([keyFor(namespaceOf(baseUrl, protocolOf(baseUrl)), cell.id)])
-  return { upstream, asked, away, spent, isStored, heartbeats }
+  return { upstream, clock, asked, away, spent, isStored, heartbeats }
 }
 
 t.test('each upstream is asked, charged and stored by its own protocol', async t => {
@@ -100,4 +107,30 @@ t.test('each heartbeat is reported with the fleet that it found', async t => {
   const { upstream, heartbeats } = setUp(t)
   await upstream.timelines.sendHeartbeat()
   t.match(heartbeats, [{ instances: 1, wanted: 0 }])
+})
+
+t.test('operators see each cell in demand, and how long its weather lasts', async t => {
+  const { upstream, clock, away } = setUp(t)
+  const { timelines } = upstream
+  const { allowedMs, ...none } = await timelines.coverage()
+  t.strictSame(none, { share: null, leastMs: null })
+  const fetchedAt = clock.now()
+  const briefEnd = Date.parse('2026-11-21T18:00:00Z')
+  for (const one of [briefCell, cell, cell, cell]) await timelines.read(one)
+  t.strictSame(await timelines.coverage(), { allowedMs, share: 3 / 4, leastMs: briefEnd - fetchedAt })
+  t.equal(timelines.firstExpiryAt(), briefEnd)
+  t.strictSame(timelines.mostRequested(1), [{ cell, requests: 3 }])
+  t.strictSame(timelines.overview(cell), { state: 'fresh', fetchedAt, demand: 3 })
+  t.match(await timelines.explain(cell), { loading: false, lastFailure: null, lastRequestedAt: fetchedAt })
+  t.equal(timelines.cached().entries, 2)
+
+  away.add(urls.first).add(urls.second)
+  await timelines.reload(cell)
+  t.strictSame(timelines.overview(cell), { state: 'fresh', fetchedAt, demand: 3 }, 'what it has is fresh')
+  clock.advance(2 * 3_600_000)
+  t.match(timelines.overview(cell), { state: 'failed', fetchedAt })
+  t.match(timelines.overview(briefCell), { state: 'stale', fetchedAt })
+  await t.rejects(async () => timelines.read(otherCell))
+  t.strictSame(timelines.overview(otherCell), { state: 'failed', fetchedAt: null, demand: 1 })
+  t.equal(timelines.firstExpiryAt(), briefEnd, 'one that the provider refuses does not count')
 })
