@@ -46,49 +46,4 @@ t.test('a history of faults keeps every promise, and a changed one is found out'
     ],
   ] as [PromiseNumber, (answer: Answer) => Answer][])
     t.ok(brokenIn(changed(history, hasWeather, change)).includes(promise), `promise ${promise}`)
-
-  const others = history.events.filter(({ kind }) => kind !== 'answer')
-  const verdictOn = (answer: Answer): string =>
-    JSON.stringify(judge({ ...history, events: [...others, answer].toSorted((a, b) => a.seq - b.seq) }))
-  for (const [kind, answer] of oneOfEach(history)) {
-    // It is alone, which breaks promises about all answers.
-    const usual = verdictOn(answer)
-    const isFound = (other: Answer): boolean => verdictOn(other) !== usual
-    const { headers, body } = answer
-    const unnoticed = [
-      ...Object.keys(headers).filter(name => !isFound({ ...answer, headers: { ...headers, [name]: '-' } })),
-      ...leavesOf(body === '' ? {} : JSON.parse(body))
-        .filter(([, other]) => !isFound({ ...answer, body: JSON.stringify(other) }))
-        .map(([path]) => path),
-    ]
-    t.strictSame(unnoticed, [], `${kind}: each header and field has a rule`)
-  }
 })
-
-/** The first answer of each endpoint and status, with the most fields. */
-const oneOfEach = ({ events }: History): Map<string, Answer> => {
-  const found = new Map<string, Answer>()
-  for (const event of events) {
-    if (event.kind !== 'answer' || event.status === 0 || event.method === 'HEAD') continue
-    const [, path = ''] = /^(\/\w+(?:\.json|\?\w+=|\/coords)?)/.exec(event.path) ?? []
-    const kind = `${event.status} ${event.status < 400 ? path : ''}`
-    const known = found.get(kind)
-    if (!known || (event.path.includes('include=') && !known.path.includes('include=')))
-      found.set(kind, event)
-  }
-  return found
-}
-
-/** Each value in a body by its path, of lists that of the first item, with the body that has another there. */
-const leavesOf = (value: unknown): [string, unknown][] => {
-  if (typeof value !== 'object' || value === null)
-    return [['', typeof value === 'number' ? value + 1e6 : '-']]
-  const isList = Array.isArray(value)
-  const names = Object.keys(value).slice(0, isList ? 1 : undefined)
-  return names.flatMap(name =>
-    leavesOf((value as Record<string, unknown>)[name]).map(([path, other]): [string, unknown] => [
-      `${name} ${path}`,
-      isList ? value.with(Number(name), other) : { ...value, [name]: other },
-    ]),
-  )
-}

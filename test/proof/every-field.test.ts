@@ -1,0 +1,87 @@
+// Without it a header or a field of an answer could have a wrong value, and the checker not find it.
+
+import t from 'tap'
+import { judge } from '../../proof/checker/judge.ts'
+import { openLane } from '../../proof/fleet/lane.ts'
+import type { Answer, History, HistoryEvent } from '../../proof/history.ts'
+import { runSchedule } from '../../proof/run.ts'
+import { type Changed, withOtherBodies, withOtherHeaders } from './changed-answers.ts'
+import { quietSchedule } from './quiet-schedule.ts'
+
+/** Changes that no rule finds yet. One that is found must not be here. */
+const unnoticed: readonly RegExp[] = [
+  /etag: other/,
+  /last-modified/,
+  /cache-status: ttl a minute/,
+  /cache-status: a miss said as a hit/,
+  /(?:HEAD|304) .*cache-status: a hit said as a miss/,
+  /cache-status: (?:memory|redis) said as/,
+  /cache-status: a list/,
+  /HEAD .*content-length/,
+  /429 .*retry-after: one more/,
+  /500, retry-after/,
+  /status.json.*x-ratelimit-reset/,
+  /status.json 200, (?:at|weather|days)/,
+]
+
+/** The first answer of each kind: its status, endpoint, method and what the cache did. */
+const oneOfEach = ({ events }: History): Map<string, Answer> => {
+  const found = new Map<string, Answer>()
+  for (const event of events) {
+    if (event.kind !== 'answer' || event.status === 0) continue
+    const { status, path, method = 'GET', headers } = event
+    const [, endpoint = ''] = /^(\/\w+(?:\.json|\?\w+=|\/coords)?)/.exec(path) ?? []
+    const [cached = ''] = /hit; ttl=-|hit|fwd=miss|fwd=stale/.exec(headers['cache-status'] ?? '') ?? []
+    const [tier = ''] = /detail=\w+/.exec(headers['cache-status'] ?? '') ?? []
+    const [limit = ''] = /"(?:rate_limited|quota_\w+)"/.exec(event.body) ?? []
+    const kind = [method, status < 400 ? endpoint : '', status, cached, tier, limit].filter(Boolean).join(' ')
+    if (!found.has(kind)) found.set(kind, event)
+  }
+  return found
+}
+
+/** Finds changes of an answer: in the history without the other answers, which is quick, or else in the whole history. */
+const finderIn = (history: History, answer: Answer): ((changed: Answer) => boolean) => {
+  const judged = (one: Answer, isAlone: boolean) =>
+    judge({
+      ...history,
+      events: history.events.flatMap((event): HistoryEvent[] => {
+        if (event === answer) return [one]
+        return isAlone && event.kind === 'answer' ? [] : [event]
+      }),
+    }).violations
+  // It is alone, which breaks promises about all answers.
+  const usual = new Set(judged(answer, true).map(({ promise }) => promise))
+  return changed =>
+    judged(changed, true).some(({ promise }) => !usual.has(promise)) || judged(changed, false).length > 0
+}
+
+t.test('a change of any header or field of any kind of answer is found', async t => {
+  const lane = await openLane()
+  t.teardown(lane.close)
+  const history = await runSchedule(lane, quietSchedule)
+  t.strictSame(judge(history).violations, [])
+  const missed: string[] = []
+  const bodies = new Set<string>()
+  for (const [kind, answer] of oneOfEach(history)) {
+    const isFound = finderIn(history, answer)
+    // What the cache did changes headers only.
+    const [form = ''] = /^.* \d{3}(?: ")?/.exec(kind) ?? []
+    const changes: Changed[] = [
+      ...withOtherHeaders(answer),
+      ...(bodies.has(form) ? [] : withOtherBodies(answer)),
+    ]
+    bodies.add(form)
+    for (const { what, answer: changed } of changes) if (!isFound(changed)) missed.push(`${kind}, ${what}`)
+  }
+  t.strictSame(
+    missed.filter(what => !unnoticed.some(pattern => pattern.test(what))),
+    [],
+    'all others are found',
+  )
+  t.strictSame(
+    unnoticed.filter(pattern => !missed.some(what => pattern.test(what))),
+    [],
+    'what is found is not said to be unnoticed',
+  )
+})
