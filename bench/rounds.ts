@@ -118,7 +118,7 @@ const settled = async ({ counted }: Running): Promise<number> => {
     last = await counted()
     return before === last
   }
-  await until('all is counted', isStill, 10_000, 50)
+  await until('all is counted', isStill, { everyMs: 50 })
   return last
 }
 

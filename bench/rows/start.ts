@@ -36,7 +36,7 @@ export const start: Row = {
         const url = `http://127.0.0.1:${port}/api/v1/locations?type=division`
         const started = performance.now()
         spawnPinned(own, folder, serverCore, [product, 'serve'], { ...env, ABOHAWA_SERVER__PORT: `${port}` })
-        await until('it answers', async () => (await get(url, headers)).status === 200, 30_000, 2)
+        await until('it answers', async () => (await get(url, headers)).status === 200, { everyMs: 2 })
         times.push(performance.now() - started)
       })
     }

@@ -164,7 +164,7 @@ export const nginxSubject = (
     const command = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf')] as const
     const { child } = spawnPinned(scope, folder, serverCore, [...command])
     const url = `http${tls ? 's' : ''}://127.0.0.1:${port}`
-    await until('nginx answers', () => get(url + path).then(() => true), 10_000)
+    await until('nginx answers', () => get(url + path).then(() => true))
     const sent = await traffic(url, keys)
     return {
       pid: child.pid ?? 0,

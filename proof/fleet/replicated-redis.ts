@@ -71,8 +71,6 @@ const isMaster = async ({ admin }: RedisProcess): Promise<boolean> =>
   admin.status === 'ready' && ((await admin.call('ROLE').catch(() => [])) as unknown[])[0] === 'master'
 
 const mostReplicationMs = 200
-// Who votes may try again a while later.
-const takesOverWithinMs = 60_000
 const askAgainMs = 6_000
 
 export const openReplicatedRedis = async (
@@ -137,7 +135,7 @@ export const openReplicatedRedis = async (
           }
           return false
         }
-        await until('a replica took over', hasMoved, takesOverWithinMs, 20)
+        await until('a replica took over', hasMoved, { everyMs: 20 })
         const [successor] = (await others()).filter(server => !all.includes(server))
         if (isKilled && successor) await former.start(follow(successor))
         await whole()

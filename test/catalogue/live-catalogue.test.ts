@@ -18,7 +18,7 @@ import { type CatalogueChange, openCatalogue } from '../../src/catalogue/live-ca
 import type { InputError } from '../../src/common/errors.ts'
 import { setPublished } from '../../tools/catalogue/publication.ts'
 import { withoutPrlimit } from '../support/process.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 import { buildSample } from './sample-places.ts'
 
 const never = 3_600_000
@@ -177,7 +177,7 @@ t.test('watching a file does not keep a process alive', async t => {
     console.log(live.current.size)
   `
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-    timeout: 30_000,
+    timeout: patienceMs,
   })
   t.equal(stdout.trim(), '7')
 })

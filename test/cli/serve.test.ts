@@ -138,7 +138,7 @@ t.test('a signal to npm and all that it started is one signal, and is followed b
   child.stdout.setEncoding('utf8').on('data', text => {
     log += text
   })
-  await until('it serves', () => log.includes('"listener":"api"'), 60_000)
+  await until('it serves', () => log.includes('"listener":"api"'))
   process.kill(group, 'SIGINT')
   await ended
   t.match(log, /"msg":"stopping"[\s\S]*"msg":"stopped"/)
@@ -150,6 +150,6 @@ t.test('a second signal after a second ends at once', async t => {
     child.kill('SIGTERM')
     return child.exitCode !== null
   }
-  await until('it ended', isEnded, 20_000, 200)
+  await until('it ended', isEnded, { everyMs: 200 })
   t.strictSame(await exited, [1, null])
 })

@@ -95,15 +95,10 @@ const startUnit = async (
   })
   createInterface({ input: child.stdout }).on('line', line => lines.push(line))
   const logs = (text: string) =>
-    until(
-      `the log says ${text}`,
-      () => {
-        if (child.exitCode !== null) throw new Error(errors)
-        return lines.some(line => line.includes(text))
-      },
-      // Three starts one after the other on a busy machine.
-      90_000,
-    )
+    until(`the log says ${text}`, () => {
+      if (child.exitCode !== null) throw new Error(errors)
+      return lines.some(line => line.includes(text))
+    })
   for (const listener of listeners) await logs(`"listener":"${listener}"`)
   return { child, exited, lines, logs }
 }

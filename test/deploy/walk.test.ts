@@ -22,7 +22,7 @@ import { Agent, request } from 'undici'
 import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'docs/operating/install.md'), 'utf8')
@@ -47,14 +47,14 @@ until [ -e ${folder}/load-ended ]; do sleep 0.05; done
 /** Requests from six callers while the shell restarts both gateways; at most some 100 a second each, so that the restart has a core. */
 const loadDuringRestart = async (folder: string, port: number, isOver: () => boolean) => {
   const file = (name: string) => join(folder, name)
-  await until('the load has its key', () => isOver() || existsSync(file('load-key')), 120_000)
+  await until('the load has its key', () => isOver() || existsSync(file('load-key')))
   if (isOver()) return { answered: 0, faults: ['the shell ended before'] }
   const headers = { 'x-api-key': readFileSync(file('load-key'), 'utf8').trim() }
   const ca = readFileSync(file('etc/nginx/tls/abohawa.crt'))
   const agent = new Agent({ connect: { ca, servername: 'weather.example' } })
   let answered = 0
   const faults: string[] = []
-  const endsAt = performance.now() + 180_000
+  const endsAt = performance.now() + patienceMs
   const callers = Array.from({ length: 6 }, async () => {
     while (performance.now() < endsAt && !isOver() && !existsSync(file('restarted'))) {
       try {

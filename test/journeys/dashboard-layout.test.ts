@@ -20,7 +20,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { foundWithin } from '../support/until.ts'
+import { foundWithin, patienceMs } from '../support/until.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
@@ -73,7 +73,7 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
       found = await page.evaluate(faults)
       return found.length === 0
     }
-    await foundWithin(20_000, isSettled, 50)
+    await foundWithin(patienceMs, isSettled, 50)
     return found
   }
   for (const isOpen of [false, true]) {

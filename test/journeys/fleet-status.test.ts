@@ -11,7 +11,7 @@ import { startProviderHere } from '../support/provider-here.ts'
 import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProviderHere(t, undefined, null)
@@ -170,7 +170,7 @@ t.test('--watch draws on the alternate screen, and restores it', { skip: without
     const { stdout } = spawnSync('script', ['-qfec', line, file], {
       env: cleanEnv({ ...env, TERM: 'xterm', NO_COLOR }),
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: patienceMs,
     })
     const [before = '', drawn = '', after = ''] = stdout.split(/(?<=\[\?1049h)|(?=\S\[\?1049l)/)
     t.match(before, `${esc}[?1049h`)

@@ -113,7 +113,7 @@ t.test('several processes on one store whose disk is full', { skip: withoutMount
   const provider = await startProvider(t, ['--runs', 'none'], null)
   const [cellWeight, budget, aside, processes] = [3, 150, 30, 2]
   // Another day would have another budget.
-  await until('the day has time left', () => utcDayMs - (Date.now() % utcDayMs) > 30_000, 31_000)
+  await until('the day has time left', () => utcDayMs - (Date.now() % utcDayMs) > 30_000)
   const gateway = await startProcesses(t, processes, {
     ...envOf(storePath),
     ABOHAWA_PROVIDER__BASE_URL: provider.url,

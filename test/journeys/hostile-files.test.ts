@@ -26,7 +26,7 @@ import {
 } from '../support/process.ts'
 import { samplesIn } from '../support/promtool.ts'
 import { sendRequest } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 
 if (withoutPrlimit) {
   t.plan(0, withoutPrlimit)
@@ -43,8 +43,6 @@ const written = (name: string, text: string): string => {
 }
 
 type Ended = { code: number | string; stdout: string; stderr: string }
-// None needs a tenth of it on a busy machine; what hangs does so for ever.
-const endsWithinMs = 60_000
 const dataBytes = 1_536 * 1_024 * 1_024
 
 const little = { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
@@ -54,7 +52,7 @@ const runAlone = async (args: readonly string[], env: Record<string, string> = {
     cwd: folder,
     env: cleanEnv({ ...little, ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: endsWithinMs,
+    timeout: patienceMs,
     killSignal: 'SIGKILL',
   })
   const [stdout, stderr, [code, signal]] = await Promise.all([
@@ -67,7 +65,7 @@ const runAlone = async (args: readonly string[], env: Record<string, string> = {
 
 const commands = limitedCommandServer(t, dataBytes, folder)
 const run = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
-  until(`${args.join(' ')} has ended`, () => commands.run(args, { ...little, ...env }), endsWithinMs)
+  until(`${args.join(' ')} has ended`, () => commands.run(args, { ...little, ...env }))
 
 const pipe = at('pipe')
 spawnSync('mkfifo', [pipe])
@@ -150,7 +148,7 @@ t.test('a pipe that the shell hands over is read, and waited for', async t => {
     const child = spawn('bash', ['-c', line], {
       env: cleanEnv(),
       stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: endsWithinMs,
+      timeout: patienceMs,
     })
     t.match(await text(child.stdout), wanted, line)
   }

@@ -9,7 +9,7 @@ import { startTlsGateway, trusting } from '../support/http2-client.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { drained } from '../support/raw-connection.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 
 const provider = await startProviderHere(t)
 const gateways: Record<string, TestGateway> = {}
@@ -18,7 +18,6 @@ t.before(async () => {
   gateways.tls = await startTlsGateway(t, provider)
 })
 
-const patienceMs = 20_000
 const piece = Buffer.alloc(16 * 1024, 'x')
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
 

@@ -45,8 +45,11 @@ const setUp = (
   const decisions = new Map<string, (QuotaDecision & { readonly units: number })[]>()
   const refused: unknown[] = []
   const underWay = new Set<Promise<unknown>>()
-  const add = <Value>(map: Map<string, Value[]>, name: string, value: Value) =>
-    map.set(name, [...(map.get(name) ?? []), value])
+  const decided = (name: string, decision: QuotaDecision & { readonly units: number }): void => {
+    const before = decisions.get(name)
+    if (before) before.push(decision)
+    else decisions.set(name, [decision])
+  }
 
   const request = (instance: number, keyId: string, units = 1, isReturned = false): void => {
     const name = `${keyId} ${calendar.dayOf(clock.now())}`
@@ -59,7 +62,7 @@ const setUp = (
       .then(
         decision => {
           const returned = isReturned && decision.allowed ? meter.refund(client, arrivedAt, units) : 0
-          add(decisions, name, { ...decision, units: units - returned })
+          decided(name, { ...decision, units: units - returned })
         },
         error => {
           if (!(error instanceof StoreError)) throw error
@@ -71,7 +74,9 @@ const setUp = (
   }
   const finish = async (): Promise<void> => {
     const isOver = () => underWay.size === 0 && store.inFlight() === 0
-    await until('all is answered', async () => isOver() || (await store.decide(0, 'answered')), 60_000, 0)
+    await until('all is answered', async () => isOver() || (await store.decide(0, 'answered')), {
+      everyMs: 0,
+    })
   }
   /** Sends requests to one instance, or to all in turn, and waits for their decisions. */
   const ask = async (to: number | 'all', keyId: string, times: number): Promise<void> => {
@@ -92,7 +97,9 @@ const setUp = (
         void probes.then(() => {
           done = true
         })
-        await until('all have probed', async () => done || (await store.decide(0, 'answered')), 60_000, 0)
+        await until('all have probed', async () => done || (await store.decide(0, 'answered')), {
+          everyMs: 0,
+        })
       }
     },
     /** Units. */

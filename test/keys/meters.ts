@@ -11,6 +11,7 @@ import { localDays } from '../../src/keys/window.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { patient } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
 
 /** The decision that a callback is called with, as a promise. */
@@ -66,7 +67,7 @@ const endsAt = Date.now() + dayMs / 2
 export const meterOnRedis = async (t: Test, url: string, given: Given = {}) => {
   const faults: (string | null)[] = []
   const store = await openRedisStore(
-    { url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 },
+    { ...patient, url, prefix: 'x:' },
     { redisAway: () => {}, redisBack: () => {}, redisMessages: fault => faults.push(fault) },
   )
   const { clock = systemClock } = given
@@ -89,12 +90,9 @@ export const meterOnRedis = async (t: Test, url: string, given: Given = {}) => {
 /** Ends the subscriptions of so many stores, each of which has one by then: before, there would be nothing to lose. */
 export const endSubscriptions = async (raw: Redis, stores: number) => {
   const listed = async () => String(await raw.call('CLIENT', 'LIST', 'TYPE', 'pubsub'))
-  await until(
-    'each is subscribed',
-    async () => (await listed()).split('id=').length - 1 === stores,
-    60_000,
-    20,
-  )
+  await until('each is subscribed', async () => (await listed()).split('id=').length - 1 === stores, {
+    everyMs: 20,
+  })
   await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
 }
 

@@ -17,7 +17,7 @@ import { type Attack, forever, inSingleBytes, startHostileProvider } from '../su
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { withoutPrlimit } from '../support/process.ts'
-import { foundWithin } from '../support/until.ts'
+import { foundWithin, patienceMs } from '../support/until.ts'
 import type { Ended } from './without-descriptors.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i, unit: '°C' })))
@@ -134,7 +134,7 @@ const setUp = (t: Pick<Test, 'teardown'>, answer: string) => {
 }
 /** Waits until the server sees that the client has disconnected. */
 const letGo = async (answer: string): Promise<boolean> =>
-  (await foundWithin(20_000, () => provider.open(answer) === 0)) ?? false
+  (await foundWithin(patienceMs, () => provider.open(answer) === 0)) ?? false
 
 t.test('a complete body arrives in small chunks, and the connection is used again', async t => {
   for (const answer of ['plain', 'good', 'spelt-otherwise', 'identity', 'two-members']) {

@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Teardown } from '../support/teardown.ts'
-import { foundWithin, until } from '../support/until.ts'
+import { foundWithin, patienceMs, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import { type Answer, inTurn, meterEnv, sendOn, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
@@ -65,7 +65,7 @@ export const measureRedisOutage = async (
   }
   const allNormal = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
   const divides = () => everywhere('abohawa_quota_allowance_instances', processes)
-  await until('every process knows by how many it divides', divides, 60_000, 250)
+  await until('every process knows by how many it divides', divides, { everyMs: 250 })
 
   const keys = [plenty.key, scarce.key]
   // While Redis is away a process admits only keys that it has met.
@@ -82,10 +82,10 @@ export const measureRedisOutage = async (
   const beganAt = performance.now()
   await redis.strike(scarce.id)
   if (redis.recover) await pause(outageMs)
-  else await until('one process noticed', async () => !(await allNormal()), 60_000, lookEveryMs)
+  else await until('one process noticed', async () => !(await allNormal()), { everyMs: lookEveryMs })
   const backAt = performance.now()
   await redis.recover?.()
-  await until('quota counting is normal', allNormal, 60_000, lookEveryMs)
+  await until('quota counting is normal', allNormal, { everyMs: lookEveryMs })
   const countsAgainAt = performance.now()
   const recoveryMs = countsAgainAt - backAt
   await pause(1_000)
@@ -116,7 +116,7 @@ export const measureRedisOutage = async (
     miscounted = await off()
     return miscounted === 0
   }
-  await foundWithin(20_000, isRight, 250)
+  await foundWithin(patienceMs, isRight, 250)
   const afterFault = answers.filter(({ at, key }) => at >= beganAt + 1_000 && key === plenty.key)
   const failed = afterFault.filter(({ status }) => status !== 200).length
   const during = answers.filter(({ at }) => at >= beganAt + 1_000 && at < countsAgainAt)

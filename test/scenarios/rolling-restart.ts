@@ -68,7 +68,7 @@ export const restartUnderLoad = async (
   )
   running.child.kill('SIGALRM')
   const areRestarted = () => running.lines.some(line => line.includes('"processes restarted"'))
-  await until('all are restarted', areRestarted, 180_000)
+  await until('all are restarted', areRestarted)
   isOver = true
   await sending
   running.child.kill('SIGTERM')

@@ -52,14 +52,10 @@ const allAdmitted = async (
 ): Promise<{ answers: Promise<TimedResponse[]> }> => {
   const counted = await Promise.all(gateways.map(admitted))
   const answers = sendAll(gateways, path)
-  await until(
-    'all are admitted',
-    async () => {
-      const now = await Promise.all(gateways.map(admitted))
-      return gateways.every(({ callers }, i) => (now[i] ?? 0) - (counted[i] ?? 0) === callers.length)
-    },
-    60_000,
-  )
+  await until('all are admitted', async () => {
+    const now = await Promise.all(gateways.map(admitted))
+    return gateways.every(({ callers }, i) => (now[i] ?? 0) - (counted[i] ?? 0) === callers.length)
+  })
   return { answers }
 }
 
@@ -68,7 +64,7 @@ export const measureStampede = async ({ provider, gateways }: Fleet, path: strin
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
   const waiting = await allAdmitted(gateways, path)
-  await until('the provider has a request', async () => (await provider.state()).inFlight >= 1, 60_000)
+  await until('the provider has a request', async () => (await provider.state()).inFlight >= 1)
   await provider.steer({ hold: false })
   const answers = await waiting.answers
   return { calls: (await provider.state()).calls - before, answers }
@@ -83,12 +79,12 @@ export const killLeaseHolder = async (fleet: Fleet, path: string) => {
   await provider.steer({ hold: true })
   const [first, ...rest] = holder.callers
   const lost = [first?.send(path)]
-  await until('the provider has a request', async () => (await provider.state()).inFlight === 1, 60_000)
+  await until('the provider has a request', async () => (await provider.state()).inFlight === 1)
   lost.push(...rest.map(caller => caller.send(path)))
   const waiting = await allAdmitted(others, path)
   const killedAt = performance.now()
   holder.process.child.kill('SIGKILL')
-  await until('another takes over', async () => (await provider.state()).calls - before >= 2, 60_000)
+  await until('another takes over', async () => (await provider.state()).calls - before >= 2)
   const takenOverMs = performance.now() - killedAt
   await provider.steer({ hold: false })
   const answers = await waiting.answers

@@ -28,8 +28,7 @@ export type WatchedPage = Page & {
 export type OpenPage = (options?: BrowserContextOptions, owner?: Teardown) => Promise<WatchedPage>
 
 /** `until` for what a page shows: it looks less often, since each look keeps the browser from its work. */
-export const untilSeen = <Found>(what: string, look: () => Found, withinMs?: number) =>
-  until(what, look, withinMs, 40)
+export const untilSeen = <Found>(what: string, look: () => Found) => until(what, look, { everyMs: 40 })
 
 /** A browser without a page, which its caller closes. */
 export const launchBrowser = (): Promise<Browser> =>

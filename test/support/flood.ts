@@ -1,8 +1,9 @@
 // A flood, as a separate process and from its own addresses: connections that send many requests at once and read no response. Prints its state as a
-// line of JSON four times a second, and ends by itself after a minute.
+// line of JSON four times a second, and ends by itself where nobody ends it.
 
 import { connect } from 'node:net'
 import { parseArgs } from 'node:util'
+import { patienceMs } from './until.ts'
 
 const { values } = parseArgs({
   options: {
@@ -39,4 +40,4 @@ for (let i = 0; i < Number(values.sockets); i++) {
   })
 }
 setInterval(() => process.stdout.write(`${JSON.stringify(state)}\n`), 250)
-setTimeout(() => process.exit(), 60_000)
+setTimeout(() => process.exit(), patienceMs)

@@ -4,6 +4,7 @@
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { createOpenMeteo } from '../../src/provider/open-meteo/protocol.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
+import { patienceMs } from './until.ts'
 
 export const openMeteo = createOpenMeteo({
   horizon: horizonFor(13 * hourMs, 48),
@@ -14,6 +15,7 @@ export const openMeteo = createOpenMeteo({
 export const callOptions = (baseUrl: string) => ({
   baseUrl,
   apiKey: null,
-  ...{ connectTimeoutMs: 20_000, timeoutMs: 20_000, bodyTimeoutMs: 20_000, totalTimeoutMs: 60_000 },
+  ...{ connectTimeoutMs: patienceMs, timeoutMs: patienceMs, bodyTimeoutMs: patienceMs },
+  totalTimeoutMs: patienceMs,
   maxConcurrent: 1,
 })

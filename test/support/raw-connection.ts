@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { answerIn } from '../../fuzz/http/response-reader.ts'
 import type { Teardown } from './teardown.ts'
+import { patienceMs } from './until.ts'
 
 type RawAnswer = {
   readonly status: number
@@ -17,13 +18,11 @@ type RawAnswer = {
 export type RawConnection = {
   readonly socket: Socket
   send(bytes: string | Buffer): void
-  /** The next response. @throws Error when the connection ends before it, or after a minute */
+  /** The next response. @throws Error when the connection ends before it, or when none comes */
   answer(method?: string): Promise<RawAnswer>
-  /** All responses until the other side closes. @throws Error after a minute */
+  /** All responses until the other side closes. @throws Error when none comes */
   answersToTheEnd(): Promise<RawAnswer[]>
 }
-
-const patienceMs = 60_000
 
 /** A connection to the listener of a URL, over TCP or TLS. */
 export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> => {

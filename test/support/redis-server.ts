@@ -15,7 +15,7 @@ export const withoutOwnRedis: string | false =
   !found && 'needs redis-server on the path, to stop and start it'
 
 /** Of gateways whose Redis is well: a busy machine must not look like its outage. */
-export const patientRedisEnv = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' } as const
+export const patientRedisEnv = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '1m' } as const
 
 export type TestRedis = { url: string; prefix: string; env: { [name: `ABOHAWA_REDIS__${string}`]: string } }
 

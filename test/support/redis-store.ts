@@ -5,11 +5,12 @@ import type { Test } from 'tap'
 import type { RefusedRecord } from '../../src/stores/records.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import type { TestRedis } from './redis-server.ts'
+import { patienceMs } from './until.ts'
 
 type Options = Parameters<typeof openRedisStore>[0]
 
 /** Timeouts that no busy machine exceeds. */
-export const patient = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
+export const patient = { connectTimeoutMs: patienceMs, commandTimeoutMs: patienceMs }
 
 /** An observer of a connection that does nothing. */
 export const quiet = { redisAway: () => {}, redisBack: () => {} }

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cleanEnv, type Ended } from './process.ts'
+import { patienceMs } from './until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -79,7 +80,7 @@ export const paragraphOf = (alert: string): Paragraph => {
 /** Runs a command as one that was pasted into a shell, where a stage of a pipe may fail too. */
 export const runInShell = (command: string, variables: Record<string, string>): Promise<Ended> =>
   new Promise(resolve => {
-    const options = { cwd: root, env: cleanEnv(variables), timeout: 20_000 }
+    const options = { cwd: root, env: cleanEnv(variables), timeout: patienceMs }
     execFile('bash', ['-o', 'pipefail', '-u', '-c', command], options, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr })
     })

@@ -1,7 +1,11 @@
-// The one way to wait for a condition without an event: polls until it holds, and says what it waited for where it never does.
+// The one way to wait for a condition without an event: polls until it holds, and says what it waited for where it never does. Its
+// limit is the one of every wait of the tests.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util'
+
+/** The limit of a wait: only a hang reaches it, however busy the machine is. No test may need a shorter one. */
+export const patienceMs = 180_000
 
 type Nothing = undefined | null | false | 0 | ''
 type Something<Found> = Exclude<Awaited<Found>, Nothing>
@@ -12,18 +16,17 @@ type Something<Found> = Exclude<Awaited<Found>, Nothing>
  * @param what the awaited condition, as a statement: `the circuit is closed`
  * @param look is called again as long as it returns nothing (undefined, null, false, 0 or '') or throws
  * @param everyMs a fixed time between two looks; 0 for once per turn of the event loop
- * @throws {Error} with `what` and the last result, `withinMs` after the beginning, also while `look` is pending
+ * @throws {Error} with `what` and the last result, `patienceMs` after the beginning, also while `look` is pending
  */
 export const until = async <Found>(
   what: string,
   look: () => Found,
-  withinMs = 60_000,
-  everyMs?: number,
+  { everyMs }: { everyMs?: number } = {},
 ): Promise<Something<Found>> => {
-  const { found, last } = await poll(look, withinMs, everyMs)
+  const { found, last } = await poll(look, patienceMs, everyMs)
   if (found !== undefined) return found
   const seen = inspect(last, { depth: 2, breakLength: Number.POSITIVE_INFINITY }).slice(0, 300)
-  throw new Error(`not within ${withinMs} ms: ${what}; last: ${seen}`, { cause: last })
+  throw new Error(`not within ${patienceMs} ms: ${what}; last: ${seen}`, { cause: last })
 }
 
 /** The same, but returns undefined when the deadline passes. */

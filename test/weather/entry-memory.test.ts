@@ -5,6 +5,7 @@ import { constants, crc32, createBrotliCompress } from 'node:zlib'
 import t from 'tap'
 import { stepsWithin } from '../../src/weather/horizon.ts'
 import { withoutPrlimit } from '../support/process.ts'
+import { patienceMs } from '../support/until.ts'
 import { compressed, plainColumns, plainHead, sealedBytes } from './sealed-bytes.ts'
 
 const key = 'q:23.7,90.4'
@@ -47,7 +48,7 @@ const formerEntry = (quarterHours: number, bytes: number): Buffer => {
 const decode = (entries: readonly Buffer[]): { outcome: string; peakMiB: number }[] => {
   const args = [`--data=${dataBytes}`, process.execPath, driver, JSON.stringify({ key, lengths, now })]
   const input = entries.map(bytes => `${bytes.toString('base64')}\n`).join('')
-  const lines = execFileSync('prlimit', args, { input, timeout: 60_000, maxBuffer: 8_000_000 })
+  const lines = execFileSync('prlimit', args, { input, timeout: patienceMs, maxBuffer: 8_000_000 })
   return JSON.parse(`[${lines.toString().trim().replaceAll('\n', ',')}]`)
 }
 

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { manualClock } from '../../support/manual-clock.ts'
-import { until } from '../../support/until.ts'
+import { patienceMs, until } from '../../support/until.ts'
 import { allDaily, allInstant, dhaka, simulate, three } from './simulated.ts'
 
 const start = '2026-11-21T06:10:20Z'
@@ -101,10 +101,9 @@ t.test('one call runs and four wait, the next is refused at once; who disconnect
   leaving.abort()
   for (const call of await left.ended) t.match(call, { reason: { name: 'AbortError' } })
   await until('nothing is in flight', async () => (await state()).inFlight === 0)
-  const pending = await fiveCalls(AbortSignal.timeout(60_000))
-  const atOnce = { signal: AbortSignal.timeout(5_000) }
+  const pending = await fiveCalls(AbortSignal.timeout(patienceMs))
   const refusal = { status: 429, body: { reason: /^Too many concurrent requests/ } }
-  t.match(await send(dhaka('hourly=rain'), atOnce), refusal)
+  t.match(await send(dhaka('hourly=rain')), refusal)
   await steer({ hold: false })
   for (const call of await pending.ended) t.match(call, { value: { status: 200 } })
   t.match(await state(), { refused: 1, inFlight: 0, maxInFlight: 6 })

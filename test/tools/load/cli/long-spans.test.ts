@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { lineOf } from '../../../../tools/load/traffic/traffic-request.ts'
 import { runShared, spawnCommand } from '../../../support/process.ts'
-import { until } from '../../../support/until.ts'
+import { patienceMs, until } from '../../../support/until.ts'
 
 const file = (t: Test, ...instants: string[]): string => {
   const path = join(t.testdir(), 'traffic.ndjson')
@@ -43,7 +43,7 @@ for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const
       readdirSync(threads).some(id => readFileSync(join(threads, id, 'comm'), 'utf8').startsWith('settings')),
     )
     for (const signal of signals) child.kill(signal)
-    const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs)
     const code = await exited
     clearTimeout(timer)
     t.equal(code, 1, said.stderr)
@@ -59,7 +59,7 @@ t.test('a signal ends a rehearsal within a gap of half a year', async t => {
   const children = `/proc/${child.pid}/task/${child.pid}/children`
   await until('its processes run', () => readFileSync(children, 'utf8').trim().split(' ').length === 2)
   child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs)
   const code = await exited
   clearTimeout(timer)
   t.equal(code, 1, said.stderr)
