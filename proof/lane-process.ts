@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { serveCalls } from './fleet/calls.ts'
 import type { Lane } from './fleet/lane.ts'
 import type { Verdict } from './promises.ts'
-import type { Schedule, StoreKind } from './steps.ts'
+import type { StoreKind } from './steps.ts'
 
 /** What it is sent: a seed, and whether to shrink what breaks a promise, and to print its history. */
 export type Order = { readonly seed: number; readonly shrink: boolean; readonly isPrinted: boolean }
@@ -28,8 +28,6 @@ export type Judged = {
   readonly printed?: string
 }
 
-// Half of what a gateway waits for Redis.
-const stalledAtMostMs = 150
 const attemptsAtMost = 4
 
 const [folder = '', sabotage] = process.argv.slice(2)
@@ -51,34 +49,20 @@ for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, end)
 
 const main = async (): Promise<void> => {
   if (sabotage) (await import('./sabotage/plant.ts')).plant(sabotage)
-  const [{ openLane }, { runSchedule }, { scheduleOf }, { judge }, { shrink }, { historyText }] =
-    await Promise.all([
-      import('./fleet/lane.ts'),
-      import('./run.ts'),
-      import('./schedule.ts'),
-      import('./checker/judge.ts'),
-      import('./shrink.ts'),
-      import('./print.ts'),
-    ])
+  const [{ openLane }, { runUndisturbed }, { scheduleOf }, { shrink }, { historyText }] = await Promise.all([
+    import('./fleet/lane.ts'),
+    import('./undisturbed.ts'),
+    import('./schedule.ts'),
+    import('./shrink.ts'),
+    import('./print.ts'),
+  ])
   if (isEnding) return
   opening = openLane(sabotage)
   const lane = await opening
-  const run = async (schedule: Schedule, attempts: number) => {
-    for (let attempt = 1; ; attempt++) {
-      const history = await runSchedule(lane, schedule).catch(error => {
-        // A start, too, waits only so long for Redis.
-        if (attempt === attempts || !/did not answer within/.test(String(error))) throw error
-      })
-      if (!history) continue
-      const verdict = judge(history)
-      const isDisturbed = verdict.violations.length > 0 && history.stalledMs > stalledAtMostMs
-      if (!isDisturbed || attempt === attempts) return { history, verdict, isDisturbed }
-    }
-  }
 
   const take = async ({ seed, shrink: isShrunk, isPrinted }: Order): Promise<Judged> => {
     const begun = performance.now()
-    const { history, verdict, isDisturbed } = await run(scheduleOf(seed), attemptsAtMost)
+    const { history, verdict, isDisturbed } = await runUndisturbed(lane, scheduleOf(seed), attemptsAtMost)
     const judged = {
       seed,
       ms: performance.now() - begun,
@@ -97,7 +81,7 @@ const main = async (): Promise<void> => {
     writeFileSync(kept, JSON.stringify({ verdict, history }))
     if (!isShrunk || isDisturbed) return { ...judged, kept }
     const smallest = await shrink(history.schedule, async schedule => {
-      const again = await run(schedule, 1)
+      const again = await runUndisturbed(lane, schedule, 1)
       return !again.isDisturbed && again.verdict.violations.some(({ promise }) => promise === first.promise)
     })
     const file = join(folder, `seed-${seed}-small.json`)

@@ -28,7 +28,7 @@ export type MeterObserver = {
 
 export type MeterParts = Pick<
   PartitionParts,
-  'whenStoreIsDown' | 'isReadWhenAway' | 'instances' | 'clock'
+  'whenStoreIsDown' | 'isReadWhenAway' | 'instances' | 'clock' | 'answersWithinMs'
 > & {
   readonly store: PartitionParts['store'] & Pick<UsageStore, 'partitionOf' | 'onUsage' | 'dropDays'>
   readonly windows: Windows

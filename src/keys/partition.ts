@@ -29,12 +29,14 @@ export type PartitionParts = OutageParts &
     /** Unique id of this run of the process. */
     readonly instance: string
     readonly store: OutageParts['store'] & Pick<UsageStore, 'commit'>
+    /** Only a store that answers a read within it is worth another try; 50 ms unless given. */
+    readonly answersWithinMs?: number | undefined
     readonly observer: ReconciliationParts['observer'] & { counted(count: Count, grant: UsageGrant): void }
   }
 
 const maxPerBatch = 500
 const maxTries = 3
-const probeTimeoutMs = 50
+const answersWithinMs = 50
 const maxTurnsPerBatch = 16
 // In a flood that is read in small parts, each turn is long and brings few.
 const maxGrowthMs = 1
@@ -191,7 +193,7 @@ export class Partition {
 
   /** Whether the store answers, so that a batch is worth another try. */
   async #storeAnswers([first]: readonly BatchEntry[]): Promise<boolean> {
-    const { store } = this.#parts
+    const { store, answersWithinMs: withinMs = answersWithinMs } = this.#parts
     const timeout = new AbortController()
     // In a cluster only a read of the count asks the server that has it.
     const asked = first ? store.usedOn(first.count.keyId, [first.count.window.name]) : store.time()
@@ -199,7 +201,7 @@ export class Partition {
       () => true,
       () => false,
     )
-    const inTime = await Promise.race([answered, pause(probeTimeoutMs, false, { signal: timeout.signal })])
+    const inTime = await Promise.race([answered, pause(withinMs, false, { signal: timeout.signal })])
     timeout.abort()
     return inTime
   }

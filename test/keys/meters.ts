@@ -12,7 +12,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { patient } from '../support/redis-store.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 
 /** The decision that a callback is called with, as a promise. */
 const promised = (take: (callback: DecisionCallback) => void): Promise<QuotaDecision> =>
@@ -34,6 +34,8 @@ export const meterOn = (store: MeterParts['store'], clock: Clock, given: Given =
     instances: () => 1,
     windows: localDays(calendar, given.keepUsageForMs ?? dayMs),
     keepUsageForMs: dayMs,
+    // A busy machine must not look like a store that is away.
+    answersWithinMs: patienceMs,
     ...given,
     observer: {
       storeAway: () => {},
