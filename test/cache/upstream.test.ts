@@ -1,5 +1,6 @@
 // Without it two upstreams could be asked, charged or stored by the protocol of one.
 
+import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { keyFor, namespaceOf } from '../../src/cache/entry-codec.ts'
 import { silentObserver } from '../../src/cache/silent-observer.ts'
@@ -12,10 +13,11 @@ import { protocolIn } from '../../src/provider/account.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
+import type { Store } from '../../src/stores/store.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { stepsWithin, usualLengths } from '../../src/weather/horizon.ts'
 import { syntheticTimeline } from '../../src/weather/synthetic-timeline.ts'
-import { manualClock } from '../support/manual-clock.ts'
+import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 
 const grid = createGrid(0.1)
 const cell = grid.cellOf(23.71, 90.41)
@@ -25,10 +27,17 @@ const briefCell = grid.cellOf(24.9, 91.9)
 const briefLengths = stepsWithin({ quarterHours: 48, days: 10 })
 const urls = { first: 'http://first.test', second: 'http://second.test' }
 
-const setUp = (t: Test) => {
-  const clock = manualClock('2026-11-21T06:10:30Z')
+/** One instance. @param beside another, whose clock and store it shares */
+const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: Store }) => {
+  const clock = beside?.clock ?? manualClock('2026-11-21T06:10:30Z')
+  const background: (() => unknown)[] = []
+  const every = (_ms: number, work: () => unknown) => {
+    background.push(work)
+    return () => {}
+  }
+  const timers = { every, after: () => () => {} }
   const calendar = createCalendar('Asia/Dhaka')
-  const store = openEmbeddedStore(':memory:', clock)
+  const store = beside?.store ?? openEmbeddedStore(':memory:', clock)
   const config = loadConfig({
     files: [],
     env: {
@@ -57,7 +66,7 @@ const setUp = (t: Test) => {
     }),
   })
   const upstream = openUpstream(config, {
-    ...{ store, clock, instances: () => 1, settings: () => '', report: () => '' },
+    ...{ store, clock: { ...clock, timers }, instances: () => 1, settings: () => '', report: () => '' },
     observer: { ...silentObserver, onHeartbeat: fleet => void heartbeats.push(fleet) },
     catalogue: { current: { bounds: shipped.bounds } as Catalogue },
     stubs: {
@@ -78,7 +87,7 @@ const setUp = (t: Test) => {
   })
   t.teardown(async () => {
     await upstream.close()
-    await store.close()
+    if (!beside) await store.close()
   })
   const spent = () =>
     upstream.accounts.all.map(
@@ -86,7 +95,14 @@ const setUp = (t: Test) => {
     )
   const isStored = (baseUrl: string) =>
     store.hasBytes([keyFor(namespaceOf(baseUrl, protocolOf(baseUrl)), cell.id)])
-  return { upstream, clock, asked, away, spent, isStored, heartbeats }
+  /** Runs the work that no request waits for once, after some time. */
+  const tick = async (afterMs: number) => {
+    clock.advance(afterMs)
+    for (const work of background) await work()
+    // A load takes some turns of the event loop.
+    for (let turns = 0; turns < 50; turns += 1) await turn()
+  }
+  return { upstream, clock, store, tick, asked, away, spent, isStored, heartbeats }
 }
 
 t.test('each upstream is asked, charged and stored by its own protocol', async t => {
@@ -107,6 +123,57 @@ t.test('each heartbeat is reported with the fleet that it found', async t => {
   const { upstream, heartbeats } = setUp(t)
   await upstream.timelines.sendHeartbeat()
   t.match(heartbeats, [{ instances: 1, wanted: 0 }])
+})
+
+t.test('an instance starts with what others have loaded, and leaves its demand when it ends', async t => {
+  const first = setUp(t)
+  t.strictSame(await first.upstream.start(), { warmed: 0, wanted: 0 })
+  await first.upstream.timelines.read(cell)
+  await first.upstream.close()
+  const second = setUp(t, first)
+  t.strictSame(await second.upstream.start(), { warmed: 1, wanted: 1 })
+  t.match(await second.upstream.timelines.read(cell), {
+    outcome: 'hit',
+    source: 'memory',
+    upstream: 'primary',
+  })
+  t.strictSame(second.asked, [])
+  t.match(second.heartbeats, [{ wanted: 1 }])
+})
+
+t.test('a cell that the provider refuses backs off up to ten minutes', async t => {
+  const { upstream, clock, away } = setUp(t)
+  away.add(urls.first).add(urls.second)
+  let lastMs = 0
+  for (let i = 0; i < 8; i += 1) {
+    await upstream.timelines.reload(cell)
+    const until = (await upstream.timelines.explain(cell)).lastFailure?.backoffUntil ?? 0
+    lastMs = until - clock.now()
+    clock.set(until)
+  }
+  // With jitter.
+  t.ok(lastMs >= 400_000 && lastMs <= 600_000, `${lastMs}`)
+})
+
+t.test('a cell in demand is refreshed when it is due, and again after its backoff', async t => {
+  const { upstream, tick, asked, away } = setUp(t)
+  await upstream.start()
+  await upstream.timelines.read(cell)
+  const loads = async (afterMs: number) => {
+    asked.length = 0
+    await tick(afterMs)
+    return asked.length
+  }
+  t.equal(await loads(60_000), 0)
+  // Requested since its load.
+  await upstream.timelines.read(cell)
+  away.add(urls.first).add(urls.second)
+  t.equal(await loads(4_500_000), 2, 'the second upstream after the first')
+  t.equal(await loads(9_000), 0)
+  t.equal(await loads(10_000), 2)
+  away.clear()
+  t.equal(await loads(60_000), 1)
+  t.equal(await loads(60_000), 0)
 })
 
 t.test('operators see each cell in demand, and how long its weather lasts', async t => {
