@@ -1,7 +1,13 @@
 // What HTTP/2 has apart from HTTP/1.1: requests lack the header `host` and may have any method; responses go to the stream itself.
 
 import type { IncomingMessage } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  IncomingHttpHeaders,
+  ServerHttp2Stream,
+} from 'node:http2'
+import type { Socket } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { Chunks, WriteReady } from './connection.ts'
 import { isHttp2 } from './connection.ts'
@@ -9,35 +15,67 @@ import { isHttp2 } from './connection.ts'
 const { METHODS } = process.getBuiltinModule('node:http')
 const methods: ReadonlySet<string> = new Set(METHODS)
 
-/** The options of a server for HTTP/2 beside those of TLS. */
-export const http2Options = (maxHeaderBytes: number) => {
-  const { Http2ServerRequest: Plain } = process.getBuiltinModule('node:http2')
-  class Http2ServerRequest extends Plain {
-    // Read half a dozen times per request.
-    #method: string | undefined
-    static {
-      // Any word is a method of HTTP/2. The router gets one that the API refuses too.
-      Object.defineProperty(Http2ServerRequest.prototype, 'method', {
-        get(this: InstanceType<typeof Http2ServerRequest>) {
-          if (this.#method === undefined) {
-            const method = this.headers[':method'] ?? ''
-            this.#method = methods.has(method) ? method : 'POST'
-          }
-          return this.#method
-        },
-      })
-    }
+/**
+ * A request as Fastify and the API read it. Node's own is a second stream with a dozen listeners, for bodies that nobody reads here;
+ * it and its response cost as much as all the rest.
+ */
+class StreamRequest {
+  readonly stream: ServerHttp2Stream
+  readonly headers: IncomingHttpHeaders
+  readonly method: string
+  readonly httpVersion = '2.0'
+  readonly httpVersionMajor = 2
+  readonly httpVersionMinor = 0
+  url: string
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+    this.stream = stream
+    this.headers = headers
+    const method = headers[':method'] ?? ''
+    // Any word is a method of HTTP/2. The router gets one that the API refuses too.
+    this.method = methods.has(method) ? method : 'POST'
+    this.url = headers[':path'] ?? ''
   }
-  return {
-    allowHTTP1: true,
-    Http2ServerRequest,
-    settings: {
-      // What RFC 9113 recommends at the least. With fewer, clients fail that send many before they have read the limit.
-      maxConcurrentStreams: 100,
-      maxHeaderListSize: maxHeaderBytes,
-    },
+
+  /** Without an address where the client is gone. */
+  get socket(): Pick<Socket, 'remoteAddress' | 'remotePort'> {
+    return this.stream.session?.socket ?? gone
   }
 }
+
+const gone = { remoteAddress: undefined, remotePort: undefined }
+
+type OnClose = (this: StreamResponse) => void
+
+/** The response to it: only its close is told. */
+class StreamResponse {
+  readonly stream: ServerHttp2Stream
+  statusCode = 200
+
+  constructor(stream: ServerHttp2Stream) {
+    this.stream = stream
+    // A stream that its client resets fails; its close is told as well.
+    stream.on('error', ignore)
+  }
+
+  on(_close: 'close', listener: OnClose): void {
+    this.stream.on('close', () => listener.call(this))
+  }
+}
+
+const ignore = (): void => {}
+
+/** The options of a server for HTTP/2 beside those of TLS. */
+export const http2Options = (maxHeaderBytes: number) => ({
+  allowHTTP1: true,
+  Http2ServerRequest: StreamRequest as unknown as typeof Http2ServerRequest,
+  Http2ServerResponse: StreamResponse as unknown as typeof Http2ServerResponse,
+  settings: {
+    // What RFC 9113 recommends at the least. With fewer, clients fail that send many before they have read the limit.
+    maxConcurrentStreams: 100,
+    maxHeaderListSize: maxHeaderBytes,
+  },
+})
 
 /** Gives a request what the API reads of one over HTTP/1.1. */
 export const asHttp1 = (request: Http2ServerRequest): void => {
@@ -87,15 +125,11 @@ const writeToStream = (
   if (stream.destroyed || stream.closed) return
   const headers = listOf(status, head).slice()
   addLines(headers, own.join(''), 0)
-  if (response.req.method === 'HEAD') {
-    // Without its own `end`, the response to a HEAD does not tell of its close.
-    response.writeHead(status, headers.slice(2)).end()
-    return
-  }
+  // To a HEAD Node ends the stream by itself.
   stream.respond(headers, body ? undefined : endOfStream)
   // They are encoded, and the stream keeps the list until old objects are collected.
   headers.length = 0
-  if (!body) return
+  if (!body || stream.writableEnded) return
   // All chunks go out in one write, and none is copied.
   stream.cork()
   const last = body.length - 1
