@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { cleanEnv, product } from '../../test/support/process.ts'
+import { patienceMs } from '../../test/support/until.ts'
 import { demand } from '../fault.ts'
 import { createLogWatch } from './log-watch.ts'
 
@@ -31,8 +32,6 @@ export type GatewayProcess = {
   /** Ends it at once. */
   kill(): Promise<void>
 }
-
-const patienceMs = 20_000
 
 /** @throws Error when it does not start */
 export const startGatewayProcess = async (

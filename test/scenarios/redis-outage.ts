@@ -21,6 +21,8 @@ export type RedisOutage = {
   readonly lookEveryMs?: number
   /** The daily limit of the key that runs out during the outage. */
   readonly limit: number
+  /** `redis.commandTimeout`; the default where absent. */
+  readonly commandTimeout?: string
 }
 
 export type RedisOutageFound = {
@@ -52,10 +54,23 @@ export const measureRedisOutage = async (
   scope: Teardown,
   kind: RedisFault,
   // Each look renders the metrics of every process.
-  { processes, connections, pauseMs, beforeMs, outageMs, lookEveryMs = 50, limit }: RedisOutage,
+  {
+    processes,
+    connections,
+    pauseMs,
+    beforeMs,
+    outageMs,
+    lookEveryMs = 50,
+    limit,
+    commandTimeout,
+  }: RedisOutage,
 ): Promise<RedisOutageFound> => {
   const redis = await redisFaults[kind](scope)
-  const env = meterEnv({ ...redis.env, ABOHAWA_QUOTA__TIERS__SCARCE: String(limit) })
+  const env = meterEnv({
+    ...redis.env,
+    ...(commandTimeout !== undefined && { ABOHAWA_REDIS__COMMAND_TIMEOUT: commandTimeout }),
+    ABOHAWA_QUOTA__TIERS__SCARCE: String(limit),
+  })
   const [plenty, scarce] = await issueKeys(env, ['enterprise', 'scarce'])
   if (!plenty || !scarce) throw new Error('no keys')
   const gateways = await startGateways(scope, env, { processes, connections })

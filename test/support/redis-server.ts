@@ -15,9 +15,16 @@ export const withoutOwnRedis: string | false =
   !found && 'needs redis-server on the path, to stop and start it'
 
 /** Of gateways whose Redis is well: a busy machine must not look like its outage. */
-export const patientRedisEnv = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '1m' } as const
+export const patientRedisEnv = {
+  ABOHAWA_REDIS__COMMAND_TIMEOUT: '1m',
+  ABOHAWA_TEST_REDIS__CONNECT_TIMEOUT: '1m',
+} as const
 
-export type TestRedis = { url: string; prefix: string; env: { [name: `ABOHAWA_REDIS__${string}`]: string } }
+export type TestRedis = {
+  url: string
+  prefix: string
+  env: { [name: `ABOHAWA_${'' | 'TEST_'}REDIS__${string}`]: string }
+}
 
 export const testRedis = async (t: Teardown): Promise<TestRedis> => {
   const prefix = `test-${process.pid}-${Math.random().toString(36).slice(2)}:`

@@ -68,8 +68,10 @@ export const startGateway = async (
     ABOHAWA_CATALOGUE__PATH: usualCatalogue,
     ABOHAWA_PROVIDER__BASE_URL: providerUrl,
     ABOHAWA_TEST_PROVIDER__RETRY_DELAY: '1ms',
-    ABOHAWA_PROVIDER__TIMEOUT: '5s',
-    ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '5s',
+    // A busy machine must not look like a provider that is away. Tests of those that hang give less.
+    ABOHAWA_TEST_PROVIDER__CONNECT_TIMEOUT: '30s',
+    ABOHAWA_PROVIDER__TIMEOUT: '30s',
+    ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '30s',
     // By age, which a test that moves the clock can count on; runs are for the tests of runs.
     ABOHAWA_CACHE__FRESHNESS: 'age',
     // By default the provider has no limits.
