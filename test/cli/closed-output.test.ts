@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { cleanEnv, product, runCommand, withoutPrlimit } from '../support/process.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { startTarget } from '../tools/load/replay/scripted-target.ts'
 import { arriving, linesOf } from '../tools/load/replay/send-some.ts'
 
@@ -79,7 +79,7 @@ const onFullDisk = { skip: withoutPrlimit || withoutOwnRedis }
 t.test('on a disk that fills up, the keys created are those that can be read', onFullDisk, async t => {
   const redis = await startRedis()
   t.teardown(redis.stop)
-  const store = { ABOHAWA_REDIS__URL: redis.url }
+  const store = { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url }
   const create = ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--count', '200']
   const limit = ['--fsize=15000:unlimited', product]
   const file = join(folder, 'issued')

@@ -10,7 +10,13 @@ import t, { type Test } from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { account, makeAccount } from '../support/redis-account.ts'
-import { freePort, startRedisFor, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import {
+  freePort,
+  patientRedisEnv,
+  startRedisFor,
+  testRedis,
+  withoutOwnRedis,
+} from '../support/redis-server.ts'
 
 type Check = { name: string; status: string; detail: string; fix: string | null }
 
@@ -172,8 +178,7 @@ t.test('Redis: away, and well', async t => {
   t.equal(without.get('tiers')?.status, 'skip')
 
   const shared = await testRedis(t)
-  const redis = { ABOHAWA_REDIS__URL: shared.url, ABOHAWA_REDIS__PREFIX: shared.prefix }
-  const { doctor } = await setUp(t, redis)
+  const { doctor } = await setUp(t, shared.env)
   const well = await doctor('--no-spend')
   for (const name of ['redis', 'redis rights', 'clocks']) t.equal(well.get(name)?.status, 'ok', name)
   t.match(well.get('redis'), {
@@ -191,7 +196,10 @@ t.test(
     const { url, raw } = await startRedisFor(t)
     await makeAccount(raw)
     const { user, password } = account
-    const { doctor } = await setUp(t, { ABOHAWA_REDIS__URL: url.replace('//', `//${user}:${password}@`) })
+    const { doctor } = await setUp(t, {
+      ...patientRedisEnv,
+      ABOHAWA_REDIS__URL: url.replace('//', `//${user}:${password}@`),
+    })
     const all = 'the user abohawa may run every command that is needed'
     t.match((await doctor('--no-spend')).get('redis rights'), { status: 'ok', detail: all })
     await raw.acl('SETUSER', user, 'resetkeys', '~other:*')

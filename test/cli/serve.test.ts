@@ -84,9 +84,8 @@ t.test('a missing file of places is named with its setting and its full path', a
 
 t.test('a stop on Redis is no outage of it', async t => {
   const redis = await testRedis(t)
-  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
   for (let stops = 0; stops < 2; stops++) {
-    const { child, lines } = await serve(t, env)
+    const { child, lines } = await serve(t, redis.env)
     const closed = once(child, 'close')
     child.kill('SIGTERM')
     await closed

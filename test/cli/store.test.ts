@@ -22,11 +22,11 @@ import { type Administration, createAdministration } from '../../src/keys/admini
 import { openStore, type StoreOptions } from '../../src/stores/open-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Ended, runCommand } from '../support/process.ts'
-import { freePort, testRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, testRedis } from '../support/redis-server.ts'
+import { patient } from '../support/redis-store.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const tiers = { free: 100, starter: 1_000, business: 10_000 }
-const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 
 type Place = { redis: { url: string | null; prefix: string }; path: string }
 
@@ -35,8 +35,8 @@ const at = ({ redis, path }: Place) => {
   const env: Record<string, string> =
     redis.url === null
       ? { ABOHAWA_STORE__PATH: path }
-      : { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
-  const options: StoreOptions = { redis: { ...redis, ...timeouts }, store: { path } }
+      : { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const options: StoreOptions = { redis: { ...redis, ...patient }, store: { path } }
   const open = async <Result>(act: (administration: Administration, store: Store) => Promise<Result>) => {
     const store = await openStore(options, systemClock, { redisAway: () => {}, redisBack: () => {} })
     try {

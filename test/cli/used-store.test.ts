@@ -69,8 +69,7 @@ t.test('beside a gateway that has started, commands use its store', async t => {
 })
 
 t.test('on Redis too: a prefix that no gateway has used is refused', async t => {
-  const { url, prefix } = await testRedis(t)
-  const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
+  const { url, prefix, env } = await testRedis(t)
   const name = `${url.replace(/\/$/, '')} (prefix ${prefix})`
   const refused = await runCommand(create, env)
   t.match(refused, { code: 1, stdout: '', stderr: `there is no store yet at ${name}` })

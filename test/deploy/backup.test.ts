@@ -17,7 +17,7 @@ import { request } from 'undici'
 import { processEnv, startProcess } from '../scenarios/set-up.ts'
 import { replaced } from '../support/nginx.ts'
 import { cleanEnv, product, type Running, runCommand } from '../support/process.ts'
-import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operating/redis.md'), 'utf8')
 const blockOf = (name: string): string => {
@@ -113,7 +113,10 @@ t.test('a file: 95 left at the backup are 95 after the restore; without its -wal
 
 t.test('Redis: 95 left at the backup are 95 after the restore', { skip: withoutOwnRedis }, async t => {
   const port = await freePort()
-  const here = await machine(t, () => ({ ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }))
+  const here = await machine(t, () => ({
+    ...patientRedisEnv,
+    ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}`,
+  }))
   const { at, services, shell } = here
   const config = at('/etc/redis/redis.conf')
   const client = `redis-cli -p ${port}`

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { paragraphOf, paragraphs, runInShell } from '../support/runbook.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -52,6 +52,7 @@ t.test('every command that only reads runs, and prints something', { skip: witho
   const provider = await startProvider(t, undefined, null)
   const { url } = await startRedisFor(t)
   const env = {
+    ...patientRedisEnv,
     ABOHAWA_REDIS__URL: url,
     ABOHAWA_SERVER__TLS__CERT: join(root, 'test/fixtures/localhost.crt'),
     ABOHAWA_SERVER__TLS__KEY: join(root, 'test/fixtures/localhost.key'),

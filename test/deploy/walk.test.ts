@@ -45,8 +45,15 @@ until [ -e ${folder}/load-ended ]; do sleep 0.05; done
 `
 
 /** Requests from six callers while the shell restarts both gateways; at most some 100 a second each, so that the restart has a core. */
-const loadDuringRestart = async (folder: string, port: number, isOver: () => boolean) => {
+const loadDuringRestart = async (
+  folder: string,
+  port: number,
+  isOver: () => boolean,
+  blocksRun: () => number,
+) => {
   const file = (name: string) => join(folder, name)
+  // Each has its own wait: the first one installs packages.
+  for (let i = 1; i <= restartAt; i++) await until(`block ${i} has run`, () => isOver() || blocksRun() >= i)
   await until('the load has its key', () => isOver() || existsSync(file('load-key')))
   if (isOver()) return { answered: 0, faults: ['the shell ended before'] }
   const headers = { 'x-api-key': readFileSync(file('load-key'), 'utf8').trim() }
@@ -149,11 +156,15 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const [stdout, stderr, [code], { answered, faults }] = await Promise.all([
-    text(shell.stdout),
+  let stdout = ''
+  shell.stdout.setEncoding('utf8').on('data', (part: string) => {
+    stdout += part
+  })
+  const blocksRun = () => stdout.split('--- done\n').length - 1
+  const [stderr, [code], { answered, faults }] = await Promise.all([
     text(shell.stderr),
-    once(shell, 'exit'),
-    loadDuringRestart(folder, https, () => shell.exitCode !== null),
+    once(shell, 'close'),
+    loadDuringRestart(folder, https, () => shell.exitCode !== null, blocksRun),
   ])
   t.equal(code, 0, `${stdout}\n${stderr}`)
   const [install, configure, start, , nginx, weather, restart] = stdout.split('--- done\n')

@@ -9,7 +9,7 @@ import { spawnServe } from '../support/process.ts'
 import { ruleTests, type Scrape, samplesIn, type Watch, withoutPromtool } from '../support/promtool.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
-import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { type GatewaySetting, sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
@@ -173,7 +173,7 @@ t.test('Redis is nearly full', { skip: withoutPromtool || withoutOwnRedis }, asy
   const { scrapeAt, fires } = await watched(t, {
     providerUrl: 'http://127.0.0.1:9',
     clock: systemClock,
-    env: { ABOHAWA_REDIS__URL: `redis://${redis.address}` },
+    env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: `redis://${redis.address}` },
   })
   const [, used] = /^used_memory:(\d+)/m.exec(await redis.admin.info('memory')) ?? []
   await redis.admin.config('SET', 'maxmemory', Math.round(Number(used) * 1.05))

@@ -7,7 +7,7 @@ import { accessibilityFaults, colourRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -193,7 +193,7 @@ t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRed
   const redis = await startRedis()
   let stop = redis.stop
   t.teardown(() => stop())
-  const gateway = await start(t, clock, { ABOHAWA_REDIS__URL: redis.url })
+  const gateway = await start(t, clock, { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url })
   await gateway.get(dhaka)
   await redis.stop()
   await until('it is shown', async () => (await statusOf(gateway, clock)).outages[0]?.of === 'quotas')

@@ -6,7 +6,7 @@ import { localCertificate } from '../support/http2-client.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
-import { quiet } from '../support/redis-store.ts'
+import { patient, quiet } from '../support/redis-store.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { messagesArrive } from '../support/usage-instance.ts'
 
@@ -25,8 +25,7 @@ await makeAccount(server.admin)
 await server.admin.config('RESETSTAT')
 
 const place = {
-  connectTimeoutMs: 2_000,
-  commandTimeoutMs: 2_000,
+  ...patient,
   url: `rediss://${account.user}:${account.password}@localhost:${tlsPort}/3`,
   ca: cert,
 }

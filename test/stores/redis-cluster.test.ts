@@ -8,7 +8,7 @@ import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts'
-import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { quiet } from '../support/redis-store.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
@@ -161,6 +161,7 @@ t.test(
 
 t.test('a command finds that no gateway has used the cluster, names it, and ends', async t => {
   const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
+    ...patientRedisEnv,
     ABOHAWA_REDIS__URL: cluster.url,
     ABOHAWA_REDIS__MODE: 'cluster',
     ABOHAWA_REDIS__PREFIX: 'nothing-there:',

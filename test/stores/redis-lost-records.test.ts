@@ -19,7 +19,7 @@ const filled = async (t: Test) => {
   await opened.store.ensureSubscriber(sampleSubscriber)
   await opened.store.addKey(key)
   const command = (...args: string[]) =>
-    runCommand(args, { ABOHAWA_REDIS__URL: server.url, ABOHAWA_REDIS__PREFIX: opened.prefix })
+    runCommand(args, { ...server.env, ABOHAWA_REDIS__PREFIX: opened.prefix })
   /** Loses records by their names. */
   const lose = (...names: string[]) => opened.raw.del(...names.map(name => opened.prefix + name))
   return { ...opened, key, command, lose }

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { runCommand } from '../support/process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { quiet } from '../support/redis-store.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
@@ -56,6 +56,7 @@ t.test("a start that can't go well ends with a sentence", async t => {
 
 t.test('a command finds the store through the sentinels, names it, and ends', async t => {
   const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
+    ...patientRedisEnv,
     ABOHAWA_REDIS__URL: sentinel.url,
     ABOHAWA_REDIS__MODE: 'sentinel',
     ABOHAWA_REDIS__NODES: sentinel.others.join(','),

@@ -11,7 +11,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
-import { testRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, testRedis } from '../support/redis-server.ts'
 import { patient, quiet, redisStores } from '../support/redis-store.ts'
 
 t.test('a file of a newer version is refused by name, and not a byte of it changes', async t => {
@@ -52,7 +52,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
   await raw.set(`${prefix}format`, '2')
   await raw.hset(`${prefix}key:key_1`, 'of', 'tomorrow')
   const before = await everything()
-  const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
+  const env = { ...patientRedisEnv, ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
   await t.rejects(openRedisStore({ ...patient, url, prefix }, quiet), {
     name: 'InputError',
     message:
