@@ -313,6 +313,20 @@ for (const where of ['the same process', 'another instance'])
     t.equal(loads.length, 2)
   })
 
+t.test('what a hard purge covered during its load stays so after the log of purges is lost', async t => {
+  const { cache, parts, purge, holdLoads } = setUp(t)
+  const release = holdLoads()
+  const reading = cache.read(a)
+  await settled()
+  await purge(1, 'hard', 'a')
+  release()
+  t.match(await reading, { value: 'a 1', outcome: 'stale' })
+  t.equal(cache.peek(a), undefined)
+  parts.purges.restart()
+  await cache.purged([], false)
+  t.equal(cache.peek(a), undefined)
+})
+
 t.test('where purges were missed everything is stale, and no load from before counts as newer', async t => {
   const { cache, loads, parts, holdLoads } = setUp(t)
   await cache.read(a)

@@ -3,6 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { keyFor, namespaceOf } from '../../src/cache/entry-codec.ts'
+import { orderPurge } from '../../src/cache/purges.ts'
 import { silentObserver } from '../../src/cache/silent-observer.ts'
 import { openUpstream } from '../../src/cache/upstream.ts'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
@@ -139,6 +140,16 @@ t.test('an instance starts with what others have loaded, and leaves its demand w
   })
   t.strictSame(second.asked, [])
   t.match(second.heartbeats, [{ wanted: 1 }])
+
+  const { store, clock } = first
+  await orderPurge(
+    store,
+    { namespaces: [], cells: [cell], now: clock.now() },
+    { kind: 'soft', scope: { cell: cell.id } },
+  )
+  const third = setUp(t, first)
+  await third.upstream.start()
+  t.match(third.upstream.timelines.overview(cell), { state: 'stale' }, 'it knows the purges')
 })
 
 t.test('a cell that the provider refuses backs off up to ten minutes', async t => {
