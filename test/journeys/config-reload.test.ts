@@ -61,6 +61,12 @@ const configFile = async (t: Test, first: Settings = {}) => {
   return { folder, file, put, write }
 }
 
+const reloads = (opsUrl: string, outcome: string) =>
+  metricAt(opsUrl, `abohawa_config_reloads_total{outcome="${outcome}"}`)
+/** A change while the first polls read what is there would be read twice, or not as a change. */
+const hasReadAll = (opsUrl = '') =>
+  until('what is there has been read', async () => (await reloads(opsUrl, 'unchanged')) > 0)
+
 const usualPoll = '20ms'
 const start = async (t: Test, first: Settings = {}, pollEvery = usualPoll) => {
   const { file, put, write } = await configFile(t, first)
@@ -68,10 +74,8 @@ const start = async (t: Test, first: Settings = {}, pollEvery = usualPoll) => {
     ABOHAWA_TEST_CONFIG__POLL_EVERY: pollEvery,
   })
   const metric = (name: string) => metricAt(urls.ops ?? '', name)
-  const outcomes = (outcome: string) => metric(`abohawa_config_reloads_total{outcome="${outcome}"}`)
-  // A change while the first polls read what is there would be read twice.
-  if (pollEvery === usualPoll)
-    await until('what is there has been read', async () => ((await outcomes('unchanged')) ?? 0) > 0)
+  const outcomes = (outcome: string) => reloads(urls.ops ?? '', outcome)
+  if (pollEvery === usualPoll) await hasReadAll(urls.ops)
   const ready = async () => {
     const response = await fetch(`${urls.ops}/readyz`)
     const { detail } = (await response.json()) as { detail: { configuration: string } }
@@ -297,11 +301,12 @@ t.test('a secret that is rotated is named, and shown nowhere', async t => {
   const { folder, file } = await configFile(t)
   const [secret, another] = [join(folder, 'key'), join(folder, 'key-of-a-fallback')]
   for (const each of [secret, another]) writeFileSync(each, 'former-key\n')
-  const { lines } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
+  const { lines, urls } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
     ABOHAWA_PROVIDER__API_KEY__FILE: secret,
     ABOHAWA_PROVIDER__FALLBACKS: JSON.stringify([{ baseUrl: 'http://127.0.0.1:9', apiKeyFile: another }]),
     ABOHAWA_TEST_CONFIG__POLL_EVERY: '20ms',
   })
+  await hasReadAll(urls.ops)
   const named = (...paths: string[]) =>
     lines.some(line => line.includes(`"settings":${JSON.stringify(paths)}`))
   writeFileSync(secret, 'present-key\n')

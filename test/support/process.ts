@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream'
 import { constantsPreload } from './constants.ts'
 import { keyForm } from './key-form.ts'
 import type { Teardown } from './teardown.ts'
+import { patienceMs } from './until.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
 /** The command of the product, as its users start it. */
@@ -101,6 +102,7 @@ const start = async (
   child.stderr.setEncoding('utf8').on('data', text => {
     errors += text
   })
+  let late: NodeJS.Timeout | undefined
   await new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', line => {
       lines.push(line)
@@ -108,8 +110,10 @@ const start = async (
       if (entry.msg === 'listening') urls[entry.listener] = entry.url
       if (listeners.every(listener => urls[listener])) resolve()
     })
-    void exited.then(code => reject(new Error(`${args.join(' ')} ended with ${code}: ${errors}`)))
-  })
+    const failed = (how: string) => reject(new Error(`${args.join(' ')} ${how}: ${errors}`))
+    late = setTimeout(failed, patienceMs, `does not listen after ${patienceMs} ms`)
+    void exited.then(code => failed(`ended with ${code}`))
+  }).finally(() => clearTimeout(late))
   return { child, urls, lines, exited }
 }
 

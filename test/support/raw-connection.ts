@@ -104,15 +104,18 @@ export const drained = (socket: Socket): Promise<void> =>
 export const requestBytes = (line: string, headers: readonly string[] = [], body = ''): string =>
   [`${line} HTTP/1.1`, ...headers, 'connection: close', '', body].join('\r\n')
 
-/** Sends bytes that end with `connection: close`, and reads the response; its status is 0 where none came. */
+/** Sends bytes that end with `connection: close`, and reads the response; its status is 0 where none came in time. */
 export const sendRaw = async (url: string, bytes: string) => {
   const socket = openSocket(url)
+  const late = setTimeout(() => socket.destroy(), patienceMs)
   socket.write(bytes, 'latin1')
   const chunks: Buffer[] = []
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
   } catch {
     // A reset: what came before it is the answer.
+  } finally {
+    clearTimeout(late)
   }
   const all = Buffer.concat(chunks)
   // What no parser took as HEAD is answered with a body.
