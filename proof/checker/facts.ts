@@ -80,6 +80,7 @@ export const factsOf = ({ events, schedule, places }: History) => {
     },
     said: of('provider'),
     keyEvents: of('key'),
+    skews,
     /** The largest difference between two clocks of gateways, or between one and the true one, in ms. */
     skewSpan: Math.max(...skews) - Math.min(...skews),
     skewOf: ({ gateway, run }: Answer): number =>

@@ -6,6 +6,7 @@ import { type Facts, headerOf, isoOf, isUnchecked, second, singlePathsOf } from 
 import { endOf, tiersOf } from './keys.ts'
 import { isPaced } from './pace.ts'
 import { isListed, isOfWeather, isStatusPage, languageOf, partsOf } from './paths.ts'
+import { isPause } from './pauses.ts'
 import { type Catalogue, catalogueFor, pageOf, whereOf } from './places.ts'
 
 type Seen = {
@@ -115,7 +116,8 @@ const rules: Readonly<Record<string, Rule>> = {
   },
   'retry-after': ({ answer, facts }) => {
     if (answer.status !== 429 && answer.status !== 500) return undefined
-    if (answer.status === 500) return matching(/^[1-9]\d*$/)
+    if (answer.status === 500)
+      return value => (isPause(facts, answer, value ?? '') ? undefined : 'it is no pause after that')
     // A token comes back within a second, or some while Redis is away.
     return isPaced(answer) ? matching(/^[123]$/) : untilReset(facts, answer)
   },

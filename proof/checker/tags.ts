@@ -1,10 +1,12 @@
 // Promise 5: a tag names one body, and 304 comes only for the tag of the same path and key. The body of one path may be compressed
 // in several ways, which share its weather; here all have been decoded.
 
+import type { Answer } from '../history.ts'
 import type { Rule } from './rule.ts'
 
 export const tagsNameBodies: Rule = ({ answers, skewSpan }, report) => {
   const bodies = new Map<string, string>()
+  const tags = new Map<string, string>()
   const given = new Set<string>()
   const modified = new Map<string, string | undefined>()
   for (const answer of answers) {
@@ -16,7 +18,12 @@ export const tagsNameBodies: Rule = ({ answers, skewSpan }, report) => {
       const isShown = method !== 'HEAD'
       if (known !== undefined) report.saw()
       if (isShown && known !== undefined && known !== body) report.broken(answer, `${tag} named another body`)
-      if (isShown) bodies.set(tag, body)
+      const usual = isShown ? tags.get(body) : undefined
+      if (usual !== undefined && usual !== tag) report.broken(answer, `${tag}, and this body had ${usual}`)
+      if (isShown) {
+        bodies.set(tag, body)
+        tags.set(body, tag)
+      }
       if (isShown && path.startsWith('/weather')) modified.set(tag, headers['last-modified'])
       given.add(`${path} ${weak(tag)}`)
     }
@@ -32,6 +39,21 @@ export const tagsNameBodies: Rule = ({ answers, skewSpan }, report) => {
         report.broken(answer, `${ifNoneMatch} was never given for this path`)
     }
   }
+  for (const answer of answers)
+    if (answer.method === 'HEAD' && answer.status === 200) {
+      const fault = headFault(answer, bodies)
+      if (fault) report.broken(answer, fault)
+    }
+}
+
+/** What HEAD says of a body, where a GET has shown it. How long it is when compressed may change. */
+const headFault = ({ headers }: Answer, bodies: ReadonlyMap<string, string>): string | undefined => {
+  const body = bodies.get(headers.etag ?? '')
+  if (body === undefined || headers['content-encoding'] !== undefined) return undefined
+  const length = Buffer.byteLength(body)
+  return headers['content-length'] === String(length)
+    ? undefined
+    : `content-length is ${headers['content-length']}, and its body has ${length} bytes`
 }
 
 const apart = (one: string, other: string | undefined): number =>

@@ -3,49 +3,11 @@
 
 import type { Answer, SaidByProvider } from '../history.ts'
 import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
+import { sameLoads } from './loads.ts'
 import { isListed, isOfWeather } from './paths.ts'
-import { bodiesFor, hasSame, type WeatherBody } from './provider-body.ts'
+import type { WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
-
-type Served = {
-  readonly answer: Answer
-  readonly body: WeatherBody
-  readonly cell: string
-  /** What said this weather: of equal bodies the latest. */
-  readonly said: SaidByProvider | undefined
-}
-type Sourced = Served & { readonly said: SaidByProvider }
-
-const known = new WeakMap<Facts, Served[]>()
-
-const servedIn = (facts: Facts): Served[] => {
-  const served = known.get(facts) ?? facts.answers.flatMap(answer => servedBy(facts, answer))
-  known.set(facts, served)
-  return served
-}
-const sourcedIn = (facts: Facts): Sourced[] =>
-  servedIn(facts).filter((served): served is Sourced => served.said !== undefined)
-
-type Located = WeatherBody & { location: { latitude: number; longitude: number } }
-
-/** What an answer says: of a list the weather of each of its places. */
-const servedBy = (facts: Facts, answer: Answer): Served[] => {
-  if (answer.status !== 200 || answer.method === 'HEAD' || !isOfWeather(answer.path)) return []
-  let bodies: (Located | { error: string })[]
-  try {
-    bodies = [JSON.parse(answer.body)].flat()
-  } catch {
-    // Promise 2.
-    return []
-  }
-  return bodies.flatMap(body => {
-    if ('error' in body) return []
-    const { latitude, longitude } = body.location
-    const before = bodiesFor(facts.said, latitude, longitude).filter(({ said }) => said.seq < answer.seq)
-    const source = before.findLast(element => hasSame(body, element))
-    return { answer, body, cell: `${latitude} ${longitude}`, said: source?.said }
-  })
-}
+import { type Served, type Sourced, servedIn, sourcedIn } from './served.ts'
 
 /** The longest time after it was said that weather may be served, by the settings in force. */
 const longestUseMs = (facts: Facts, answer: Answer): number => {
@@ -78,6 +40,7 @@ export const saidByProvider: Rule = (facts, report) => {
     const fault = isListed(answer) ? tooOld(facts, answer, sources) : agreement(facts, answer, sources[0])
     if (fault) report.broken(answer, fault)
   }
+  sameLoads(facts, report)
 }
 
 /** A list was modified when the oldest of its places was. */

@@ -219,7 +219,7 @@ const cases: readonly Case[] = [
   [14, [...twoSaid, stored(2, 7), sharedAt(3, 7)], [...twoSaid, stored(2, 8), sharedAt(3, 7)]],
   [
     15,
-    [said, purged(1), provider(minute, 8), weather(2 * minute, 2, 8)],
+    [said, seen, purged(2), provider(minute, 8), weather(2 * minute, 1, 8)],
     [said, purged(1), weather(2 * minute, 2, 7)],
   ],
   [

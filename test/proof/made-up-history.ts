@@ -50,7 +50,10 @@ export const historyOf = (events: readonly At[]): History => {
     ([key, tier]): At => ({ afterMs: 0, kind: 'key', key, what: 'issued', tier, id: `key_${key}` }),
   )
   const began = [...issued, life(0, 'started'), life(0, 'started', 1)]
-  const placed = [...began, ...events].map(({ afterMs, ...event }, i) => {
+  // Gateways find in Redis what was said before.
+  const isBefore = ({ kind, afterMs }: At): boolean => kind === 'provider' && afterMs <= 0
+  const all = [...events.filter(isBefore), ...began, ...events.filter(event => !isBefore(event))]
+  const placed = all.map(({ afterMs, ...event }, i) => {
     const moment: Moment = { seq: 10 * i, at: noon + afterMs, ms: afterMs }
     return event.kind === 'answer'
       ? { ...event, ...moment, sent: { ...moment, seq: moment.seq - 1 } }
