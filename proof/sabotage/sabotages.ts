@@ -201,6 +201,21 @@ the limit by the second is told twice as high [2] src/api/rate-figures.ts
 names are always English [2] src/api/response-bodies.ts
   - (lang === 'en' ? name_en : name_bn)
   + (lang === 'en' ? name_en : name_en)
+a second look at a load in memory is called one at Redis [3] src/api/rendered-weather.ts
+  - ; detail=\${source}
+  + ; detail=\${source === 'memory' ? 'redis' : source}
+the end of a load is a minute later in every other second [3] src/api/rendered-weather.ts
+  - ttl: Math.floor((freshUntil - readAt) / 1000)
+  + ttl: Math.floor((freshUntil - readAt) / 1000) + (Math.floor(readAt / 1000) % 2) * 60
+the instant of a load is five seconds earlier in every other second [3] src/api/rendered-weather.ts
+  - Math.min(fetchedAt, readAt)
+  + Math.min(fetchedAt, readAt) - (Math.floor(readAt / 1000) % 2) * 5000
+a load that missed is called a hit [3] src/api/rendered-weather.ts
+  - return \`fwd=miss\${shared}; stored; \${ttl}\${from}\`
+  + return \`hit; \${ttl}; detail=memory\${from}\`
+a failed load says to come back a minute later [2] src/api/problem.ts
+  - { 'retry-after': String(seconds) }
+  + { 'retry-after': String(seconds + 60) }
 `
 
 const linesOf = (row: string, sign: '-' | '+'): string =>
