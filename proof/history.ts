@@ -51,6 +51,9 @@ export type SaidByProvider = Moment & {
   readonly weight: number
 }
 
+/** The provider said that this run of its model is the last: when it began, ms since the epoch. */
+type RunSaid = Moment & Readonly<{ kind: 'run'; initialisedAt: number }>
+
 export type GatewayEvent = Moment & {
   readonly kind: 'gateway'
   readonly gateway: number
@@ -88,7 +91,15 @@ type Phase = Moment & Readonly<{ kind: 'phase'; phase: 'end' | 'judged' }>
 type Ready = Moment & Readonly<{ kind: 'ready'; gateway: number; status: number; body: string }>
 
 type Change = KeyEvent | Configured | Renewed | Purged
-export type HistoryEvent = Answer | SaidByProvider | GatewayEvent | Change | StepTaken | Phase | Ready
+export type HistoryEvent =
+  | Answer
+  | SaidByProvider
+  | RunSaid
+  | GatewayEvent
+  | Change
+  | StepTaken
+  | Phase
+  | Ready
 
 /** A place of the catalogue at the begin. */
 export type Place = Readonly<{

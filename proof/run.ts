@@ -8,7 +8,7 @@ import type { Lane } from './fleet/lane.ts'
 import { watchStalls } from './fleet/stalls.ts'
 import { createRecorder, type History } from './history.ts'
 import { finalPaths } from './mix.ts'
-import type { PlannedRequest, Schedule, Step } from './steps.ts'
+import { type PlannedRequest, type Schedule, type Step, statusPath } from './steps.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -57,6 +57,7 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     recorder.add({ kind: 'phase', phase: 'judged' })
     await fleet.send(everywhere(fleet.size))
     await fleet.send(countsOf(fleet.keys(), fleet.size), { inTurn: true })
+    await fleet.send(figuresOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.recordReadiness()
     return { schedule, places: fleet.places, events: recorder.events, stalledMs: await stalls.end() }
   } finally {
@@ -79,3 +80,9 @@ const countsOf = (keys: readonly string[], gateways: number): PlannedRequest[] =
       path: '/locations?type=division&limit=1',
     })),
   )
+
+/** What each gateway says of the fleet, and one of each key. */
+const figuresOf = (keys: readonly string[], gateways: number): PlannedRequest[] => [
+  ...Array.from({ length: gateways }, (_, gateway) => ({ gateway, key: 'plenty', path: statusPath })),
+  ...keys.map((key, i) => ({ gateway: i % gateways, key, path: '/key' })),
+]

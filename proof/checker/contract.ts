@@ -7,6 +7,7 @@ import { keyBody } from './key-body.ts'
 import { isPaced } from './pace.ts'
 import { isListed, isOfWeather, isStatusPage, partsOf, refusalOf } from './paths.ts'
 import { type Catalogue, catalogueFor } from './places.ts'
+import { quotaSpans } from './quota-clock.ts'
 import { exactly, fields, given, type Shape, that } from './shapes.ts'
 import { statusBody } from './status-body.ts'
 import { codesOf, iconOf, textOf } from './tables.ts'
@@ -206,17 +207,19 @@ const errorOf = (facts: Facts, answer: Answer): Shape => {
 
 const refusalOfLimits = (facts: Facts, answer: Answer): Shape => {
   if (isPaced(answer)) {
-    const { sent, at } = answer
-    const tolerance = facts.skewSpan + 3 * second
+    // By the seconds until then that the header has, rounded up.
+    const wait = Number(answer.headers['retry-after']) * second
     const isSoon = (value: unknown): boolean => {
       const instant = Date.parse(String(value))
-      return isoOf(instant) === value && instant >= sent.at - tolerance && instant <= at + tolerance
+      const isWithin = ([from, to]: readonly [number, number]): boolean =>
+        instant >= from + (wait > second ? wait - second : 0) && instant <= to + wait
+      return isoOf(instant) === value && quotaSpans(facts, answer).some(isWithin)
     }
     const limit = Number(/"second";q=(\d+)/.exec(answer.headers['ratelimit-policy'] ?? '')?.[1])
     return problemOf(['rate_limited'], {
       policy: 'second',
       limit,
-      reset_at: that(isSoon, 'time that is near'),
+      reset_at: that(isSoon, 'time after which it may be sent again'),
     })
   }
   const left = headerOf(answer, 'remaining')

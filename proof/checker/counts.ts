@@ -18,13 +18,11 @@ import {
   zoneMs,
 } from './facts.ts'
 import { isPaced } from './pace.ts'
+import { quotaSpans } from './quota-clock.ts'
 import type { Rule } from './rule.ts'
 
 /** How long a gateway that has Redis again leaves room for what others have yet to report. */
 const reconcilesForMs = 2 * second
-
-/** Twice the interval in which gateways measure the store's clock. */
-const measuredWithinMs = 60 * second
 
 type KeyDay = { readonly key: string; readonly reset: number; readonly answers: readonly Answer[] }
 
@@ -43,7 +41,7 @@ const unansweredOf = ({ answers }: Facts, key: string): number =>
   unitsOf(answers.filter(answer => answer.key === key && answer.status === 0))
 
 /** Every limit that a key ever had. */
-const limitsOf = ({ schedule, configured, keyEvents }: Facts, key: string): number[] => {
+export const limitsOf = ({ schedule, configured, keyEvents }: Facts, key: string): number[] => {
   const tiers = keyEvents.filter(event => event.key === key).flatMap(({ tier }) => tier ?? [])
   return [schedule.settings, ...configured.map(({ settings }) => settings)].flatMap(each =>
     tiers.flatMap(tier => each[`quota.tiers.${tier}`] ?? []).map(Number),
@@ -237,20 +235,11 @@ export const exactAfterwards: Rule = (facts, report) => {
 
 export const resetAtMidnight: Rule = (facts, report) => {
   const midnightAfter = (at: number): number => (Math.floor((at + zoneMs) / day) + 1) * day - zoneMs
-  for (const answer of facts.answers) {
+  for (const answer of [...facts.answers, ...facts.pages]) {
     if (answer.status === 0) continue
-    const skew = facts.skewOf(answer)
-    // A gateway that began, or measures the store's clock, while Redis is away goes by its own clock.
-    const isAway = facts
-      .troubles(answer.gateway)
-      .some(
-        ({ from, to }) =>
-          from.seq < answer.seq &&
-          (answer.sent.at - to.at < measuredWithinMs || answer.sent.ms - to.ms < backAfterRealMs),
-      )
-    const instants = [answer.sent.at, answer.at, ...(isAway ? [answer.sent.at + skew, answer.at + skew] : [])]
     report.saw()
     const reset = headerOf(answer, 'reset') * second
+    const instants = quotaSpans(facts, answer).flat()
     if (!instants.some(at => midnightAfter(at) === reset))
       report.broken(answer, `the day ends at ${isoOf(reset)}`)
   }

@@ -19,7 +19,7 @@ export const last = Number.MAX_SAFE_INTEGER
 // Polls come each half second, and what an outage held up comes back by the machine's time.
 const knownAfterMs = 3 * second
 const knownAfterRealMs = 60
-const backAfterMs = 10 * second
+export const backAfterMs = 10 * second
 export const backAfterRealMs = 2_500
 
 /** Whether a gateway need not be back yet. */

@@ -2,12 +2,14 @@
 // checker, and so is one that its rule has not where it stands. Rules of other promises look at more: where one does, it is named.
 
 import type { Answer } from '../history.ts'
+import { limitsOf } from './counts.ts'
 import { type Facts, headerOf, isoOf, isUnchecked, second, singlePathsOf } from './facts.ts'
 import { endOf, tiersOf } from './keys.ts'
-import { isPaced } from './pace.ts'
+import { isPaced, paceOf } from './pace.ts'
 import { isListed, isOfWeather, isStatusPage, languageOf, partsOf } from './paths.ts'
 import { isPause } from './pauses.ts'
 import { type Catalogue, catalogueFor, pageOf, whereOf } from './places.ts'
+import { secondsUntil } from './quota-clock.ts'
 
 type Seen = {
   readonly facts: Facts
@@ -118,8 +120,7 @@ const rules: Readonly<Record<string, Rule>> = {
     if (answer.status !== 429 && answer.status !== 500) return undefined
     if (answer.status === 500)
       return value => (isPause(facts, answer, value ?? '') ? undefined : 'it is no pause after that')
-    // A token comes back within a second, or some while Redis is away.
-    return isPaced(answer) ? matching(/^[123]$/) : untilReset(facts, answer)
+    return isPaced(answer) ? within(1, longestWaitOf(facts, answer)) : untilReset(facts, answer)
   },
   vary: ({ answer: { path }, isFound, isPage }) => {
     if (!isFound || path === '/key') return undefined
@@ -136,9 +137,13 @@ const rules: Readonly<Record<string, Rule>> = {
   // Promise 19.
   'x-ratelimit-cost': ({ answer }) => (isListed(answer) ? anything : undefined),
   // Promises 6 to 9 and 11; here what holds of each answer alone.
-  'x-ratelimit-limit': ({ answer, isPage }) => (answer.status === 401 || isPage ? '0' : matching(/^\d+$/)),
-  'x-ratelimit-remaining': ({ answer, isPage }) =>
-    answer.status === 401 || isPage ? '0' : within(0, headerOf(answer, 'limit')),
+  'x-ratelimit-limit': ({ facts, answer, isPage, isDecided }) => {
+    if (answer.status === 401 || isPage) return '0'
+    // Without a good connection to the store, whose the key is may not be known.
+    return oneOf(...limitsOf(facts, answer.key).map(String), ...(isDecided ? [] : ['0']))
+  },
+  'x-ratelimit-remaining': ({ answer, isDecided }) =>
+    isDecided === false ? '0' : within(0, headerOf(answer, 'limit')),
   'x-ratelimit-reset': () => matching(/^\d{10}$/),
   'x-request-id': () => matching(/^[\w-]{20}$/),
 }
@@ -180,11 +185,21 @@ const isStopping = ({ facts: { lives }, answer: { gateway, run, seq } }: Seen): 
     life => life.what === 'stopping' && life.gateway === gateway && life.run === run && life.seq < seq,
   )
 
-/** How long it is until the quota begins again. */
-const untilReset = (facts: Facts, { headers, sent, at }: Answer): Check => {
-  const reset = Number(headers['x-ratelimit-reset'])
-  const tolerance = facts.skewSpan / second + 2
-  return within(reset - at / second - tolerance, reset - sent.at / second + tolerance)
+/** How long it is until the quota begins again, in whole seconds. */
+const untilReset = (facts: Facts, answer: Answer): Check => {
+  const spans = secondsUntil(facts, answer, headerOf(answer, 'reset') * second)
+  return value =>
+    spans.some(([least, most]) => Number(value) >= least && Number(value) <= most)
+      ? undefined
+      : `${spans.map(([least, most]) => `${least} to ${most}`).join(' or ')} is right`
+}
+
+/** The most seconds until a token comes back; while Redis is away each gateway waits for as many tokens as there are gateways. */
+const longestWaitOf = (facts: Facts, answer: Answer): number => {
+  const { gateway, sent } = answer
+  const gateways = facts.lives.filter(({ what }) => what === 'started').length
+  const tokens = facts.isUnsettled(gateway, sent, answer) ? gateways : 1
+  return Math.ceil(tokens / (paceOf(answer) ?? 1))
 }
 
 /** The requests a second that its key may have, by the tiers that it may have; undefined for no such limit. */

@@ -6,7 +6,7 @@ import { type Facts, isAdmitted, second } from './facts.ts'
 import type { Rule } from './rule.ts'
 
 /** The requests a second that an answer says its key may send; undefined for a key without such a limit. */
-const paceOf = ({ headers }: Answer): number | undefined => {
+export const paceOf = ({ headers }: Answer): number | undefined => {
   const [, quota] = /"second";q=(\d+);w=1/.exec(headers['ratelimit-policy'] ?? '') ?? []
   return quota === undefined ? undefined : Number(quota)
 }

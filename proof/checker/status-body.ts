@@ -1,102 +1,122 @@
-// The body of `/status.json`: instants to the minute, and outages only where the history has faults.
+// The body of `/status.json`: instants to the minute, weather as the provider said it and as it was requested here, outages only where the
+// history has faults. What is told of days is in status-days.ts.
 
 import type { Answer } from '../history.ts'
-import { day, type Facts, isoOf, minute, second, zoneMs } from './facts.ts'
+import { type Facts, hour, isoOf, minute, second, singlePathsOf } from './facts.ts'
 import { isOfWeather } from './paths.ts'
+import { catalogueFor, whereOf } from './places.ts'
 import { fields, type Shape, that } from './shapes.ts'
+import { statusDays } from './status-days.ts'
+import { keptMs, reachedBy, type Span, spansOf } from './status-spans.ts'
+import { begunAt } from './weather.ts'
 
-const days = 30
-const backMs = 10 * second
+const demandMs = 2 * hour
 
 export const statusBody = (facts: Facts, answer: Answer): Shape => {
-  const skew = facts.skewSpan + backMs
-  const now = answer.at
-  const isMinute = (value: unknown): boolean =>
-    isoOf(Math.floor(Date.parse(String(value)) / minute) * minute) === value
-  const isNow = (value: unknown): boolean =>
-    isMinute(value) && Math.abs(Date.parse(String(value)) - now) <= minute + skew + (now - answer.sent.at)
-  const share = that(value => value === null || (Number(value) >= 0 && Number(value) <= 1), 'share')
-  const age = that(
-    value => value === null || (Number.isInteger(Number(value) / 60) && Number(value) >= 0),
-    'age in minutes',
-  )
+  const skew = facts.skewOf(answer)
+  const now: Span = [answer.sent.at + skew - keptMs, answer.at + skew]
   return fields({
-    at: that(isNow, 'minute of now'),
-    weather: fields({
-      fresh_share: share,
-      median_age_seconds: age,
-      oldest_age_seconds: age,
-      model_run: that(value => value === null || Date.parse(String(value)) <= now + skew, 'run'),
-    }),
-    outages: outagesOf(facts, answer, isMinute),
-    days: daysOf(facts, answer, share),
+    at: minuteIn([now], 'minute of now'),
+    weather: weatherOf(facts, answer, now),
+    outages: outagesOf(facts, answer),
+    days: statusDays(facts, answer),
   })
 }
 
-/** When something began that may be an outage: Redis was away, or weather was missing or stale. */
-const beginsOf = ({ schedule, troubles, answers }: Facts, { seq }: Answer, of: string): number[] =>
-  of === 'quotas'
-    ? schedule.skews.flatMap((_, gateway) =>
-        troubles(gateway).flatMap(({ from }) => (from.seq < seq ? from.at : [])),
-      )
-    : answers.flatMap(({ sent, status, headers, path }) =>
-        sent.seq < seq &&
-        isOfWeather(path) &&
-        (status === 0 || status === 500 || isShort.test(headers['cache-status'] ?? ''))
-          ? sent.at
-          : [],
-      )
-const isShort = /ttl=-|fwd=stale|\d stale|provider_|timeline_exhausted|waited_too_long|key_share/
+const floored = (at: number): number => Math.floor(at / minute) * minute
+
+/** The minute of an instant in one of these spans. */
+const minuteIn = (spans: readonly Span[], what: string): Shape =>
+  that(value => {
+    const at = Date.parse(String(value))
+    return (
+      isoOf(at) === value && at === floored(at) && spans.some(([from, to]) => at >= floored(from) && at <= to)
+    )
+  }, what)
+
+const weatherOf =
+  (facts: Facts, answer: Answer, now: Span): Shape =>
+  value => {
+    const { median_age_seconds: median, oldest_age_seconds: oldest } = (value ?? {}) as Record<
+      string,
+      unknown
+    >
+    const shares = sharesOf(facts, answer)
+    const ages = agesOf(facts, answer, now)
+    const age = that(
+      each => each === null || ages.some(([from, to]) => Number(each) >= from && Number(each) <= to),
+      'age of what the provider said',
+    )
+    const inMinutes = that(each => each === null || Number.isInteger(Number(each) / 60), 'age in minutes')
+    const runs = facts.of('run').flatMap(run => (run.seq < answer.seq ? isoOf(run.initialisedAt) : []))
+    return (
+      fields({
+        fresh_share: that(
+          each => shares.has(each as number | null),
+          'share of the cells that were requested',
+        ),
+        median_age_seconds: inMinutes,
+        oldest_age_seconds: inMinutes,
+        model_run: that(each => each === null || runs.includes(String(each)), 'run that the provider had'),
+      })(value) ??
+      [median, oldest].map(age).find(fault => fault !== undefined) ??
+      ((median === null) === (oldest === null) && Number(median) <= Number(oldest)
+        ? undefined
+        : `the median age is ${median}, and the oldest ${oldest}`)
+    )
+  }
+
+/** How many cells may be fresh, of those that were requested of this gateway within two hours; null for none. */
+const sharesOf = (facts: Facts, answer: Answer): Set<number | null> => {
+  const [surely, perhaps] = [new Set<string>(), new Set<string>()]
+  const { gateway, run, sent, seq } = answer
+  for (const each of facts.answers) {
+    if (each.gateway !== gateway || each.run !== run || each.sent.seq > seq || !isOfWeather(each.path))
+      continue
+    if (each.at < sent.at - keptMs - demandMs) continue
+    const isSure = each.status === 200 && each.at < sent.at - keptMs && each.sent.at > answer.at - demandMs
+    for (const cell of cellsOf(facts, each)) {
+      perhaps.add(cell)
+      if (isSure) surely.add(cell)
+    }
+  }
+  const shares = new Set<number | null>(surely.size === 0 ? [null] : [])
+  for (let all = Math.max(1, surely.size); all <= perhaps.size; all++)
+    for (let fresh = 0; fresh <= all; fresh++) shares.add(Math.floor((fresh / all) * 1e5) / 1e5)
+  return shares
+}
+
+/** Cells are a tenth of a degree wide. */
+const cellsOf = (facts: Facts, answer: Answer): string[] =>
+  singlePathsOf(answer).flatMap(path => {
+    const where = whereOf(catalogueFor(facts, answer), path)
+    return where ? `${Math.round(where.latitude * 10)} ${Math.round(where.longitude * 10)}` : []
+  })
+
+/** The ages, in whole minutes as seconds, that weather may have which the provider said before. */
+const agesOf = (facts: Facts, { seq }: Answer, [from, to]: Span): Span[] =>
+  facts.said.flatMap(said => {
+    if (said.status !== 200 || said.arrivedAt > to + facts.skewSpan || said.seq > seq) return []
+    const [least, most] = [
+      from - reachedBy(facts, said).at - facts.skewSpan,
+      to - begunAt(facts, said) + facts.skewSpan,
+    ].map(age => floored(Math.max(0, age)) / second)
+    return [[least ?? 0, most ?? 0]]
+  })
 
 const outagesOf =
-  (facts: Facts, answer: Answer, isMinute: (value: unknown) => boolean): Shape =>
+  (facts: Facts, answer: Answer): Shape =>
   value => {
     if (!Array.isArray(value)) return 'it has no list of outages'
     for (const one of value) {
-      const begins = beginsOf(facts, answer, (one as { of: string }).of)
-      const least = Math.min(...begins) - minute - facts.skewSpan
+      const spans = spansOf(facts, answer, (one as { of: string }).of)
+      const noticed = spans.map(([from, to]): Span => [from - facts.skewSpan, to + facts.skewSpan])
       const fault = fields({
         of: that(of => of === 'weather' || of === 'quotas', 'kind of outage'),
-        since: that(
-          since => isMinute(since) && Date.parse(String(since)) >= least,
-          'minute since the first fault',
-        ),
+        since: minuteIn(noticed, 'minute in which a fault may have been noticed'),
       })(one)
       if (fault) return fault
     }
-    return undefined
+    const kinds = value.map(({ of }) => of)
+    return new Set(kinds).size < kinds.length ? `it has the outages ${kinds.join(', ')}` : undefined
   }
-
-/** Of thirty days, today first; before the history nothing is known. No day has more minutes of outage than since the first fault. */
-const daysOf =
-  (facts: Facts, answer: Answer, share: Shape): Shape =>
-  value => {
-    if (!Array.isArray(value) || value.length !== days) return `it has not ${days} days`
-    const today = Math.floor((answer.at + zoneMs) / day)
-    const first = new Date(facts.schedule.start - facts.skewSpan + zoneMs).toISOString().slice(0, 10)
-    const names = value.map(one => (one as { day: string }).day)
-    const at = [0, 1, -1].find(shift => names[0] === dayAt(today + shift))
-    if (at === undefined) return `its first day is ${names[0]}`
-    for (const [i, one] of value.entries()) {
-      const name = dayAt(today + at - i)
-      const isBefore = name < first
-      const minutes = (of: string): Shape => {
-        const begins = beginsOf(facts, answer, of)
-        const passed = begins.length === 0 ? 0 : (answer.at - Math.min(...begins) + facts.skewSpan) / minute
-        return that(
-          count =>
-            isBefore ? count === null : count === null || Number(count) <= Math.min(1_440, passed + 1),
-          `count of minutes in at most ${passed.toFixed(1)}`,
-        )
-      }
-      const fault = fields({
-        day: that(each => each === name, `day ${name}`),
-        availability: isBefore ? that(each => each === null, 'null') : share,
-        outage_minutes: fields({ weather: minutes('weather'), quotas: minutes('quotas') }),
-      })(one)
-      if (fault) return fault
-    }
-    return undefined
-  }
-
-const dayAt = (number: number): string => new Date(number * day).toISOString().slice(0, 10)

@@ -57,7 +57,7 @@ const tooOld = (
 }
 
 /** After what a load had begun: it takes a while of the machine's time, in which the clock may have been moved. */
-const begunAt = ({ events, schedule }: Facts, { ms }: SaidByProvider): number =>
+export const begunAt = ({ events, schedule }: Facts, { ms }: SaidByProvider): number =>
   events.findLast(event => event.ms <= ms - longestLoadRealMs)?.at ?? schedule.start
 // The longest call, after one that others waited for as well.
 const longestLoadRealMs = 2_500

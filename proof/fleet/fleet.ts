@@ -52,10 +52,14 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const { server } = redis
   await redis.clear()
   lane.disk?.free()
-  await provider.begin(clock.now, call =>
-    recorder.add({ kind: 'provider', ...(schedule.hasFallback && { upstream: 'primary' }), ...call }),
-  )
-  await fallback.begin(clock.now, call => recorder.add({ kind: 'provider', upstream: 'fallback-1', ...call }))
+  for (const [name, each] of Object.entries({ primary: provider, 'fallback-1': fallback })) {
+    const upstream = (schedule.hasFallback || each === fallback) && { upstream: name }
+    await each.begin(
+      clock.now,
+      call => recorder.add({ kind: 'provider', ...upstream, ...call }),
+      initialisedAt => recorder.add({ kind: 'run', initialisedAt }),
+    )
+  }
   const isEmbedded = schedule.store === 'embedded'
   let settings: Settings = schedule.settings
   const folder = lane.newFolder()

@@ -24,8 +24,12 @@ type ProviderCall = {
 export type LaneProvider = {
   readonly url: string
   readonly link: Link
-  /** Begins a history: its clock, and where calls go. */
-  begin(now: () => number, record: (call: ProviderCall) => void): Promise<void>
+  /** Begins a history: its clock, where calls go, and where the instant goes at which a run began that was said to be the last. */
+  begin(
+    now: () => number,
+    record: (call: ProviderCall) => void,
+    recordRun: (initialisedAt: number) => void,
+  ): Promise<void>
   set(fault: ProviderFault): Promise<void>
   /** What `meta.json` says of the runs. */
   setRun(fault: 'late' | 'withdrawn' | 'none'): void
@@ -41,6 +45,7 @@ const runEveryS = 6 * 3_600
 export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => {
   let now = (): number => 0
   let record: (call: ProviderCall) => void = () => {}
+  let recordRun: (initialisedAt: number) => void = () => {}
   let run: 'late' | 'withdrawn' | 'none' = 'none'
   let said = firstBody
   const simulator = await startSimulator({ clock: { now: () => now() }, runs: 'ecmwf' })
@@ -51,7 +56,7 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
     const isForecast = url.startsWith('/v1/forecast')
     const points = isForecast ? pointsOf(url) : []
     // Whose history it is: a late call of the previous one is not this one's.
-    const recordHere = record
+    const [recordHere, recordRunHere] = [record, recordRun]
     const note = (status: number | null, body: string | null): void => {
       if (!isForecast) return
       // An empty body is how the provider refuses a request without coordinates.
@@ -78,7 +83,10 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
       const text = (answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
       const type = answer.headers['content-type']?.toString()
       if (!isForecast) {
-        send(response, status, type, run === 'late' ? withFormerRun(text) : text)
+        const own = run === 'late' ? withFormerRun(text) : text
+        const [, initialised] = /"last_run_initialisation_time":(\d+)/.exec(own) ?? []
+        if (initialised !== undefined) recordRunHere(Number(initialised) * 1_000)
+        send(response, status, type, own)
         return
       }
       said += 1
@@ -104,9 +112,10 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
   return {
     url: `http://127.0.0.1:${link.port}`,
     link,
-    begin: async (clock, recordCall) => {
+    begin: async (clock, recordCall, recordRunSaid) => {
       now = clock
       record = recordCall
+      recordRun = recordRunSaid
       run = 'none'
       said = firstBody
       link.set(undefined)

@@ -180,6 +180,30 @@ the reset is an hour late [9] src/keys/meter.ts
 each day of the status page has an hour of outage [2] src/telemetry/service-days.ts
   - return Math.ceil(ms / minuteMs)
   + return Math.ceil(ms / minuteMs) + 60
+the quota begins again two seconds later [2] src/api/representation.ts
+  - const seconds = Math.ceil((resetsAt - arrivedAt) / 1000)
+  + const seconds = Math.ceil((resetsAt - arrivedAt) / 1000) + 2
+a used-up quota says to come back an hour late [2] src/api/refusals.ts
+  - String(Math.max(1, Math.ceil((resetsAt - now) / 1000)))
+  + String(Math.max(1, Math.ceil((resetsAt - now) / 1000) + 3_600))
+a limit by the second says to come back a minute late [2] src/api/refusals.ts
+  - reset_at: isoOf(now + Math.ceil(waitMs))
+  + reset_at: isoOf(now + Math.ceil(waitMs) + 60_000)
+an unknown key has a limit [2] src/api/representation.ts
+  - limitLinesOf(client?.limit ?? 0,
+  + limitLinesOf(client?.limit ?? 9,
+the status page has a cell too many [2] src/telemetry/service-status.ts
+  - (({ state }) => state === 'fresh').length / cells.length
+  + (({ state }) => state === 'fresh').length / (cells.length + 1)
+the status page has weather older than it is [2] src/telemetry/service-status.ts
+  - Math.max(0, now - fetchedAt)
+  + Math.max(0, now - fetchedAt) + 18_000_000
+the status page says when the model's run came out [2] src/telemetry/service-status.ts
+  - run()?.initialisedAt ?? null
+  + run()?.availableAt ?? null
+a day has a failure more [2] src/telemetry/service-days.ts
+  - (all - Math.min(errors, all)) / all
+  + (all - Math.min(errors + 1, all)) / all
 an outage began an hour before [2] src/api/status-page.ts
   - since: isoOf(outSince.provider)
   + since: isoOf(outSince.provider - 3_600_000)
