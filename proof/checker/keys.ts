@@ -19,15 +19,18 @@ const answersToSure = ({ answers, keyEvents }: Facts): (readonly [Answer, readon
 export const tiersOf = ({ keyEvents }: Facts, { key, seq }: Answer): string[] =>
   keyEvents.flatMap(event => (event.key === key && event.seq < seq ? (event.tier ?? []) : []))
 
-/** What ends the secret that a request was sent with: the expiry of its key, or the rotation that replaced it. */
+/** What ends the secret that a request was sent with: the expiry of its key, or the rotation that replaced it before that. */
 export const endOf = (
   events: readonly KeyEvent[],
   answer: { readonly sent: Moment; readonly former?: true | undefined },
-): KeyEvent | undefined =>
-  events.findLast(
-    ({ what, until, seq }) =>
-      until !== undefined && seq < answer.sent.seq && (what === 'rotated') === (answer.former === true),
-  )
+): KeyEvent | undefined => {
+  const before = events.filter(({ until, seq }) => until !== undefined && seq < answer.sent.seq)
+  const expiry = before.findLast(({ what }) => what !== 'rotated')
+  const rotation = answer.former ? before.findLast(({ what }) => what === 'rotated') : undefined
+  return [expiry, rotation]
+    .filter(end => end !== undefined)
+    .toSorted((one, other) => (one.until ?? 0) - (other.until ?? 0))[0]
+}
 
 /** Gateways go by their own clocks, and a request may wait. */
 const toleranceMs = (facts: Facts): number => facts.skewSpan + second
