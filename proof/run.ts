@@ -31,7 +31,10 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
   const clock = createFleetClock(schedule.start)
   const recorder = createRecorder(clock.now)
   const fleet = await createFleet({ lane, schedule, clock, recorder })
-  const stalls = watchStalls((await lane.redis(schedule.store)).ping)
+  const { ping } = await lane.redis(schedule.store)
+  const stalls = [watchStalls(ping), watchStalls(fleet.ping)]
+  const longestStall = async (): Promise<number> =>
+    Math.max(...(await Promise.all(stalls.map(each => each.end()))))
   try {
     for (const step of schedule.steps) await fleet.take(step)
     await fleet.endFaults()
@@ -59,9 +62,9 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     await fleet.send(countsOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.send(figuresOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.recordReadiness()
-    return { schedule, places: fleet.places, events: recorder.events, stalledMs: await stalls.end() }
+    return { schedule, places: fleet.places, events: recorder.events, stalledMs: await longestStall() }
   } finally {
-    await stalls.end()
+    await longestStall()
     await fleet.close()
   }
 }

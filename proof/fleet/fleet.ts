@@ -26,6 +26,8 @@ export type Fleet = {
   endFaults(): Promise<void>
   /** Whether every gateway counts in the store and none has the provider for failing. */
   isCalm(): Promise<boolean>
+  /** Resolves when every separate process has had a turn; undefined where none is to have one. */
+  ping(): Promise<unknown> | undefined
   recordReadiness(): Promise<void>
   /** The names of all keys. */
   keys(): string[]
@@ -343,6 +345,10 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
         ({ status, body = '' }) =>
           status === 200 && body.includes('counted in the store') && body.includes('circuit closed'),
       ),
+    ping: () => {
+      const pings = members.flatMap(member => member?.ping?.() ?? [])
+      return pings.length > 0 ? Promise.all(pings) : undefined
+    },
     recordReadiness: async () => {
       for (const { gateway, status = 0, body = '' } of await readiness())
         recorder.add({ kind: 'ready', gateway, status, body })

@@ -9,7 +9,7 @@ type Env = Readonly<Record<string, string>>
 export type Call =
   | { readonly do: 'start'; readonly env: Env; readonly skewMs: number; readonly instant: string }
   | { readonly do: 'configure'; readonly env: Env }
-  | { readonly do: 'due' | 'catalogue' | 'stop' }
+  | { readonly do: 'due' | 'catalogue' | 'ping' | 'stop' }
 
 const [sabotage] = process.argv.slice(2)
 if (sabotage) (await import('../sabotage/plant.ts')).plant(sabotage)
@@ -39,6 +39,8 @@ serveCalls(async (call: Call): Promise<unknown> => {
       return gateway?.reloadConfig()
     case 'catalogue':
       return gateway?.reloadCatalogue().then(() => undefined)
+    case 'ping':
+      return
     case 'due':
       return runDue()
     case 'stop':

@@ -47,6 +47,7 @@ export const startGatewayProcess = async (
       await end()
     },
     kill,
+    ping: () => (isSuspended ? undefined : call({ do: 'ping' }).catch(() => {})),
     suspend: () => {
       isSuspended = true
       child.kill('SIGSTOP')

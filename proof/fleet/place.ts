@@ -29,7 +29,8 @@ export type Running = {
   stop(): Promise<void>
   /** Resolves when it is dead. */
   kill(): Promise<void>
-  /** Where it has a separate process. */
+  /** Where it has a separate process: whether that gets its turns; undefined while it is suspended. */
+  ping?(): Promise<unknown> | undefined
   suspend?(): void
   resume?(): void
 }

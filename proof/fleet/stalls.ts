@@ -1,6 +1,6 @@
-// How long this machine let a history wait: the longest time that a PING to Redis, or a turn of this process, took beyond what it
-// should. A gateway that got no reply for as long takes Redis for away, and nothing in the schedule says so. Where Redis
-// itself is a fault, turns of this process are all that counts.
+// How long this machine let a history wait: the longest time that a PING to Redis or to a gateway's process, or a turn of this
+// process, took beyond what it should. A gateway that got no reply for as long takes Redis for away, and nothing in the schedule
+// says so. Where Redis itself is a fault, turns are all that counts.
 
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -11,7 +11,7 @@ export type Stalls = {
   end(): Promise<number>
 }
 
-/** @param ping undefined while Redis is not to answer */
+/** @param ping undefined while nobody is to answer */
 export const watchStalls = (ping: () => Promise<unknown> | undefined): Stalls => {
   let isOver = false
   let longest = 0
