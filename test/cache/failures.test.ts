@@ -1,7 +1,12 @@
 // Without it a failing load could be retried on each hit, or a backoff could last too long.
 
 import t from 'tap'
-import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'
+import {
+  BackoffError,
+  type BackoffOptions,
+  createFailures,
+  createUncached,
+} from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -118,4 +123,15 @@ t.test('a clock that is set back lengthens no backoff', async t => {
   clock.advance(-3_600_000)
   t.notOk(failures.backoff('a'))
   t.equal(failures.backoffs().size, 0)
+})
+
+t.test('only so many failures and keys without an entry are known, the newest ones', t => {
+  const { failures } = setUp()
+  for (let i = 0; i <= 20_000; i++) failures.record(`k${i}`, down, true)
+  t.strictSame([failures.keys().length, failures.last('k0')], [20_000, undefined])
+  t.equal(failures.last('k1')?.attempts, 1)
+  const uncached = createUncached()
+  for (let i = 0; i <= 50_000; i++) uncached.add(`k${i}`)
+  t.strictSame([uncached.has('k0'), uncached.has('k1'), uncached.has('k50000')], [false, true, true])
+  t.end()
 })

@@ -226,6 +226,15 @@ t.test('a soft purge makes older entries stale, a hard one removes them', async 
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
 })
 
+t.test('a hard purge of what memory has evicted is known for the cells in demand', async t => {
+  const { parts, purge } = setUp(t)
+  for (const id of ['a', 'b']) parts.demand.record(id, { id }, 0)
+  await purge(1, 'soft', 'b')
+  t.notOk(parts.uncached.has('b'), 'a soft one leaves the shared entry')
+  await purge(2, 'hard', 'a')
+  t.strictSame([parts.uncached.has('a'), parts.uncached.has('b')], [true, false])
+})
+
 t.test('a purge of very many cells gives way to reads, which lose nothing by it', async t => {
   const { cache, parts } = setUp(t)
   const ids = Array.from({ length: 5_000 }, (_, i) => `23.5,${i / 100}`)
