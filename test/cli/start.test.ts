@@ -94,13 +94,17 @@ t.test('a second start takes all code from the cache: what it would refuse, it w
     })
     child.kill('SIGTERM')
     t.equal(await exited, 0)
-    const names = readdirSync(cache, { recursive: true, encoding: 'utf8' }).sort()
-    return names.map(name => {
-      const { ino, mtimeNs } = statSync(join(cache, name), { bigint: true })
-      return `${name} ${ino} ${mtimeNs}`
+    return readdirSync(cache, { recursive: true, encoding: 'utf8' }).flatMap(name => {
+      const file = statSync(join(cache, name), { bigint: true })
+      return file.isFile() ? [`${name} ${file.ino} ${file.mtimeNs}`] : []
     })
   }
   const first = await startAndStop()
   t.ok(first.length > 100)
-  t.strictSame(await startAndStop(), first)
+  // It may add what the first one was stopped before.
+  const second = new Set(await startAndStop())
+  t.strictSame(
+    first.filter(entry => !second.has(entry)),
+    [],
+  )
 })

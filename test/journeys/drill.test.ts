@@ -32,6 +32,8 @@ type Signs = {
   readonly alert: string
   /** Others that fire with it. */
   readonly others?: readonly string[]
+  /** The series behind them, which rises above 3 within a second. */
+  readonly alsoMoves?: string
   /** What the first command of the alert's paragraph in the runbook prints. */
   readonly firstStep: RegExp
 }
@@ -64,7 +66,7 @@ const drill = async (
   t: Test,
   { gateway, clock, variables }: Scene,
   provoke: () => unknown,
-  { status, log, metric: [series, value], alert, others = [], firstStep }: Signs,
+  { status, log, metric: [series, value], alert, others = [], alsoMoves, firstStep }: Signs,
 ): Promise<void> => {
   const startedAt = clock.now()
   const scrapes: Scrape[] = []
@@ -74,6 +76,10 @@ const drill = async (
   await scrape(0)
   await provoke()
   await until(`${series} is ${value}`, async () => samplesIn(await metrics()).get(series) === value)
+  if (alsoMoves) {
+    clock.advance(1_000)
+    await until(`${alsoMoves} moves`, async () => Number(samplesIn(await metrics()).get(alsoMoves)) > 3)
+  }
   await scrape(10)
   firesExactly(t, { scrapes, startedAt, at: 9, alerts: [] })
   firesExactly(t, { scrapes, startedAt, at: 40, alerts: [alert, ...others] })
@@ -162,6 +168,7 @@ t.test('the budget of the day is gone', { skip: withoutPromtool }, async t => {
       alert: 'AbohawaBudgetSpent',
       // With nothing left, weather stays fresh for as long as it may.
       others: ['AbohawaBudgetShort'],
+      alsoMoves: 'abohawa_cache_freshness_stretch',
       firstStep: /day .*used up/,
     },
   )

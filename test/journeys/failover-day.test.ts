@@ -84,6 +84,7 @@ t.test('eight hours without the first upstream, and every cold cell has an answe
   await second.steer({ hold: false })
   t.strictSame((await Promise.all(waiting)).map(upstreamOf), ['fallback-1', 'fallback-1'])
 
+  const begun = performance.now()
   const found = new Map<string, number>()
   const count = (what: string) => found.set(what, (found.get(what) ?? 0) + 1)
   for (let step = 0; step < steps; step += 1) {
@@ -98,7 +99,9 @@ t.test('eight hours without the first upstream, and every cold cell has an answe
     'popular 200': steps * popular.length,
   })
   const [ofFirst, ofSecond] = [await first.state(), await second.state()]
-  t.ok(ofFirst.points - popular.length < 40, `the first was probed, and not used: ${ofFirst.points} points`)
+  // The circuit waits by the machine's time.
+  const most = 40 + (performance.now() - begun) / 500
+  t.ok(ofFirst.points - popular.length < most, `the first was probed, and not used: ${ofFirst.points} points`)
   t.equal(ofSecond.refused, 0, 'the limits of the second were kept')
   // While it looks for a newer one, a gateway may still serve the entry from before.
   for (const path of popular)

@@ -15,8 +15,8 @@ const unnoticed: readonly RegExp[] = [
   /places=.*last-modified/,
   /places=.*cache-status: (?:ttl|a list)/,
   /HEAD .(?:key|status.json).*content-length/,
-  // As long as the longest backoff.
-  /500, retry-after: one more/,
+  // As long as the longest wait of the circuit.
+  /500, retry-after: (?:one|ten) more/,
 ]
 
 /** The first answer of each kind: its status, endpoint, method and what the cache did. */

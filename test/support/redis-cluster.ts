@@ -20,7 +20,10 @@ export type TestCluster = {
 
 const slots = 16_384
 
-export const startCluster = async (replicas: 0 | 1 = 1): Promise<TestCluster> => {
+// Another test may take a port for the cluster's bus before its node does.
+const attempts = 3
+
+export const startCluster = async (replicas: 0 | 1 = 1, attempt = 1): Promise<TestCluster> => {
   const nodes = await Promise.all(
     Array.from({ length: 3 * (1 + replicas) }, async () =>
       startRedisProcess({
@@ -36,10 +39,15 @@ export const startCluster = async (replicas: 0 | 1 = 1): Promise<TestCluster> =>
   const stop = async () => {
     await Promise.all(nodes.map(node => node.stop()))
   }
-  await form(nodes, masters).catch(async cause => {
+  const fault: unknown = await form(nodes, masters).then(
+    () => undefined,
+    error => error,
+  )
+  if (fault) {
     await stop()
-    throw new Error('the cluster could not be formed', { cause })
-  })
+    if (attempt < attempts) return startCluster(replicas, attempt + 1)
+    throw new Error('the cluster could not be formed', { cause: fault })
+  }
 
   const masterOf = async (key: string): Promise<RedisProcess> => {
     for (const node of nodes) {
