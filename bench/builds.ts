@@ -9,8 +9,9 @@ import { join, resolve } from 'node:path'
 import type { issueKeys } from '../test/scenarios/keys.ts'
 import type { Env } from '../test/scenarios/set-up.ts'
 import type { Teardown } from '../test/support/teardown.ts'
-import { compare, measureInRounds, type Sample } from './rounds.ts'
+import { compare, measureInRounds, type Sample, type Send } from './rounds.ts'
 import { median, type Options, type Progress, rangeOf } from './row.ts'
+import { certificateEnv, loadHttp2 } from './rows/http2.ts'
 import { mixEnv } from './rows/mix.ts'
 import { everyPlace, gatewaySubject, pathsInTurn, type Traffic } from './servers/gateway.ts'
 import { gatewayEnv } from './tools/gateway-process.ts'
@@ -26,6 +27,7 @@ type BuildRow = {
   readonly keys: number
   readonly env: Env
   readonly traffic: (mix: Mix) => Traffic
+  readonly send?: Send
 }
 
 // Every body of the mix is requested and checked against that of the same server.
@@ -36,6 +38,11 @@ const ofPaths = (paths: readonly string[], headers: Record<string, string> = {})
   traffic: () => pathsInTurn(undefined, paths, headers),
 })
 const closing = ofPaths([path], { connection: 'close' })
+const ofHttp2 = {
+  ...ofPaths([path]),
+  env: certificateEnv,
+  send: (...given: Parameters<Send>) => loadHttp2(...given, 0),
+}
 
 export const buildRows: readonly BuildRow[] = [
   { id: 'mix', what: 'the mix, log on, embedded', store: 'embedded', ...ofMix },
@@ -45,6 +52,8 @@ export const buildRows: readonly BuildRow[] = [
   { id: 'places', what: 'all places, Redis', store: 'redis', ...ofPaths(everyPlace) },
   { id: 'new', what: 'a new connection each, embedded', store: 'embedded', ...closing },
   { id: 'new-redis', what: 'a new connection each, Redis', store: 'redis', ...closing },
+  { id: 'http2', what: 'HTTP/2, embedded', store: 'embedded', ...ofHttp2 },
+  { id: 'http2-redis', what: 'HTTP/2, Redis', store: 'redis', ...ofHttp2 },
 ]
 
 /** A folder with an installed checkout, or a revision, which is checked out and installed beside. */
@@ -102,7 +111,8 @@ export const compareBuilds = async (
       }),
     )
     const show = (text: string): void => progress(`${row.id}, ${text}`)
-    const measured = await measureInRounds(background, subjects, { rounds: pairs, seconds, warm }, show)
+    const given = { rounds: pairs, seconds, warm }
+    const measured = await measureInRounds(background, subjects, given, show, row.send)
     const [fault] = measured.flatMap(({ faults }) => faults)
     if (fault !== undefined) throw new Error(`${row.id}: ${fault}`)
     samples.push({

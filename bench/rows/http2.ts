@@ -15,8 +15,14 @@ import { onBothStores } from './one.ts'
 const sessions = 10
 const streams = 20
 
+/** The settings of a gateway that offers HTTP/2. */
+export const certificateEnv = {
+  ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
+  ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
+}
+
 /** The status of every response counts, and the bytes of all bodies together. */
-const loadHttp2 = async (
+export const loadHttp2 = async (
   folder: string,
   { url, paths, keys: [key = 'as-long-as-a-key-of-the-gateway-is-here'] }: Workload,
   seconds: number,
@@ -60,13 +66,11 @@ export const http2: Row = {
   what: 'HTTP/2 over TLS, beside node:http2 and Fastify',
   run: async (scope, options, progress) => {
     const world = await openWorld(scope)
-    const { cert, key } = localCertificate
-    const certificate = { ABOHAWA_SERVER__TLS__CERT: cert, ABOHAWA_SERVER__TLS__KEY: key }
     const subjects = [
       ...(['raw', 'fastify'] as const).map(kind =>
         readySubject(world, { kind, tls: localCertificate, isHttp2: true }),
       ),
-      ...onBothStores(world, {}, certificate),
+      ...onBothStores(world, {}, certificateEnv),
     ]
     // The bodies of the gateway change with the quarter-hour, and their length by a few bytes.
     const send: Send = async (...given) =>

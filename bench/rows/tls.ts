@@ -9,6 +9,7 @@ import type { Row } from '../row.ts'
 import { loadCores, onCores, outputOf } from '../tools/processes.ts'
 import { openWorld, type World } from '../tools/world.ts'
 import { type Loaded, load, type Workload } from '../tools/wrk.ts'
+import { certificateEnv } from './http2.ts'
 import { besides, onBothStores } from './one.ts'
 
 const kinds = {
@@ -48,9 +49,7 @@ export const tls: Row = {
   what: 'TLS on kept connections, with full handshakes and with resumed sessions',
   run: async (scope, options, progress) => {
     const world = await openWorld(scope)
-    const { cert, key } = localCertificate
-    const certificate = { ABOHAWA_SERVER__TLS__CERT: cert, ABOHAWA_SERVER__TLS__KEY: key }
-    const subjects = [...besides(world, {}, localCertificate), ...onBothStores(world, {}, certificate)]
+    const subjects = [...besides(world, {}, localCertificate), ...onBothStores(world, {}, certificateEnv)]
     const all: [Kind, Measured[]][] = []
     for (const kind of ['kept', 'full', 'resumed'] as const) {
       const named = subjects.map(one => ({ ...one, name: `${one.name}, ${kinds[kind]}` }))
