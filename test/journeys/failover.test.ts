@@ -60,6 +60,12 @@ const setUp = async (t: Test, { env = {}, ...more }: Partial<GatewaySetting> = {
   }
   return { gateway, ask }
 }
+/** A first that is given up early, and a second that a busy machine may delay. The share of a wait has a test of its own. */
+const briefFirst = {
+  ABOHAWA_TEST_CACHE__WAIT_FOR: '3m',
+  ABOHAWA_PROVIDER__TIMEOUT: '500ms',
+  ABOHAWA_PROVIDER__FALLBACKS: fallbacks({ timeout: '1m' }),
+}
 const circuitOf = ({ metric }: TestGateway) => metric('abohawa_provider_circuit{state="closed"}')
 
 t.test('while the first is away the second answers; then the first does again', async t => {
@@ -195,8 +201,7 @@ for (const fault of [
   'daily-limit',
 ])
   t.test(`${fault} of the first: every cold cell is answered by the second within the wait`, async t => {
-    // The first may take a part of the wait, and one that hangs takes it.
-    const { ask } = await setUp(t, fault === 'hang' ? { env: { ABOHAWA_TEST_CACHE__WAIT_FOR: '6s' } } : {})
+    const { ask } = await setUp(t, fault === 'hang' ? { env: briefFirst } : {})
     await first.steer({ fault })
     t.strictSame(
       await Promise.all(places.map(ask)),
@@ -204,15 +209,20 @@ for (const fault of [
     )
   })
 
-t.test('what hangs in the first in turn still leaves time for the second', async t => {
-  const { ask } = await setUp(t, {
-    env: { ABOHAWA_TEST_CACHE__WAIT_FOR: '6s', ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1' },
-  })
+t.test('of calls that hang in the first in turn, two take time from the second', async t => {
+  const inTurn = { ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1', ABOHAWA_PROVIDER__MAX_CONCURRENT: '1' }
+  // No probe comes after them.
+  const noProbe = {
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1h',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '1h',
+  }
+  const { ask } = await setUp(t, { env: { ...briefFirst, ...inTurn, ...noProbe } })
   await first.steer({ fault: 'hang' })
   t.strictSame(
     await Promise.all(places.map(ask)),
     places.map(() => 'fallback-1'),
   )
+  t.equal((await first.state()).calls, 2)
 })
 
 t.test(
