@@ -1,15 +1,16 @@
 // Promise 5: a tag names one body, and 304 comes only for the tag of the same path and key. The body of one path may be compressed
-// in several ways, which share its weather; here all have been decoded.
+// in several ways, which share its weather; here all have been decoded. Of answers to HEAD more is in heads.ts.
 
-import type { Answer } from '../history.ts'
+import { headsAsGets } from './heads.ts'
 import type { Rule } from './rule.ts'
 
-export const tagsNameBodies: Rule = ({ answers, skewSpan }, report) => {
+export const tagsNameBodies: Rule = (facts, report) => {
   const bodies = new Map<string, string>()
   const tags = new Map<string, string>()
   const given = new Set<string>()
   const modified = new Map<string, string | undefined>()
-  for (const answer of answers) {
+  const { answers, pages, skewSpan } = facts
+  for (const answer of [...answers, ...pages].toSorted((one, other) => one.seq - other.seq)) {
     const { status, headers, path, ifNoneMatch, body, method } = answer
     const tag = headers.etag
     if (status === 200 && tag) {
@@ -39,21 +40,7 @@ export const tagsNameBodies: Rule = ({ answers, skewSpan }, report) => {
         report.broken(answer, `${ifNoneMatch} was never given for this path`)
     }
   }
-  for (const answer of answers)
-    if (answer.method === 'HEAD' && answer.status === 200) {
-      const fault = headFault(answer, bodies)
-      if (fault) report.broken(answer, fault)
-    }
-}
-
-/** What HEAD says of a body, where a GET has shown it. How long it is when compressed may change. */
-const headFault = ({ headers }: Answer, bodies: ReadonlyMap<string, string>): string | undefined => {
-  const body = bodies.get(headers.etag ?? '')
-  if (body === undefined || headers['content-encoding'] !== undefined) return undefined
-  const length = Buffer.byteLength(body)
-  return headers['content-length'] === String(length)
-    ? undefined
-    : `content-length is ${headers['content-length']}, and its body has ${length} bytes`
+  headsAsGets(facts, report, bodies)
 }
 
 const apart = (one: string, other: string | undefined): number =>
