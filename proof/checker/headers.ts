@@ -279,11 +279,11 @@ const cacheCheck =
   }
 
 const summary =
-  /^abohawa; (?:(?<how>hit|fwd=miss|fwd=stale); ttl=-?\d+; )?detail="(?<detail>\d+ \w+(?:, \d+ \w+)*)"$/
+  /^abohawa; (?:(?<how>hit|fwd=miss|fwd=stale); ttl=(?<ttl>-?\d+); )?detail="(?<detail>\d+ \w+(?:, \d+ \w+)*)"$/
 
 /** Each place is counted once, and an error by its code. */
 const listCheck = (answer: Answer, value: string): string | undefined => {
-  const { how, detail } = summary.exec(value)?.groups ?? {}
+  const { how, ttl, detail } = summary.exec(value)?.groups ?? {}
   if (detail === undefined) return 'it is of another form'
   const counts = new Map(detail.split(', ').map(each => [each.split(' ')[1], Number.parseInt(each, 10)]))
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -292,6 +292,10 @@ const listCheck = (answer: Answer, value: string): string | undefined => {
   const found = ['hit', 'stale', 'miss'].filter(name => counts.has(name))
   if ((how !== undefined) !== found.length > 0) return 'it has a result without weather'
   if (counts.has('miss') !== (how === 'fwd=miss')) return 'it has another result than its places'
+  // The shortest of its places.
+  if (Number(ttl) > 0 && counts.has('stale')) return 'it is stale and fresh'
+  if (Number(ttl) < 0 && !counts.has('stale')) return 'none of its places is stale'
+  if (how === 'fwd=stale' && !counts.has('stale')) return 'it has another result than its places'
   if (answer.body === '') return undefined
   const codes = (JSON.parse(answer.body) as { code?: string }[]).flatMap(({ code }) => code ?? [])
   const wrong = codes.find(code => counts.get(code) !== codes.filter(each => each === code).length)

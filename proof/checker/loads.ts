@@ -8,7 +8,7 @@ import type { Rule } from './rule.ts'
 import { isOnlySource, sourcedIn } from './served.ts'
 
 /** An answer with the weather of one place, and the load that it comes from. */
-type Loaded = {
+export type Loaded = {
   readonly answer: Answer
   readonly said: SaidByProvider
   readonly cell: string
@@ -19,7 +19,7 @@ type Loaded = {
 }
 
 /** Of answers whose weather no other load brought; those without a body by the tag that they share with one that has it. */
-const loadedIn = (facts: Facts): Loaded[] => {
+export const loadedIn = (facts: Facts): Loaded[] => {
   const byTag = new Map<string, { said: SaidByProvider; cell: string }>()
   for (const served of sourcedIn(facts)) {
     const { answer, said, cell } = served
@@ -36,11 +36,16 @@ const loadedIn = (facts: Facts): Loaded[] => {
     return [{ answer, ...source, modified, from: sent.at + skew, to: at + skew }]
   })
 }
+/** After what a load had begun: it takes a while of the machine's time, in which the clock may have been moved. */
+export const begunAt = ({ events, schedule }: Facts, { ms }: SaidByProvider): number =>
+  events.findLast(event => event.ms <= ms - longestLoadRealMs)?.at ?? schedule.start
+// The longest call, after one that others waited for as well.
+const longestLoadRealMs = 2_500
+
 const cellOf = ({ headers }: Answer): string | undefined =>
   /key="([\d.,]+)"/.exec(headers['cache-status'] ?? '')?.[1]
 
-export const sameLoads: Rule = (facts, report) => {
-  const loaded = loadedIn(facts)
+export const sameLoads = (facts: Facts, loaded: readonly Loaded[], report: Parameters<Rule>[1]): void => {
   for (const all of Map.groupBy(loaded, ({ said }) => said).values()) {
     const fetchedAt = Math.max(...all.map(({ modified }) => modified))
     for (const one of all) {
@@ -120,7 +125,7 @@ const termsOf = (facts: Facts, { sent, seq }: Answer): string | undefined => {
 }
 
 /** What is said of the time that is left leads to the same end. */
-const oneEnd = (
+export const oneEnd = (
   facts: Facts,
   all: readonly Loaded[],
   fetchedAt: number,

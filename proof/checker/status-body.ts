@@ -3,12 +3,12 @@
 
 import type { Answer } from '../history.ts'
 import { type Facts, hour, isoOf, minute, second, singlePathsOf } from './facts.ts'
+import { begunAt } from './loads.ts'
 import { isOfWeather } from './paths.ts'
 import { catalogueFor, whereOf } from './places.ts'
 import { fields, type Shape, that } from './shapes.ts'
 import { statusDays } from './status-days.ts'
 import { keptMs, reachedBy, type Span, spansOf } from './status-spans.ts'
-import { begunAt } from './weather.ts'
 
 const demandMs = 2 * hour
 

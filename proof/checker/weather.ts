@@ -3,7 +3,8 @@
 
 import type { Answer, SaidByProvider } from '../history.ts'
 import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
-import { sameLoads } from './loads.ts'
+import { listsOfLoads } from './list-loads.ts'
+import { begunAt, loadedIn, sameLoads } from './loads.ts'
 import { isListed, isOfWeather } from './paths.ts'
 import type { WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
@@ -40,7 +41,9 @@ export const saidByProvider: Rule = (facts, report) => {
     const fault = isListed(answer) ? tooOld(facts, answer, sources) : agreement(facts, answer, sources[0])
     if (fault) report.broken(answer, fault)
   }
-  sameLoads(facts, report)
+  const loaded = loadedIn(facts)
+  sameLoads(facts, loaded, report)
+  listsOfLoads(facts, loaded, report)
 }
 
 /** A list was modified when the oldest of its places was. */
@@ -55,12 +58,6 @@ const tooOld = (
     ? `last-modified ${isoOf(modified)}, and the provider was asked after ${isoOf(least)}`
     : undefined
 }
-
-/** After what a load had begun: it takes a while of the machine's time, in which the clock may have been moved. */
-export const begunAt = ({ events, schedule }: Facts, { ms }: SaidByProvider): number =>
-  events.findLast(event => event.ms <= ms - longestLoadRealMs)?.at ?? schedule.start
-// The longest call, after one that others waited for as well.
-const longestLoadRealMs = 2_500
 
 /** What the cache says it did, and for how long its weather is fresh, follow from when the provider said it. */
 const agreement = (facts: Facts, answer: Answer, said: SaidByProvider | undefined): string | undefined => {
