@@ -2,13 +2,14 @@
 // checker, and so is one that its rule has not where it stands. Rules of other promises look at more: where one does, it is named.
 
 import type { Answer } from '../history.ts'
+import { cacheFault } from './cache-status.ts'
 import { limitsOf } from './counts.ts'
-import { type Facts, headerOf, isoOf, isUnchecked, second, singlePathsOf } from './facts.ts'
+import { type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
 import { endOf, tiersOf } from './keys.ts'
 import { isPaced, paceOf } from './pace.ts'
 import { isListed, isOfWeather, isStatusPage, languageOf, partsOf } from './paths.ts'
 import { isPause } from './pauses.ts'
-import { type Catalogue, catalogueFor, pageOf, whereOf } from './places.ts'
+import { type Catalogue, catalogueFor, pageOf } from './places.ts'
 import { secondsUntil } from './quota-clock.ts'
 
 type Seen = {
@@ -55,7 +56,8 @@ const rules: Readonly<Record<string, Rule>> = {
     if (isWeather) return matching(/^private, max-age=\d+$/)
     return path === '/key' ? 'private, no-store' : 'private, max-age=60'
   },
-  'cache-status': seen => (seen.isFound && seen.isWeather ? cacheCheck(seen) : undefined),
+  'cache-status': ({ facts, answer, catalogue, isFound, isWeather }) =>
+    isFound && isWeather ? value => cacheFault(facts, answer, catalogue, value) : undefined,
   // The client ends the connection of a HEAD.
   connection: seen => {
     if (seen.facts.schedule.protocol === 'http2') return undefined
@@ -252,52 +254,4 @@ const linksOf = (catalogue: Catalogue, path: string): string | undefined => {
     return `<?${next}>; rel="${rel}"`
   })
   return links.length > 0 ? links.join(', ') : undefined
-}
-
-const single = new RegExp(
-  /^abohawa; (?:hit|fwd=miss(?:; collapsed)?; stored|fwd=stale(?:; collapsed)?); ttl=(?<ttl>-?\d+)/.source +
-    /(?:; detail=(?<tier>\w+))?(?:; upstream=(?<upstream>[\w-]+))?; key="(?<lat>[\d.]+),(?<lng>[\d.]+)"$/
-      .source,
-)
-
-/** What the cache did: in a form of RFC 9211, for the right cell, of a tier and an upstream that the fleet has. */
-const cacheCheck =
-  ({ facts, answer, catalogue }: Seen): Check =>
-  (value = '') => {
-    if (isListed(answer)) return listCheck(answer, value)
-    const { ttl, tier, upstream, lat, lng } = single.exec(value)?.groups ?? {}
-    if (ttl === undefined) return 'it is of another form'
-    const where = whereOf(catalogue, answer.path)
-    const isNear = (one: string | undefined, other: number | undefined): boolean =>
-      Math.abs(Number(one) - (other ?? Number.NaN)) <= 0.0501
-    if (!isNear(lat, where?.latitude) || !isNear(lng, where?.longitude)) return 'it is of another cell'
-    const isMiss = value.includes('fwd=miss')
-    const shared = facts.schedule.store === 'embedded' ? 'embedded' : 'redis'
-    if (isMiss ? tier !== undefined : tier !== 'memory' && tier !== shared) return 'it has not this tier'
-    if ((upstream !== undefined) !== (facts.schedule.hasFallback === true)) return 'the upstream is wrong'
-    return value.includes('fwd=stale') && Number(ttl) > 0 ? 'it is stale and fresh' : undefined
-  }
-
-const summary =
-  /^abohawa; (?:(?<how>hit|fwd=miss|fwd=stale); ttl=(?<ttl>-?\d+); )?detail="(?<detail>\d+ \w+(?:, \d+ \w+)*)"$/
-
-/** Each place is counted once, and an error by its code. */
-const listCheck = (answer: Answer, value: string): string | undefined => {
-  const { how, ttl, detail } = summary.exec(value)?.groups ?? {}
-  if (detail === undefined) return 'it is of another form'
-  const counts = new Map(detail.split(', ').map(each => [each.split(' ')[1], Number.parseInt(each, 10)]))
-  const all = [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const places = singlePathsOf(answer).length
-  if (all !== places) return `it counts ${all} of ${places} places`
-  const found = ['hit', 'stale', 'miss'].filter(name => counts.has(name))
-  if ((how !== undefined) !== found.length > 0) return 'it has a result without weather'
-  if (counts.has('miss') !== (how === 'fwd=miss')) return 'it has another result than its places'
-  // The shortest of its places.
-  if (Number(ttl) > 0 && counts.has('stale')) return 'it is stale and fresh'
-  if (Number(ttl) < 0 && !counts.has('stale')) return 'none of its places is stale'
-  if (how === 'fwd=stale' && !counts.has('stale')) return 'it has another result than its places'
-  if (answer.body === '') return undefined
-  const codes = (JSON.parse(answer.body) as { code?: string }[]).flatMap(({ code }) => code ?? [])
-  const wrong = codes.find(code => counts.get(code) !== codes.filter(each => each === code).length)
-  return wrong === undefined ? undefined : `it miscounts ${wrong}`
 }
