@@ -18,7 +18,7 @@ export const createInspection = (
   /** The size of the memory tier. */
   cached: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
   /** As `firstExpiry`. A cell that the provider refuses does not count, because it has errors anyway. */
-  firstExpiryAt: (whose?: 'any' | 'cached'): number | undefined => {
+  firstExpiryAt: (whose?: 'any' | 'cached'): Promise<number | undefined> => {
     const isUncached = (id: string) =>
       uncached.has(id) && codeOf(failures.last(id)?.error) !== 'provider_refused'
     return firstExpiry({ memory, isUncached, policy }, fleetDemand.ids(), clock.now(), whose)
@@ -92,25 +92,25 @@ export const createInspection = (
  * @param isUncached whether no tier is known to hold anything usable of a key
  * @param whose `cached`: a key with nothing cached decides only where nothing else is cached, so that it does not hide the others
  */
-export const firstExpiry = <Value>(
+export const firstExpiry = async <Value>(
   {
     memory,
     policy,
     isUncached,
   }: Pick<CacheParts<Cell, Value>, 'memory' | 'policy'> & { readonly isUncached: (key: string) => boolean },
-  keys: Iterable<string>,
+  keys: readonly string[],
   now: number,
   whose: 'any' | 'cached' = 'any',
-): number | undefined => {
+): Promise<number | undefined> => {
   let first = Number.POSITIVE_INFINITY
   let hasUncached = false
-  for (const key of keys) {
+  await eachInTurns(keys, key => {
     const entry = memory.peek(key)
     // An entry that a hard purge covered during its load is not served any more.
     if (entry)
       first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
     else hasUncached ||= isUncached(key)
-  }
+  })
   if (hasUncached && (whose === 'any' || !Number.isFinite(first))) return 0
   return Number.isFinite(first) ? first : undefined
 }

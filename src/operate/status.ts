@@ -100,7 +100,7 @@ export const createStatus = (parts: StatusParts) => {
     // Each walks over all cells in demand: a turn of the event loop for each.
     const coverage = await timelines.coverage()
     await nextTurn()
-    const firstExpiryAt = timelines.firstExpiryAt()
+    const firstExpiryAt = await timelines.firstExpiryAt()
     await nextTurn()
     const topPlaces = survey.topPlaces()
     await nextTurn()

@@ -60,9 +60,12 @@ const states =
 /** Returns what is to be awaited before each scrape. */
 export const watchGauges = (watch: Watch, parts: Gauges, clock: Clock): (() => Promise<void>) => {
   watchService(watch, parts)
-  watchCache(watch, parts, clock)
+  const readExpiry = watchCache(watch, parts, clock)
   watchProvider(watch, parts)
-  return watchStore(watch, parts)
+  const readStore = watchStore(watch, parts)
+  return async () => {
+    await Promise.all([readExpiry(), readStore()])
+  }
 }
 
 const watchService = (
@@ -111,7 +114,12 @@ const watchService = (
   )
 }
 
-const watchCache = ({ gauge, gaugeBy }: Watch, { upstream: { timelines } }: Gauges, clock: Clock): void => {
+const watchCache = (
+  { gauge, gaugeBy }: Watch,
+  { upstream: { timelines } }: Gauges,
+  clock: Clock,
+): (() => Promise<void>) => {
+  let firstExpiryAt: number | undefined
   gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', () => timelines.cached().entries)
   gauge(
     'abohawa_cache_memory_bytes',
@@ -121,11 +129,7 @@ const watchCache = ({ gauge, gaugeBy }: Watch, { upstream: { timelines } }: Gaug
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',
     'Time until the first cached cell in demand expires without the provider; see above.',
-    () => {
-      // Only cached cells can run out; a cell that was never cached has errors anyway.
-      const at = timelines.firstExpiryAt('cached')
-      return secondsOf(at === undefined ? undefined : Math.max(0, at - clock.now()))
-    },
+    () => secondsOf(firstExpiryAt === undefined ? undefined : Math.max(0, firstExpiryAt - clock.now())),
   )
   gaugeBy('cause', 'abohawa_cache_backoff_cells', 'Cells in backoff after a failed load, by cause.', () => {
     const cells = new Map([...providerFailures, 'provider_circuit_open', 'other'].map(cause => [cause, 0]))
@@ -140,6 +144,10 @@ const watchCache = ({ gauge, gaugeBy }: Watch, { upstream: { timelines } }: Gaug
     'How many times longer weather stays fresh, to save the daily budget.',
     timelines.stretch,
   )
+  return async () => {
+    // Only cached cells can run out; a cell that was never cached has errors anyway.
+    firstExpiryAt = await timelines.firstExpiryAt('cached')
+  }
 }
 
 const watchProvider = ({ gauge, gaugeBy }: Watch, { upstream, loads }: Gauges): void => {

@@ -4,6 +4,7 @@ import t from 'tap'
 import { createUncached } from '../../src/cache/failures.ts'
 import { firstExpiry } from '../../src/cache/inspection.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
+import { workPerTurn } from '../support/work-per-turn.ts'
 import { policyOf, textEntry } from './cache-set-up.ts'
 
 t.test('the entry in demand that expires first decides, and one with nothing cached at once', async t => {
@@ -12,29 +13,33 @@ t.test('the entry in demand that expires first decides, and one with nothing cac
   const parts = { memory, isUncached: uncached.has, policy: policyOf({ staleForMs: 5_000 }) }
   const load = (key: string, fetchedAt: number, purged?: 'soft' | 'hard') =>
     keepEntry(memory, key, textEntry({ fetchedAt }), purged)
-  t.equal(firstExpiry(parts, [], 100), undefined, 'nothing is in demand')
+  t.equal(await firstExpiry(parts, [], 100), undefined, 'nothing is in demand')
 
   load('old', 1_000)
   load('older', 500)
   load('oldest', 100)
   const keys = ['old', 'older', 'perhaps in the shared tier']
-  t.equal(firstExpiry(parts, keys, 3_100), 6_500)
+  t.equal(await firstExpiry(parts, keys, 3_100), 6_500)
   load('older', 3_050)
-  t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'a load moves it')
-  t.equal(firstExpiry(parts, ['oldest'], 9_000), 6_100, 'it may be past')
+  t.equal(await firstExpiry(parts, keys, 3_100), 7_000, 'a load moves it')
+  t.equal(await firstExpiry(parts, ['oldest'], 9_000), 6_100, 'it may be past')
 
   uncached.add('purged')
-  t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'one that is not in demand does not count')
-  t.equal(firstExpiry(parts, [...keys, 'purged'], 3_100), 0, 'one in demand with nothing cached')
-  t.equal(firstExpiry(parts, [...keys, 'purged'], 3_100, 'cached'), 7_000, 'it does not hide the others')
-  t.equal(firstExpiry(parts, ['purged'], 3_100, 'cached'), 0, 'nothing in demand is cached')
+  t.equal(await firstExpiry(parts, keys, 3_100), 7_000, 'one that is not in demand does not count')
+  t.equal(await firstExpiry(parts, [...keys, 'purged'], 3_100), 0, 'one in demand with nothing cached')
+  t.equal(
+    await firstExpiry(parts, [...keys, 'purged'], 3_100, 'cached'),
+    7_000,
+    'it does not hide the others',
+  )
+  t.equal(await firstExpiry(parts, ['purged'], 3_100, 'cached'), 0, 'nothing in demand is cached')
   uncached.add('old')
-  t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'what memory has is served')
+  t.equal(await firstExpiry(parts, keys, 3_100), 7_000, 'what memory has is served')
 
   load('old', 3_090, 'soft')
-  t.equal(firstExpiry(parts, keys, 3_100), 9_050, 'stale after a soft purge, and served')
+  t.equal(await firstExpiry(parts, keys, 3_100), 9_050, 'stale after a soft purge, and served')
   load('old', 3_090, 'hard')
-  t.equal(firstExpiry(parts, keys, 3_100), 3_090, 'not served after a hard one')
+  t.equal(await firstExpiry(parts, keys, 3_100), 3_090, 'not served after a hard one')
 })
 
 t.test('keys with nothing cached are looked up again in turn, a bounded number at a time', async t => {
@@ -54,4 +59,16 @@ t.test('keys with nothing cached are looked up again in turn, a bounded number a
   t.equal(looked.length, 64)
   await uncached.check(isInDemand, lookUp)
   t.equal(new Set(looked).size, 100, 'the second time the others')
+})
+
+t.test('very many cells are looked at in parts, with a turn of the event loop for each', async t => {
+  const { most, all } = await workPerTurn(async worked => {
+    const isUncached = (): boolean => {
+      worked()
+      return false
+    }
+    const parts = { memory: createMemoryTier<string>(1_000), isUncached, policy: policyOf() }
+    await firstExpiry(parts, Array<string>(5_000).fill('elsewhere'), 100)
+  })
+  t.strictSame([most, all], [1_000, 5_000])
 })
