@@ -81,6 +81,10 @@ export const constants = {
     // two gateways fetch one cell when one of them stalls.
     leaseForMs: 2_000,
   },
+  doctor: {
+    // Within it what the doctor asks over HTTP has to answer, but the store; one that hangs delays its report by as much.
+    answerWithinMs: 10_000,
+  },
   config: {
     // A file is read once two polls agree, so that none is read half written.
     pollEveryMs: 1_000,

@@ -30,6 +30,10 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
     ABOHAWA_OPS__PORT: String(await freePort()),
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    // What answers is well, however late on a busy machine.
+    ABOHAWA_TEST_DOCTOR__ANSWER_WITHIN: '2m',
+    ABOHAWA_PROVIDER__TIMEOUT: '1m',
+    ABOHAWA_TEST_PROVIDER__CONNECT_TIMEOUT: '1m',
     ...more,
   }
   const doctor = async (...args: string[]) => {

@@ -45,7 +45,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
     attempted('Check server, ops and health in the configuration.', () => portFindings(config, processes)),
     url === undefined
       ? skip('the address of consumers was not tried: give it with --url https://…')
-      : urlFinding(url),
+      : urlFinding(config, url),
     catalogueFinding(config.catalogue),
     config.redis.url === null ? embeddedFindings(config.store.path) : undefined,
     redisChecks(config, clock),

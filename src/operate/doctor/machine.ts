@@ -55,14 +55,17 @@ export const migrationFinding = (setting: string): Finding =>
 export const portFindings = async (config: Config, processes: number): Promise<Finding[]> => {
   if (processes > 1) checkShared(config, processes)
   const { server } = config
+  const { answerWithinMs } = config.doctor
   const scheme = server.tls.cert === null ? 'http' : 'https'
   const probed = (section: 'ops' | 'health', { host, port }: Listener): Promise<Use>[] =>
-    port === null ? [] : [useOf(section, { host, port }, `http://${reachedAt({ host, port })}/livez`)]
+    port === null
+      ? []
+      : [useOf(section, { host, port }, `http://${reachedAt({ host, port })}/livez`, answerWithinMs)]
   const ofFirst = [...probed('ops', config.ops), ...probed('health', config.health)]
   const ofOthers = Array.from({ length: processes - 1 }, (_, i) => forProcess(config, i + 2)).flatMap(
     ({ ops, health }) => [...probed('ops', ops), ...probed('health', health)],
   )
-  const api = await useOf('server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`)
+  const api = await useOf('server', server, `${scheme}://${reachedAt(server)}${apiPrefix}`, answerWithinMs)
   const [first, others] = await Promise.all([Promise.all(ofFirst), Promise.all(ofOthers)])
   // A gateway with this configuration would also hold ops.port.
   const isStranger = api.is === 'gateway' && !server.reusePort && first[0]?.is === 'free'
@@ -83,7 +86,12 @@ type Listener = { readonly host: string; readonly port: number | null }
 /** Whether a port is free or held by a gateway; neither for another program or port 0. */
 type Use = { readonly finding: Finding; readonly is?: 'free' | 'gateway' }
 
-const useOf = async (section: string, { host, port }: Place, url: string): Promise<Use> => {
+const useOf = async (
+  section: string,
+  { host, port }: Place,
+  url: string,
+  answerWithinMs: number,
+): Promise<Use> => {
   const setting = `${section}.port`
   if (port === 0) return { finding: ok(`${setting} is 0: any free port`) }
   const named = `${setting} ${host}:${port}`
@@ -98,7 +106,7 @@ const useOf = async (section: string, { host, port }: Place, url: string): Promi
           : `Set ${section}.host to an address of this machine.`,
       ),
     }
-  return (await isOwn(url))
+  return (await isOwn(url, answerWithinMs))
     ? { finding: ok(`${named} is held by a running gateway`), is: 'gateway' }
     : {
         finding: fail(
@@ -108,10 +116,8 @@ const useOf = async (section: string, { host, port }: Place, url: string): Promi
       }
 }
 
-const answerWithinMs = 3_000
-
 /** Whether a gateway of this product answers: every answer of the API has the headers of its quota, a probe says live. */
-const isOwn = async (url: string): Promise<boolean> => {
+const isOwn = async (url: string, answerWithinMs: number): Promise<boolean> => {
   try {
     // Only to recognise a gateway, so its certificate may name another address.
     const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
@@ -128,6 +134,13 @@ const reachedAt = ({ host, port }: Place): string => {
   const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
+
+/**
+ * By how many ms a clock is ahead at least, or behind, that reported an instant between two of this machine's: where in between is
+ * not known.
+ */
+export const surelyAhead = (reported: number, before: number, after: number): number =>
+  reported > after ? reported - after : Math.min(0, reported - before)
 
 const noticedMs = 1_000
 

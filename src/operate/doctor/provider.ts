@@ -15,20 +15,19 @@ import { createProviderCall } from '../../provider/provider-call.ts'
 import { createGrid } from '../../weather/cell.ts'
 import type { BudgetReport } from '../budget-admin.ts'
 import { type Finding, fail, ok, skip, warn } from './check.ts'
-import { clockFinding } from './machine.ts'
+import { clockFinding, surelyAhead } from './machine.ts'
 
 const keyFix = 'Set provider.apiKey (ABOHAWA_PROVIDER__API_KEY) and the provider.baseUrl of its plan.'
-const answerWithinMs = 10_000
 // The budget charges windows by a clock that may differ by so much.
 const toleratedMs = 2_000
 
 /** One request that weighs nothing, without the circuit breaker. @throws Error when no answer came within the time */
-const probe = async ({ provider }: Config, protocol: ReturnType<typeof protocolIn>) => {
+const probe = async ({ provider, doctor }: Config, protocol: ReturnType<typeof protocolIn>) => {
   const { request } = await import('undici')
   const { path } = protocol.runs.requestFor(provider.runs.model)
   const { statusCode, headers, body } = await request(provider.baseUrl.replace(/\/+$/, '') + path, {
     headers: { accept: protocol.accept, ...(provider.apiKey ? protocol.keyHeaders(provider.apiKey) : {}) },
-    signal: AbortSignal.timeout(answerWithinMs),
+    signal: AbortSignal.timeout(doctor.answerWithinMs),
   })
   await body.dump()
   return { status: statusCode, headers }
@@ -43,7 +42,7 @@ export const reachProvider = async (
   try {
     const before = clock.now()
     const { status, headers } = await probe(config, protocolIn(config))
-    const middle = (before + clock.now()) / 2
+    const after = clock.now()
     const reported = parseHttpDate(String(headers.date ?? ''))
     return {
       found:
@@ -53,7 +52,7 @@ export const reachProvider = async (
       clock: Number.isNaN(reported)
         ? [skip('the provider sends no date')]
         : // A header has whole seconds.
-          [clockFinding('the provider', reported + 500 - middle, toleratedMs)],
+          [clockFinding('the provider', surelyAhead(reported + 500, before, after), toleratedMs)],
     }
   } catch (error) {
     return {

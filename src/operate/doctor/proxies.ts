@@ -27,10 +27,8 @@ export const proxyFinding = ({ server }: Pick<Config, 'server'>): Finding => {
     : ok('HTTPS straight from the gateway, no proxy is trusted')
 }
 
-const answerWithinMs = 3_000
-
 /** Sends an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain HTTP. */
-export const urlFinding = async (url: string): Promise<Finding> => {
+export const urlFinding = async ({ doctor }: Pick<Config, 'doctor'>, url: string): Promise<Finding> => {
   const address = `${url.replace(/\/+$/, '')}${apiPrefix}`
   try {
     const target = new URL(address)
@@ -38,7 +36,7 @@ export const urlFinding = async (url: string): Promise<Finding> => {
     const dispatcher = new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', true) } })
     const { statusCode, headers, body } = await request(address, {
       dispatcher,
-      signal: AbortSignal.timeout(answerWithinMs),
+      signal: AbortSignal.timeout(doctor.answerWithinMs),
     })
     const text = await body.text()
     const isHttps = url.startsWith('https:')

@@ -18,7 +18,7 @@ import {
   serverName,
 } from '../../stores/redis/server.ts'
 import { type Check, checkOf, type Finding, fail, ok, skip, warn } from './check.ts'
-import { clockFinding } from './machine.ts'
+import { clockFinding, surelyAhead } from './machine.ts'
 
 // A slow Redis still counts as answering.
 const leastTimeoutMs = 5_000
@@ -218,7 +218,7 @@ const faultOf = async (step: () => Promise<unknown>): Promise<string | undefined
 const aheadOf = async (redis: RedisClient, clock: Clock): Promise<number> => {
   const before = clock.now()
   const [seconds, micros] = (await redis.time()) as [number | string, number | string]
-  return Number(seconds) * 1000 + Number(micros) / 1000 - (before + clock.now()) / 2
+  return surelyAhead(Number(seconds) * 1000 + Number(micros) / 1000, before, clock.now())
 }
 
 const clusterFinding = async (redis: RedisClient): Promise<Finding> => {

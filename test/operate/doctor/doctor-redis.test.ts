@@ -10,13 +10,17 @@ import { account, makeAccount } from '../../support/redis-account.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { masterName, startSentinel } from '../../support/redis-sentinel.ts'
 import { startRedis, withoutOwnRedis } from '../../support/redis-server.ts'
+import { patient } from '../../support/redis-store.ts'
 import { until } from '../../support/until.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const checksOf = async (redis: Record<string, unknown>) => {
   const config = loadConfig({ files: [], env: {} })
-  const { checks, clock } = await redisChecks({ redis: { ...config.redis, ...redis } }, systemClock)
+  const { checks, clock } = await redisChecks(
+    { redis: { ...config.redis, ...patient, ...redis } },
+    systemClock,
+  )
   return new Map([...checks, checkOf('clocks', clock)].map(check => [check.name, check]))
 }
 
@@ -56,18 +60,17 @@ t.test('a wrong password, a frozen process and missing rights are told as what t
   t.teardown(() => raw.disconnect())
   await makeAccount(raw)
   const as = (password: string) => url.replace('//', `//${account.user}:${password}@`)
-  const connectTimeoutMs = 500
-  t.match((await checksOf({ url: as('wrong'), connectTimeoutMs })).get('redis'), {
+  t.match((await checksOf({ url: as('wrong') })).get('redis'), {
     status: 'fail',
     detail: /WRONGPASS/,
     fix: /^Correct the user and the password/,
   })
   await raw.acl('SETUSER', account.user, '-hset', '-time', '-zrem')
-  const checks = await checksOf({ url: as(account.password), connectTimeoutMs })
+  const checks = await checksOf({ url: as(account.password) })
   t.match(checks.get('redis rights'), { status: 'fail', fix: 'ACL SETUSER abohawa +hset +zrem +time' })
   t.match(checks.get('clocks'), { status: 'skip' })
   await raw.acl('SETUSER', account.user, '+hset', '+time', '+zrem', 'resetchannels')
-  t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+  t.match((await checksOf({ url: as(account.password) })).get('redis rights'), {
     detail: 'the user abohawa may not use the channels abohawa:*',
     fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
   })
@@ -78,7 +81,7 @@ t.test('a wrong password, a frozen process and missing rights are told as what t
       .split('\n').length
   await until('the connections of before are closed', async () => (await clients()) === 1)
   await raw.config('SET', 'maxclients', '2')
-  t.match((await checksOf({ url: as(account.password), connectTimeoutMs })).get('redis rights'), {
+  t.match((await checksOf({ url: as(account.password) })).get('redis rights'), {
     detail: /^subscribe failed: (ERR max number of clients reached|read ECONNRESET)$/,
     fix: /maxclients/,
   })
@@ -86,7 +89,7 @@ t.test('a wrong password, a frozen process and missing rights are told as what t
   t.match(checks.get('redis settings'), { status: 'warn', detail: /^appendonly no/ })
   process.kill(pid, 'SIGSTOP')
   t.teardown(() => process.kill(pid, 'SIGCONT'))
-  const frozen = await checksOf({ url: as(account.password), connectTimeoutMs })
+  const frozen = await checksOf({ url: as(account.password), connectTimeoutMs: 500, commandTimeoutMs: 500 })
   t.match(frozen.get('redis'), { status: 'fail', fix: /takes no commands/ })
   t.comment(frozen.get('redis')?.detail)
 })

@@ -16,7 +16,12 @@ import {
   embeddedFindings,
   logFinding,
 } from '../../../src/operate/doctor/files.ts'
-import { clockFinding, migrationFinding, openFilesFinding } from '../../../src/operate/doctor/machine.ts'
+import {
+  clockFinding,
+  migrationFinding,
+  openFilesFinding,
+  surelyAhead,
+} from '../../../src/operate/doctor/machine.ts'
 import { budgetFinding } from '../../../src/operate/doctor/provider.ts'
 import { proxyFinding } from '../../../src/operate/doctor/proxies.ts'
 import {
@@ -90,6 +95,17 @@ for (const [name, found, status, detail] of judged)
     else t.match(found.fix, /^[A-Z].*\S$/, 'and one fix')
     t.end()
   })
+
+t.test('a clock is only ahead or behind by what a late answer can’t explain', t => {
+  for (const [reported, ahead] of [
+    [900, -100],
+    [1_000, 0],
+    [9_000, 0],
+    [9_001, 1],
+  ] as const)
+    t.equal(surelyAhead(reported, 1_000, 9_000), ahead)
+  t.end()
+})
 
 t.test('a check is what is worst in it, with its fixes; what is well is told where nothing is worse', t => {
   const well = [ok('a'), skip('b'), ok('c')]
