@@ -248,7 +248,7 @@ for (const [way, onRedis, how] of ways)
     async t => {
       const redis = onRedis ? await startRedis() : undefined
       if (redis) t.teardown(redis.stop)
-      const place = redis && { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__COMMAND_TIMEOUT: '1s' }
+      const place = redis && { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s' }
       const { env, create, file, folder, list } = setUp(t, place)
       const count = 2_000
       const given = file('keys.csv', many(count))

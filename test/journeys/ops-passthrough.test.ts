@@ -411,7 +411,7 @@ t.test('a request that waits for its turn is told in time, and is not sent any m
   const { provider, gateway, through, metric } = await start(t, () => {}, {
     ABOHAWA_PROVIDER__MAX_CONCURRENT: '1',
     ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
-    ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '1s',
+    ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '3s',
     ABOHAWA_TEST_PROVIDER__RETRIES: '0',
     ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
   })
@@ -419,7 +419,7 @@ t.test('a request that waits for its turn is told in time, and is not sent any m
   await until('the provider is asked for a cell', () => provider.requests.length === 1)
   const second = gateway.get('/weather/coords/22.1/89.1')
   await until('another cell waits', () => metric('abohawa_provider_waiting_cells'))
-  const error = 'the provider did not answer: its answer was not whole within 1000 ms of the request'
+  const error = 'the provider did not answer: its answer was not whole within 3000 ms of the request'
   t.match(await through(), { status: 502, body: { error } })
   for (const { status } of await Promise.all([first, second])) t.equal(status, 500)
   const third = gateway.get('/weather/coords/23.1/89.1')
