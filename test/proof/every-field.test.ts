@@ -10,8 +10,8 @@ import { quietSchedule } from './quiet-schedule.ts'
 
 /** Changes that no rule finds yet. One that is found must not be here. */
 const unnoticed: readonly RegExp[] = [
-  // As long as the longest wait of the circuit.
-  /500, retry-after: (?:one|ten) more/,
+  // The backoff of a cell is drawn at random.
+  /500 "provider_failing", retry-after: one more/,
 ]
 
 // Found where another answer shows it: of the same body, or from the same gateway before. A refresh may be too quick for that.
@@ -26,8 +26,8 @@ const oneOfEach = ({ events }: History): Map<string, Answer> => {
     const [, endpoint = ''] = /^(\/\w+(?:\.json|\?\w+=|\/coords)?)/.exec(path) ?? []
     const [cached = ''] = /hit; ttl=-|hit|fwd=miss|fwd=stale/.exec(headers['cache-status'] ?? '') ?? []
     const [tier = ''] = /detail=\w+/.exec(headers['cache-status'] ?? '') ?? []
-    const [limit = ''] = /"(?:rate_limited|quota_\w+)"/.exec(event.body) ?? []
-    const kind = [method, status < 400 ? endpoint : '', status, cached, tier, limit].filter(Boolean).join(' ')
+    const [code = ''] = /"(?:rate_limited|quota_\w+|provider_\w+)"/.exec(event.body) ?? []
+    const kind = [method, status < 400 ? endpoint : '', status, cached, tier, code].filter(Boolean).join(' ')
     if (!found.has(kind)) found.set(kind, event)
   }
   return found

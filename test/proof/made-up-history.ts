@@ -147,7 +147,7 @@ const foundHeaders = {
 const errorHeaders: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { 'www-authenticate': 'ApiKey realm="abohawa"' },
   405: { allow: 'GET, HEAD' },
-  500: { 'retry-after': '9' },
+  500: { 'retry-after': '1' },
 }
 
 /** An answer without weather, to the n-th request of the key; an empty header is none. */
