@@ -9,7 +9,7 @@ import type { RestrictionRefusal } from '../keys/restrictions.ts'
 import type { Restrictions } from '../stores/store.ts'
 import type { IsTrusted } from './connection/client-address.ts'
 import { isHttp2 } from './connection/connection.ts'
-import { methodOf } from './connection/http2.ts'
+import { methodOf } from './connection/http2-request.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import { sentences } from './sentences.ts'
 

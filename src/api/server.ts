@@ -22,7 +22,7 @@ import {
   type Connections,
   trackConnections,
 } from './connection/connections.ts'
-import { http2Options } from './connection/http2.ts'
+import { http2Options } from './connection/http2-request.ts'
 import { createListener, maxUrlLength, newRequestId, rawQuery, routableUrlOf } from './request.ts'
 import { createUnparsable, type UnparsableParts } from './unparsable.ts'
 

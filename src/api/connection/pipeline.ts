@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { stopParsing } from '../../common/closing.ts'
 import { type Connection, isHttp2, type Waiting } from './connection.ts'
-import { refuseStream } from './http2.ts'
+import { refuseStream } from './http2-response.ts'
 
 // Requests that are begun together share a write to the store; the response of a place is some 25 kB.
 const maxBegun = 8
