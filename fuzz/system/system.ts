@@ -83,8 +83,12 @@ const open = async (
     ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '5s',
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_REDIS__URL: `redis://${address}`,
-    // Long timeouts: a busy machine must not look like a Redis outage.
-    ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s',
+    // Long timeouts: a busy machine must not look like an outage of Redis or the provider.
+    ABOHAWA_REDIS__COMMAND_TIMEOUT: '1m',
+    ABOHAWA_TEST_REDIS__CONNECT_TIMEOUT: '1m',
+    ABOHAWA_TEST_PROVIDER__CONNECT_TIMEOUT: '1m',
+    ABOHAWA_PROVIDER__TIMEOUT: '1m',
+    ABOHAWA_TEST_CACHE__WAIT_FOR: '2m',
     ABOHAWA_PROVIDER__BASE_URL: standIn?.url ?? provider.url,
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',

@@ -7,6 +7,7 @@ import fc, { type Arbitrary } from 'fast-check'
 import { frame, frames, getFrame, localCertificate } from '../../test/support/http2-client.ts'
 import { demandInTime, Fault } from '../fault.ts'
 import { checkContent, isLate } from '../http/answer-rules.ts'
+import { patienceMs } from '../http/conversation.ts'
 import { noHeaderTable, readStreams } from '../http/http2-reader.ts'
 import { bytesWithKey, keyPlaceholder } from '../http/request-text.ts'
 import {
@@ -155,7 +156,6 @@ const cases: Arbitrary<StreamCase> = weighted<StreamCase>(
   [60, fc.oneof(...Object.entries(hostile).map(mixed))],
 )
 
-const patienceMs = 10_000
 // For what need not be answered.
 const quietMs = 60
 
