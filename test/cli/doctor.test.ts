@@ -3,10 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTls } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { listenOn } from '../support/listening.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { account, makeAccount } from '../support/redis-account.ts'
@@ -91,9 +91,7 @@ t.test('beside a serving gateway its ports are well, and the point is charged to
 
 t.test('the ports of several processes are those of each of them', async t => {
   const held = createServer()
-  await new Promise<void>(resolve => held.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => held.close())
-  const { port } = held.address() as AddressInfo
+  const port = await listenOn(t, held)
   const ports = async (more: Record<string, string>) =>
     (await (await setUp(t, more)).doctor('--no-spend', '--processes', '2')).get('ports')
   t.match(await ports({ ABOHAWA_OPS__PORT: String(port - 1) }), {
@@ -109,9 +107,7 @@ t.test('the ports of several processes are those of each of them', async t => {
 
 t.test('another program on a port, an address of another machine, and a faulty setting fail', async t => {
   const other = createServer((_request, response) => response.end('hello'))
-  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo
+  const port = await listenOn(t, other)
   const { doctor } = await setUp(t, {
     ABOHAWA_OPS__PORT: String(port),
     ABOHAWA_SERVER__HOST: '192.0.2.1',
@@ -145,9 +141,7 @@ t.test('a proxy that ends HTTPS and does not say so is found, and one that says 
       response.end(await answer.text())
     },
   )
-  await new Promise<void>(resolve => proxy.listen(0, 'localhost', resolve))
-  t.teardown(() => proxy.close())
-  const url = `https://localhost:${(proxy.address() as AddressInfo).port}`
+  const url = `https://localhost:${await listenOn(t, proxy, 'localhost')}`
   t.match(await proxies(url), {
     status: 'fail',
     detail: /^no answer at https:/,

@@ -1,8 +1,8 @@
 // Without this, commands could guess why a gateway did not answer, instead of giving its own reason.
 
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { listenOn } from '../support/listening.ts'
 import { runCommand } from '../support/process.ts'
 
 const idle = {
@@ -15,9 +15,7 @@ t.test('a gateway that restarts while it warms is not waited for without end', a
     const state = method === 'POST' ? 'running' : 'idle'
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...idle, state }))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await listenOn(t, server)}`
   const { code, stdout, stderr } = await runCommand(['cache', 'warm', '--top', '5', '--gateway', url])
   t.strictSame([code, stdout], [1, ''])
   t.match(stderr, `abohawa: the gateway at ${url} has restarted and no longer warms: run the command again`)
@@ -32,9 +30,7 @@ t.test('what a gateway refuses is said in its words, and what is none is named',
   const server = createServer((_request, response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await listenOn(t, server)}`
   const https = url.replace('http:', 'https:')
   const cases: [args: string[], status: number, error: string, gateway: string, said: string | RegExp][] = [
     [['status'], 409, 'the fleet is being moved', url, 'refused: the fleet is being moved\n'],

@@ -1,11 +1,11 @@
 // Without this, a mistyped command could begin its work, or end with a stack trace or a wrong exit code.
 
 import { type StdioOptions, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { listenOn } from '../support/listening.ts'
 import { checkMistakes, type Mistake, runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 import { useStore } from '../support/use-store.ts'
@@ -406,9 +406,7 @@ t.test('a target that is no gateway is named', async t => {
   const plain = createServer(socket =>
     socket.on('error', () => {}).once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
   )
-  await once(plain.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => plain.close())
-  const secure = `https://127.0.0.1:${(plain.address() as AddressInfo).port}`
+  const secure = `https://127.0.0.1:${await listenOn(t, plain)}`
   const noTls = 'it does not speak TLS'
   await check(
     t,

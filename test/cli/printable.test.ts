@@ -2,13 +2,14 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { createKey, hashOf } from '../../src/keys/key-form.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { leakIn } from '../support/key-spellings.ts'
+import { listenOn } from '../support/listening.ts'
 import { checkOutput, runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
@@ -16,12 +17,6 @@ import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 const root = join(import.meta.dirname, '..', '..')
 // Arguments and file names can't contain NUL, and file names no slash.
 const hostileArgument = hostileText.replaceAll('\0', '').replaceAll('/', '')
-
-const listenOn = async (t: Test, server: Server | ReturnType<typeof createHttpServer>): Promise<number> => {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 t.test('names that a store holds from before are shown escaped, each in its row', async t => {
   const folder = t.testdir()

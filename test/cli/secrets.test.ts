@@ -10,6 +10,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { describeConfig } from '../../src/config/values.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { loadTexts } from '../config/load-text.ts'
+import { listenOn } from '../support/listening.ts'
 
 const silent = { redisAway: () => {}, redisBack: () => {} }
 
@@ -163,10 +164,7 @@ t.test('a Redis that refuses or is not there is named without its password', asy
     socket.on('error', () => {})
     socket.once('data', () => socket.end('-WRONGPASS invalid username-password pair.\r\n'))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
+  const port = await listenOn(t, server)
   for (const at of [`127.0.0.1:${port}`, '127.0.0.1:1'])
     for (const mode of ['single', 'sentinel', 'cluster'] as const) {
       const isSentinel = mode === 'sentinel'

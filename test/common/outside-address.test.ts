@@ -4,11 +4,12 @@ import dns from 'node:dns'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
-import { type AddressInfo, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkAddresses } from '../../src/common/outside-address.ts'
 import { connectTo, targetOf } from '../../tools/load/replay/target.ts'
+import { listenOn } from '../support/listening.ts'
 import { checkOutput, runCommands } from '../support/printed.ts'
 
 const forbidden = `
@@ -71,11 +72,7 @@ const listening = async (t: Test, answer: Parameters<typeof createServer>[1]) =>
   server.on('connection', () => {
     connections += 1
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.closeAllConnections())
-  t.teardown(() => server.close())
-  return { port: (server.address() as AddressInfo).port, connections: () => connections }
+  return { port: await listenOn(t, server), connections: () => connections }
 }
 
 t.test('a name is resolved once, and every connection goes to what was checked', async t => {

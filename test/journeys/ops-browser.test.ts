@@ -1,9 +1,9 @@
 // Without it, a real browser with a hostile page could send the ops listener what the other tests only imitate.
 
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
+import { listenOn } from '../support/listening.ts'
 import { refusedFor } from '../support/ops-requests.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -43,12 +43,7 @@ const startHostileSite = async (t: { teardown(fn: () => unknown): void }, ops: s
     } else if (request.url === '/redirect') response.writeHead(302, { location: `${ops}${question}` }).end()
     else response.writeHead(200, { 'content-type': 'text/html' }).end(hostilePage(ops))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, told }
+  return { url: `http://127.0.0.1:${await listenOn(t, server)}`, told }
 }
 
 const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) =>

@@ -1,9 +1,9 @@
 // Without it a Redis that hangs, restarts or becomes a replica would hold up requests or be reported with a wrong reason.
 
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { listenOn } from '../support/listening.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
@@ -101,13 +101,10 @@ t.test('what follows the first refused write names the replica too', async t => 
 t.test('a start without an answer waits for a command, and not as long as for a connection', async t => {
   const silent = createServer(socket => sockets.add(socket))
   const sockets = new Set<Socket>()
-  silent.listen(0, '127.0.0.1')
-  await once(silent, 'listening')
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
-    silent.close()
   })
-  const { port } = silent.address() as AddressInfo
+  const port = await listenOn(t, silent)
   const place = { ...hurried, connectTimeoutMs: patienceMs, url: `redis://127.0.0.1:${port}`, prefix: 'x:' }
   await t.rejects(openRedisStore(place, quiet), { message: /did not answer within [12]000 ms/ })
 })

@@ -1,14 +1,13 @@
 // Without it `abohawa replay` could report requests that it never sent, or pass a failed threshold.
 
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttp2Server } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../../../src/common/clock.ts'
 import { replayResult } from '../../../../tools/load/report/result.ts'
 import { startSimulator } from '../../../../tools/provider/simulator.ts'
+import { listenOn } from '../../../support/listening.ts'
 import { runCommands } from '../../../support/printed.ts'
 import { product, spawnCommand } from '../../../support/process.ts'
 import { startGateway } from '../../../support/start-gateway.ts'
@@ -149,10 +148,8 @@ t.test('open files that run out limit the load generator, which goes on and deci
     setTimeout(() => socket.write(ok('{}', headers)), 100)
     return undefined
   })
-  const server = createHttp2Server((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const http2 = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createHttp2Server((_request, response) => response.end('{}'))
+  const http2 = `http://127.0.0.1:${await listenOn(t, server)}`
   const loop = ['--as-fast-as', '128', '--loop', '--duration', '500ms', '--threshold', 'errors<1%']
   for (const args of [
     ['--target', slow.url, ...loop],

@@ -7,6 +7,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { checkReachable, targetOf } from '../../../../tools/load/replay/target.ts'
+import { listenOn } from '../../../support/listening.ts'
 import { until } from '../../../support/until.ts'
 import { arriving, sendSome } from './send-some.ts'
 
@@ -61,10 +62,7 @@ t.test('over TLS, with the certificates of --ca', async t => {
 
 t.test('requests on a session that never comes about end in time, and so does the run', async t => {
   const silent = createTcpServer(() => {})
-  silent.listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as AddressInfo
+  const port = await listenOn(t, silent)
   const options = { http: '2', connections: 1, timeoutMs: 150, ca } as const
   const requests = arriving([0, 1, 2])
   const { ended, failures, recorder } = await sendSome(`https://localhost:${port}`, requests, options)

@@ -1,14 +1,14 @@
 // Without it a stalled target would also stall the load, and so hide its own latency.
 
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { createCapacity, isGeneratorError, reasonOf } from '../../../../tools/load/replay/generator-errors.ts'
 import { generatorOf } from '../../../../tools/load/replay/load.ts'
 import type { Pace } from '../../../../tools/load/replay/pace.ts'
+import { listenOn } from '../../../support/listening.ts'
 import { until } from '../../../support/until.ts'
 import { ok, startTarget } from './scripted-target.ts'
 import { arriving, every, sendSome } from './send-some.ts'
@@ -161,10 +161,7 @@ t.test('an open loop opens some connections before it uses one again, and uses t
 
 t.test('a closed loop that no connection reaches pauses', async t => {
   const server = createServer(socket => socket.on('error', () => {}).end('no TLS is spoken here\r\n'))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   const pace = { mode: 'closed', loop: true, durationMs: 300 } as const
   const options = { pace, connections: 2 }
   const { ended, recorder } = await sendSome(`https://127.0.0.1:${port}`, arriving([0]), options)
