@@ -1,20 +1,17 @@
 // The fields of every body: each has a rule here and no other field may be there. Values of places are those of the catalogue, words
-// those of the documented codes, and errors those of the request. Which weather is right is in weather.ts.
+// those of the documented codes. Bodies of errors are in errors.ts, and which weather is right is in weather.ts.
 
 import type { Answer } from '../history.ts'
-import { costOf, type Facts, headerOf, isoOf, second, singlePathsOf } from './facts.ts'
+import { errorOf, failuresOfWeather, problemOf } from './errors.ts'
+import { type Facts, singlePathsOf } from './facts.ts'
 import { keyBody } from './key-body.ts'
-import { isPaced } from './pace.ts'
-import { isListed, isOfWeather, isStatusPage, partsOf, refusalOf } from './paths.ts'
+import { isListed, isStatusPage, partsOf, refusalOf } from './paths.ts'
 import { type Catalogue, catalogueFor } from './places.ts'
-import { quotaSpans } from './quota-clock.ts'
 import { exactly, fields, given, type Shape, that } from './shapes.ts'
 import { statusBody } from './status-body.ts'
-import { codesOf, iconOf, textOf } from './tables.ts'
+import { iconOf, textOf } from './tables.ts'
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const text = that(isText, 'text')
-const sentence = that(value => isText(value) && value.split(' ').length > 2, 'sentence')
 const number = that(Number.isFinite, 'number')
 const integer = that(Number.isInteger, 'whole number')
 const orNull =
@@ -139,7 +136,7 @@ const itemAt =
     const { code } = value as { code?: string }
     if (code === undefined) return foundAt(catalogue, path)(value)
     const refusal = refusalOf(catalogue, { path })
-    return problemOf(refusal ? [refusal.code] : failuresOfWeather, {
+    return problemOf(path, refusal ? [refusal.code] : failuresOfWeather, {
       ...(refusal?.parameter && { parameter: refusal.parameter }),
     })(value)
   }
@@ -168,65 +165,4 @@ const foundAt = (catalogue: Catalogue, path: string): Shape => {
 const pointOf = (latitude: number, longitude: number) => {
   const name = `${latitude.toFixed(3)}, ${longitude.toFixed(3)}`
   return { type: 'coords', latitude, longitude, name_en: name, name_bn: null, name }
-}
-
-const unforeseen = 'internal_error'
-const store = 'store_unavailable'
-const failuresOfWeather = codesOf(500).filter(code => code !== unforeseen && code !== store)
-
-const problemOf =
-  (codes: readonly string[], more: Readonly<Record<string, unknown>>): Shape =>
-  value => {
-    const { code } = value as { code?: string }
-    if (code === undefined || !codes.includes(code))
-      return `code is ${code}, and ${codes.join(' or ')} is right`
-    const fixed = Object.entries(more).map(([name, wanted]) => [
-      name,
-      typeof wanted === 'function' ? (wanted as Shape) : exactly(wanted),
-    ])
-    return fields({
-      error: sentence,
-      code: text,
-      doc_url: exactly(`/docs#error-${code}`),
-      ...Object.fromEntries(fixed),
-    })(value)
-  }
-
-/** The error of a status: its code, and the fields beside it. */
-const errorOf = (facts: Facts, answer: Answer): Shape => {
-  const { status, path } = answer
-  const refusal = refusalOf(catalogueFor(facts, answer), answer)
-  if (status === 401) return problemOf(codesOf(401), { parameter: 'x-api-key' })
-  if (status === 403) return problemOf(['key_endpoint_not_allowed'], {})
-  if (status === 429) return refusalOfLimits(facts, answer)
-  if (status === 500)
-    return problemOf([store, ...(refusal || !isOfWeather(path) ? [] : failuresOfWeather)], {})
-  if (refusal?.status !== status) return () => `${refusal?.status ?? 200} is right`
-  return problemOf([refusal.code], refusal.parameter === undefined ? {} : { parameter: refusal.parameter })
-}
-
-const refusalOfLimits = (facts: Facts, answer: Answer): Shape => {
-  if (isPaced(answer)) {
-    // By the seconds until then that the header has, rounded up.
-    const wait = Number(answer.headers['retry-after']) * second
-    const isSoon = (value: unknown): boolean => {
-      const instant = Date.parse(String(value))
-      const isWithin = ([from, to]: readonly [number, number]): boolean =>
-        instant >= from + (wait > second ? wait - second : 0) && instant <= to + wait
-      return isoOf(instant) === value && quotaSpans(facts, answer).some(isWithin)
-    }
-    const limit = Number(/"second";q=(\d+)/.exec(answer.headers['ratelimit-policy'] ?? '')?.[1])
-    return problemOf(['rate_limited'], {
-      policy: 'second',
-      limit,
-      reset_at: that(isSoon, 'time after which it may be sent again'),
-    })
-  }
-  const left = headerOf(answer, 'remaining')
-  const isShort = isListed(answer) && left > 0
-  return problemOf([isShort ? 'quota_insufficient' : 'quota_exhausted'], {
-    limit: headerOf(answer, 'limit'),
-    reset_at: isoOf(headerOf(answer, 'reset') * second),
-    ...(isListed(answer) && { remaining: left, cost: costOf(answer) }),
-  })
 }

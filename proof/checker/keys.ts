@@ -4,6 +4,7 @@
 import type { Answer, KeyEvent, Moment } from '../history.ts'
 import { type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
 import type { Rule } from './rule.ts'
+import { codesOf } from './tables.ts'
 
 /** Answers to keys of which every change is sure, and the changes of the key. */
 const answersToSure = ({ answers, keyEvents }: Facts): (readonly [Answer, readonly KeyEvent[]])[] => {
@@ -78,4 +79,27 @@ export const changesInForce: Rule = (facts, report) => {
     if (headerOf(answer, 'limit') !== limit)
       report.broken(answer, `its limit is ${headerOf(answer, 'limit')}, and ${limit} in force`)
   }
+}
+
+/** Which codes the refusal of a key may have: what happened to it before, and what its gateway need not know yet. */
+export const codesOfRefusedKey = (facts: Facts, answer: Answer): string[] => {
+  const { gateway, key, sent, seq, at, former } = answer
+  const events = facts.keyEvents.filter(each => each.key === key && each.seq < seq)
+  if (events.some(({ what }) => what === 'unsure')) return codesOf(401)
+  const issued = events.find(({ what }) => what === 'issued')
+  // Until a key is issued, what is sent for it has not the form of one.
+  if (!issued) return ['key_malformed']
+  const isKnown = (event: Moment | undefined): boolean =>
+    event !== undefined && facts.isKnown(gateway, event, sent)
+  const revoked = events.find(({ what }) => what === 'revoked')
+  if (isKnown(revoked)) return ['key_revoked']
+  const until = endOf(events, { sent: answer })?.until
+  const rotated = events.findLast(({ what }) => what === 'rotated')
+  return [
+    ...(issued.seq > sent.seq ? ['key_malformed'] : []),
+    ...(revoked ? ['key_revoked'] : []),
+    ...(until !== undefined && at >= until - toleranceMs(facts) ? ['key_expired'] : []),
+    ...(rotated && former ? ['key_replaced'] : []),
+    ...(!isKnown(issued) || (rotated && !isKnown(rotated)) ? ['key_unknown'] : []),
+  ]
 }

@@ -96,8 +96,8 @@ export const withOtherBodies = (answer: Answer): Changed[] =>
       }))
 
 const othersOf = (value: unknown, path: readonly string[]): [string, unknown][] => {
-  if (typeof value !== 'object' || value === null)
-    return [[path.join(' '), path.at(-1) === 'error' ? 'none' : otherThan(value)]]
+  if (path.at(-1) === 'error') return otherSentences(String(value), path.join(' '))
+  if (typeof value !== 'object' || value === null) return [[path.join(' '), otherThan(value)]]
   const isList = Array.isArray(value)
   const names = Object.keys(value).slice(0, isList ? 1 : undefined)
   const changed = names.flatMap(name =>
@@ -119,3 +119,15 @@ const otherThan = (value: unknown): unknown => {
   const instant = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(instant) ? `${text}x` : new Date(instant + 60_000).toISOString()
 }
+
+/** Without words, and with another number or quotation. */
+const otherSentences = (sentence: string, path: string): [string, unknown][] => [
+  [path, 'none'],
+  ...[...sentence.matchAll(/(?<!\/v)\d+/g)].map(({ 0: number, index }): [string, unknown] => [
+    `${path} ${number}`,
+    `${sentence.slice(0, index)}${Number(number) + 1}${sentence.slice(index + number.length)}`,
+  ]),
+  ...(sentence.includes('"')
+    ? [[`${path} quotes another`, sentence.replace('"', '"x')] satisfies [string, unknown]]
+    : []),
+]

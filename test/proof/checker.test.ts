@@ -37,7 +37,7 @@ const rotated = (afterMs: number, untilMs: number): At => {
   return { afterMs, kind: 'key', key: 'one', what: 'rotated', until: noon + untilMs }
 }
 const endsAt = (afterMs: number) => ({ 'x-key-expires': new Date(noon + afterMs).toISOString() })
-const refusedFormer = (afterMs: number): At => ({ ...refused(afterMs), former: true }) as At
+const refusedFormer = (afterMs: number): At => ({ ...refused(afterMs, 'key_replaced'), former: true }) as At
 const tier = (afterMs: number): At => ({ afterMs, kind: 'key', key: 'one', what: 'tier', tier: 'more' })
 const ready = (afterMs: number, quota: string): At => {
   const body = `{"status":"ready","detail":{"quota":"${quota}"}}`
@@ -167,6 +167,7 @@ const cases: readonly Case[] = [
     [counted(1, 2)],
     [counted(1, 2, { headers: { 'x-ratelimit-reset': String(midnight / 1_000 + 3_600) } })],
   ],
+  [2, [revoked(1), refused(5_000)], [revoked(1), refused(5_000, 'key_expired')]],
   [10, [revoked(1), counted(900, 2), refused(5_000)], [revoked(1), counted(5_000, 2)]],
   [
     10,

@@ -125,8 +125,13 @@ export const provider = (afterMs: number, wind: number, weight = 3): At => ({
 type Given = Partial<Omit<Answer, 'kind' | 'sent' | 'bytes' | keyof Moment>>
 
 let answers = 0
-const problem = (code: string, more: object = {}): string =>
-  JSON.stringify({ error: 'what is wrong', code, doc_url: `/docs#error-${code}`, ...more })
+/** The sentence has the numbers of the fields. */
+const problem = (code: string, more: Readonly<Record<string, unknown>> = {}): string => {
+  const numbers = Object.values(more).filter(each => typeof each === 'number')
+  const named = code === 'quota_exhausted' ? [more.limit] : numbers
+  const error = ['what is wrong', ...named].join(' ')
+  return JSON.stringify({ error, code, doc_url: `/docs#error-${code}`, ...more })
+}
 
 /** The headers of every answer but those of its body. */
 const usualHeaders = (afterMs: number, remaining: number, limit: string) => ({
@@ -230,10 +235,10 @@ export const paced = (afterMs: number, remaining?: number): At => {
   return answer
 }
 
-export const refused = (afterMs: number): At =>
+export const refused = (afterMs: number, code = 'key_revoked'): At =>
   counted(afterMs, 0, {
     status: 401,
-    body: problem('key_revoked', { parameter: 'x-api-key' }),
+    body: problem(code, { parameter: 'x-api-key' }),
     headers: { 'x-ratelimit-limit': '0', 'ratelimit-policy': '', ratelimit: '' },
   })
 
