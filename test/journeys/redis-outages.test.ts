@@ -51,7 +51,9 @@ t.test(
       env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: `redis://${redis.address}` },
     })
     const send = (key = gateway.keys.free ?? '') => gateway.get('/locations?type=division', { key })
-    t.equal((await send()).status, 200)
+    // A look-up is not kept while changes of keys are read, and each change is read once: one more look-up than changes is kept.
+    for (let left = await redis.admin.zcard('abohawa:notices:keys'); left >= 0; left--)
+      t.equal((await send()).status, 200)
     await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-random')
     await redis.admin.config('SET', 'maxmemory', '1')
     await until('all is evicted', async () => {
@@ -61,7 +63,8 @@ t.test(
     await redis.admin.config('SET', 'maxmemory', '0')
     const lost = await until('the loss is known', async () => {
       const answer = await send()
-      return answer.status === 500 && answer
+      if (answer.status !== 500) throw new Error(answer.text)
+      return answer
     })
     t.equal(lost.body.code, 'store_unavailable')
     const isReady = async () => (await gateway.metric('abohawa_quota_counting{state="counting"}')) === 1
