@@ -53,19 +53,23 @@ const expiry = (facts: Facts, answer: Answer): Shape => {
   return that(one => wanted.includes(one as string), `expiry, which is ${wanted.join(' or ')}`)
 }
 
-/** Of thirty days, today first. Of a day before, there is no more than what its answers took. */
+/** Of thirty days, today first. Of a day before, there is what its answers took; less where Redis was away or all is not known. */
 const daysOf =
   (facts: Facts, answer: Answer, used: unknown): Shape =>
   value => {
     const reset = headerOf(answer, 'reset')
+    const isSure = facts.firstTrouble > answer.seq
     if (!Array.isArray(value) || value.length !== days) return `it has not ${days} days`
     for (const [i, one] of value.entries()) {
       const end = reset * 1_000 - i * day
       const most = facts.answers.filter(
         each => each.key === answer.key && (each.status === 0 || headerOf(each, 'reset') * 1_000 === end),
       )
+      const least = isSure ? unitsOf(most.filter(facts.isCounted)) : 0
       const isRight = (count: unknown): boolean =>
-        i === 0 || used === null ? count === used : Number.isInteger(count) && Number(count) <= unitsOf(most)
+        i === 0 || used === null
+          ? count === used
+          : Number.isInteger(count) && Number(count) >= least && Number(count) <= unitsOf(most)
       const fault = fields({
         day: exactly(new Date(end - 1 + zoneMs).toISOString().slice(0, 10)),
         used: that(isRight, 'count of that day'),

@@ -2,8 +2,8 @@
 // circuit; where a limit is used up, at most until its window ends; where nobody knows when it ends, always the same. A gateway
 // may have it from another one, whose clock differs.
 
-import { fleetConstants } from '../fleet/settings.ts'
 import type { Answer } from '../history.ts'
+import { fleetConstants } from '../settings.ts'
 import { day, durationOf, type Facts, hour, minute, second } from './facts.ts'
 
 const usualPause = 10

@@ -118,5 +118,23 @@ const outagesOf =
       if (fault) return fault
     }
     const kinds = value.map(({ of }) => of)
+    if (isStoreAway(facts, answer) && !kinds.includes('quotas')) return 'it lacks the outage of quotas'
     return new Set(kinds).size < kinds.length ? `it has the outages ${kinds.join(', ')}` : undefined
   }
+
+/** Whether its gateway had told others that its store is away, before what is shown here was read. */
+const isStoreAway = (facts: Facts, { gateway, run, sent, seq }: Answer): boolean =>
+  facts
+    .troubles(gateway)
+    .some(
+      ({ from, to }) =>
+        to.seq > seq &&
+        facts.answers.some(
+          each =>
+            each.gateway === gateway &&
+            each.run === run &&
+            each.sent.seq > from.seq &&
+            each.at < sent.at - keptMs &&
+            /"store_unavailable"/.test(each.body),
+        ),
+    )

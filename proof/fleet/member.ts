@@ -4,12 +4,12 @@
 
 import { request } from 'undici'
 import { variableOf } from '../../src/config/environment.ts'
+import { fleetConstants, fleetSettings } from '../settings.ts'
 import type { LinkFault, Settings } from '../steps.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { type Link, openLink } from './link.ts'
 import type { Place, Running } from './place.ts'
 import { runGateway } from './running.ts'
-import { fleetConstants, fleetSettings } from './settings.ts'
 
 export type Member = Running & {
   readonly skewMs: number

@@ -1,7 +1,7 @@
 // The settings of the gateways of a proof beside those of the schedule, and the constants: short real waits, because a history
 // lasts a second or two, and places, points and listeners of this machine.
 
-import type { Settings } from '../steps.ts'
+import type { Settings } from './steps.ts'
 
 export const fleetSettings: Settings = {
   'server.port': '0',
