@@ -104,6 +104,8 @@ export const createDemand = <Subject>() => {
       putFirst(record)
     },
     of: (key: string): Demanded<Subject> | undefined => records.get(key),
+    /** Of all records. */
+    keys: (): string[] => [...records.keys()],
     /** The decayed count of a key's requests at an instant; 0 without any. */
     scoreOf: (key: string, now: number): number => {
       const record = records.get(key)

@@ -45,11 +45,17 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
     includes: (id: string): boolean =>
       (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),
     /** The ids of the cells requested here, and of those that were in demand over the fleet at the start. */
-    ids: (): string[] => {
+    ids: async (): Promise<string[]> => {
       const from = since()
-      const ids = demand.since(from).map(({ key }) => key)
-      if (isRecentStart())
-        for (const id of atStart.ids) if ((demand.of(id)?.lastRequestedAt ?? 0) < from) ids.push(id)
+      const lastRequestedAt = (id: string): number => demand.of(id)?.lastRequestedAt ?? 0
+      const ids: string[] = []
+      await eachInTurns(demand.keys(), id => {
+        if (lastRequestedAt(id) >= from) ids.push(id)
+      })
+      if (!isRecentStart()) return ids
+      await eachInTurns([...atStart.ids], id => {
+        if (lastRequestedAt(id) < from) ids.push(id)
+      })
       return ids
     },
     /** The cells in demand over the fleet, latest first. @throws StoreError */

@@ -18,17 +18,17 @@ export const createInspection = (
   /** The size of the memory tier. */
   cached: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
   /** As `firstExpiry`. A cell that the provider refuses does not count, because it has errors anyway. */
-  firstExpiryAt: (whose?: 'any' | 'cached'): Promise<number | undefined> => {
+  firstExpiryAt: async (whose?: 'any' | 'cached'): Promise<number | undefined> => {
     const isUncached = (id: string) =>
       uncached.has(id) && codeOf(failures.last(id)?.error) !== 'provider_refused'
-    return firstExpiry({ memory, isUncached, policy }, fleetDemand.ids(), clock.now(), whose)
+    return firstExpiry({ memory, isUncached, policy }, await fleetDemand.ids(), clock.now(), whose)
   },
   /** The age at which the weather of cells in demand expires. The settings and the timelines differ after a change of the settings. */
   coverage: async () => {
     const now = clock.now()
     const allowedMs = policy.longestUseMs
     let [whole, covered, leastMs] = [0, 0, Number.POSITIVE_INFINITY]
-    await eachInTurns(fleetDemand.ids(), id => {
+    await eachInTurns(await fleetDemand.ids(), id => {
       const entry = memory.peek(id)
       if (!entry) return
       const coveredMs = (entry.coversUntil ?? Number.POSITIVE_INFINITY) - entry.fetchedAt

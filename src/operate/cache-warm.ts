@@ -74,18 +74,20 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
   let running: Promise<void> | undefined
   let isStopping = false
 
-  const planned = async (order: WarmOrder): Promise<{ report: WarmReport; stale: Cell[] }> => {
+  /** @param stale is called with the cells to load, in parts */
+  const planned = async (order: WarmOrder, stale: (cells: readonly Cell[]) => void): Promise<WarmReport> => {
     const { target, cells } = await cellsOf(order, { timelines, catalogue }, grid)
-    const stale: Cell[] = []
+    let fresh = 0
     for (const part of inParts(cells, readAtOnce)) {
-      const fresh = await Promise.all(part.map(timelines.isFresh))
-      stale.push(...part.filter((_, i) => !fresh[i]))
+      const isFresh = await Promise.all(part.map(timelines.isFresh))
+      const absent = part.filter((_, i) => !isFresh[i])
+      fresh += part.length - absent.length
+      stale(absent)
       await nextTurn()
     }
-    const weight = stale.length * weightPerCell
-    const fresh = cells.length - stale.length
-    const report = { ...idle, target, cells: cells.length, toLoad: stale.length, weight, fresh }
-    return { report: { ...report, state: 'planned' }, stale }
+    const toLoad = cells.length - fresh
+    const weight = toLoad * weightPerCell
+    return { ...idle, target, cells: cells.length, toLoad, weight, fresh, state: 'planned' }
   }
 
   /** Loads a batch. Returns the cells that the budget has no room for now, and when it may have. */
@@ -145,25 +147,26 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
   })
   return {
     /** How much there is to load; loads nothing. @throws InputError, StoreError */
-    planWarm: async (order: WarmOrder): Promise<WarmReport> => (await planned(order)).report,
+    planWarm: (order: WarmOrder): Promise<WarmReport> => planned(order, () => {}),
     /** Starts in the background, and returns the plan. @throws InputError, StoreError, WarmingError */
     startWarm: async (order: WarmOrder): Promise<WarmReport> => {
       if (running) throw new WarmingError()
       isStopping = false
-      const plan = planned(order)
+      const stale: Cell[] = []
+      const plan = planned(order, cells => stale.push(...cells))
       // Set before the plan is made, so that no second order starts meanwhile.
       const carriedOut = async (): Promise<void> => {
         // An order that can't be planned keeps the report of the previous one.
-        const planned = await plan.catch(() => undefined)
-        if (!planned) return
-        progress = { ...planned.report, failed: [], state: 'running' }
-        await run(planned.stale).catch((error: unknown) => stop('provider', messageOf(error)))
+        const report = await plan.catch(() => undefined)
+        if (!report) return
+        progress = { ...report, failed: [], state: 'running' }
+        await run(stale).catch((error: unknown) => stop('provider', messageOf(error)))
         progress.state = progress.stoppedBy === null ? 'done' : 'stopped'
       }
       running = carriedOut().finally(() => {
         running = undefined
       })
-      return (await plan).report
+      return plan
     },
     warmState,
     /** Stops after the requests in progress. Resolves when it has ended. */

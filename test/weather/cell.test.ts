@@ -37,6 +37,12 @@ t.test('a cell is one object, and stays equal when more cells are requested than
   t.equal(grid.cellOf(23.8101, 90.4099), first)
   const cells = grid.cellsIn({ south: 20, west: 88, north: 22, east: 90 })
   t.equal([...cells].length, cells.length)
+  t.equal(
+    grid.cellOf(23.81, 90.41),
+    first,
+    'a walk over very many cells takes no place of those that are kept',
+  )
+  for (const { latitude, longitude } of cells) grid.cellOf(latitude, longitude)
   t.strictSame(grid.cellOf(23.81, 90.41), first)
 })
 
