@@ -57,7 +57,10 @@ const weatherOf =
         ),
         median_age_seconds: inMinutes,
         oldest_age_seconds: inMinutes,
-        model_run: that(each => each === null || runs.includes(String(each)), 'run that the provider had'),
+        model_run: that(
+          each => (each === null ? !hasRun(facts, answer) : runs.includes(String(each))),
+          'run that the provider had',
+        ),
       })(value) ??
       [median, oldest].map(age).find(fault => fault !== undefined) ??
       ((median === null) === (oldest === null) && Number(median) <= Number(oldest)
@@ -65,6 +68,14 @@ const weatherOf =
         : `the median age is ${median}, and the oldest ${oldest}`)
     )
   }
+
+/** Whether its gateway had told of a run before, which it does not forget. A fallback may have none. */
+const hasRun = ({ pages, schedule }: Facts, { gateway, run, sent }: Answer): boolean =>
+  schedule.hasFallback !== true &&
+  pages.some(
+    each =>
+      each.gateway === gateway && each.run === run && each.seq < sent.seq && /"model_run":"/.test(each.body),
+  )
 
 /** How many cells may be fresh, of those that were requested of this gateway within two hours; null for none. */
 const sharesOf = (facts: Facts, answer: Answer): Set<number | null> => {
