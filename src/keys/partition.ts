@@ -167,7 +167,8 @@ export class Partition {
       throw error
     }
     for (let i = 0; i < grants.length; i++) {
-      const { count, rate } = entries[i] as BatchEntry
+      const { count } = entries[i] as BatchEntry
+      const rate = rateOf(entries[i] as BatchEntry)
       const { admitted, buckets } = reported[i] as UsageEntry
       const grant = grants[i] as UsageGrant
       // While the state is `counting` nothing is admitted before the store has counted it.
@@ -274,14 +275,15 @@ export class Partition {
   }
 
   #resumeLocally(first: PendingRun): void {
+    const rate = rateOf(first)
     for (let run: PendingRun | undefined = first; run; run = run.next)
-      for (const callback of run.callbacks)
-        this.#allowances.decide(run.count, run.unitsEach, callback, first.rate)
+      for (const callback of run.callbacks) this.#allowances.decide(run.count, run.unitsEach, callback, rate)
   }
 
   /** Distributes what the store granted, as the store did: in order, and each request has all its units or none. */
   #resumeGranted(first: PendingRun, { granted, used, tokens }: UsageGrant): void {
-    const { count, rate } = first
+    const { count } = first
+    const rate = rateOf(first)
     if (this.#status.state === 'counting') {
       count.lastKnown = { used, admitted: count.admitted }
       count.knownSince = this.#status.readSince
@@ -329,22 +331,29 @@ const requestUnits = (first: PendingRun, allowance = Number.POSITIVE_INFINITY): 
   }
 }
 
+/** The token buckets of an entry. Its first run may have none: a refund, or a request from before the key got limits. */
+const rateOf = (first: BatchEntry): KeyRate | undefined => {
+  for (let run: BatchEntry | undefined = first; run; run = run.next) if (run.rate) return run.rate
+  return undefined
+}
+
 const usageEntryOf = (first: BatchEntry, clock: PartitionParts['clock']): UsageEntry => {
-  const { count, rate, unitsEach, requested, limit, next } = first
+  const { count, unitsEach, requested, limit, next } = first
+  const rate = rateOf(first)
   const { keyId, admitted, confirmed, step } = count
-  const runs = next || unitsEach > 1 || rate ? runsOf(first) : undefined
+  const runs = next || unitsEach > 1 || rate ? runsOf(first, rate !== undefined) : undefined
   const buckets = rate && tokenEntriesOf(rate, clock.now())
   return { keyId, units: unitsEach * requested, runs, buckets, limit, admitted, confirmed, step }
 }
 
 /** Undefined where nothing is requested. Requests that only read are no run, unless they take tokens. */
-const runsOf = (first: BatchEntry): UsageRun[] | undefined => {
+const runsOf = (first: BatchEntry, takeTokens: boolean): UsageRun[] | undefined => {
   const runs: { unitsEach: number; requests: number }[] = []
   for (let run: BatchEntry | undefined = first; run; run = run.next) {
     const { unitsEach, requested } = run
     const last = runs.at(-1)
     if (last?.unitsEach === unitsEach) last.requests += requested
-    else if (unitsEach * requested > 0 || (first.rate && requested > 0))
+    else if (unitsEach * requested > 0 || (takeTokens && requested > 0))
       runs.push({ unitsEach, requests: requested })
   }
   return runs.length > 0 ? runs : undefined

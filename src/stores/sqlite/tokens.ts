@@ -25,12 +25,12 @@ export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'
     sweep: db.prepare('DELETE FROM tokens WHERE full_at <= ?'),
   }
   let writes = 0
-  /** What a bucket of a key holds now, less what was spent without the store. */
-  const tokensIn = (keyId: string, bucket: TokenEntry): number => {
+  /** What a bucket of a key holds now, less what was spent without the store, and whether the clock was set back since it was written. */
+  const read = (keyId: string, bucket: TokenEntry) => {
     const row = statements.find.get(keyId, bucket.name)
     const elapsedMs = clock.now() - Number(row?.at)
     const held = row ? refilled(bucket, Number(row.held), elapsedMs) : bucket.capacity
-    return Math.max(0, Math.min(bucket.capacity, held - bucket.spent))
+    return { tokens: Math.max(0, Math.min(bucket.capacity, held - bucket.spent)), isAhead: elapsedMs < 0 }
   }
   const put = (keyId: string, { name, capacity, perMs }: TokenEntry, tokens: number): void => {
     const now = clock.now()
@@ -40,11 +40,12 @@ export const embeddedTokens = ({ db, clock }: Pick<EmbeddedParts, 'db' | 'clock'
   }
   /** Takes a token of each bucket for every request, as far as there are any. */
   return (keyId: string, buckets: readonly TokenEntry[], runs: readonly UsageRun[] = []): TokenGrant => {
-    const held = buckets.map(bucket => tokensIn(keyId, bucket))
+    const held = buckets.map(bucket => read(keyId, bucket))
     const wanted = runs.reduce((sum, { requests }) => sum + requests, 0)
-    const taken = Math.min(wanted, Math.floor(Math.min(...held)))
-    const left = held.map(each => each - taken)
-    if (taken > 0 || buckets.some(({ spent }) => spent > 0))
+    const taken = Math.min(wanted, Math.floor(Math.min(...held.map(({ tokens }) => tokens))))
+    const left = held.map(({ tokens }) => tokens - taken)
+    // A bucket that is ahead of the clock would not refill until then.
+    if (taken > 0 || buckets.some(({ spent }) => spent > 0) || held.some(({ isAhead }) => isAhead))
       for (const [i, bucket] of buckets.entries()) put(keyId, bucket, left[i] ?? 0)
     return { taken, left }
   }
