@@ -66,7 +66,7 @@ export class LocalAllowances {
     }
   }
 
-  // Once after each loss: other processes may have counted since this one last did.
+  // Once in each outage: other processes may have counted since this one last did.
   #readOnce(count: Count): Promise<void> {
     const { losses, readSince } = this.#status
     if (losses !== this.#readingsOf) this.#readings = new WeakMap()
@@ -78,7 +78,8 @@ export class LocalAllowances {
         count.lastKnown = { used, admitted: count.confirmed }
         count.knownSince = readSince
       },
-      () => {},
+      // The next request tries again.
+      () => void this.#readings.delete(count),
     )
     this.#readings.set(count, reading)
     return reading

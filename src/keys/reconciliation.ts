@@ -73,8 +73,9 @@ export class Reconciliation {
 
   /** The store did not take a batch. */
   goAway(error: unknown): void {
+    // While it stays away, a probe that fails is no further loss.
+    if (this.#status.state !== 'away') this.#onLoss()
     this.#stopCounting(messageOf(error), 'away')
-    this.#onLoss()
     this.#batches.flushSoon()
   }
 

@@ -108,6 +108,8 @@ export const createUsageDetail = (
       before.count += 1
       return
     }
+    // Only the counter that reaches the bound flushes: with the store away, every later one would write all of them again.
+    if (kept >= maxEntries) return
     const keepUntil = calendar.nextMidnight(at) + keepForMs
     keep(number, { keyId, day, endpoint, statusClass, count: 1, keepUntil })
     if (kept >= maxEntries) void flush()

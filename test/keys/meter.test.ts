@@ -785,6 +785,30 @@ t.test('the counts of test keys come near no limit', async t => {
   t.strictSame([...new Set(near)], ['other'])
 })
 
+t.test(
+  'where a store that is away can be read, a count is read once, however often it fails to count',
+  async t => {
+    let [reads, isReadable] = [0, false]
+    const { partition, admit } = oneCount(() => Promise.reject(new StoreError('full')), {
+      isReadWhenAway: true,
+      usedOn: async () => {
+        reads += 1
+        if (!isReadable) throw new StoreError('busy')
+        return [7]
+      },
+    })
+    await t.rejects(admit(), StoreError)
+    isReadable = true
+    t.match(await admit(), { allowed: true }, 'a read that failed is tried again')
+    reads = 0
+    for (let i = 0; i < 5; i++) {
+      await partition.probe()
+      t.match([partition.state(), await admit()], ['away', { allowed: true }])
+    }
+    t.equal(reads, 0)
+  },
+)
+
 t.test('a loss visits no count in its turn, however many wait to be read since the loss before', async t => {
   let visited = 0
   const counts = Array.from({ length: 5_000 }, (_, i) => newCount(`key_${i}`))

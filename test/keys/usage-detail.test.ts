@@ -17,8 +17,9 @@ const answer = { keyId: 'key_1', endpoint: 'weather' as const, status: 200, arri
 const setUp = (t: Test) => {
   const clock = manualClock(beforeMidnight)
   const store = openEmbeddedStore(':memory:', clock)
-  const state = { away: false, written: 0 }
+  const state = { away: false, calls: 0, written: 0 }
   const addDetail: typeof store.addDetail = async entries => {
+    state.calls += 1
     if (state.away) throw new StoreError('away')
     state.written += entries.length
     await store.addDetail(entries)
@@ -83,6 +84,21 @@ t.test('counts that could not be handed over go with the next, and no more than 
   // A part of 200 is written in each turn of the event loop; the interval is much longer.
   for (let i = 0; i < 100; i++) await turn()
   t.equal(state.written, 20_000, 'at the bound they go without waiting for the interval')
+})
+
+t.test('while the store is away and the bound is reached, further keys write nothing', async t => {
+  const { state, detail } = setUp(t)
+  state.away = true
+  const count = async (from: number, many: number) => {
+    for (let i = from; i < from + many; i++) detail.count({ ...answer, keyId: `key_${i}` })
+    await turn()
+  }
+  await count(0, 10_000)
+  const { calls } = state
+  t.ok(calls > 0, 'at the bound')
+  for (let i = 0; i < 100; i++) await count(10_000 + i, 1)
+  // On a slow machine the interval may come meanwhile.
+  t.ok(state.calls - calls < 10, `${state.calls - calls} writes`)
 })
 
 t.test('counters stay from flush to flush, and count each answer once', async t => {
