@@ -73,6 +73,25 @@ t.test('a clock that is set back takes no demand and no process away, and lets t
   t.strictSame(refused, [])
 })
 
+t.test('a heartbeat with very many names leaves turns to requests', async t => {
+  const { store, beside } = setUp(t)
+  const rows = () =>
+    Number(beside.prepare("SELECT count(*) AS rows FROM wanted WHERE topic = 'q'").get()?.rows)
+  const requested = Array.from({ length: 9_000 }, (_, i) => `cell_${i}`)
+  const seen = new Set<number>()
+  let isSent = false
+  const sent = store.heartbeat(heartbeatOf('one', { requested })).finally(() => {
+    isSent = true
+  })
+  const look = () => seen.add(rows()) && isSent
+  await until('all are written', look, { everyMs: 0 })
+  t.match(await sent, { instances: 1, wanted: 9_000 })
+  t.strictSame([...seen.add(rows())], [2_000, 4_000, 6_000, 8_000, 9_000])
+  t.match(await store.heartbeat(heartbeatOf('one', { requested: requested.slice(0, 2_000) })), {
+    wanted: 9_000,
+  })
+})
+
 t.test('expired records are swept from the file', async t => {
   const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2126-11-21T00:00Z')
@@ -130,6 +149,27 @@ t.test('responses by endpoint are swept some at a time, and faster than they can
   t.strictSame(left, [4_000, 3_000, 2_000, 1_000, 0, 0])
   t.equal((await store.detailOn('key_0', '2126-11-21')).length, 1)
 })
+
+t.test(
+  'entries that expire together are swept some at a time, and faster than others are written',
+  async t => {
+    const clock = manualClock('2126-11-21T00:00Z')
+    const { path, store, beside } = setUp(t, clock)
+    beside.exec(`WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 2999)
+    INSERT INTO bytes SELECT printf('cell_%05d', i), x'00', ${clock.now()} FROM k`)
+    const ended = beside.prepare('SELECT count(*) AS rows FROM bytes WHERE expires_at <= ?')
+    const expired = () => Number(ended.get(clock.now())?.rows)
+    const left: number[] = []
+    for (let write = 1; write <= 1_000; write++) {
+      await store.writeBytes(`new_${write}`, Buffer.from('x'), clock.now() + 1_000)
+      if (write % 500 === 0) left.push(expired())
+    }
+    t.strictSame(left, [2_000, 1_000])
+    t.equal(String(await store.readBytes('new_1')), 'x')
+    await openEmbeddedStore(path, clock).close()
+    t.equal(expired(), 0, 'all of them when the store is opened')
+  },
+)
 
 t.test('a removal that fails half-way removes nothing, and the store goes on', async t => {
   const { store, beside } = setUp(t)

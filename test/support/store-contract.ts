@@ -742,6 +742,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await beat('three', 'a', 'third')
     await beat('one', 'a', 'second')
     t.strictSame(await alive(), { one: 'second', two: 'x'.repeat(2_048), three: 'third' })
+    await beat('three', 'a', 'x'.repeat(2_049))
+    t.equal((await alive()).three, undefined, 'it is too large')
     for (const { silentForMs } of await store.aliveInstances(20_000))
       t.ok(silentForMs >= 0 && silentForMs < 20_000, `${silentForMs}`)
     t.strictSame(await alive(-1), {})
@@ -809,6 +811,18 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.raiseUsed(keyId, '2126-11-20', 0, keepUntil)
     await store.raiseUsed(keyId, '2126-11-19', 9, keepUntil)
     t.strictSame(await store.usedOn(keyId, [day, '2126-11-20', '2126-11-19']), [3, 0, 9])
+  })
+
+  test('what a count is raised to has the units that an instance reports again', async (t, store) => {
+    const { keyId, day, keepUntil } = anEntry
+    const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+    await store.raiseUsed(keyId, day, 40, keepUntil)
+    const reported = { limit: 100, units: 0, admitted: 50, confirmed: 50 }
+    t.strictSame(await one(reported), [grant(0, 50, 40)])
+    t.strictSame(await two({ limit: 100, units: 5 }), [grant(5, 55, 50)])
+    await store.raiseUsed(keyId, day, 70, keepUntil)
+    t.strictSame(await one(reported), [grant(0, 70, 70)])
+    t.strictSame(await two({ limit: 100, units: 1 }), [grant(1, 71, 70)])
   })
 
   test('answers are counted by key, day, endpoint and class of status', async (t, store) => {

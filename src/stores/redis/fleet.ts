@@ -4,6 +4,7 @@
 import { utcDayMs } from '../../common/calendar.ts'
 import {
   checkChangeRecord,
+  longestReport,
   maxChangeRecords,
   maxInstances,
   maxWanted,
@@ -86,6 +87,11 @@ export const redisFleet = ({ redis, names }: RedisParts): FleetStore => {
     return wanted
   }
 
+  const reportOf = async (instance: string): Promise<string | undefined> => {
+    const text = await redis.getrange(names.instance(instance), 0, longestReport)
+    return text === '' || Buffer.byteLength(text) > longestReport ? undefined : text
+  }
+
   return {
     heartbeat: async ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now, report }) => {
       const member = settings === null ? '' : `${settings} ${instance}`
@@ -107,7 +113,7 @@ export const redisFleet = ({ redis, names }: RedisParts): FleetStore => {
         pairsOf(found).map(async ([id, at]) => ({
           id,
           silentForMs: Math.max(0, now - wholeFrom(at)),
-          report: (await redis.getrange(names.instance(id), 0, -1)) || undefined,
+          report: await reportOf(id),
         })),
       )
     },

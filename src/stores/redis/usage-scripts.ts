@@ -239,7 +239,7 @@ return { table.concat(reply, ' '), table.concat(damaged, ' '), table.concat(toke
 
 /**
  * KEYS: the counts of a day and the sums of its month. ARGV: the id of the key, the sum, the expiries of both hashes, and the
- * day of the month. Raises both to the sum.
+ * day of the month. Raises both to the sum. No instance has what is added, so an instance that reports again claims its units from it.
  */
 export const raiseScript = `${recordsLua}${sumsLua}
 local id, used, mark = ARGV[1], tonumber(ARGV[2]), ARGV[5] .. ':'
@@ -257,8 +257,15 @@ if sum and sum >= used then return 0 end
 local value = found[1] and #found[1] <= ${longestCount} and found[1] or ''
 local head = string.match(value, '^[^ ]*')
 used = math.max(used, whole(head) or 0)
+local unclaimed, rest = used - (whole(head) or 0), string.sub(value, #head + 1)
+local from, to, others = find(rest, ' %-:%d+:(%d+)')
+if from then
+  unclaimed = unclaimed + (whole(others) or 0)
+  rest = string.sub(rest, 1, from - 1) .. string.sub(rest, to + 1)
+end
+if unclaimed > 0 then rest = text(' -:0:%d', unclaimed) .. rest end
 -- The units of the instances stay.
-call('HSET', KEYS[1], id, text('%d', used) .. string.sub(value, #head + 1))
+call('HSET', KEYS[1], id, text('%d', used) .. rest)
 ${keepUntilLua('KEYS[1]', 'ARGV[3]')}
 call('HSET', KEYS[2], id, otherSums(found[2], mark) .. mark .. text('%d', used))
 ${keepUntilLua('KEYS[2]', 'ARGV[4]')}

@@ -1,7 +1,8 @@
-// The shared cache tier in the embedded store: its entries in the file, and in memory the leases of this process's loads.
+// The shared cache tier in the embedded store: its entries in the file. The leases of their loads are in memory.
 
-import { failureKeptMs, maxBytesRead } from '../records.ts'
+import { maxBytesRead } from '../records.ts'
 import type { ByteStore, LeaseStore } from '../store.ts'
+import { createLeases } from './leases.ts'
 import type { EmbeddedParts } from './retry.ts'
 
 const schema = `
@@ -11,6 +12,8 @@ const schema = `
   CREATE INDEX IF NOT EXISTS bytes_by_expiry ON bytes (expires_at);
 `
 const sweepEveryWrites = 500
+// More than were written since, so that none stay. Most entries of a model run expire at one instant.
+const sweptAtOnce = 1_000
 
 export const embeddedBytes = ({
   db,
@@ -30,11 +33,13 @@ export const embeddedBytes = ({
     ),
     keysBetween: db.prepare(`SELECT key FROM bytes WHERE key BETWEEN ? AND ? AND expires_at > ? LIMIT ?`),
     deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
-    sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
+    sweepBytes: db.prepare(
+      `DELETE FROM bytes WHERE key IN (SELECT key FROM bytes WHERE expires_at <= ? LIMIT ${sweptAtOnce})`,
+    ),
   }
   let writes = 0
-  const sweep = () => void statements.sweepBytes.run(clock.now())
-  sweep()
+  // Nobody waits while the store is opened.
+  db.prepare('DELETE FROM bytes WHERE expires_at <= ?').run(clock.now())
 
   // Cells come in rows, so their entries lie side by side: one walk finds them, twenty times as fast as a look-up of each. Keys that
   // lie far apart are halved.
@@ -51,16 +56,8 @@ export const embeddedBytes = ({
     return keys.map(key => found.has(key))
   }
 
-  const leases = new Map<string, { readonly value: string; readonly until: number }>()
   // Monotonic time: a lease keeps its length when the clock jumps.
-  const now = () => performance.now()
-  const heldValue = (key: string): string | undefined => {
-    const lease = leases.get(key)
-    return lease && lease.until > now() ? lease.value : undefined
-  }
-  const set = (key: string, value: string, ms: number): void =>
-    void leases.set(key, { value, until: now() + ms })
-  const isHolder = (key: string, holder: string): boolean => heldValue(key) === holder
+  const leases = createLeases(() => performance.now())
 
   return {
     readBytes: (key, most = maxBytesRead) =>
@@ -74,10 +71,10 @@ export const embeddedBytes = ({
       }),
     writeBytes: (key, bytes, expiresAt, holder) =>
       withRetry(() => {
-        if (holder !== undefined && !isHolder(key, holder)) return false
+        if (holder !== undefined && !leases.isHolder(key, holder)) return false
         statements.writeBytes.run(key, bytes, expiresAt)
         writes += 1
-        if (writes % sweepEveryWrites === 0) sweep()
+        if (writes % sweepEveryWrites === 0) statements.sweepBytes.run(clock.now())
         return true
       }),
     hasBytes: keys => withRetry(() => thereOf(keys, clock.now())),
@@ -88,23 +85,8 @@ export const embeddedBytes = ({
           .filter((_, i) => isThere[i])
           .reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)
       }),
-    acquireLease: async (key, holder, leaseMs, overFailure = false) => {
-      const found = heldValue(key)
-      const failed = found?.startsWith('{') ?? false
-      if (found !== undefined && found !== holder && !(failed && overFailure))
-        return failed ? { failure: found } : 'held'
-      set(key, holder, leaseMs)
-      return 'acquired'
-    },
-    renewLease: async (key, holder, leaseMs) => {
-      if (!isHolder(key, holder)) return false
-      set(key, holder, leaseMs)
-      return true
-    },
-    releaseLease: async (key, holder, failure) => {
-      if (!isHolder(key, holder)) return
-      if (failure === undefined) leases.delete(key)
-      else set(key, failure, failureKeptMs)
-    },
+    acquireLease: leases.acquireLease,
+    renewLease: leases.renewLease,
+    releaseLease: leases.releaseLease,
   }
 }

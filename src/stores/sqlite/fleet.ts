@@ -2,9 +2,11 @@
 // gateway; and the processes of this machine that share the file.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { clockToleranceMs } from '../../common/clock.ts'
 import {
   checkChangeRecord,
+  longestReport,
   maxChangeRecords,
   maxCounted,
   maxInstances,
@@ -26,6 +28,8 @@ const schema = `
 
 // Instances are kept as names are; no topic of demand has this name.
 const instancesTopic = 'instances'
+// They take some ms.
+const namesPerTurn = 2_000
 
 const statementsOn = (db: DatabaseSync) => ({
   upsert: db.prepare(
@@ -52,7 +56,8 @@ const statementsOn = (db: DatabaseSync) => ({
     `DELETE FROM reports WHERE instance NOT IN (SELECT name FROM wanted WHERE topic = '${instancesTopic}')`,
   ),
   instances: db.prepare(
-    `SELECT name, asked_at, report FROM wanted LEFT JOIN reports ON instance = name
+    `SELECT name, asked_at, CASE WHEN octet_length(report) <= ${longestReport} THEN report END AS report
+     FROM wanted LEFT JOIN reports ON instance = name
      WHERE topic = '${instancesTopic}' AND asked_at >= ? ORDER BY asked_at DESC LIMIT ${maxInstances}`,
   ),
   append: db.prepare(
@@ -84,22 +89,40 @@ export const embeddedFleet = ({
   const statements = statementsOn(db)
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
-    heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) =>
-      withRetry(() => {
-        inTransaction(db, () => {
-          statements.forget.run(instancesTopic, now - aliveForMs)
-          statements.upsert.run(instancesTopic, instance, now)
-          statements.setBack.run(instancesTopic, now)
-          statements.report.run(instance, report)
-          statements.forgetReports.run()
-          for (const name of requested) statements.upsert.run(topic, name, now)
-          statements.forget.run(topic, now - wantedForMs)
-          statements.setBack.run(topic, now)
-          if (countOf(topic) > maxWanted) statements.forgetSurplus.run(topic)
-          statements.sweep.run(now)
-        })
-        return { instances: Math.max(1, countOf(instancesTopic)), variants: 1, wanted: countOf(topic) }
-      }),
+    heartbeat: async ({ instance, aliveForMs, topic, requested, wantedForMs, now, report }) => {
+      const beAlive = (): void => {
+        statements.forget.run(instancesTopic, now - aliveForMs)
+        statements.upsert.run(instancesTopic, instance, now)
+        statements.setBack.run(instancesTopic, now)
+        statements.report.run(instance, report)
+        statements.forgetReports.run()
+      }
+      const forgetOld = (): void => {
+        statements.forget.run(topic, now - wantedForMs)
+        statements.setBack.run(topic, now)
+        if (countOf(topic) > maxWanted) statements.forgetSurplus.run(topic)
+        statements.sweep.run(now)
+      }
+      for (let from = 0; ; ) {
+        const part = requested.slice(from, from + namesPerTurn)
+        const isLast = from + part.length === requested.length
+        await withRetry(() =>
+          inTransaction(db, () => {
+            // In the turn of the call: a heartbeat that comes later, as the last one of an instance, is written later.
+            if (from === 0) beAlive()
+            for (const name of part) statements.upsert.run(topic, name, now)
+            if (isLast) forgetOld()
+          }),
+        )
+        if (isLast) break
+        from += part.length
+        await nextTurn()
+      }
+      return withRetry(() => {
+        const instances = Math.max(1, countOf(instancesTopic))
+        return { instances, variants: 1, wanted: countOf(topic) }
+      })
+    },
     leave: instance => withLongRetry(() => void statements.forgetName.run(instancesTopic, instance)),
     aliveInstances: aliveForMs =>
       withRetry(() => {
