@@ -92,7 +92,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   return {
     ...createKeyCreation({ store, tiers, calendar, clock }),
     /**
-     * Creates another key under the same id and count; the previous key works for `overlapMs` more.
+     * Creates another key under the same id and count; the previous key works for `overlapMs` more, but not beyond its expiry.
      * @param show receives the new key before it is valid; when it rejects, nothing changes
      */
     rotateKey: async (
@@ -104,7 +104,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const { id, subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       checkValid(record, status, subscriber)
       const [limit, key] = [record.limit ?? tierLimitOf(tiers, tier), createKey(prefixOf(tier))]
-      const until = clock.now() + overlapMs
+      const until = Math.min(clock.now() + overlapMs, record.expiresAt ?? Number.POSITIVE_INFINITY)
       const rotated = { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
       await show(rotated)
       await store.replaceHash(id, hashOf(key), until)
@@ -146,6 +146,10 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
 const checkValid = (record: KeyRecord, status: ListedKey['status'], subscriber: string): void => {
   if (status === 'revoked')
     throw new InputError(`key ${record.id} is revoked; \`abohawa keys revoke --undo ${record.id}\` first`)
+  if (status === 'expired')
+    throw new InputError(
+      `key ${record.id} has expired; give it a later expiry first: \`abohawa keys set ${record.id} --expires 90d\``,
+    )
   if (status === 'subscriber missing')
     throw new InputError(
       `the record of subscriber ${record.subscriberId} is missing, so none of its keys is valid; restore it with \`abohawa store import\` of an earlier export`,

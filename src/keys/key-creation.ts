@@ -94,8 +94,8 @@ export const createKeyCreation = (parts: AdministrationParts) => {
         await show(plans.map(({ planned }) => planned))
         const outcomes = await Promise.allSettled(plans.map(({ add }) => add()))
         const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
-        const [first] = created.filter(({ existed }) => !existed)
-        // With any change, gateways forget which keys were unknown.
+        const [first] = created
+        // With any change, gateways forget which keys were unknown. One that existed may be valid again, with lost records written.
         const announced = first ? await settled(announceChange(store, first.id, clock.now())) : undefined
         yield created
         const failed = outcomes.find(each => each.status === 'rejected') ?? announced

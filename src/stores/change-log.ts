@@ -62,8 +62,8 @@ export const followLog = (
   clock: Clock,
 ): (() => Promise<void>) => {
   let last = 0
+  let hasRead = false
   const readOnce = async (): Promise<void> => {
-    const isFirst = last === 0
     let read = await readLog(store, topic, last)
     if (!read) {
       await appendToLog(store, topic, begin, clock.now(), last)
@@ -74,6 +74,8 @@ export const followLog = (
     }
     if (!read) return
     last = read.records.at(-1)?.number ?? last
+    const isFirst = !hasRead
+    hasRead = true
     await apply(read, isFirst)
   }
   let reading: Promise<void> | undefined

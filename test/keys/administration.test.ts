@@ -167,9 +167,16 @@ t.test('each change of a key or subscriber is announced to all gateways, after i
   const { administration, store } = setUp(t)
   const made = await administration.createKey('A', 'free')
   const { subscriberId } = await administration.showKey(made.id)
+  const ours = [{ subscriber: 'B', tier: 'free', externalId: 'ours-1' }]
   const changes: [name: string, act: () => Promise<unknown>, announced: string][] = [
     ['another key', () => administration.createKey('A', 'free'), 'key_'],
     ['keys', () => Array.fromAsync(administration.createKeys([{ subscriber: 'B', tier: 'free' }])), 'key_'],
+    ['keys that may exist', () => Array.fromAsync(administration.createKeys(ours)), 'key_'],
+    [
+      'the same again, which may write lost records',
+      () => Array.fromAsync(administration.createKeys(ours)),
+      'key_',
+    ],
     ['its secret', () => administration.rotateKey(made.id, 0), made.id],
     ['its limit', () => administration.setKey(made.id, { limit: 7 }), made.id],
     ['revoked', () => administration.revokeKey(made.id), made.id],
@@ -188,8 +195,18 @@ t.test('each change of a key or subscriber is announced to all gateways, after i
   }
 })
 
+t.test('a key that is replaced does not work beyond its expiry', async t => {
+  const { administration, clock } = setUp(t)
+  const { id } = await administration.createKey('A', 'free', { expires: '2h' })
+  const ends = [3_600_000, 7_200_000, utcDayMs].map(async overlapMs => {
+    const { formerKeyUntil } = await administration.rotateKey(id, overlapMs)
+    return Date.parse(formerKeyUntil) - clock.now()
+  })
+  t.strictSame(await Promise.all(ends), [3_600_000, 7_200_000, 7_200_000])
+})
+
 t.test('a key that would not be valid gets no new secret, and setting one term keeps the others', async t => {
-  const { administration, store } = setUp(t)
+  const { administration, store, clock } = setUp(t)
   const { id } = await administration.createKey('A', 'free', { limit: 7 })
   const { subscriberId } = await administration.showKey(id)
   t.match(await administration.setKey(id, { tier: 'paid' }), { tier: 'paid', limit: 7 })
@@ -200,9 +217,12 @@ t.test('a key that would not be valid gets no new secret, and setting one term k
   await administration.reinstateKey(id)
   await administration.revokeSubscriber(subscriberId)
   await t.rejects(administration.rotateKey(id, 0), { message: /^subscriber "A" is revoked; / })
+  t.match(await administration.listSubscribers(), [{ name: 'A', status: 'revoked' }])
+  await administration.reinstateSubscriber(subscriberId)
+  clock.set('2027-01-01T00:00:00Z')
+  await t.rejects(administration.rotateKey(id, utcDayMs), { message: /^key \w+ has expired; / })
   t.strictSame(
     (await store.listKeys()).map(({ hash }) => hash),
     before,
   )
-  t.match(await administration.listSubscribers(), [{ name: 'A', status: 'revoked' }])
 })

@@ -14,7 +14,7 @@ const setUp = (t: Test) => {
     return store
   }
   let store = open()
-  const state = { isAway: false, reads: 0, failures: 0, losses: 0 }
+  const state = { isAway: false, failsOnceBegun: false, reads: 0, failures: 0, losses: 0 }
   const heard: [texts: string[], isWhole: boolean, isFirst: boolean][] = []
   const read = followLog(
     {
@@ -23,7 +23,10 @@ const setUp = (t: Test) => {
         if (state.isAway) throw new StoreError('not reached')
         return store.changeRecordsAfter(topic, number)
       },
-      appendChangeRecord: (...given) => store.appendChangeRecord(...given),
+      appendChangeRecord: (...given) => {
+        state.isAway ||= state.failsOnceBegun
+        return store.appendChangeRecord(...given)
+      },
     },
     'purges',
     {
@@ -72,6 +75,20 @@ t.test('a log that is lost begins again, with higher numbers, and is not whole',
   t.equal(await append('d'), 5)
   await read()
   t.strictSame(heard(), [[['d'], true, false]])
+})
+
+t.test('a log that begins again while the store goes away is no first one afterwards', async t => {
+  const { state, read, append, lose, heard } = setUp(t)
+  await append('a')
+  await read()
+  heard()
+  lose()
+  state.failsOnceBegun = true
+  await read()
+  t.strictSame([heard(), state.losses, state.failures], [[], 1, 1])
+  ;[state.isAway, state.failsOnceBegun] = [false, false]
+  await read()
+  t.strictSame(heard(), [[['begin'], false, false]])
 })
 
 t.test('a read during another one comes after it, and is shared; a failure ends none', async t => {
