@@ -80,8 +80,8 @@ export class ReadThrough<Of extends Subject, Value> {
     const { memory, policy, shared, keyOf, clock } = this.#parts
     const cached = memory.peek(id)
     if (cached && freshnessOf(cached, policy, clock.now(), cached.purged) === 'fresh') return true
-    const found = await shared.get(keyOf(subject))
-    if (!found || !this.#loads.isFreshOutside(id, found)) return false
+    const found = await shared.get(keyOf(subject), entry => this.#loads.isFreshOutside(id, entry))
+    if (!found) return false
     this.#loads.keepRead(id, found)
     return true
   }
@@ -104,8 +104,8 @@ export class ReadThrough<Of extends Subject, Value> {
   readonly warm = async (subject: Of): Promise<boolean> => {
     const { id } = subject
     const { memory, shared, uncached, keyOf } = this.#parts
-    const entry = await shared.get(keyOf(subject))
-    if (!entry || this.#loads.stateOutside(id, entry) === 'expired') {
+    const entry = await shared.get(keyOf(subject), found => this.#loads.stateOutside(id, found) !== 'expired')
+    if (!entry) {
       if (!memory.has(id)) uncached.add(id)
       return false
     }

@@ -438,6 +438,17 @@ t.test('an entry is loaded without a read unless a tier has a fresh one, or a fa
   t.strictSame(loads, ['a', 'a'])
 })
 
+t.test('what is looked for in vain is not unpacked', async t => {
+  const { cache, elsewhere, loads, decoded, clock } = setUp(t)
+  await cache.read(a)
+  clock.advance(1_000)
+  t.equal(await elsewhere().ensure(a), true, 'the shared tier has a stale one')
+  t.strictSame(loads, ['a', 'a'])
+  clock.advance(20_000)
+  t.equal(await elsewhere().warm(a), false, 'it has an expired one')
+  t.strictSame(decoded, [])
+})
+
 t.test('reads of one entry move it in memory once a second, not each time', async t => {
   const { cache, parts, clock } = setUp(t, {
     policy: policyOf({ freshForMs: 60_000, freshForAtMostMs: 60_000 }),
