@@ -18,7 +18,7 @@ import { headOf, isHttp2, keptLines, type WriteReady } from './connection/connec
 import type { ConnectionCount, ConnectionObserver, Connections } from './connection/connections.ts'
 import { writerOfBoth } from './connection/http2-response.ts'
 import { createCors, preflightLines } from './cors.ts'
-import { withFixedWeather } from './fixed-weather.ts'
+import { createFixedWeather } from './fixed-weather.ts'
 import { createKeyEndpoint, type KeyEndpointParts } from './key-endpoint.ts'
 import { locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
@@ -182,16 +182,24 @@ const routeEndpoints = (
   const { grid, catalogue } = parts
   const findPlace = createPlaces(catalogue, ({ latitude, longitude }) => grid.cellOf(latitude, longitude))
   const ofWeather = { ...parts, docUrl, findPlace }
-  const answers = {
-    ...weatherEndpointsOf(ofWeather),
-    ...locationEndpointsOf(catalogue, keepBytes),
-  }
-  const ofTests = { ...answers, ...weatherEndpointsOf(withFixedWeather(ofWeather)) }
-  const held = { ...answers, ...weatherEndpointsOf({ ...ofWeather, timelines: heldOnly(parts.inMemory) }) }
+  const places = locationEndpointsOf(catalogue, keepBytes)
+  const endpointsWith = (timelines: WeatherEndpointParts['timelines']) => ({
+    ...weatherEndpointsOf({ ...ofWeather, timelines }),
+    ...places,
+  })
+  const fixed = createFixedWeather(parts)
+  const [answers, held] = [endpointsWith(parts.timelines), endpointsWith(heldOnly(parts.inMemory))]
+  const [ofTests, heldOfTests] = [endpointsWith(fixed), endpointsWith(heldOnly(fixed.inMemory))]
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names) {
     const handler = handlerOf(answers[name], ofTests[name], send)
-    const config = { endpoint: name, unchanged: unchangedOf(held[name], answers[name], ofTests[name]) }
+    const unchanged = unchangedOf(held[name], answers[name])
+    const unchangedTest = unchangedOf(heldOfTests[name], ofTests[name])
+    const config = {
+      endpoint: name,
+      unchanged: (request: FastifyRequest) =>
+        request.state.isTest ? unchangedTest(request) : unchanged(request),
+    }
     app.route({
       method: ['GET', 'HEAD'],
       url: apiPrefix + endpoints[name].path,

@@ -8,6 +8,7 @@ import { minuteMs } from '../common/calendar.ts'
 import { apiPrefix } from '../common/endpoints.ts'
 import { type ClientAddress, networkOf } from './connection/client-address.ts'
 import { headOf } from './connection/connection.ts'
+import { MonotonicWindows } from './monotonic-windows.ts'
 import { Problem } from './problem.ts'
 import type { Transport } from './refusals.ts'
 import type { Send } from './representation.ts'
@@ -48,6 +49,7 @@ export const routeReference = (
     await open.register(rateLimit, {
       timeWindow: minuteMs,
       max: requestsPerMinute,
+      store: MonotonicWindows,
       keyGenerator: networkOfClient,
       // The headers of the contract are those of a key's quota.
       addHeaders: noHeaders as never,

@@ -249,23 +249,21 @@ const matches = (ifNoneMatch: string, tag: string): boolean =>
 
 /**
  * The answer to a request with `if-none-match`, where it is in memory and its tag is the one that came.
- * @param held answers only from memory, so that a consumer without units can't start a load
- * @param ofTest answers those of test keys
+ * @param held answers only from memory, so that a consumer without units can't start a load, or other work that takes long
  */
 export const unchangedOf =
-  (held: Endpoint, answer: Endpoint, ofTest: Endpoint) =>
+  (held: Endpoint, answer: Endpoint) =>
   (request: FastifyRequest): Representation | undefined => {
-    const { isTest } = request.state
     const { 'if-none-match': given = '', 'x-test-error': wanted } = request.raw.headers
     // A requested test error comes first.
-    if (isTest && wanted !== undefined) return undefined
+    if (request.state.isTest && wanted !== undefined) return undefined
     try {
-      const found = answerTo(request, isTest ? ofTest : held)
+      const found = answerTo(request, held)
       if (found instanceof Promise || !matches(given, found.tag)) return undefined
       // Another read may change what it shares.
       const kept = { ...found }
       // Like any answer it is counted as demand, and starts a refresh where the cell is stale.
-      const read = answerTo(request, isTest ? ofTest : answer)
+      const read = answerTo(request, answer)
       if (!(read instanceof Promise)) return matches(given, read.tag) ? { ...read } : undefined
       read.catch(() => {})
       return kept

@@ -157,6 +157,20 @@ t.test('the reference is for everybody, 300 times a minute from one address', as
   t.ok(Number(retryAfter) > 0 && Number(retryAfter) <= 60)
   t.equal(headers['x-ratelimit-limit'], '0', 'that of the contract')
   t.equal((await inject('/api/v1/locations?type=division')).status, 200, 'the API itself is not concerned')
+
+  // The clock is set back by an hour.
+  const wall = Date.now
+  t.teardown(() => {
+    Date.now = wall
+  })
+  Date.now = () => wall() - 3_600_000
+  t.ok(Number((await inject('/docs/icon.svg', {})).headers['retry-after']) <= 60, 'the minute is no longer')
+  const { now } = performance
+  t.teardown(() => {
+    performance.now = now
+  })
+  performance.now = () => now.call(performance) + 60_000
+  t.equal((await inject('/docs/icon.svg', {})).status, 200, 'and it ends')
 })
 
 t.test('what is logged and counted of a request is that of its key, its body and its refusal', async t => {
@@ -179,6 +193,42 @@ t.test('what is logged and counted of a request is that of its key, its body and
   t.match(app.answered.at(-1), { ...of, ...unknown, status: 401, reason: 'unknown' })
   await app.inject('/api/v1/weather?places=district/3026,coords/23.8/90.4', { 'x-api-key': goodKey })
   t.match(app.answered.at(-1), { endpoint: 'weather_places', cost: 2, status: 200, cache: /2 hit/ })
+})
+
+t.test('weather of a test key is made once its quota has allowed it, and then kept', async t => {
+  const calendar = createCalendar('Asia/Dhaka')
+  let made = 0
+  let isUsedUp = true
+  const parts: Partial<ApiParts> = {
+    authenticate: () => ({ client: { ...goodClient, isTest: true } }),
+    calendar: {
+      ...calendar,
+      // Each timeline and each body begins with it.
+      offsetSecondsAt: instant => {
+        made += 1
+        return calendar.offsetSecondsAt(instant)
+      },
+    },
+    quota: {
+      ...uncounted,
+      consume: (_client, _at, units, callback) =>
+        callback(undefined, { allowed: units === 0 || !isUsedUp, remaining: 0 }),
+    },
+  }
+  const app = await startApp(t, parts, { notModifiedCost: 0 })
+  const list = '/api/v1/weather?places=coords/23.1/90.1,coords/23.3/90.3,coords/23.5/90.5'
+  const get = (etag: string) => app.inject(list, { 'x-api-key': goodKey, 'if-none-match': etag })
+  made = 0
+  t.equal((await get('W/"other"')).status, 429)
+  t.equal(made, 0, 'nothing for who is refused')
+  isUsedUp = false
+  const { status, headers } = await get('W/"other"')
+  t.equal(status, 200)
+  t.ok(made >= 3, `${made} looks at the calendar`)
+  made = 0
+  isUsedUp = true
+  t.equal((await get(headers.etag ?? '')).status, 304, 'a free one needs no unit')
+  t.equal(made, 0, 'nor is anything made')
 })
 
 t.test('what a 304 costs follows the settings that are applied', async t => {
