@@ -6,9 +6,11 @@ import type { Timelines } from '../cache/upstream.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ModelRun } from '../provider/protocol.ts'
-import type { Incident, OutageKind, ServiceDay, ServiceDays } from './service-days.ts'
+import type { Incident, ServiceDay, ServiceDays } from './service-days.ts'
+import type { OutageKind } from './service-record.ts'
 
-export type { Incident, OutageKind, ServiceDay } from './service-days.ts'
+export type { Incident, ServiceDay } from './service-days.ts'
+export type { OutageKind } from './service-record.ts'
 
 /** Instants in ms since the epoch, to the minute. */
 export type ServiceStatus = {

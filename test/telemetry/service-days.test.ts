@@ -6,14 +6,8 @@ import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
-import {
-  maxOutages,
-  mergedRecord,
-  noRecord,
-  openServiceDays,
-  readRecord,
-  united,
-} from '../../src/telemetry/service-days.ts'
+import { openServiceDays } from '../../src/telemetry/service-days.ts'
+import { maxOutages, mergedRecord, noRecord, readRecord, united } from '../../src/telemetry/service-record.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const minute = 60_000
@@ -126,6 +120,63 @@ t.test('what the store did not take is added later, once', async t => {
   })
   clock.advance(minute)
   t.match((await failing.read()).days, [{ availability: 0.75 }])
+})
+
+t.test('a write that fails once it is in the store is not repeated', async t => {
+  const { clock, store, instance } = setUp(t)
+  let isCut = true
+  const failing = instance({
+    writeBytes: async (...given) => {
+      const isWritten = await store.writeBytes(...given)
+      if (isCut) throw new StoreError('the connection is cut')
+      return isWritten
+    },
+  })
+  const other = instance()
+  failing.answer(100, 10)
+  await failing.read()
+  isCut = false
+  other.answer(50)
+  await other.read()
+  failing.answer(50, 10)
+  clock.advance(minute)
+  t.match((await failing.read()).days, [{ availability: 0.9 }])
+  t.strictSame(readRecord((await store.readBytes(key)) as Buffer).answers, {
+    '2026-11-21': { all: 200, errors: 20 },
+  })
+})
+
+t.test('a write that fails before it is in the store is repeated', async t => {
+  const { clock, store, instance } = setUp(t)
+  let isAway = true
+  const failing = instance({
+    writeBytes: async (...given) => {
+      if (isAway) throw new StoreError('it is away')
+      return store.writeBytes(...given)
+    },
+  })
+  failing.answer(100, 10)
+  await failing.read()
+  isAway = false
+  clock.advance(minute)
+  t.match((await failing.read()).days, [{ availability: 0.9 }])
+  t.match(readRecord((await store.readBytes(key)) as Buffer).answers, { '2026-11-21': { all: 100 } })
+})
+
+t.test('the end waits for another instance that writes now', async t => {
+  const { store, instance } = setUp(t)
+  let tries = 0
+  const leaving = instance({
+    acquireLease: async (...given) => {
+      tries += 1
+      if (tries === 2) await store.releaseLease(key, 'another')
+      return store.acquireLease(...given)
+    },
+  })
+  leaving.answer(100)
+  await store.acquireLease(key, 'another', 60_000)
+  await leaving.close()
+  t.match(readRecord((await store.readBytes(key)) as Buffer).answers, { '2026-11-21': { all: 100 } })
 })
 
 t.test('thirty days are shown, and twice as many are kept', async t => {
