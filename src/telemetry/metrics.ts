@@ -86,14 +86,18 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
     ...upkeepMetrics(counters),
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     exposition: async () => {
-      ofProcess ??= processMetrics()
+      // One that failed is loaded anew: a descriptor may have been missing.
+      ofProcess ??= processMetrics().catch(error => {
+        ofProcess = undefined
+        throw error
+      })
       const [library] = await Promise.all([ofProcess, beforeScrape()])
       // The library writes Nan, and Prometheus NaN.
       return `${counters.text()}\n${(await library.metrics()).replaceAll(/ Nan$/gm, ' NaN')}`
     },
     /** The counters of requests and of reads of the cache, since the start. */
     totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
-    /** The answers of endpoints to good keys within their quota, since the start. */
+    /** The answers of endpoints since the start, but those that refused a key or for its quota. */
     answered: (): Answers => {
       const answers = { all: 0, errors: 0 }
       for (const { first, second, counts } of timeRequest.all()) {
