@@ -166,7 +166,11 @@ export const openLog = (
         throw error
       }
       writer = writerTo(fd)
-      closingPrevious = previous.idle().then(() => closeSync(previousFd))
+      closingPrevious = previous
+        .idle()
+        .then(() => closeSync(previousFd))
+        // Of a network file system, that its last lines could not be stored.
+        .catch(error => warnOnStderr(`the log's former file could not be closed: ${messageOf(error)}`))
     },
   }
 }

@@ -2,13 +2,13 @@
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { createKey } from '../../src/keys/key-form.ts'
-import { createLog } from '../../src/telemetry/log.ts'
+import { createLog, openLog } from '../../src/telemetry/log.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 
@@ -136,6 +136,27 @@ t.test('a line of a request that slipped through with a key is written without i
   t.match(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'sample' })
   t.equal(lines[3], given[3])
   t.equal(lines.at(-1), '{"url":"svc_live_…"}')
+})
+
+t.test('a former file that can’t be closed is no end of the process', async t => {
+  const file = join(t.testdir(), 'abohawa.log')
+  const { log, reopen, flush } = openLog('info', file)
+  const isOfLog = (fd: string) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === file
+    } catch {
+      // That of the folder itself.
+      return false
+    }
+  }
+  const former = readdirSync('/proc/self/fd').filter(isOfLog).map(Number)
+  t.equal(former.length, 1)
+  reopen()
+  for (const fd of former) closeSync(fd)
+  await t.resolves(flush())
+  log.info('after')
+  await flush()
+  t.match(readFileSync(file, 'utf8'), /"after"/)
 })
 
 t.test('lines that are gathered when the process ends are written', async t => {
