@@ -41,7 +41,15 @@ export const registerPassthrough = (
     const { path, query, weight } = forwardedRequest(target, protocol)
     const timeoutMs = totalTimeoutMs()
     const ending = new AbortController()
-    const timer = setTimeout(() => ending.abort(new OverdueError(timeoutMs)), timeoutMs).unref()
+    let hasBegun = false
+    const overdue = (): void => {
+      const sentence = `its answer was not whole within ${timeoutMs} ms of the request`
+      const error = new ProviderError('provider_timeout', sentence)
+      // From its first byte on, the reader may be as slow as the provider.
+      if (hasBegun) error.opensCircuit = false
+      ending.abort(error)
+    }
+    const timer = setTimeout(overdue, timeoutMs).unref()
     underWay += 1
     // The response has ended, or its reader has left.
     reply.raw.once('close', () => {
@@ -61,6 +69,7 @@ export const registerPassthrough = (
         send(asked, ending.signal),
         abortionOf(ending.signal),
       ])
+      hasBegun = true
       const type = typeOf(String(headers['content-type'] ?? ''))
       return reply.code(status).headers(picked(headers, responseHeaders)).type(type).send(body)
     } catch (error) {
@@ -120,14 +129,6 @@ export const forwardedRequest = (target: string, protocol: PassthroughProtocol):
     path,
     query: new URLSearchParams([...parameters]).toString().replaceAll('%2C', ','),
     weight: protocol.weightOf(path, parameters),
-  }
-}
-
-class OverdueError extends Error {
-  override name = 'OverdueError'
-
-  constructor(totalTimeoutMs: number) {
-    super(`its answer was not whole within ${totalTimeoutMs} ms of the request`)
   }
 }
 
