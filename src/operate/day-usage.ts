@@ -2,6 +2,7 @@
 // takes a read.
 
 import type { Calendar } from '../common/calendar.ts'
+import type { Clock } from '../common/clock.ts'
 import { createAdministration } from '../keys/administration.ts'
 import type { Tiers } from '../keys/authentication.ts'
 import type { Loads } from '../keys/loads-by-key.ts'
@@ -57,7 +58,9 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
     .slice(0, maxKeysNear)
 
-type Parts = Pick<Metering, 'meter' | 'storeClock'> & {
+type Parts = {
+  readonly meter: Pick<Metering['meter'], 'usageAt'>
+  readonly storeClock: Pick<Clock, 'now'>
   readonly loads: { all(): readonly Loads[] }
   /** Reads the store, as `readUsage` does. */
   readonly read: (storeNow: number) => Promise<readonly KnownUsage[] | null>
@@ -73,8 +76,7 @@ export const createDayUsage = ({
   calendar,
 }: Parts): (() => Promise<DayUsage>) => {
   let kept = { day: '', until: 0, usage: null as readonly KnownUsage[] | null }
-  const stored = async (storeNow: number): Promise<readonly KnownUsage[] | null> => {
-    const day = calendar.dayOf(storeNow)
+  const stored = async (storeNow: number, day: string): Promise<readonly KnownUsage[] | null> => {
     if (kept.day === day && performance.now() < kept.until) return kept.usage
     const [usage, keepMs] = await read(storeNow).then(
       found => [found?.filter(({ used }) => used > 0) ?? null, keepForMs] as const,
@@ -83,10 +85,12 @@ export const createDayUsage = ({
     kept = { day, until: performance.now() + keepMs, usage }
     return usage
   }
-  let last: (DayUsage & { readonly until: number }) | undefined
+  let last: (DayUsage & { readonly day: string; readonly until: number }) | undefined
   return async () => {
     const startedAt = performance.now()
-    if (last && startedAt < last.until) return last
+    const storeNow = storeClock.now()
+    const day = calendar.dayOf(storeNow)
+    if (last?.day === day && startedAt < last.until) return last
     let near: readonly KnownUsage[] = []
     let top: readonly KnownUsage[] = []
     let steps = 0
@@ -95,8 +99,7 @@ export const createDayUsage = ({
       near = fullestFirst([...near, ...part])
       top = topCandidates(top, part, loaded)
     }
-    const storeNow = storeClock.now()
-    const inStore = await stored(storeNow)
+    const inStore = await stored(storeNow, day)
     const unseen = new Map(inStore?.map(each => [each.keyId, each]))
     for await (const part of meter.usageAt(storeNow)) {
       add(
@@ -113,6 +116,7 @@ export const createDayUsage = ({
     last = {
       near: near.length > 0 || inStore ? near : null,
       top,
+      day,
       // With very many keys, collecting takes at most a twentieth of the time.
       until: steps > 1 ? now + 20 * (now - startedAt) : 0,
     }

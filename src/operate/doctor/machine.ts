@@ -118,15 +118,16 @@ const useOf = async (
 
 /** Whether a gateway of this product answers: every answer of the API has the headers of its quota, a probe says live. */
 const isOwn = async (url: string, answerWithinMs: number): Promise<boolean> => {
+  // Only to recognise a gateway, so its certificate may name another address.
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
   try {
-    // Only to recognise a gateway, so its certificate may name another address.
-    const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
     const { headers, body } = await request(url, { dispatcher, signal: AbortSignal.timeout(answerWithinMs) })
     const text = await body.text()
-    await dispatcher.close()
     return url.endsWith('/livez') ? text === '{"status":"live"}' : 'x-ratelimit-limit' in headers
   } catch {
     return false
+  } finally {
+    await dispatcher.destroy()
   }
 }
 

@@ -154,11 +154,11 @@ export const persistenceFinding = (info: RedisInfo): Finding => {
       )
 }
 
-/** Every command that the store needs, with `@` before keys of its own. */
+/** Every command that the store needs, with `@` before keys of its own, which end by themselves where the user may not delete them. */
 const trials = `
 set @text 1 PX 60000; getrange @text 0 1; exists @text; pexpire @text 60000; pexpireat @text 4102444800000
-hset @hash a 1; hget @hash a; hmget @hash a; hlen @hash; hgetall @hash; hdel @hash a
-zadd @set 1 a; zcard @set; zrange @set 0 -1; zrangebyscore @set 0 1; zrevrangebyscore @set 1 0
+hset @hash a 1; pexpire @hash 60000; hget @hash a; hmget @hash a; hlen @hash; hgetall @hash; hdel @hash a
+zadd @set 1 a; pexpire @set 60000; zcard @set; zrange @set 0 -1; zrangebyscore @set 0 1; zrevrangebyscore @set 1 0
 zremrangebyscore @set 2 3; zremrangebyrank @set 2 3; zrem @set a
 eval return(1) 1 @lua; evalsha ${'0'.repeat(40)} 1 @lua
 time; ping; info server; publish @channel x
@@ -170,13 +170,13 @@ const rightsFinding = async (redis: RedisClient, prefix: string, url: string): P
   // One slot of a cluster, and no key of the store.
   const tag = randomUUID()
   const key = (part: string): string => `${prefix}doctor:{${tag}}:${part}`
-  const missing: string[] = []
+  const missing = new Set<string>()
   let otherFault: string | undefined
   const note = (command: string, fault: string | undefined): void => {
     if (fault === undefined || fault.startsWith('NOSCRIPT')) return
     if (fault.startsWith('NOPERM') && /key|channel/.test(fault) && !/to run/.test(fault))
       otherFault ??= `the user ${user} may not use ${/channel/.test(fault) ? `the channels ${prefix}*` : `the keys ${prefix}*`}`
-    else if (fault.startsWith('NOPERM')) missing.push(`+${command}`)
+    else if (fault.startsWith('NOPERM')) missing.add(command)
     else otherFault ??= `${command} failed: ${safeText(fault, 200)}`
   }
   for (const trial of trials.trim().split(/; |\n/)) {
@@ -192,10 +192,10 @@ const rightsFinding = async (redis: RedisClient, prefix: string, url: string): P
   })
   note('subscribe', fault)
   listener?.disconnect()
-  if (missing.length > 0)
+  if (missing.size > 0)
     return fail(
-      `the user ${safeText(user, 60)} may not ${missing.map(each => each.slice(1)).join(', ')}`,
-      `ACL SETUSER ${safeText(user, 60)} ${missing.join(' ')}`,
+      `the user ${safeText(user, 60)} may not ${[...missing].join(', ')}`,
+      `ACL SETUSER ${safeText(user, 60)} ${[...missing].map(each => `+${each}`).join(' ')}`,
     )
   if (otherFault === undefined)
     return ok(`the user ${safeText(user, 60)} may run every command that is needed`)

@@ -75,6 +75,12 @@ t.test('a wrong password, a frozen process and missing rights are told as what t
     fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
   })
   await makeAccount(raw)
+  await raw.acl('SETUSER', account.user, '-hdel', '-zrem', '-del', '-unlink')
+  t.match((await checksOf({ url: as(account.password) })).get('redis rights'), { status: 'fail' })
+  const left = await raw.keys('*doctor:*')
+  t.equal(left.length, 3)
+  for (const key of left) t.ok((await raw.pttl(key)) > 0, `${key} ends by itself`)
+  await makeAccount(raw)
   const clients = async () =>
     String(await raw.call('CLIENT', 'LIST'))
       .trim()
