@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { withoutPrlimit } from '../support/process.ts'
+import type { Scrapes } from './scrape-without-descriptors.ts'
 
 t.test(
   'a scrape that finds no descriptor fails, and the next one does not',
@@ -12,7 +13,7 @@ t.test(
   async t => {
     const script = join(import.meta.dirname, 'scrape-without-descriptors.ts')
     const { stdout } = await promisify(execFile)('prlimit', ['--nofile=80', process.execPath, script])
-    const [first, second] = JSON.parse(stdout)
+    const [first, second]: Scrapes = JSON.parse(stdout)
     t.not(first, 'whole', first)
     t.equal(second, 'whole')
   },

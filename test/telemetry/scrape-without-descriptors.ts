@@ -6,8 +6,11 @@ import { devNull } from 'node:os'
 import { systemClock } from '../../src/common/clock.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 
+/** How each ended: `whole`, or why it failed. */
+export type Scrapes = readonly [first: string, second: string]
+
 const metrics = createMetrics({ clock: systemClock, store: 'embedded' })
-const scrape = () =>
+const scrape = (): Promise<string> =>
   metrics.exposition().then(
     text => (text.includes('process_cpu_seconds_total') ? 'whole' : text),
     error => `${error.code ?? error}`,
@@ -18,4 +21,5 @@ try {
 } catch {}
 const first = await scrape()
 for (const fd of held) closeSync(fd)
-process.stdout.write(JSON.stringify([first, await scrape()]))
+const scrapes: Scrapes = [first, await scrape()]
+process.stdout.write(JSON.stringify(scrapes))
