@@ -196,5 +196,8 @@ const createSecure = (secure: object, hasHttp2: boolean): Server => {
   if (!hasHttp2) return process.getBuiltinModule('node:https').createServer(secure)
   const http2 = process.getBuiltinModule('node:http2')
   const given = { ...http2Options(maxHeaderBytes), ...secure, http1Options: secure }
-  return http2.createSecureServer(given) as unknown as Server
+  const server = http2.createSecureServer(given)
+  // Node spares a stalled session that takes no further requests.
+  server.on('session', session => session.on('timeout', () => session.destroy()))
+  return server as unknown as Server
 }

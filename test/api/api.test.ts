@@ -1,5 +1,6 @@
 // Without it a request could be checked in the wrong order, or miss a header of its quota or freshness.
 
+import { EventEmitter } from 'node:events'
 import t from 'tap'
 import type { CellResult } from '../../src/api/answer.ts'
 import type { ApiParts } from '../../src/api/api.ts'
@@ -141,6 +142,11 @@ t.test("certificates that can't be used stop the start", async t => {
   })
   const app = await startApp(t, {}, { tls: { cert, key, ticketKey, http2: true } })
   t.ok('setSecureContext' in app.app.server, 'the server speaks TLS')
+  let ended = 0
+  const stalled = Object.assign(new EventEmitter(), { destroy: () => (ended += 1) })
+  app.app.server.emit('session', stalled)
+  stalled.emit('timeout')
+  t.equal(ended, 1, 'a session of HTTP/2 that stalls is ended, though it takes no further requests')
 })
 
 t.test('the reference is for everybody, 300 times a minute from one address', async t => {

@@ -1,5 +1,5 @@
-// Requests and responses of HTTP/2 as Fastify and the API read them: plain objects over a stream. Writing a response is
-// http2-response.ts.
+// Requests of HTTP/2 as Fastify and the API read them: plain objects over a stream, with what the API reads of one over HTTP/1.1, and
+// the options of their server. Responses are in http2-response.ts.
 
 import type { IncomingMessage } from 'node:http'
 import type {
@@ -9,6 +9,7 @@ import type {
   ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import { StreamResponse } from './http2-response.ts'
 
 const { METHODS } = process.getBuiltinModule('node:http')
 const methods: ReadonlySet<string> = new Set(METHODS)
@@ -38,27 +39,8 @@ class StreamRequest {
   }
 }
 
-const gone = { remoteAddress: undefined, remotePort: undefined }
-
-type OnClose = (this: StreamResponse) => void
-
-/** The response to it: only its close is told. */
-class StreamResponse {
-  readonly stream: ServerHttp2Stream
-  statusCode = 200
-
-  constructor(stream: ServerHttp2Stream) {
-    this.stream = stream
-    // A stream that its client resets fails; its close is told as well.
-    stream.on('error', ignore)
-  }
-
-  on(_close: 'close', listener: OnClose): void {
-    this.stream.on('close', () => listener.call(this))
-  }
-}
-
-const ignore = (): void => {}
+// It came over TLS, so it was no plain HTTP.
+const gone = { remoteAddress: undefined, remotePort: undefined, encrypted: true }
 
 /** The options of a server for HTTP/2 beside those of TLS. */
 export const http2Options = (maxHeaderBytes: number) => ({

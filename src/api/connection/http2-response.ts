@@ -1,9 +1,47 @@
-// Writes a response of HTTP/2 to its stream: its head as names and values, its body in one write.
+// Responses of HTTP/2: a plain object over a stream, to which a ready response is written, its head as names and values and its body
+// in one write.
 
-import type { Http2ServerResponse } from 'node:http2'
+import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { LRUCache } from 'lru-cache'
 import type { Chunks, WriteReady } from './connection.ts'
 import { isHttp2 } from './connection.ts'
+
+type OnClose = (this: StreamResponse) => void
+
+/** The response to a request: its close is told, and it is written to its stream. */
+export class StreamResponse {
+  readonly stream: ServerHttp2Stream
+  statusCode = 200
+
+  constructor(stream: ServerHttp2Stream) {
+    this.stream = stream
+    // A stream that its client resets fails; its close is told as well.
+    stream.on('error', ignore)
+  }
+
+  on(_close: 'close', listener: OnClose): void {
+    this.stream.on('close', () => listener.call(this))
+  }
+
+  get headersSent(): boolean {
+    return this.stream.headersSent
+  }
+
+  /** With `end` and `destroy` the last resort of Fastify, where the error handler fails: a status alone. */
+  writeHead(status: number): void {
+    const { stream } = this
+    if (!stream.headersSent && !stream.destroyed && !stream.closed)
+      respond(stream, [':status', String(status)])
+  }
+
+  end(): void {}
+
+  destroy(): void {
+    this.stream.destroy()
+  }
+}
+
+const ignore = (): void => {}
 
 /** The writer for a listener that speaks both versions. @param write for HTTP/1.1 */
 export const writerOfBoth =
@@ -21,6 +59,14 @@ export const refuseStream = ({ stream }: Http2ServerResponse): void => stream.cl
 
 const endOfStream = { endStream: true }
 
+/** Sends a head that ends the response. */
+const respond = (stream: ServerHttp2Stream, headers: string[]): void => {
+  stream.respond(headers, endOfStream)
+  headers.length = 0
+  // Node leaves a HEAD open until its client ends its side too.
+  if (!stream.endAfterHeaders) setImmediate(() => stream.close())
+}
+
 // To the stream itself: the compatibility API would send an empty frame for trailers after each body.
 const writeToStream = (
   response: Http2ServerResponse,
@@ -35,11 +81,14 @@ const writeToStream = (
   if (stream.destroyed || stream.closed) return
   const headers = listOf(status, head).slice()
   addLines(headers, own.join(''), 0)
-  // To a HEAD Node ends the stream by itself.
-  stream.respond(headers, body ? undefined : endOfStream)
+  // To a HEAD Node has ended its side already.
+  if (!body || stream.writableEnded) {
+    respond(stream, headers)
+    return
+  }
+  stream.respond(headers)
   // They are encoded, and the stream keeps the list until old objects are collected.
   headers.length = 0
-  if (!body || stream.writableEnded) return
   // All chunks go out in one write, and none is copied.
   stream.cork()
   const last = body.length - 1
