@@ -44,19 +44,19 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
     since,
     includes: (id: string): boolean =>
       (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),
-    /** The ids of the cells requested here, and of those that were in demand over the fleet at the start. */
-    ids: async (): Promise<string[]> => {
+    /** Does something with the id of each cell requested here, or in demand over the fleet at the start, in turns. */
+    each: async (act: (id: string) => void): Promise<void> => {
       const from = since()
-      const lastRequestedAt = (id: string): number => demand.of(id)?.lastRequestedAt ?? 0
-      const ids: string[] = []
+      const walked = new Set<string>()
+      const once = (id: string): void => {
+        if (walked.has(id)) return
+        walked.add(id)
+        act(id)
+      }
       await eachInTurns(demand.keys(), id => {
-        if (lastRequestedAt(id) >= from) ids.push(id)
+        if ((demand.of(id)?.lastRequestedAt ?? 0) >= from) once(id)
       })
-      if (!isRecentStart()) return ids
-      await eachInTurns([...atStart.ids], id => {
-        if (lastRequestedAt(id) < from) ids.push(id)
-      })
-      return ids
+      if (isRecentStart()) await eachInTurns([...atStart.ids], once)
     },
     /** The cells in demand over the fleet, latest first. @throws StoreError */
     cells: async (): Promise<Cell[]> => {

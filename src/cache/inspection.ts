@@ -8,7 +8,6 @@ import type { CacheParts } from './cache-parts.ts'
 import type { FleetDemand } from './fleet-demand.ts'
 import { type Entry, type EntryFacts, factsOf, freshnessOf } from './freshness.ts'
 import type { ReadThrough } from './read-through.ts'
-import { eachInTurns } from './turns.ts'
 
 export const createInspection = (
   { memory, shared, keyOf, policy, purges, failures, uncached, demand, clock }: CacheParts<Cell, Timeline>,
@@ -18,17 +17,17 @@ export const createInspection = (
   /** The size of the memory tier. */
   cached: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
   /** As `firstExpiry`. A cell that the provider refuses does not count, because it has errors anyway. */
-  firstExpiryAt: async (whose?: 'any' | 'cached'): Promise<number | undefined> => {
+  firstExpiryAt: (whose?: 'any' | 'cached'): Promise<number | undefined> => {
     const isUncached = (id: string) =>
       uncached.has(id) && codeOf(failures.last(id)?.error) !== 'provider_refused'
-    return firstExpiry({ memory, isUncached, policy }, await fleetDemand.ids(), clock.now(), whose)
+    return firstExpiry({ memory, isUncached, policy }, fleetDemand.each, clock.now(), whose)
   },
   /** The age at which the weather of cells in demand expires. The settings and the timelines differ after a change of the settings. */
   coverage: async () => {
     const now = clock.now()
     const allowedMs = policy.longestUseMs
     let [whole, covered, leastMs] = [0, 0, Number.POSITIVE_INFINITY]
-    await eachInTurns(await fleetDemand.ids(), id => {
+    await fleetDemand.each(id => {
       const entry = memory.peek(id)
       if (!entry) return
       const coveredMs = (entry.coversUntil ?? Number.POSITIVE_INFINITY) - entry.fetchedAt
@@ -98,13 +97,13 @@ export const firstExpiry = async <Value>(
     policy,
     isUncached,
   }: Pick<CacheParts<Cell, Value>, 'memory' | 'policy'> & { readonly isUncached: (key: string) => boolean },
-  keys: readonly string[],
+  each: (act: (key: string) => void) => Promise<void>,
   now: number,
   whose: 'any' | 'cached' = 'any',
 ): Promise<number | undefined> => {
   let first = Number.POSITIVE_INFINITY
   let hasUncached = false
-  await eachInTurns(keys, key => {
+  await each(key => {
     const entry = memory.peek(key)
     // An entry that a hard purge covered during its load is not served any more.
     if (entry)

@@ -74,18 +74,21 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
   let running: Promise<void> | undefined
   let isStopping = false
 
-  /** @param stale is called with the cells to load, in parts */
-  const planned = async (order: WarmOrder, stale: (cells: readonly Cell[]) => void): Promise<WarmReport> => {
+  /** @param goesOn is called with the cells to load, in parts, and returns whether to look for more */
+  const planned = async (
+    order: WarmOrder,
+    goesOn: (cells: readonly Cell[]) => boolean,
+  ): Promise<WarmReport> => {
     const { target, cells } = await cellsOf(order, { timelines, catalogue }, grid)
-    let fresh = 0
+    let [toLoad, fresh] = [0, 0]
     for (const part of inParts(cells, readAtOnce)) {
       const isFresh = await Promise.all(part.map(timelines.isFresh))
-      const absent = part.filter((_, i) => !isFresh[i])
-      fresh += part.length - absent.length
-      stale(absent)
+      const others = part.filter((_, i) => !isFresh[i])
+      toLoad += others.length
+      fresh += part.length - others.length
+      if (!goesOn(others)) break
       await nextTurn()
     }
-    const toLoad = cells.length - fresh
     const weight = toLoad * weightPerCell
     return { ...idle, target, cells: cells.length, toLoad, weight, fresh, state: 'planned' }
   }
@@ -128,13 +131,15 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
 
   const run = async (cells: readonly Cell[]): Promise<void> => {
     const { maxPointsPerRequest } = config.provider
-    let left = [...cells]
-    while (left.length > 0 && progress.stoppedBy === null) {
+    let next = 0
+    let again: readonly Cell[] = []
+    while ((next < cells.length || again.length > 0) && progress.stoppedBy === null) {
       if (isStopping) return stop('operator', 'it was stopped')
-      const batch = left.slice(0, maxPointsPerRequest)
-      const refused = await load(batch)
-      left = [...refused.left, ...left.slice(batch.length)]
-      if (refused.left.length === 0) continue
+      const more = cells.slice(next, next + maxPointsPerRequest - again.length)
+      next += more.length
+      const refused = await load([...again, ...more])
+      again = refused.left
+      if (again.length === 0) continue
       if (refused.retryAt - clock.now() > longestWaitMs)
         return stop('budget', `${refused.reason}; it has room at ${isoOf(refused.retryAt)}`)
       while (!isStopping && isStillToCome(clock, refused.retryAt, longestWaitMs)) await pause(lookEveryMs)
@@ -147,20 +152,23 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
   })
   return {
     /** How much there is to load; loads nothing. @throws InputError, StoreError */
-    planWarm: (order: WarmOrder): Promise<WarmReport> => planned(order, () => {}),
+    planWarm: (order: WarmOrder): Promise<WarmReport> => planned(order, () => true),
     /** Starts in the background, and returns the plan. @throws InputError, StoreError, WarmingError */
     startWarm: async (order: WarmOrder): Promise<WarmReport> => {
       if (running) throw new WarmingError()
       isStopping = false
-      const stale: Cell[] = []
-      const plan = planned(order, cells => stale.push(...cells))
+      const toLoad: Cell[] = []
+      const plan = planned(order, cells => {
+        toLoad.push(...cells)
+        return !isStopping
+      })
       // Set before the plan is made, so that no second order starts meanwhile.
       const carriedOut = async (): Promise<void> => {
         // An order that can't be planned keeps the report of the previous one.
         const report = await plan.catch(() => undefined)
         if (!report) return
         progress = { ...report, failed: [], state: 'running' }
-        await run(stale).catch((error: unknown) => stop('provider', messageOf(error)))
+        await run(toLoad).catch((error: unknown) => stop('provider', messageOf(error)))
         progress.state = progress.stoppedBy === null ? 'done' : 'stopped'
       }
       running = carriedOut().finally(() => {

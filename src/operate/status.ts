@@ -97,7 +97,7 @@ export const createStatus = (parts: StatusParts) => {
       instances(),
       fullest && named(fullest),
     ])
-    // Each walks over all cells in demand: a turn of the event loop for each.
+    // Each walks over all cells in demand: in turns of the event loop, or in one of its own.
     const coverage = await timelines.coverage()
     await nextTurn()
     const firstExpiryAt = await timelines.firstExpiryAt()

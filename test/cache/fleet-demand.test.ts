@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
-import { createFleetDemand, warmCells } from '../../src/cache/fleet-demand.ts'
+import { createFleetDemand, type FleetDemand, warmCells } from '../../src/cache/fleet-demand.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { workPerTurn } from '../support/work-per-turn.ts'
@@ -35,6 +35,12 @@ const setUp = (wanted: Readonly<Record<string, readonly string[]>>, cellNamed = 
   return { clock, demand, fleetDemand }
 }
 
+const idsOf = async (fleetDemand: FleetDemand): Promise<string[]> => {
+  const ids: string[] = []
+  await fleetDemand.each(id => ids.push(id))
+  return ids.toSorted()
+}
+
 t.test('cells in demand under any upstream are in demand, each once', async t => {
   const ids = async (wanted: Readonly<Record<string, readonly string[]>>): Promise<string[]> =>
     (await setUp(wanted).fleetDemand.cells()).map(({ id }) => id)
@@ -53,6 +59,13 @@ t.test('a list of very many cells is read in parts, with a turn of the event loo
     t.equal((await fleetDemand.cells()).length, 5_000)
   })
   t.strictSame([most, all], [1_000, 5_000])
+  const { fleetDemand, demand, clock } = setUp({ one: [] })
+  for (let i = 0; i < 5_000; i++) demand.record(`${i}`, dhaka, clock.now())
+  t.strictSame(
+    await workPerTurn(worked => fleetDemand.each(worked)),
+    { most, all },
+    'and so are those in demand',
+  )
 })
 
 t.test('the fleet is this instance until a heartbeat, and wants no more cells than there are', async t => {
@@ -70,10 +83,10 @@ t.test('what was in demand at the start is in demand as long as a request would 
   t.strictSame(warmed, [dhaka.id, sylhet.id])
   demand.record(khulna.id, khulna, clock.now() + hour)
   clock.advance(2 * hour)
-  t.strictSame((await fleetDemand.ids()).toSorted(), [khulna.id, dhaka.id, sylhet.id].toSorted())
+  t.strictSame(await idsOf(fleetDemand), [khulna.id, dhaka.id, sylhet.id].toSorted())
   t.equal(fleetDemand.includes(sylhet.id), true)
   clock.advance(1)
-  t.strictSame(await fleetDemand.ids(), [khulna.id])
+  t.strictSame(await idsOf(fleetDemand), [khulna.id])
   t.equal(fleetDemand.includes(sylhet.id), false)
   t.equal(fleetDemand.includes(khulna.id), true)
 })

@@ -2,10 +2,15 @@
 
 import t from 'tap'
 import { createUncached } from '../../src/cache/failures.ts'
-import { firstExpiry } from '../../src/cache/inspection.ts'
+import { firstExpiry as firstExpiryOfEach } from '../../src/cache/inspection.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
-import { workPerTurn } from '../support/work-per-turn.ts'
+import { eachInTurns } from '../../src/cache/turns.ts'
 import { policyOf, textEntry } from './cache-set-up.ts'
+
+type Given = Parameters<typeof firstExpiryOfEach<string>>
+
+const firstExpiry = (parts: Given[0], keys: readonly string[], ...more: [Given[2], Given[3]?]) =>
+  firstExpiryOfEach(parts, act => eachInTurns(keys, act), ...more)
 
 t.test('the entry in demand that expires first decides, and one with nothing cached at once', async t => {
   const memory = createMemoryTier<string>(1_000)
@@ -59,16 +64,4 @@ t.test('keys with nothing cached are looked up again in turn, a bounded number a
   t.equal(looked.length, 64)
   await uncached.check(isInDemand, lookUp)
   t.equal(new Set(looked).size, 100, 'the second time the others')
-})
-
-t.test('very many cells are looked at in parts, with a turn of the event loop for each', async t => {
-  const { most, all } = await workPerTurn(async worked => {
-    const isUncached = (): boolean => {
-      worked()
-      return false
-    }
-    const parts = { memory: createMemoryTier<string>(1_000), isUncached, policy: policyOf() }
-    await firstExpiry(parts, Array<string>(5_000).fill('elsewhere'), 100)
-  })
-  t.strictSame([most, all], [1_000, 5_000])
 })
