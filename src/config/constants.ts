@@ -82,7 +82,7 @@ export const constants = {
     leaseForMs: 2_000,
   },
   doctor: {
-    // Within it what the doctor asks over HTTP has to answer, but the store; one that hangs delays its report by as much.
+    // How long a gateway, a proxy and the probe of the provider may take to answer; one that hangs delays the report by as much.
     answerWithinMs: 10_000,
   },
   config: {

@@ -11,7 +11,7 @@ import { messageOf } from '../../common/errors.ts'
 import { listenFault, type Place } from '../../common/listening.ts'
 import { checkShared, forProcess } from '../../config/processes.ts'
 import type { Config } from '../../config/schema.ts'
-import { type Finding, fail, ok, warn } from './check.ts'
+import { type Finding, fail, ok, skip, warn } from './check.ts'
 
 // Beside connections: the store, Redis, the provider, the log, and Node itself.
 const ownFiles = 64
@@ -136,20 +136,26 @@ const reachedAt = ({ host, port }: Place): string => {
   return `${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
-/**
- * By how many ms a clock is ahead at least, or behind, that reported an instant between two of this machine's: where in between is
- * not known.
- */
-export const surelyAhead = (reported: number, before: number, after: number): number =>
-  reported > after ? reported - after : Math.min(0, reported - before)
+/** By how many ms another clock is ahead of this machine's. Where between request and answer it was read is not known. */
+export type Ahead = { readonly least: number; readonly most: number }
+
+/** @param read the first and the last instant that the other clock may have had @param before, after the request, by this machine */
+export const aheadOf = (
+  [first, last]: readonly [number, number],
+  [before, after]: readonly [number, number],
+): Ahead => ({ least: first - after, most: last - before })
 
 const noticedMs = 1_000
+const inSeconds = (ms: number): string => (Math.ceil(ms / 100) / 10).toFixed(1)
 
-/** @param aheadMs by how much the other clock is ahead of this machine's */
-export const clockFinding = (whose: string, aheadMs: number, noticed = noticedMs): Finding => {
-  const away = Math.abs(aheadMs)
-  const detail = `the clock of ${whose} is ${(away / 1000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead'}`
+export const clockFinding = (whose: string, { least, most }: Ahead, noticed = noticedMs): Finding => {
+  const away = Math.max(0, least, -most)
+  const detail = `the clock of ${whose} is at least ${(away / 1000).toFixed(1)} s ${most < 0 ? 'behind' : 'ahead'}`
   const fix = 'Keep both clocks right with NTP (chrony, systemd-timesyncd).'
   if (away >= clockToleranceMs) return fail(detail, fix)
-  return away >= noticed ? warn(detail, fix) : ok(`within ${noticed / 1000} s of ${whose}`)
+  if (away >= noticed) return warn(detail, fix)
+  const within = `within ${inSeconds(Math.max(most, -least))} s of ${whose}`
+  return Math.max(most, -least) < 2 * noticed
+    ? ok(within)
+    : skip(`only known to be ${within}: it answered late`)
 }

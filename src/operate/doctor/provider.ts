@@ -15,22 +15,24 @@ import { createProviderCall } from '../../provider/provider-call.ts'
 import { createGrid } from '../../weather/cell.ts'
 import type { BudgetReport } from '../budget-admin.ts'
 import { type Finding, fail, ok, skip, warn } from './check.ts'
-import { clockFinding, surelyAhead } from './machine.ts'
+import { aheadOf, clockFinding } from './machine.ts'
 
 const keyFix = 'Set provider.apiKey (ABOHAWA_PROVIDER__API_KEY) and the provider.baseUrl of its plan.'
 // The budget charges windows by a clock that may differ by so much.
 const toleratedMs = 2_000
 
 /** One request that weighs nothing, without the circuit breaker. @throws Error when no answer came within the time */
-const probe = async ({ provider, doctor }: Config, protocol: ReturnType<typeof protocolIn>) => {
+const probe = async ({ provider, doctor }: Config, protocol: ReturnType<typeof protocolIn>, clock: Clock) => {
   const { request } = await import('undici')
   const { path } = protocol.runs.requestFor(provider.runs.model)
+  const before = clock.now()
   const { statusCode, headers, body } = await request(provider.baseUrl.replace(/\/+$/, '') + path, {
     headers: { accept: protocol.accept, ...(provider.apiKey ? protocol.keyHeaders(provider.apiKey) : {}) },
     signal: AbortSignal.timeout(doctor.answerWithinMs),
   })
+  const after = clock.now()
   await body.dump()
-  return { status: statusCode, headers }
+  return { status: statusCode, headers, before, after }
 }
 
 /** Whether it answers at all, and what its clock says; weighs nothing. Never rejects. */
@@ -40,9 +42,7 @@ export const reachProvider = async (
 ): Promise<{ readonly found: Finding; readonly clock: readonly Finding[] }> => {
   const where = redactedUrl(config.provider.baseUrl)
   try {
-    const before = clock.now()
-    const { status, headers } = await probe(config, protocolIn(config))
-    const after = clock.now()
+    const { status, headers, before, after } = await probe(config, protocolIn(config), clock)
     const reported = parseHttpDate(String(headers.date ?? ''))
     return {
       found:
@@ -52,7 +52,7 @@ export const reachProvider = async (
       clock: Number.isNaN(reported)
         ? [skip('the provider sends no date')]
         : // A header has whole seconds.
-          [clockFinding('the provider', surelyAhead(reported + 500, before, after), toleratedMs)],
+          [clockFinding('the provider', aheadOf([reported, reported + 1_000], [before, after]), toleratedMs)],
     }
   } catch (error) {
     return {

@@ -18,7 +18,7 @@ import {
   serverName,
 } from '../../stores/redis/server.ts'
 import { type Check, checkOf, type Finding, fail, ok, skip, warn } from './check.ts'
-import { clockFinding, surelyAhead } from './machine.ts'
+import { type Ahead, aheadOf, clockFinding } from './machine.ts'
 
 // A slow Redis still counts as answering.
 const leastTimeoutMs = 5_000
@@ -48,7 +48,7 @@ export const redisChecks = async (
         return undefined
       })
     const info = await unlessRefused(async () => infoOf(await client.info()))
-    const ahead = await unlessRefused(() => aheadOf(client, clock))
+    const ahead = await unlessRefused(() => redisAhead(client, clock))
     const unknown = [skip('unknown: the user lacks a right')]
     return {
       checks: [
@@ -214,11 +214,11 @@ const faultOf = async (step: () => Promise<unknown>): Promise<string | undefined
   }
 }
 
-/** By how many ms the clock of Redis is ahead. */
-const aheadOf = async (redis: RedisClient, clock: Clock): Promise<number> => {
+const redisAhead = async (redis: RedisClient, clock: Clock): Promise<Ahead> => {
   const before = clock.now()
   const [seconds, micros] = (await redis.time()) as [number | string, number | string]
-  return surelyAhead(Number(seconds) * 1000 + Number(micros) / 1000, before, clock.now())
+  const read = Number(seconds) * 1000 + Number(micros) / 1000
+  return aheadOf([read, read], [before, clock.now()])
 }
 
 const clusterFinding = async (redis: RedisClient): Promise<Finding> => {
