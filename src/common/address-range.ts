@@ -23,13 +23,16 @@ export const wholeRange = (value: string): string => {
 /** Whether a text is an address or a whole range: who writes `10.0.0.5/8` may have meant one address. */
 export const isWholeRange = (value: string): boolean => isAddressRange(value) && wholeRange(value) === value
 
+/** Without the name of the interface that a link-local address of this machine has, such as `%br-lan`. */
+export const withoutZone = (address: string): string => address.replace(/%.*$/, '')
+
 /** Whether an address is in one of the ranges. Undefined, that of a client that is gone, is in none. */
 export const createAddressMatch = (given: readonly string[]): ((address: string | undefined) => boolean) => {
   const ranges = given.map(rangeOf)
   return address => {
     // Most lists are empty, and each connection is looked up.
     if (ranges.length === 0 || address === undefined) return false
-    return ipaddr.subnetMatch(ipaddr.process(address), { listed: ranges }, 'other') === 'listed'
+    return ipaddr.subnetMatch(ipaddr.process(withoutZone(address)), { listed: ranges }, 'other') === 'listed'
   }
 }
 

@@ -9,7 +9,7 @@ import {
   networkOf,
 } from '../../src/api/connection/client-address.ts'
 
-const trusted = ['10.0.0.0/8', '192.0.2.7', 'fd00::/8']
+const trusted = ['10.0.0.0/8', '192.0.2.7', 'fd00::/8', 'fe80::2']
 
 /** The client of a request from `peer` with this `x-forwarded-for`. */
 const clientOf = (peer: string | undefined, forwardedFor?: string, form: AddressForm = 'full') => {
@@ -33,6 +33,8 @@ const table: [string, string | undefined, string | undefined, string | undefined
   ['what is no address', '10.1.2.3', 'unknown', '10.1.2.3'],
   ['what is no address before a proxy', '10.1.2.3', '198.51.100.1, svc_live_x, 192.0.2.7', '192.0.2.7'],
   ['an address with a zone', '10.1.2.3', 'fe80::1%svc_live_x', '10.1.2.3'],
+  ['a peer of this link', 'fe80::1%br-lan', undefined, 'fe80::1'],
+  ['a proxy of this link', 'fe80::2%eth0.100', '198.51.100.1', '198.51.100.1'],
   ['an empty header', '10.1.2.3', '', '10.1.2.3'],
   ['more hops than any chain has', '10.1.2.3', `1.1.1.1,${'10.0.0.1,'.repeat(40)}10.0.0.2`, '10.0.0.1'],
 ]
@@ -42,6 +44,8 @@ t.test('the last address that is none of a trusted proxy', async t => {
     t.equal(clientOf(peer, forwardedFor), expected, what)
   const { ofPeer } = createClientAddress(createIsTrusted(trusted), 'full')
   t.match(ofPeer(undefined), { isProxy: false, address: undefined }, 'a peer that is gone')
+  t.equal(networkOf('fe80::1%br-lan'), networkOf('fe80::3'), 'one link is one network')
+  t.equal(createIsTrusted(trusted)('fe80::2%docker_gwbridge'), true)
 })
 
 t.test('a prefix is the network, and none is none', async t => {

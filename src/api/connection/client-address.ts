@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { createAddressMatch } from '../../common/address-range.ts'
+import { createAddressMatch, withoutZone } from '../../common/address-range.ts'
 
 /** `prefix`: the /24 of an IPv4 address, the /48 of an IPv6 address. */
 export type AddressForm = 'full' | 'prefix' | 'none'
@@ -51,7 +51,7 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm) => 
     return client
   }
   const ofPeer = (given: string | undefined): Peer => {
-    const address = given === undefined ? undefined : plainAddress(given)
+    const address = given === undefined ? undefined : plainAddress(withoutZone(given))
     return { address, isProxy: isTrusted(address), logged: masked(address) }
   }
   return {
@@ -69,7 +69,7 @@ export const createClientAddress = (isTrusted: IsTrusted, form: AddressForm) => 
 /** What stands for one client: an IPv4 address, or the /64 of an IPv6 address, of which a machine may have all. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address
-  const plain = ipaddr.process(address)
+  const plain = ipaddr.process(withoutZone(address))
   return plain instanceof ipaddr.IPv6 ? plain.parts.slice(0, 4).join(':') : plain.toString()
 }
 
