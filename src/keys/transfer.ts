@@ -119,6 +119,10 @@ export const importRecords = async (
     }
     onLine?.('written', written)
   }
+  if (written !== lines)
+    throw new InputError(
+      `the export changed: it had ${lines} records when it was checked, and ${written} later`,
+    )
   // Gateways look keys up again that were unknown until now.
   await announceChange(store, 'import', clock.now())
   return check.totals

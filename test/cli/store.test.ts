@@ -256,3 +256,17 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
   const holder = /has the external id "crm\/2", which belongs to key_\w+; nothing was imported/
   t.match(await third.command(...take, from.file), { code: 1, stderr: holder })
 })
+
+t.test('an export that can be read only once is refused', async t => {
+  const folder = t.testdir()
+  const pipe = join(folder, 'export')
+  execFileSync('mkfifo', [pipe])
+  const { code, stderr } = await inFile(join(folder, 'store.db')).command(
+    'store',
+    'import',
+    pipe,
+    '--create-store',
+  )
+  t.not(code, 0)
+  t.match(stderr, `${pipe} can be read only once`)
+})

@@ -4,9 +4,11 @@ import { execFile, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { endInOrder, replaceInOrder } from '../../src/cli/serve/supervisor.ts'
+import { sameWithinMs } from '../../src/command-line/interruption.ts'
 import { openCallers } from '../scenarios/callers.ts'
 import { type RestartResult, restartUnderLoad } from '../scenarios/rolling-restart.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
@@ -222,6 +224,20 @@ t.test('a stop does not wait for gateways that are being started', async t => {
   running.child.kill('SIGTERM')
   t.equal(await running.exited, 0)
   t.notOk(running.pids().some(isAlive))
+})
+
+t.test('a stop leaves one that is being replaced to its end', async t => {
+  const { running, key } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '3s' })
+  const [caller] = await openCallers(t, running.api, key, 1)
+  t.equal((await caller?.send(path))?.status, 200)
+  const linesOf = (event: string) => running.logged().filter(line => line.msg === event && line.process === 1)
+  running.child.kill('SIGALRM')
+  await until('the first one leaves', () => linesOf('stopping').length === 1)
+  // Sooner, its two signals would be one.
+  await pause(sameWithinMs + 100)
+  running.child.kill('SIGTERM')
+  t.equal(await running.exited, 0)
+  t.equal(linesOf('stopped').length, 1)
 })
 
 t.test('a restart ends none for a broken file, and goes no further than one that can’t start', async t => {

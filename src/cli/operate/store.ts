@@ -23,6 +23,7 @@ import { createCalendar } from '../../common/calendar.ts'
 import { InputError, messageOf } from '../../common/errors.ts'
 import { redactedUrl } from '../../common/redacted-url.ts'
 import { FileError, maxFileBytes, readLines } from '../../common/regular-file.ts'
+import { isSink } from '../../common/write-beside.ts'
 import type { Config } from '../../config/schema.ts'
 import { isRedisUrl, redisPrefix } from '../../config/texts.ts'
 import { exportRecords, type Imported, importRecords, type Totals } from '../../keys/transfer.ts'
@@ -118,6 +119,8 @@ const addImportCommand = (store: Command, add: AddCommand): Command =>
     example: 'store import keys.ndjson',
     setUp: command => addCreateStoreOption(command.argument('<file>', 'file written by `store export`')),
     run: async (terminal, { createStore = false }, file = '') => {
+      if (await isSink(file))
+        throw new InputError(`${file} can be read only once, and is checked first; write it into a file`)
       const config = terminal.config()
       const openUsed: typeof openStore = (...given) => openUsedStore(...given, 'store import')
       await using store = await openCommandStore(config, terminal.clock, createStore ? openStore : openUsed)

@@ -66,8 +66,8 @@ const answersReady = ({ opsUrl }: Serving): Promise<boolean> =>
     .then(({ statusCode, body }) => body.dump().then(() => statusCode === 200))
     .catch(() => false)
 
-/** The longest end of a gateway: its slowest request arrives at the last moment and waits for the provider. */
-const endsWithinMs = ({ server, provider }: Config): number =>
+/** The longest end of a gateway, which whoever stops it has to wait: its slowest request arrives at the last moment and waits for the provider. */
+export const endsWithinMs = ({ server, provider }: Config): number =>
   server.drainForMs + server.requestTimeoutMs + provider.totalTimeoutMs
 
 const isWithin = (ms: number, awaited: Promise<unknown>): Promise<boolean> =>
@@ -166,6 +166,7 @@ export const supervise = async (
     }
   }
   let endMs = endsWithinMs(config)
+  let stopAt = 0
   const killed = (number: number): void =>
     log.error({ process: number, seconds: endMs / 1_000 }, 'process killed, it did not end')
   const killAll = (): void => {
@@ -205,11 +206,17 @@ export const supervise = async (
     onSignal(signal, () => {
       if (!stopping.signal.aborted) {
         log.info({ signal }, 'stopping')
+        stopAt = performance.now()
         setTimeout(killAll, endMs).unref()
       }
       stopping.abort()
-      // A process that does not serve yet may miss the signal.
-      for (const { gateway, isServing } of children.values()) gateway.kill(isServing ? signal : 'SIGKILL')
+      const isSecond = performance.now() - stopAt >= sameWithinMs
+      for (const { gateway, isServing, isLeaving } of children.values()) {
+        // One that is being replaced ends already, and would end at once.
+        if (isServing && isLeaving && !isSecond) continue
+        // A process that does not serve yet may miss the signal.
+        gateway.kill(isServing ? signal : 'SIGKILL')
+      }
     })
 
   // The first process starts first: a fault is reported once, and the others find its compiled code.
