@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { replaced } from '../support/nginx.ts'
 import { withoutPromtool } from '../support/promtool.ts'
@@ -22,6 +23,7 @@ type Service = {
 const compose: { services: Record<string, Service>; volumes: object } = parse(read('compose.yaml'), {
   merge: true,
 })
+const usual = loadConfig({ files: [], env: {} })
 const services = new Map(Object.entries(compose.services))
 const gateways = [...services].filter(([name]) => name.startsWith('gateway-'))
 const prometheus = parse(read('deploy/prometheus/prometheus.yml'))
@@ -47,6 +49,8 @@ t.test('every service is there, is pinned, and is reached from this machine alon
   }
   t.equal(new Set(published).size, published.length, 'no port is published twice')
   t.equal(gateways.length, 2)
+  for (const [name, { stop_grace_period }] of gateways)
+    t.ok(Number.parseInt(stop_grace_period, 10) * 1_000 > endsWithinMs(usual), `${name} is waited for`)
 })
 
 t.test('no service may more than an unprivileged process that writes to its volumes and /tmp', async t => {

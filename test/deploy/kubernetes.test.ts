@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
+import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { replaced } from '../support/nginx.ts'
 import { runCommand, startCommand } from '../support/process.ts'
@@ -101,7 +102,8 @@ t.test('the file passes the check, and its ports and times are those of the obje
   const { code, stdout, stderr } = await runCommand(['config', 'check', '--no-files', path], env)
   t.strictSame([code, stdout, stderr], [0, 'The configuration is right.\n', ''])
 
-  const { server, ops, health, provider } = loadConfig({ files: [path], env })
+  const config = loadConfig({ files: [path], env })
+  const { server, ops, health } = config
   type Port = { name: string; containerPort: number }
   const ports = Object.fromEntries(
     gateway.ports.map(({ name, containerPort }: Port) => [name, containerPort]),
@@ -115,7 +117,7 @@ t.test('the file passes the check, and its ports and times are those of the obje
   const allowed = named('NetworkPolicy').spec.ingress.flatMap((rule: Resource) => rule.ports)
   t.match(allowed, [{ port: 'api' }, { port: 'health' }])
   t.equal(allowed.length, 2)
-  t.ok(pod.terminationGracePeriodSeconds * 1_000 > server.drainForMs + provider.totalTimeoutMs)
+  t.ok(pod.terminationGracePeriodSeconds * 1_000 > endsWithinMs(config))
   const { periodSeconds, failureThreshold } = gateway.readinessProbe
   // Longer than the kubelet takes to see it.
   t.ok(server.drainForMs > periodSeconds * failureThreshold * 1_000)

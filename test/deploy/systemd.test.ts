@@ -6,11 +6,14 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { withoutCurl } from '../support/curl.ts'
 import { replaced } from '../support/nginx.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
+const usual = loadConfig({ files: [], env: {} })
 const root = join(import.meta.dirname, '..', '..')
 const service = readFileSync(join(root, 'deploy/systemd/abohawa.service'), 'utf8')
 const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
@@ -102,6 +105,17 @@ const startUnit = async (
   for (const listener of listeners) await logs(`"listener":"${listener}"`)
   return { child, exited, lines, logs }
 }
+
+t.test('the times of the unit are longer than what they wait for, and its starts have an end', async t => {
+  t.ok(Number(oneOf(service, 'TimeoutStopSec')) * 1_000 > endsWithinMs(usual))
+  // A gateway that ends at once is noticed when curl has given up.
+  const retries = Number(/--retry (\d+) --retry-delay 1 /.exec(oneOf(service, 'ExecStartPost'))?.[1])
+  const startSeconds = retries + Number(oneOf(service, 'RestartSec'))
+  t.ok(
+    Number(oneOf(service, 'StartLimitBurst')) * startSeconds <
+      Number(oneOf(service, 'StartLimitIntervalSec')),
+  )
+})
 
 t.test('systemd takes the unit, and judges its exposure as low', { skip: withoutAnalyze }, async t => {
   const { folder, unit } = await installed(t)
