@@ -96,7 +96,11 @@ const chainFaults = async (
 ): Promise<readonly CertificateFault[]> => {
   const stranger = chain.findIndex((each, i) => i > 0 && !chain.some(other => hasIssued(each, other)))
   let last = chain[0]
-  for (const _ of chain) last = chain.find(each => hasIssued(each, last)) ?? last
+  for (const _ of chain) {
+    const issuer = chain.find(each => hasIssued(each, last))
+    if (!issuer) break
+    last = issuer
+  }
   const isWhole = last.checkIssued(last) || (await isOfKnownRoot(last))
   const fix = `Put the server's certificate and then its authority's certificates into ${file}, each after the one that it issued.`
   if (stranger !== -1) {

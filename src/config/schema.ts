@@ -257,7 +257,8 @@ const weather = section`The size of a response.`({
 
 const usualTiers = { free: 100, starter: 1_000, business: 10_000, enterprise: 100_000 }
 const TIERS = 'a map of tier names to units per day, such as { free: 100 }'
-const TIER_NAME = 'a tier name: lower-case letters, digits and hyphens, with a letter first'
+const TIER_NAME = 'a tier name: up to 60 lower-case letters, digits and hyphens, with a letter first'
+const tierName = /^[a-z][a-z0-9-]{0,59}$/
 
 const rate = () => z.prefault(whole(1, 1_000_000, ', or null for no limit').nullable(), null)
 const RATES = 'a map of tier names to limits, such as { free: { perSecond: 10, perMinute: 300 } }'
@@ -268,7 +269,7 @@ const quota = section`How much a key may use.`({
   tiers: live(
     z
       .record(
-        text(TIER_NAME, /^[a-z][a-z0-9-]*$/),
+        text(TIER_NAME, tierName),
         z.int('a whole number of at least 1').min(1, 'a whole number of at least 1'),
         TIERS,
       )
@@ -279,7 +280,7 @@ const quota = section`How much a key may use.`({
   )`Requests per day by tier. Add your own tiers. Keys of a tier that is missing at a start can't be used.`,
   rates: live(
     z.record(
-      text(TIER_NAME, /^[a-z][a-z0-9-]*$/),
+      text(TIER_NAME, tierName),
       z.strictObject(
         {
           perSecond: rate(),

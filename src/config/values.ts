@@ -180,10 +180,11 @@ export const withValuesOf = (config: Config, other: Config, paths: Iterable<stri
 
 // The settings that may differ between instances: addresses, log and files.
 const ofOneInstance = /^(server|ops|health|store|redis|log)\.|^catalogue\.path$/
+const withoutFiles = (name: string, value: unknown): unknown => (name === 'apiKeyFile' ? undefined : value)
 
 /** A short hash of the settings that all instances of a fleet should have in common. */
 export const fleetHashOf = (config: Config): string => {
   const shared = valuesOf(config).filter(({ path }) => !ofOneInstance.test(path))
-  const text = JSON.stringify(shared.map(({ path, value }) => [path, value]).sort())
+  const text = JSON.stringify(shared.map(({ path, value }) => [path, value]).sort(), withoutFiles)
   return hash('sha256', text).slice(0, 12)
 }

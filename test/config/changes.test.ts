@@ -1,5 +1,8 @@
 // Without this, a reload could report a change wrongly, or apply one that needs a restart.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { rules } from '../../src/config/rules.ts'
@@ -92,6 +95,14 @@ t.test('the hash of a fleet follows what instances should have in common, and no
     hashOf('quota: { tiers: { b: 2, a: 1 } }'),
     'in any order',
   )
+  const folder = mkdtempSync(join(tmpdir(), 'abohawa-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const keyIn = (name: string): string => {
+    const file = join(folder, name)
+    writeFileSync(file, 'key')
+    return hashOf(`provider: { fallbacks: [{ baseUrl: "http://b", apiKeyFile: "${file}" }] }`)
+  }
+  t.equal(keyIn('one'), keyIn('other'), 'wherever the same key stands')
 })
 
 t.test('the shown configuration can be loaded again and means the same', async t => {

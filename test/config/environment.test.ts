@@ -128,7 +128,7 @@ t.test('a variable that is not known is refused with the nearest one that is', a
     'ABOHAWA_CONFIG: this variable is not known; did you mean ABOHAWA_CONFIG_FILE?',
     'ABOHAWA_PROVIDER__BASEURL: this variable is not known; did you mean ABOHAWA_PROVIDER__BASE_URL?',
     'ABOHAWA_QUOTA__TIERS: this variable is not known; did you mean ABOHAWA_QUOTA__TIERS__<NAME>?',
-    'ABOHAWA_QUOTA__TIERS__9: quota.tiers.9 must end in a tier name: lower-case letters, digits and hyphens, ' +
+    'ABOHAWA_QUOTA__TIERS__9: quota.tiers.9 must end in a tier name: up to 60 lower-case letters, digits and hyphens, ' +
       'with a letter first',
     'ABOHAWA_SERVER_PORT: this variable is not known; did you mean ABOHAWA_SERVER__PORT?',
   ])

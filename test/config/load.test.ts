@@ -239,8 +239,14 @@ t.test('a name that is not known is refused with the nearest one that is, at eve
       [`one.yaml:${place}: ${name} is not a known setting${nearest ? `; did you mean ${nearest}?` : ''}`],
       text,
     )
-  const tier = 'must end in a tier name: lower-case letters, digits and hyphens, with a letter first'
+  const tier = 'must end in a tier name: up to 60 lower-case letters, digits and hyphens, with a letter first'
   t.strictSame(faultsOfTexts(t, { files: ['quota: { tiers: { Gold: 5 } }'] }), [
     `one.yaml:1:19: quota.tiers.Gold ${tier}`,
   ])
+  // A path of settings shows no more of a name.
+  t.match(faultsOfTexts(t, { files: [`quota: { tiers: { ${'a'.repeat(61)}: 5 } }`] }), [tier])
+  t.equal(
+    loadTexts(t, { files: [`quota: { tiers: { ${'a'.repeat(60)}: 5 } }`] }).quota.tiers['a'.repeat(60)],
+    5,
+  )
 })
