@@ -67,7 +67,8 @@ and nginx with Lua (Debian and Ubuntu: redis-server wrk nghttp2-client nginx lib
   --report <file>     writes each row that ran into its section of this page
   --base <rev>        compares this checkout with a revision, or the folder of an installed checkout, over fresh processes of both in
                       turn; may be given again
-  --warm <number>     with --base: seconds of load before those that are measured; default ${usual.warm}
+  --warm <number>     with --base: seconds of load, up to four times, until 40,000 answers before those that are measured;
+                      default ${usual.warm}
   --json              all figures as JSON on standard output
   --help              this text
 

@@ -57,7 +57,7 @@ export const startSending = (
 ) => {
   const { connections, keepBodies } = order
   const latest = new Map<number, Live>()
-  let ready = 0
+  let [ready, done] = [0, 0]
   const parts = Array.from({ length: workers }, (_, index) => {
     const workerData: WorkerOrder = {
       order: {
@@ -76,11 +76,13 @@ export const startSending = (
       if (message === 'ready') {
         ready += 1
         if (ready === workers) begin()
-      } else if ('ended' in message) resolve(message.ended)
-      else if ('block' in message) onBlock?.(message.block, () => post('taken'))
+      } else if ('ended' in message) {
+        done += 1
+        resolve(message.ended)
+      } else if ('block' in message) onBlock?.(message.block, () => post('taken'))
       else {
         latest.set(index, message.live)
-        if (latest.size < workers) return
+        if (latest.size < workers - done) return
         onLive(figuresOf([...latest.values()]))
         latest.clear()
       }
@@ -91,7 +93,7 @@ export const startSending = (
     worker.on('exit', code =>
       reject(new Error(`a worker of the replay ended with ${code} before its work was done`)),
     )
-    return { ended, post }
+    return { worker, ended, post }
   })
   // Waits until all workers run, so that none starts late.
   const begin = (): void => {
@@ -101,7 +103,7 @@ export const startSending = (
   }
   return {
     /** Resolves when all requests are answered or given up. Rejects when a worker fails. */
-    ended: Promise.all(parts.map(({ ended }) => ended)).then(all => {
+    ended: endOf(parts).then(all => {
       const recorder = createRecorder(stepSeconds)
       for (const { form } of all) recorder.add(form)
       return {
@@ -116,6 +118,18 @@ export const startSending = (
     stop: (): void => {
       for (const { post } of parts) post('stop')
     },
+  }
+}
+
+type Part = { readonly worker: Worker; readonly ended: Promise<Ended> }
+
+/** Where one fails, the others send no more. */
+const endOf = async (parts: readonly Part[]): Promise<Ended[]> => {
+  try {
+    return await Promise.all(parts.map(({ ended }) => ended))
+  } catch (error) {
+    await Promise.all(parts.map(({ worker }) => worker.terminate()))
+    throw error
   }
 }
 
