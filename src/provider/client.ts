@@ -15,7 +15,7 @@ import { Queue, Throttles, type Urgency, type Waiting } from './queue.ts'
 export type ProviderOptions = RetryOptions & {
   readonly maxConcurrent: number
   readonly maxPointsPerRequest: number
-  /** How long a cold cell waits for the budget's next window; it fails immediately when the window is further away. */
+  /** How long a cold cell waits for the budget, in ms; it fails immediately when that would take longer. */
   readonly queueForMs: number
 }
 
@@ -73,7 +73,7 @@ export class Provider {
   readonly expedite = (cell: Cell, consumer?: string | undefined): void => {
     const now = this.#parts.clock.now()
     const isThrottled = this.#throttles.until(consumer, 'cold', now) > now
-    this.#queue.expedite(cell, isThrottled ? undefined : consumer)
+    this.#queue.expedite(cell, isThrottled ? undefined : consumer, now)
   }
 
   /** Why nothing more is loaded for a consumer now; undefined when it is, or waits for a little while at most. */
@@ -114,7 +114,8 @@ export class Provider {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#endWake?.()
-    await Promise.allSettled(this.#underWay)
+    // What ends may begin the delivery of its cells.
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
 
   #track<Result>(ended: Promise<Result>): Promise<Result> {
@@ -197,15 +198,17 @@ export class Provider {
     return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
   }
 
-  /** Cells that the budget has no room for: cold ones are requeued if there is some soon, the others are rejected. */
+  /** Cells that the budget has no room for: cold ones wait for it for a while, the others are rejected. */
   #requeueOrReject(refused: readonly RefusedCell[]): void {
     const now = this.#parts.clock.now()
+    // Counted from the first attempt: the next one may always be a second away. After the clock was set back, from now.
+    const mayWaitUntil = ({ queuedAt }: Waiting): number => Math.min(queuedAt, now) + this.#options.queueForMs
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
       if (error instanceof ShareUsedUpError)
         this.#throttles.add(error.consumer, waiting.urgency, retryAt, now)
-      if (waiting.urgency === 'cold' && retryAt - now <= this.#options.queueForMs) {
+      if (waiting.urgency === 'cold' && retryAt <= mayWaitUntil(waiting)) {
         requeued.push(waiting)
         if (error instanceof OutOfBudgetError) this.#isFull = true
         this.#wakeAt(retryAt)

@@ -9,7 +9,8 @@ export type Urgency = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type Waiting = PromiseWithResolvers<Timeline> & {
   readonly cell: Cell
-  readonly queuedAt: number
+  /** Since when it waits with this urgency. */
+  queuedAt: number
   urgency: Urgency
   /** For whom; undefined for no consumer in particular. */
   consumer: string | undefined
@@ -50,7 +51,7 @@ export class Queue {
   add(cell: Cell, urgency: Urgency, consumer: string | undefined, now: number): Waiting {
     const found = this.#all.get(cell.id)
     if (found) {
-      this.#move(found, urgency, consumer)
+      this.#move(found, urgency, consumer, now)
       return found
     }
     const waiting = { ...Promise.withResolvers<Timeline>(), cell, urgency, consumer, queuedAt: now }
@@ -59,10 +60,10 @@ export class Queue {
     return waiting
   }
 
-  /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
-  expedite(cell: Cell, consumer?: string | undefined): void {
+  /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. @param now ms since the epoch */
+  expedite(cell: Cell, consumer: string | undefined, now: number): void {
     const found = this.#all.get(cell.id)
-    if (found) this.#move(found, 'cold', consumer)
+    if (found) this.#move(found, 'cold', consumer, now)
   }
 
   /** Removes up to `most`, of one consumer up to `maxOfOne`, which is 0 for one that is throttled. */
@@ -126,7 +127,7 @@ export class Queue {
     if (line.size === 0) this.#lines[waiting.urgency].delete(waiting.consumer)
   }
 
-  #move(waiting: Waiting, asUrgent: Urgency, consumer: string | undefined): void {
+  #move(waiting: Waiting, asUrgent: Urgency, consumer: string | undefined, now: number): void {
     const isRaised = order.indexOf(asUrgent) < order.indexOf(waiting.urgency)
     const urgency = isRaised ? asUrgent : waiting.urgency
     const waitingFor = (of: string | undefined): number => this.#lines[urgency].get(of)?.size ?? 0
@@ -135,6 +136,7 @@ export class Queue {
     if (!isRaised && !isSooner) return
     this.#remove(waiting)
     waiting.urgency = urgency
+    if (isRaised) waiting.queuedAt = now
     if (isSooner) waiting.consumer = consumer
     this.#lineOf(waiting).add(waiting)
   }

@@ -65,11 +65,17 @@ t.test('a cell that two want is for the one with the shorter queue, and for the 
   const first = queue.add(cell(4), 'cold', 'few', 9)
   t.equal(queue.size, 4, 'it is queued once')
   t.equal(first.consumer, 'few')
-  queue.expedite(cell(3), 'few')
+  queue.expedite(cell(3), 'few', 9)
   t.strictSame(namesOf(queue.take(2)), [name('many', 1), name('few', 4)])
   queue.add(cell(8), 'refresh_ahead', 'many', 9)
-  queue.expedite(cell(8), 'few')
-  t.strictSame(namesOf(queue.take(9)), [name('many', 2), name('few', 3), name('many', 8)])
+  queue.expedite(cell(8), 'few', 12)
+  const left = queue.take(9)
+  t.strictSame(namesOf(left), [name('many', 2), name('few', 3), name('many', 8)])
+  t.strictSame(
+    left.map(({ queuedAt }) => queuedAt),
+    [2, 3, 12],
+    'it waits since it is urgent',
+  )
 })
 
 t.test('whatever happens, each cell is there once, and none is lost', async () => {
@@ -105,7 +111,7 @@ t.test('whatever happens, each cell is there once, and none is lost', async () =
           } of out)
             expected.add(id)
           out = []
-        } else if (what === 'expedite') queue.expedite(cell(number), consumer)
+        } else if (what === 'expedite') queue.expedite(cell(number), consumer, now)
         else if (consumer !== undefined) remove(queue.takeBefore(now - 3, consumer, urgency))
       if (queue.size !== expected.size) throw new Error(`${queue.size} are queued, and not ${expected.size}`)
       remove(queue.take(Number.POSITIVE_INFINITY))
