@@ -46,10 +46,12 @@ const ownFaultOf = ({ code = '', syscall }: NodeJS.ErrnoException): string | und
 /**
  * The ProviderError of a call that threw. Without a cause: the error is kept for as long as its cell fails, and the errors of a
  * parser hold what they read.
+ * @param hadConnection whether its request may have been sent
  */
 export const brokenOff = (
   cause: unknown,
   { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: Timeouts,
+  hadConnection = true,
 ): ProviderError => {
   if (cause instanceof ProviderError) return cause
   const { code = '', syscall } = cause as NodeJS.ErrnoException
@@ -71,6 +73,9 @@ export const brokenOff = (
   if (ownFault !== undefined) return notSent(`this machine can't open a connection (${ownFault})`)
   if (syscall === lookUp || unconnected.has(code))
     return unreachable(`no connection to the provider: ${code}`)
+  // Such as a certificate that is not trusted.
+  if (!hadConnection)
+    return unreachable(`no connection to the provider: ${excerptOf(messageOf(cause), maxCharacters)}`)
   // A truncated gzip body is an incomplete body like a truncated plain one.
   if (code.startsWith('Z_'))
     return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", {

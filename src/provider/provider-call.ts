@@ -98,11 +98,17 @@ export const createProviderCall = (
   }
   const keyHeaders = options.apiKey ? protocol.keyHeaders(options.apiKey) : {}
 
+  /** @throws ProviderError */
   const send = async (
     { method, path, headers, isValid }: StreamedRequest,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> => {
     const ending = new AbortController()
+    let hadConnection = false
+    const mayBeSent = (): boolean => {
+      hadConnection = true
+      return isValid()
+    }
     let interimResponses = 0
     const onInfo = (): void => {
       interimResponses += 1
@@ -110,14 +116,18 @@ export const createProviderCall = (
       const sentence = `the provider sent more than ${maxInterimResponses} interim responses (1xx) before its answer`
       ending.abort(garbled('too_many_interim_responses', sentence))
     }
-    pool ??= openPool()
-    return (await pool).compose(validateBeforeSend(isValid)).request({
-      method,
-      path: prefix + path,
-      headers: { ...headers, ...keyHeaders },
-      signal: AbortSignal.any([ending.signal, signal]),
-      onInfo,
-    })
+    try {
+      pool ??= openPool()
+      return await (await pool).compose(validateBeforeSend(mayBeSent)).request({
+        method,
+        path: prefix + path,
+        headers: { ...headers, ...keyHeaders },
+        signal: AbortSignal.any([ending.signal, signal]),
+        onInfo,
+      })
+    } catch (cause) {
+      throw brokenOff(cause, options, hadConnection)
+    }
   }
 
   const bytes = async function* (

@@ -1,5 +1,10 @@
 // Without it cells could cost more requests than they need, or one bad point could fail others.
 
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import type { ProviderParts } from '../../src/provider/client.ts'
@@ -225,6 +230,22 @@ t.test('a cold cell waits for the next window if it is near, and is rejected if 
   await t.rejects(far.provider.load(cell, 'cold'), { code: 'provider_limited' })
 })
 
+t.test('a cold cell is rejected in time where the budget is always a moment away', async t => {
+  const clock = manualClock()
+  let attempts = 0
+  const reserve: ProviderParts['budget']['reserve'] = async points => {
+    if (points === 0) return granted(0)
+    attempts += 1
+    clock.advance(1_000)
+    // It grants in the end, so that a wait without end fails.
+    return attempts > 20 ? granted(points) : granted(0, { retryAt: clock.now() + 20 })
+  }
+  const { provider } = setUp(t, { queueForMs: 5_000 }, { budget: { reserve }, clock })
+  const refused = { code: 'provider_limited', retryAt: Date.parse(noon) + 5_020 }
+  await t.rejects(provider.load(cell), refused)
+  t.equal(attempts, 5)
+})
+
 t.test('loads are settled when no request is under way, whatever waits for the next window', async t => {
   const { budget, grant } = budgetOf(1, inTenSeconds)
   const { provider, requests } = setUp(t, { maxPointsPerRequest: 1 }, { budget })
@@ -357,6 +378,18 @@ t.test('once it is closed it sends and reserves nothing more, and ends when its 
   }
 })
 
+t.test('when it has closed, each cell of its last request has its weather', async t => {
+  const { provider } = setUp(t)
+  await simulator.steer({ hold: true })
+  let loaded = 0
+  for (const each of cells(100)) void provider.load(each).then(() => ++loaded)
+  await requestIsOut()
+  const closed = provider.close()
+  await simulator.steer({ hold: false })
+  await closed
+  t.equal(loaded, 100)
+})
+
 t.test('a reservation that comes when it is closed is given back', async t => {
   const { budget, steps } = budgetOf(1_000, 0)
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
@@ -369,6 +402,18 @@ t.test('a reservation that comes when it is closed is given back', async t => {
   await closed
   t.strictSame(requests, [])
   t.ok(steps.includes('unsent'), steps.join(', '))
+})
+
+t.test('a request that fails in the TLS handshake costs nothing', async t => {
+  const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../fixtures', name))
+  const server = createServer({ key: fixture('localhost.key'), cert: fixture('localhost.crt') })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const { budget, steps } = budgetOf(1_000, 0)
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { provider } = providerAt(t, url, { options: { retries: 0 }, budget })
+  await t.rejects(provider.load(cell), { code: 'provider_unreachable', message: /certificate/ })
+  t.strictSame(steps.slice(0, 2), ['cold 1/1', 'unsent'])
 })
 
 t.test('a call whose connections are closed was not sent', async t => {
