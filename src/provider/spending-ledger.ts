@@ -8,7 +8,16 @@ import type { Closure, SpendingClaim, SpendingReply, SpendingStore } from '../st
 import type { Correction } from './charge.ts'
 import { type LocalGrant, OutageReserve, type ReserveRequest } from './outage-reserve.ts'
 import type { LimitedWindow } from './spending-windows.ts'
-import { type Count, isNothing, latest, netOf, nothing, plus, WindowCounts } from './window-counts.ts'
+import {
+  addGranted,
+  type Count,
+  isNothing,
+  latest,
+  netOf,
+  nothing,
+  plus,
+  WindowCounts,
+} from './window-counts.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
 export type BudgetObserver = {
@@ -68,10 +77,10 @@ export class SpendingLedger {
 
   /** @param isLocal whether the grant that is corrected was made without the store */
   settle(corrections: readonly Correction[], isLocal: boolean): Promise<void> {
-    for (const { window, by } of corrections) {
+    for (const { window, by, consumers } of corrections) {
       const count = this.#counts.of(window)
       this.#counts.add(count, by)
-      if (isLocal) count.granted += by
+      if (isLocal) addGranted(count, by, consumers)
     }
     return this.#isAway ? Promise.resolve() : this.#tracked(this.#tryToSpend([], { corrections }))
   }

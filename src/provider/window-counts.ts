@@ -32,6 +32,17 @@ export const latest = (one: Spent, other: Spent = nothing): Spent => ({
 export const isNothing = ({ charged, refunded }: Spent): boolean => charged === 0 && refunded === 0
 export const netOf = ({ charged, refunded }: Spent): number => Math.max(0, charged - refunded)
 
+/** Corrects what was granted without the store, and the parts of it that are consumers'. */
+export const addGranted = (
+  count: Count,
+  by: number,
+  ofConsumers: readonly { readonly consumer: string; readonly by: number }[] = [],
+): void => {
+  count.granted += by
+  for (const { consumer, by: part } of ofConsumers)
+    count.consumers.set(consumer, Math.max(0, (count.consumers.get(consumer) ?? 0) + part))
+}
+
 export class WindowCounts {
   readonly #counts = new Map<string, Count>()
 
