@@ -129,6 +129,14 @@ export const createFleetSingleFlight = (
         overFailure = true
       }
     },
+    /** Gives the leases of these keys back, for other instances to load: their loads will not end here. */
+    release: (keys: ReadonlySet<string>): void => {
+      for (const [holder, key] of held)
+        if (keys.has(key)) {
+          held.delete(holder)
+          store.releaseLease(key, holder).catch(failed)
+        }
+    },
     close: (): void => clearInterval(renewal),
   }
 }

@@ -87,6 +87,9 @@ export class Provider {
 
   readonly waiting = (): number => this.#queue.size
 
+  /** The cells that wait to be requested. */
+  readonly queued = (): Cell[] => this.#queue.cells()
+
   /**
    * Resolves when no request is under way or about to be sent, pauses before retries included. Cells that wait for the
    * budget's next window do not count.

@@ -41,6 +41,13 @@ export class Queue {
     return this.#all.size
   }
 
+  cells(): Cell[] {
+    return this.#all
+      .values()
+      .map(({ cell }) => cell)
+      .toArray()
+  }
+
   /** Whether cells wait for another consumer. */
   hasOther(consumer: string | undefined): boolean {
     const isOther = (other: string | undefined): boolean => other !== consumer && other !== undefined

@@ -19,6 +19,7 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { stepsWithin, usualLengths } from '../../src/weather/horizon.ts'
 import { syntheticTimeline } from '../../src/weather/synthetic-timeline.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 
 const grid = createGrid(0.1)
 const cell = grid.cellOf(23.71, 90.41)
@@ -36,7 +37,12 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
     background.push(work)
     return () => {}
   }
-  const timers = { every, after: () => () => {} }
+  const polls: (() => unknown)[] = []
+  const after = (ms: number, work: () => unknown) => {
+    if (ms <= 100) polls.push(work)
+    return () => {}
+  }
+  const timers = { every, after }
   const calendar = createCalendar('Asia/Dhaka')
   const store = beside?.store ?? openEmbeddedStore(':memory:', clock)
   const config = loadConfig({
@@ -48,8 +54,8 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
     },
   })
   const asked: string[] = []
-  /** For how long stale weather was to be served when the provider was last asked. */
-  const asking = { staleForMs: 0 }
+  /** For how long stale weather was to be served when the provider was last asked; and until when it answers nothing. */
+  const asking: { staleForMs: number; gate?: Promise<void> } = { staleForMs: 0 }
   const heartbeats: unknown[] = []
   const away = new Set<string>()
   /** A protocol of its own: another path, weight and identity. */
@@ -78,6 +84,7 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
       call: {
         bytes: async function* ({ path }) {
           asked.push(path)
+          await asking.gate
           if (away.has(new URL(path).origin)) throw new ProviderError('provider_refused', 'not here')
           yield* []
         },
@@ -106,7 +113,11 @@ const setUp = (t: Test, beside?: { readonly clock: ManualClock; readonly store: 
     // A load takes some turns of the event loop.
     for (let turns = 0; turns < 50; turns += 1) await turn()
   }
-  return { upstream, config, clock, store, tick, asked, asking, away, spent, isStored, heartbeats }
+  /** Looks for what other instances have loaded. */
+  const poll = () => {
+    for (const work of polls.splice(0)) work()
+  }
+  return { upstream, config, clock, store, tick, poll, asked, asking, away, spent, isStored, heartbeats }
 }
 
 t.test('each upstream is asked, charged and stored by its own protocol', async t => {
@@ -153,6 +164,37 @@ t.test('an instance starts with what others have loaded, and leaves its demand w
   const third = setUp(t, first)
   await third.upstream.start()
   t.match(third.upstream.timelines.overview(cell), { state: 'stale' }, 'it knows the purges')
+})
+
+t.test('a gateway that stops leaves to others what it has not requested, and nothing else', async t => {
+  const first = setUp(t)
+  const second = setUp(t, first)
+  const renewed: string[] = []
+  const { renewLease } = first.store
+  first.store.renewLease = (key, ...given) => {
+    renewed.push(key)
+    return renewLease(key, ...given)
+  }
+  const gate = Promise.withResolvers<void>()
+  first.asking.gate = gate.promise
+  const loaded = first.upstream.timelines.read(cell)
+  await until('it is requested', () => first.asked.length)
+  void first.upstream.timelines.read(otherCell)
+  await until('it is queued', () => first.upstream.account.provider.waiting())
+  const left = second.upstream.timelines.read(otherCell)
+
+  const closed = first.upstream.close()
+  await until('another requests it', () => {
+    second.poll()
+    return second.asked.length
+  })
+  renewed.length = 0
+  const ofCell = keyFor(namespaceOf(urls.first, first.upstream.account.protocol), cell.id)
+  await until('the lease of the request under way is renewed', () => renewed.includes(ofCell))
+  gate.resolve()
+  await closed
+  t.match(await Promise.all([loaded, left]), [{ outcome: 'miss' }, { outcome: 'miss' }])
+  t.strictSame(second.asked, [`${urls.first}/${otherCell.id}`])
 })
 
 t.test('a cell that the provider refuses backs off up to ten minutes', async t => {
