@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache'
 import { hourMs, minuteMs, utcDayMs } from '../common/calendar.ts'
 import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
+import { eachInTurns } from './turns.ts'
 
 export type Failure = {
   readonly error: unknown
@@ -140,14 +141,12 @@ export const createUncached = () => {
       isInDemand: (key: string) => boolean,
       lookUp: (key: string) => Promise<unknown>,
     ): Promise<void> => {
-      const oldest = [...keys.rkeys()]
-      for (const key of oldest) if (!isInDemand(key)) keys.delete(key)
-      await Promise.all(
-        oldest
-          .filter(key => keys.has(key))
-          .slice(0, maxLookUps)
-          .map(lookUp),
-      )
+      const oldest: string[] = []
+      await eachInTurns([...keys.rkeys()], key => {
+        if (!isInDemand(key)) keys.delete(key)
+        else if (oldest.length < maxLookUps && keys.has(key)) oldest.push(key)
+      })
+      await Promise.all(oldest.map(lookUp))
     },
   }
 }

@@ -5,6 +5,7 @@ import type { FleetStore } from '../stores/store.ts'
 import type { Box, Cell, Grid } from '../weather/cell.ts'
 import type { Demand } from './demand.ts'
 import { createHeartbeat, type Fleet, type HeartbeatParts } from './heartbeat.ts'
+import type { MemoryTier } from './tiers.ts'
 import { eachInTurns } from './turns.ts'
 
 export type FleetDemandParts = Omit<HeartbeatParts, 'demand' | 'namespace' | 'store'> & {
@@ -86,19 +87,35 @@ const cellsIn = ({ south, west, north, east }: Box, cellDegrees: number): number
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
 
-/** Copies cells in demand over the fleet from the shared tier into memory, within this time. */
+/**
+ * Copies cells in demand over the fleet from the shared tier into memory, within this time: those that were requested last, as many as
+ * fit.
+ */
 export const warmCells = async (
-  warm: (cell: Cell) => Promise<boolean>,
+  {
+    warm,
+    memory,
+  }: {
+    readonly warm: (cell: Cell, mayEvict: false) => Promise<boolean>
+    readonly memory: Pick<MemoryTier<unknown>, 'get' | 'size' | 'calculatedSize' | 'maxSize'>
+  },
   fleetDemand: Pick<FleetDemand, 'cells' | 'startedWith'>,
   warmForMs: number,
 ): Promise<{ warmed: number; wanted: number }> => {
   const deadline = performance.now() + warmForMs
   const cells = await fleetDemand.cells().catch(() => [])
+  /** Whether memory has no room for another entry of the average size. */
+  const isFull = (): boolean => memory.calculatedSize * (memory.size + 1) > memory.maxSize * memory.size
   let warmed = 0
-  for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
-    const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(warm))
+  let tried = 0
+  while (tried < cells.length && !isFull() && performance.now() < deadline) {
+    const part = cells.slice(tried, tried + warmAtOnce)
+    const found = await Promise.all(part.map(cell => warm(cell, false)))
     warmed += found.filter(Boolean).length
+    tried += warmAtOnce
   }
+  // The first ones are to leave memory last.
+  await eachInTurns(cells.slice(0, tried).toReversed(), ({ id }) => void memory.get(id))
   fleetDemand.startedWith(cells)
   return { warmed, wanted: cells.length }
 }

@@ -8,6 +8,7 @@ import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
 import { safeText } from '../common/outside-text.ts'
 import type { LeaseReply, LeaseStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
+import { eachInTurns } from './turns.ts'
 
 export type FleetSingleFlight = ReturnType<typeof createFleetSingleFlight>
 
@@ -34,8 +35,10 @@ class FailedElsewhere extends AbohawaError {
   }
 }
 
-// A waiter notices an entry at most so much later, and costs the store ten commands a second.
+// A waiter notices an entry at most so much later. Each time it costs the store a command for the lease, and one for each upstream.
 const pollEveryMs = 100
+// Of a command to the store, in terms of `eachInTurns`.
+const workOfCommand = 10
 
 export const createFleetSingleFlight = (
   {
@@ -55,9 +58,10 @@ export const createFleetSingleFlight = (
 ) => {
   const instance = randomUUID()
   const held = new Map<string, string>()
-  const renewAll = (): void => {
-    for (const [holder, key] of held) store.renewLease(key, holder, leaseForMs).catch(failed)
+  const renew = ([holder, key]: [string, string]): void => {
+    if (held.has(holder)) store.renewLease(key, holder, leaseForMs).catch(failed)
   }
+  const renewAll = (): void => void eachInTurns([...held], renew, workOfCommand)
   const renewal = setInterval(renewAll, leaseForMs / 3).unref()
 
   const acquire = (key: string, holder: string, overFailure: boolean): Promise<LeaseReply | undefined> =>

@@ -100,8 +100,11 @@ export class ReadThrough<Of extends Subject, Value> {
     return true
   }
 
-  /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
-  readonly warm = async (subject: Of): Promise<boolean> => {
+  /**
+   * Copies the entry of the shared tier into memory; true when it is usable. Never loads.
+   * @param mayEvict false where no other entry may leave memory for it
+   */
+  readonly warm = async (subject: Of, mayEvict = true): Promise<boolean> => {
     const { id } = subject
     const { memory, shared, uncached, keyOf } = this.#parts
     const entry = await shared.get(keyOf(subject), found => this.#loads.stateOutside(id, found) !== 'expired')
@@ -109,6 +112,7 @@ export class ReadThrough<Of extends Subject, Value> {
       if (!memory.has(id)) uncached.add(id)
       return false
     }
+    if (!mayEvict && memory.calculatedSize + entry.bytes > memory.maxSize) return false
     this.#loads.keepRead(id, entry)
     return true
   }
@@ -127,10 +131,12 @@ export class ReadThrough<Of extends Subject, Value> {
     if (isWhole && added.length === 0) return
     const { memory, purges, failures, uncached, demand } = this.#parts
     const isPurged = (id: string): boolean => added.some(({ scope }) => covers(scope, id))
-    await eachInTurns(failures.keys(), id => {
+    const work = added.length
+    const endBackoff = (id: string): void => {
       if (isPurged(id)) failures.clear(id)
-    })
-    await eachInTurns([...memory.keys()], id => {
+    }
+    await eachInTurns(failures.keys(), endBackoff, work)
+    const mark = (id: string): void => {
       const entry = memory.peek(id)
       if (!entry || (isWhole && !isPurged(id))) return
       const purged = purges.of(id, entry)
@@ -138,13 +144,15 @@ export class ReadThrough<Of extends Subject, Value> {
         memory.delete(id)
         uncached.add(id)
       } else if (entry.purged !== 'hard') entry.purged = purged
-    })
+    }
+    await eachInTurns([...memory.keys()], mark, work)
     // A hard purge also removes entries from the shared tier that memory has evicted.
     const hard = added.filter(({ kind }) => kind === 'hard')
     if (hard.length === 0) return
-    await eachInTurns(demand.since(0), ({ key }) => {
+    const forget = ({ key }: { readonly key: string }): void => {
       if (!memory.has(key) && hard.some(({ scope }) => covers(scope, key))) uncached.add(key)
-    })
+    }
+    await eachInTurns(demand.since(0), forget, hard.length)
   }
 
   #refreshOf({ id }: Of, purpose: Urgency, consumer: string | undefined): LoadRequest {

@@ -154,7 +154,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       await pollWithin(accounts, options.warmForMs)
       await readPurges()
       await heartbeat.send()
-      return warmCells(cache.warm, fleetDemand, options.warmForMs)
+      return warmCells({ warm: cache.warm, memory: cacheParts.memory }, fleetDemand, options.warmForMs)
     },
     applyBudget: accounts.applyBudgets,
     /** Freshness and staleness from now on, for what is cached too. */

@@ -9,6 +9,7 @@ import {
 } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { workPerTurn } from '../support/work-per-turn.ts'
 
 const options: BackoffOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
 const down = new Error('down')
@@ -135,3 +136,26 @@ t.test('only so many failures and keys without an entry are known, the newest on
   t.strictSame([uncached.has('k0'), uncached.has('k1'), uncached.has('k50000')], [false, true, true])
   t.end()
 })
+
+t.test(
+  'very many keys without an entry are checked in parts, with a turn of the event loop for each',
+  async t => {
+    const uncached = createUncached()
+    for (let i = 0; i < 5_000; i++) uncached.add(`k${i}`)
+    const looked: string[] = []
+    const { most, all } = await workPerTurn(async worked => {
+      const isInDemand = (key: string): boolean => {
+        worked()
+        return Number(key.slice(1)) % 10 === 0
+      }
+      await uncached.check(isInDemand, async key => looked.push(key))
+    })
+    t.strictSame([most, all], [1_000, 5_000])
+    t.strictSame(
+      looked,
+      Array.from({ length: 64 }, (_, i) => `k${i * 10}`),
+      'the oldest ones in demand',
+    )
+    t.strictSame([uncached.has('k4990'), uncached.has('k4991')], [true, false])
+  },
+)

@@ -3,9 +3,13 @@
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import { createFleetDemand, type FleetDemand, warmCells } from '../../src/cache/fleet-demand.ts'
+import { ReadThrough } from '../../src/cache/read-through.ts'
+import { createMemoryTier } from '../../src/cache/tiers.ts'
+import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { workPerTurn } from '../support/work-per-turn.ts'
+import { partsOn, textEntry } from './cache-set-up.ts'
 
 const grid = createGrid(0.1)
 const [dhaka, sylhet, khulna] = [grid.cellOf(23.7, 90.4), grid.cellOf(24.9, 91.9), grid.cellOf(22.8, 89.5)]
@@ -75,11 +79,36 @@ t.test('the fleet is this instance until a heartbeat, and wants no more cells th
   t.strictSame(fleetDemand.fleet(), { instances: 3, variants: 2, wanted: 12 * 22 })
 })
 
+t.test('memory starts with the cells that were requested last, as many as fit', async t => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const load = async () => t.fail('nothing is loaded') as never
+  const { parts } = partsOn(t, { store, clock }, { load, memory: createMemoryTier(3) })
+  const cells = Array.from({ length: 300 }, (_, i) => grid.cellOf(20 + i / 10, 90))
+  const ids = cells.map(({ id }) => id)
+  // The second one has left the shared tier.
+  for (const id of ids.toSpliced(1, 1)) await parts.shared.set(id, textEntry({ fetchedAt: clock.now() }))
+  const { warm } = new ReadThrough(parts)
+  const { fleetDemand } = setUp({ one: ids })
+  const reads: string[] = []
+  const counted = (cell: Cell, mayEvict: false): Promise<boolean> => {
+    reads.push(cell.id)
+    return warm(cell, mayEvict)
+  }
+  const found = await warmCells({ warm: counted, memory: parts.memory }, fleetDemand, 60_000)
+  t.strictSame(found, { warmed: 3, wanted: 300 })
+  t.strictSame([...parts.memory.keys()], [ids[0], ids[2], ids[3]], 'the first one leaves last')
+  t.notOk(parts.uncached.has(ids[4] ?? ''), 'the shared tier has it')
+  t.ok(reads.length < 300, 'no more are read when memory is full')
+})
+
 t.test('what was in demand at the start is in demand as long as a request would make it', async t => {
   const { fleetDemand, demand, clock } = setUp({ one: [dhaka.id, sylhet.id] })
   const warmed: string[] = []
   const warm = async ({ id }: Cell): Promise<boolean> => warmed.push(id) === 1
-  t.strictSame(await warmCells(warm, fleetDemand, 60_000), { warmed: 1, wanted: 2 })
+  const memory = createMemoryTier(1)
+  t.strictSame(await warmCells({ warm, memory }, fleetDemand, 60_000), { warmed: 1, wanted: 2 })
   t.strictSame(warmed, [dhaka.id, sylhet.id])
   demand.record(khulna.id, khulna, clock.now() + hour)
   clock.advance(2 * hour)

@@ -5,9 +5,11 @@ import t, { type Test } from 'tap'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import type { LeaseStore } from '../../src/stores/store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
+import { workPerTurn } from '../support/work-per-turn.ts'
 
 /** Two instances on one Redis. `stored` stands for the shared tier. */
 const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, leaseForMs = 60_000) => {
@@ -139,6 +141,35 @@ t.test('a load that takes longer than a lease renews it', async t => {
   slow.open()
   t.match(await second, { result: 'slow', joined: true })
   await first
+})
+
+t.test('very many leases are renewed in parts, with a turn of the event loop for each', async t => {
+  let renewing = (): void => {}
+  const store: LeaseStore = {
+    acquireLease: async () => 'acquired',
+    renewLease: async () => {
+      renewing()
+      return true
+    },
+    releaseLease: async () => {},
+  }
+  const fleet = createFleetSingleFlight({ store, leaseForMs: 3_000 }, error => t.fail(`${error}`))
+  t.teardown(fleet.close)
+  const gate = Promise.withResolvers<string>()
+  const load = () => gate.promise
+  const parts = { load, arrived: async () => undefined, isOfAll: () => true }
+  const loads = Array.from({ length: 1_000 }, (_, i) => fleet.run(`k${i}`, parts))
+  const { most, all } = await workPerTurn(async worked => {
+    let renewed = 0
+    renewing = () => {
+      renewed += 1
+      worked()
+    }
+    await until('all are renewed', () => renewed >= 1_000)
+  })
+  t.strictSame([most, all], [100, 1_000])
+  gate.resolve('loaded')
+  await Promise.all(loads)
 })
 
 t.test('when Redis fails, a waiter loads for itself, once', { skip: withoutOwnRedis }, async t => {

@@ -267,6 +267,28 @@ t.test('a purge of very many cells gives way to reads, which lose nothing by it'
   t.strictSame([parts.failures.last(inside), parts.failures.last(outside)?.attempts], [undefined, 1])
 })
 
+t.test('many purges of many cells are applied in smaller parts', async t => {
+  const { cache, parts } = setUp(t)
+  for (let i = 0; i < 2_000; i++) keepEntry(parts.memory, `${i}`, textEntry())
+  const orders = Array.from(
+    { length: 10 },
+    (_, i): Purge => ({
+      generation: i + 1,
+      kind: 'soft',
+      scope: { all: true },
+    }),
+  )
+  const covered = parts.purges.of
+  const { most, all } = await workPerTurn(async worked => {
+    parts.purges.of = (...given) => {
+      worked()
+      return covered(...given)
+    }
+    await cache.purged(orders, true)
+  })
+  t.strictSame([most, all], [100, 2_000])
+})
+
 t.test('a hard purge that is read late keeps what was loaded after it', async t => {
   const { cache, loads, parts, purge } = setUp(t)
   parts.purges.advanceTo(2)
