@@ -114,14 +114,24 @@ export class Queue {
     return taken
   }
 
-  /** Before those that were queued later. */
-  putBack(waiting: readonly Waiting[]): void {
+  /** Before those that were queued later. A cell that was queued again meanwhile is loaded once, for both. */
+  putBack(taken: readonly Waiting[]): void {
+    const waiting = taken.filter(one => !this.#joinNewer(one))
     for (const [urgency, ofUrgency] of Map.groupBy(waiting, one => one.urgency))
       for (const [consumer, first] of Map.groupBy(ofUrgency, one => one.consumer)) {
         const lines = this.#lines[urgency]
         lines.set(consumer, new Set([...first, ...(lines.get(consumer) ?? [])]))
       }
     for (const one of waiting) this.#all.set(one.cell.id, one)
+  }
+
+  /** Has a cell that was queued again meanwhile wait for that load; false where there is none. */
+  #joinNewer({ cell, urgency, consumer, queuedAt, resolve, reject }: Waiting): boolean {
+    const newer = this.#all.get(cell.id)
+    if (!newer) return false
+    this.#move(newer, urgency, consumer, queuedAt)
+    newer.promise.then(resolve, reject)
+    return true
   }
 
   #lineOf({ urgency, consumer }: Waiting): Line {

@@ -59,6 +59,20 @@ t.test(
   },
 )
 
+t.test('a cell that was queued again before it is put back is loaded once, for both', async t => {
+  const queue = new Queue()
+  const older = queue.add(cell(1), 'cold', 'a', 1)
+  t.strictSame(queue.take(1), [older])
+  const newer = queue.add(cell(1), 'refresh', 'b', 2)
+  queue.putBack([older])
+  t.equal(queue.size, 1)
+  t.strictSame(queue.take(2), [newer])
+  t.match(newer, { urgency: 'cold', queuedAt: 1 }, 'as urgent as either')
+  t.equal(queue.size, 0)
+  newer.reject(new Error('it failed'))
+  await t.rejects(older.promise, { message: 'it failed' })
+})
+
 t.test('a cell that two want is for the one with the shorter queue, and for the more urgent', async t => {
   const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
@@ -89,7 +103,7 @@ t.test('whatever happens, each cell is there once, and none is lost', async () =
     fc.property(fc.array(step, { maxLength: 80 }), steps => {
       const queue = new Queue()
       const expected = new Set<string>()
-      let out: Waiting[] = []
+      let out: Waiting[][] = []
       const remove = (taken: readonly Waiting[]) => {
         for (const {
           cell: { id },
@@ -97,19 +111,16 @@ t.test('whatever happens, each cell is there once, and none is lost', async () =
           if (!expected.delete(id)) throw new Error(`${id} was not queued`)
       }
       for (const [now, { what, number, consumer, urgency }] of steps.entries())
-        if (what === 'add' && !out.some(({ cell: { id } }) => id === cell(number).id)) {
+        if (what === 'add') {
           queue.add(cell(number), urgency, consumer, now)
           expected.add(cell(number).id)
         } else if (what === 'take') {
           const taken = queue.take(1 + (number % 4), of => (of === 'c' ? 1 : 3))
           remove(taken)
-          out.push(...taken)
+          out.push(taken)
         } else if (what === 'putBack') {
-          queue.putBack(out)
-          for (const {
-            cell: { id },
-          } of out)
-            expected.add(id)
+          for (const taken of out) queue.putBack(taken)
+          for (const waiting of out.flat()) expected.add(waiting.cell.id)
           out = []
         } else if (what === 'expedite') queue.expedite(cell(number), consumer, now)
         else if (consumer !== undefined) remove(queue.takeBefore(now - 3, consumer, urgency))
