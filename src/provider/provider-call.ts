@@ -6,6 +6,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { createGunzip, type Gunzip } from 'node:zlib'
 import type { Dispatcher, Pool } from 'undici'
 import type { Clock } from '../common/clock.ts'
+import { messageOf } from '../common/errors.ts'
 import { brokenOff, maxHeaderBytes, tooSlow } from './broken-call.ts'
 import { excerptOf, garbled, notSent } from './errors.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
@@ -117,7 +118,11 @@ export const createProviderCall = (
       ending.abort(garbled('too_many_interim_responses', sentence))
     }
     try {
-      pool ??= openPool()
+      pool ??= openPool().catch((cause: unknown) => {
+        // Tried again with the next request: this machine may have no descriptor left for a moment.
+        pool = undefined
+        throw notSent(`the HTTP client can't be loaded: ${messageOf(cause)}`)
+      })
       return await (await pool).compose(validateBeforeSend(mayBeSent)).request({
         method,
         path: prefix + path,

@@ -236,7 +236,10 @@ t.test(
     ])
     const ended = { code: 'provider_not_sent', message: /can't open a connection \(EMFILE\)$/ }
     const all: Ended[] = JSON.parse(stdout)
-    t.match(all, [ended, ended])
+    const unloaded = { code: 'provider_not_sent', message: /client can't be loaded: .*too many open files/ }
+    t.match(all.slice(0, 2), [unloaded, unloaded])
+    t.strictSame(all.slice(2, 4), [{}, {}], 'it is loaded for the next request')
+    t.match(all.slice(4), [ended, ended])
   },
 )
 
