@@ -1,4 +1,4 @@
-// The circuit breaker of the provider: opens after a number of failures in a row, and lets one probe through after a wait that doubles
+// The circuit breaker of the provider: opens after a number of failures with no success in between, and lets one probe through after a wait that doubles
 // with each failed probe. Only failures of the provider as a whole count, not failures of single points. Waits use monotonic time, because
 // clocks may be set. Where another upstream follows, the first request after a probe is a trial: no other request is sent meanwhile, and
 // its failure opens the circuit again, for longer.
@@ -14,7 +14,7 @@ import type { Clock } from '../common/clock.ts'
 import { ProviderError } from './errors.ts'
 
 export type BreakerOptions = {
-  /** Failures in a row that open it. */
+  /** Failures with no success in between that open it. */
   readonly after: number
   /** The first wait of the open circuit and the longest; each failed probe doubles it. */
   readonly halfOpenAfterMs: number

@@ -80,8 +80,21 @@ export class Budget {
     this.#settings = options
   }
 
-  /** @param points for no consumer in particular */
-  async reserve(points: number, purpose: Purpose, claims: readonly Claim[] = []): Promise<Reservation> {
+  /** All of these points, for no consumer in particular, or none. */
+  reserveWhole(points: number, purpose: Purpose): Promise<Reservation> {
+    return this.reserve(points, purpose, [], points)
+  }
+
+  /**
+   * @param points for no consumer in particular
+   * @param together how many points are granted or refused as one
+   */
+  async reserve(
+    points: number,
+    purpose: Purpose,
+    claims: readonly Claim[] = [],
+    together = 1,
+  ): Promise<Reservation> {
     const wanted = Math.max(0, Math.floor(points))
     const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
     const closed = this.closedUntil()
@@ -93,7 +106,7 @@ export class Budget {
       windows: windows.map(window => this.#boundedFor(purpose, window)),
       wanted: wanted * unit,
       claims: claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
-      unit,
+      unit: unit * together,
     })
     const consumers = reply.claims.flatMap(({ granted: weight }, i) =>
       weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
@@ -121,12 +134,11 @@ export class Budget {
 
   /** When one more cell may have room, ms since the epoch, by the spending as last known; null where it has room now. */
   roomAt(purpose: Purpose): number | null {
-    const full = windowsAround(this.#settings.limits, this.#clock.now(), 0)
-      .map(window => this.#boundedFor(purpose, window))
-      .filter(window => this.#ledger.used(window) + this.#unit > window.limit)
-    return full.length === 0 && this.closedUntil() === null
-      ? null
-      : this.#retryAtFor(full, !this.#ledger.shared())
+    const windows = windowsAround(this.#settings.limits, this.#clock.now(), 0).map(window =>
+      this.#boundedFor(purpose, window),
+    )
+    const { hasRoom, full } = this.#ledger.room(windows, this.#unit)
+    return hasRoom && this.closedUntil() === null ? null : this.#retryAtFor(full, !this.#ledger.shared())
   }
 
   /**

@@ -20,7 +20,7 @@ type Handling = {
   readonly outcome: RequestOutcome
   /** Whether the same request may succeed if it is sent again within a second. */
   readonly retryable?: boolean
-  /** Whether it says that the provider as a whole fails: such errors in a row open the circuit. */
+  /** Whether it says that the provider as a whole fails: several such errors with no success in between open the circuit. */
   readonly opensCircuit?: boolean
 }
 

@@ -13,6 +13,8 @@ export type LocalGrant = Pick<SpendingReply, 'granted' | 'claims'> & {
   readonly full: readonly LimitedWindow[]
 }
 
+export type Room = { readonly hasRoom: boolean; readonly full: readonly LimitedWindow[] }
+
 /** A window's part of this gateway. */
 type Part = {
   readonly window: LimitedWindow
@@ -49,11 +51,25 @@ export class OutageReserve {
   }
 
   reserve(counts: WindowCounts, request: ReserveRequest, isClosed: boolean): LocalGrant {
-    const instances = this.instances()
-    // Without their number nobody knows the part of this one, and what is learnt of them later may be too few.
-    if (instances !== undefined && this.#isSizeKnown && !isClosed)
-      return reserveLocally(counts, instances, request)
+    const instances = this.#sharers()
+    if (instances !== undefined && !isClosed) return reserveLocally(counts, instances, request)
     return { granted: 0, full: [], claims: request.claims.map(() => ({ granted: 0, heldIn: [] })) }
+  }
+
+  /** Whether one more unit has room, and the windows that have none. */
+  room(counts: WindowCounts, windows: readonly LimitedWindow[], unit: number): Room {
+    // Without limits there are no parts.
+    if (windows.length === 0) return { hasRoom: true, full: [] }
+    const instances = this.#sharers()
+    if (instances === undefined) return { hasRoom: false, full: [] }
+    const full = windows.filter(window => partOf(counts, window, instances).room() < unit)
+    return { hasRoom: full.length === 0, full }
+  }
+
+  /** Without their number nobody knows the part of this one, and what is learnt of them later may be too few. */
+  #sharers(): number | undefined {
+    const instances = this.instances()
+    return this.#isSizeKnown ? instances : undefined
   }
 }
 

@@ -36,7 +36,7 @@ export type PassthroughParts = {
   readonly inTurn: Provider['inTurn']
   readonly protocol: Pick<ProviderProtocol, 'passthrough' | 'refusalOf' | 'weightPerCell'>
   readonly breaker: Breaker
-  readonly budget: Pick<Budget, 'reserve'>
+  readonly budget: Pick<Budget, 'reserveWhole'>
   readonly clock: Clock
   readonly observer: Pick<BatchObserver, 'request'>
 }
@@ -60,10 +60,10 @@ export const createPassthrough = (
   /** @throws OutOfBudgetError when there is no room for all of it */
   const reserve = async (weight: number): Promise<Reservation> => {
     const points = pointsOf(weight, protocol.weightPerCell)
-    const reservation = await budget.reserve(points, 'refresh')
-    if (reservation.points >= points) return reservation
-    await reservation.settle('unsent')
-    throw new OutOfBudgetError(reservation.retryAt)
+    // A part would be of no use, and for a moment others would find nothing left.
+    const reservation = await budget.reserveWhole(points, 'refresh')
+    if (reservation.points < points) throw new OutOfBudgetError(reservation.retryAt)
+    return reservation
   }
 
   const counted = async (weight: number, request: () => Promise<void>): Promise<void> => {

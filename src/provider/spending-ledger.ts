@@ -1,12 +1,12 @@
 // The ledger of an account: reserves and settles in the store that all gateways of the account share. While the store is away, a
 // gateway spends its part of the outage reserve. Every step reports to the store whatever it lacks.
 
-import { minuteMs } from '../common/calendar.ts'
+import { hourMs, minuteMs } from '../common/calendar.ts'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import type { Closure, SpendingClaim, SpendingReply, SpendingStore } from '../stores/spending-store.ts'
 import type { Correction } from './charge.ts'
-import { type LocalGrant, OutageReserve, type ReserveRequest } from './outage-reserve.ts'
+import { type LocalGrant, OutageReserve, type ReserveRequest, type Room } from './outage-reserve.ts'
 import type { LimitedWindow } from './spending-windows.ts'
 import {
   addGranted,
@@ -107,6 +107,13 @@ export class SpendingLedger {
   /** The count of a window as last read from the store, plus what was spent here since. */
   used(window: LimitedWindow): number {
     return this.#counts.used(window)
+  }
+
+  /** Whether one more unit has room as far as is known here, and the windows that have none. */
+  room(windows: readonly LimitedWindow[], unit: number): Room {
+    if (this.#isAway) return this.#outage.room(this.#counts, windows, unit)
+    const full = windows.filter(window => this.#counts.used(window) + unit > window.limit)
+    return { hasRoom: full.length === 0, full }
   }
 
   /** The closure in force; null when open. */
@@ -230,8 +237,11 @@ export class SpendingLedger {
   /** The windows of a step, then the others that the store lacks something of. */
   #beginReport(windows: readonly LimitedWindow[], now: number, reports: boolean): readonly Reported[] {
     const wanted = windows.map(window => this.#counts.of(window))
+    // A clock that was ahead leaves windows that begin in days.
+    const isNear = ({ beginsAt, endsAt }: LimitedWindow): boolean =>
+      endsAt > now - minuteMs && beginsAt < now + hourMs
     const matters = (count: Count): boolean =>
-      !wanted.includes(count) && (count.window.endsAt > now - minuteMs || !isNothing(count.pending))
+      !wanted.includes(count) && (isNear(count.window) || !isNothing(count.pending))
     return [...wanted, ...this.#counts.all().filter(matters)].map(count => {
       const added = reports ? plus(count.pending, count.reporting, -1) : nothing
       count.reporting = plus(count.reporting, added)

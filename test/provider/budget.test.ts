@@ -63,6 +63,20 @@ t.test('only cold cells may use the reserve of each window', async t => {
   t.equal(await points(budget, 20), 20)
 })
 
+t.test(
+  'points that are of use only together are all granted or none, and take nothing meanwhile',
+  async t => {
+    const { budget, clock, store } = openBudget(t)
+    const other = budgetOn(store, clock).budget
+    const retryAt = Date.parse('2026-11-21T06:11:02Z')
+    t.match(await budget.reserveWhole(181, 'refresh'), { points: 0, retryAt })
+    t.equal(await spend(other, 1, 'refresh'), 1)
+    t.match(await budget.reserveWhole(180, 'refresh'), { points: 0, retryAt })
+    t.match(await budget.reserveWhole(179, 'refresh'), { points: 179, retryAt: null })
+    t.strictSame(usedIn(budget.state()), [540, 540, 540])
+  },
+)
+
 t.test('a request that may be counted late is charged to the next minute, an answered one not', async t => {
   const { budget, clock, store } = openBudget(t)
   const other = budgetOn(store, clock).budget
@@ -94,6 +108,7 @@ t.test('without the number of sharers nothing is granted while the store is away
   t.equal(await spend(budget, 10, 'cold'), 10, 'with the store there is no need to know')
   state.fault = 'before'
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 })
+  t.equal(budget.roomAt('cold'), start + 1_000)
   instances = 1
   t.equal(await points(budget, 1), 0, 'nor what is learnt of the others afterwards')
   clock.advance(60_000)
@@ -131,6 +146,23 @@ t.test('a request of a process that stood still is charged to the window in whic
   clock.advance(600_000)
   await late.settle('answered')
   t.strictSame(usedIn(budget.state()), [30, 30, 30])
+})
+
+t.test('the windows of a clock that was ahead take no part in later steps', async t => {
+  const { clock, healthy } = openBudget(t)
+  const names: string[][] = []
+  const spendHere: SpendingStore['spend'] = spending => {
+    names.push(spending.windows.map(({ name }) => name))
+    return healthy.spend(spending)
+  }
+  const { budget } = budgetOn({ ...healthy, spend: spendHere }, clock)
+  await spend(budget, 1, 'cold')
+  const usual = names.at(-1)
+  clock.advance(utcDayMs)
+  await spend(budget, 1, 'cold')
+  clock.set(start)
+  await spend(budget, 1, 'cold')
+  t.strictSame(names.at(-1), usual)
 })
 
 t.test('settling returns the unused weight of a request, once', async t => {
@@ -385,13 +417,16 @@ t.test('a fleet of three goes on at once without the store, and never passes a w
   two.state.fault = three.state.fault = 'before'
   for (const { budget } of [two, three])
     t.equal(await spend(budget, 999, 'cold'), 3, 'a third of it each, at once')
-  t.match(await two.budget.reserve(1, 'cold'), { points: 0, retryAt: Date.parse('2026-11-21T06:11:02Z') })
+  const retryAt = Date.parse('2026-11-21T06:11:02Z')
+  t.match(await two.budget.reserve(1, 'cold'), { points: 0, retryAt })
+  t.equal(two.budget.roomAt('cold'), retryAt, 'its part is spent')
   t.equal(await spend(one.budget, 1, 'cold'), 0)
   t.strictSame(two.events, ['away'])
   t.match(two.budget.state(), { shared: false })
   const failedAt = clock.now()
   t.notOk(two.budget.isLifted(failedAt))
   clock.set('2026-11-21T06:11:05Z')
+  t.equal(two.budget.roomAt('cold'), null)
   t.equal(await spend(two.budget, 999, 'cold'), 3, 'in each window')
   t.equal(await spend(one.budget, 999, 'cold'), 190)
 

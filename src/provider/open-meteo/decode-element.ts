@@ -56,7 +56,7 @@ export const createElementReader = ({ horizon, calendar, clock, requestedAt, onO
 
     const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
     const timeline = layOut(
-      // The earlier of the two instants, so that weather never seems younger than it is.
+      // Not the instant of the response, so that weather never seems younger than it is.
       requestedAt,
       spanOf(minutely, offset, lengths.quarterHours, localMinute, instant, quarterHourMs),
       spanOf(hourly, offset, lengths.hours, localMinute, instant, hourMs),
