@@ -6,7 +6,7 @@ import type { Clock } from '../common/clock.ts'
 import { roomOf, type ShareBounds } from '../stores/fair-share.ts'
 import type { SpendingClaim, SpendingReply } from '../stores/spending-store.ts'
 import type { LimitedWindow } from './spending-windows.ts'
-import { addGranted, type Count, type WindowCounts } from './window-counts.ts'
+import type { Count, WindowCounts } from './window-counts.ts'
 
 export type LocalGrant = Pick<SpendingReply, 'granted' | 'claims'> & {
   /** The windows that have no room for another unit. */
@@ -83,7 +83,7 @@ const reserveLocally = (
     const granted = Math.max(0, Math.floor(Math.min(amount, ...rooms) / unit)) * unit
     for (const { count } of parts) {
       counts.add(count, granted)
-      addGranted(count, granted, consumer === undefined ? [] : [{ consumer, by: granted }])
+      counts.addGranted(count, granted, consumer === undefined ? [] : [{ consumer, by: granted }])
     }
     return granted
   }

@@ -1,23 +1,13 @@
 // The ledger of an account: reserves and settles in the store that all gateways of the account share. While the store is away, a
 // gateway spends its part of the outage reserve. Every step reports to the store whatever it lacks.
 
-import { hourMs, minuteMs } from '../common/calendar.ts'
 import { type Clock, clockToleranceMs } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import type { Closure, SpendingClaim, SpendingReply, SpendingStore } from '../stores/spending-store.ts'
 import type { Correction } from './charge.ts'
 import { type LocalGrant, OutageReserve, type ReserveRequest, type Room } from './outage-reserve.ts'
 import type { LimitedWindow } from './spending-windows.ts'
-import {
-  addGranted,
-  type Count,
-  isNothing,
-  latest,
-  netOf,
-  nothing,
-  plus,
-  WindowCounts,
-} from './window-counts.ts'
+import { type Count, latest, netOf, nothing, plus, WindowCounts } from './window-counts.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
 export type BudgetObserver = {
@@ -80,7 +70,7 @@ export class SpendingLedger {
     for (const { window, by, consumers } of corrections) {
       const count = this.#counts.of(window)
       this.#counts.add(count, by)
-      if (isLocal) addGranted(count, by, consumers)
+      if (isLocal) this.#counts.addGranted(count, by, consumers)
     }
     return this.#isAway ? Promise.resolve() : this.#tracked(this.#tryToSpend([], { corrections }))
   }
@@ -237,12 +227,8 @@ export class SpendingLedger {
   /** The windows of a step, then the others that the store lacks something of. */
   #beginReport(windows: readonly LimitedWindow[], now: number, reports: boolean): readonly Reported[] {
     const wanted = windows.map(window => this.#counts.of(window))
-    // A clock that was ahead leaves windows that begin in days.
-    const isNear = ({ beginsAt, endsAt }: LimitedWindow): boolean =>
-      endsAt > now - minuteMs && beginsAt < now + hourMs
-    const matters = (count: Count): boolean =>
-      !wanted.includes(count) && (isNear(count.window) || !isNothing(count.pending))
-    return [...wanted, ...this.#counts.all().filter(matters)].map(count => {
+    const others = this.#counts.current(now).filter(count => !wanted.includes(count))
+    return [...wanted, ...others].map(count => {
       const added = reports ? plus(count.pending, count.reporting, -1) : nothing
       count.reporting = plus(count.reporting, added)
       return { count, added }

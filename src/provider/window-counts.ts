@@ -1,7 +1,9 @@
 // The counts of the provider's windows: what the store had last, what the store lacks, and what was granted without it. Amounts are whole
 // thousandths of a weight.
 
+import { hourMs, minuteMs } from '../common/calendar.ts'
 import type { Spent } from '../stores/spending-store.ts'
+import type { Correction } from './charge.ts'
 import type { LimitedWindow } from './spending-windows.ts'
 
 export type Count = {
@@ -29,19 +31,8 @@ export const latest = (one: Spent, other: Spent = nothing): Spent => ({
   refunded: Math.max(one.refunded, other.refunded),
 })
 
-export const isNothing = ({ charged, refunded }: Spent): boolean => charged === 0 && refunded === 0
+const isNothing = ({ charged, refunded }: Spent): boolean => charged === 0 && refunded === 0
 export const netOf = ({ charged, refunded }: Spent): number => Math.max(0, charged - refunded)
-
-/** Corrects what was granted without the store, and the parts of it that are consumers'. */
-export const addGranted = (
-  count: Count,
-  by: number,
-  ofConsumers: readonly { readonly consumer: string; readonly by: number }[] = [],
-): void => {
-  count.granted += by
-  for (const { consumer, by: part } of ofConsumers)
-    count.consumers.set(consumer, Math.max(0, (count.consumers.get(consumer) ?? 0) + part))
-}
 
 export class WindowCounts {
   readonly #counts = new Map<string, Count>()
@@ -63,9 +54,24 @@ export class WindowCounts {
     return this.#counts.values()
   }
 
+  /** Those of windows around an instant, and those that the store lacks something of. */
+  current(now: number): IteratorObject<Count> {
+    // A clock that was ahead leaves windows that begin in days.
+    const isNear = ({ beginsAt, endsAt }: LimitedWindow): boolean =>
+      endsAt > now - minuteMs && beginsAt < now + hourMs
+    return this.all().filter(({ window, pending }) => isNear(window) || !isNothing(pending))
+  }
+
   /** Charges a window here, or gives back what is below 0. */
   add(count: Count, by: number): void {
     count.pending = plus(count.pending, { charged: Math.max(0, by), refunded: Math.max(0, -by) })
+  }
+
+  /** Changes what was granted without the store, and the parts of it that are consumers'. */
+  addGranted(count: Count, by: number, ofConsumers: Correction['consumers'] = []): void {
+    count.granted += by
+    for (const { consumer, by: part } of ofConsumers)
+      count.consumers.set(consumer, Math.max(0, (count.consumers.get(consumer) ?? 0) + part))
   }
 
   /** What is spent of a window: as last read from the store, plus what was spent here since. */
