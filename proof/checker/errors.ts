@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Answer } from '../history.ts'
-import { costOf, type Facts, headerOf, isoOf, second } from './facts.ts'
+import { costOf, endpointOf, type Facts, headerOf, isoOf, second } from './facts.ts'
 import { codesOfRefusedKey } from './keys.ts'
 import { isPaced } from './pace.ts'
 import { isListed, isOfWeather, partsOf, refusalOf } from './paths.ts'
@@ -38,7 +38,7 @@ export const errorOf = (facts: Facts, answer: Answer): Shape => {
   const { status, path } = answer
   const refusal = refusalOf(catalogueFor(facts, answer), answer)
   if (status === 401) return problemOf(path, codesOfRefusedKey(facts, answer), { parameter: 'x-api-key' })
-  if (status === 403) return problemOf(path, ['key_endpoint_not_allowed'], {})
+  if (status === 403) return refusalOfEndpoint(facts, answer)
   if (status === 429) return refusalOfLimits(facts, answer)
   if (status === 500)
     return problemOf(path, [store, ...(refusal || !isOfWeather(path) ? [] : failuresOfWeather)], {})
@@ -49,6 +49,25 @@ export const errorOf = (facts: Facts, answer: Answer): Shape => {
     refusal.parameter === undefined ? {} : { parameter: refusal.parameter },
   )
 }
+
+const endpoints = [
+  ...['weather', 'forecast', 'coords', 'weather_places', 'forecast_places'],
+  ...['locations', 'location'],
+]
+
+/** Its sentence names the endpoints that the key is bound to and the one that was requested, and no other. */
+const refusalOfEndpoint =
+  ({ schedule }: Facts, answer: Answer): Shape =>
+  value => {
+    const fault = problemOf(answer.path, ['key_endpoint_not_allowed'], {})(value)
+    if (fault) return fault
+    const { error } = value as { error: string }
+    const named = new Set(error.match(/[a-z_]+/g)?.filter(word => endpoints.includes(word)))
+    const right = new Set([...(schedule.bound?.[answer.key] ?? []), endpointOf(answer)])
+    return isDeepStrictEqual(named, right)
+      ? undefined
+      : `error: it names ${[...named].join(', ')}, and ${[...right].join(', ')} is right`
+  }
 
 const refusalOfLimits = (facts: Facts, answer: Answer): Shape => {
   const { path } = answer

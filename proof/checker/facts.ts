@@ -120,7 +120,7 @@ export const isAdmitted = (answer: Answer): boolean => !untaken.has(answer.statu
 const untaken = new Set([0, 401, 403, 429])
 
 /** The endpoint that a key may be bound to; undefined for what is none, which any key is told. */
-const endpointOf = ({ path, method }: Pick<Answer, 'path' | 'method'>): string | undefined => {
+export const endpointOf = ({ path, method }: Pick<Answer, 'path' | 'method'>): string | undefined => {
   const [endpoint = '', type] = path.split('?')[0]?.slice(1).split('/') ?? []
   if (method === 'POST') return undefined
   if (isListed({ path })) return `${endpoint}_places`

@@ -120,14 +120,15 @@ const otherThan = (value: unknown): unknown => {
   return Number.isNaN(instant) ? `${text}x` : new Date(instant + 60_000).toISOString()
 }
 
-/** Without words, and with another number or quotation. */
+/** Without words, and with another number, quotation or endpoint. */
 const otherSentences = (sentence: string, path: string): [string, unknown][] => [
   [path, 'none'],
   ...[...sentence.matchAll(/(?<!\/v)\d+/g)].map(({ 0: number, index }): [string, unknown] => [
     `${path} ${number}`,
     `${sentence.slice(0, index)}${Number(number) + 1}${sentence.slice(index + number.length)}`,
   ]),
-  ...(sentence.includes('"')
-    ? [[`${path} quotes another`, sentence.replace('"', '"x')] satisfies [string, unknown]]
-    : []),
+  ...Object.entries({
+    'quotes another': sentence.replace('"', '"x'),
+    'names another endpoint': sentence.replace(/(endpoint must be )\w+/, '$1location'),
+  }).flatMap(([how, other]): [string, unknown][] => (other === sentence ? [] : [[`${path} ${how}`, other]])),
 ]

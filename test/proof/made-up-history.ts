@@ -1,5 +1,5 @@
 // A made-up history of two gateways for tests of the checker: everything in it is right until a test changes it. One key of
-// three requests a day, one cell, one body of the provider.
+// three requests a day, one cell, one body of the provider. Refusals and failures are in made-up-errors.ts.
 
 import type { Answer, GatewayEvent, History, HistoryEvent, Moment, Place } from '../../proof/history.ts'
 import type { Schedule } from '../../proof/steps.ts'
@@ -45,7 +45,8 @@ export type At = { readonly afterMs: number } & Event
 
 const tiers = { one: 'tiny', plenty: 'tiny', narrow: 'tiny', fast: 'paced' }
 
-export const historyOf = (events: readonly At[]): History => {
+/** @param more where the schedule differs */
+export const historyOf = (events: readonly At[], more: Partial<Schedule> = {}): History => {
   const issued = Object.entries(tiers).map(
     ([key, tier]): At => ({ afterMs: 0, kind: 'key', key, what: 'issued', tier, id: `key_${key}` }),
   )
@@ -59,7 +60,7 @@ export const historyOf = (events: readonly At[]): History => {
       ? { ...event, ...moment, sent: { ...moment, seq: moment.seq - 1 } }
       : { ...event, ...moment }
   })
-  return { schedule, places, events: placed as HistoryEvent[], stalledMs: 0 }
+  return { schedule: { ...schedule, ...more }, places, events: placed as HistoryEvent[], stalledMs: 0 }
 }
 
 export const life = (afterMs: number, what: GatewayEvent['what'], gateway = 0): At => {
@@ -122,19 +123,11 @@ export const provider = (afterMs: number, wind: number, weight = 3): At => ({
   weight,
 })
 
-type Given = Partial<Omit<Answer, 'kind' | 'sent' | 'bytes' | keyof Moment>>
+export type Given = Partial<Omit<Answer, 'kind' | 'sent' | 'bytes' | keyof Moment>>
 
 let answers = 0
-/** The sentence has the numbers of the fields. */
-const problem = (code: string, more: Readonly<Record<string, unknown>> = {}): string => {
-  const numbers = Object.values(more).filter(each => typeof each === 'number')
-  const named = code === 'quota_exhausted' ? [more.limit] : numbers
-  const error = ['what is wrong', ...named].join(' ')
-  return JSON.stringify({ error, code, doc_url: `/docs#error-${code}`, ...more })
-}
-
 /** The headers of every answer but those of its body. */
-const usualHeaders = (afterMs: number, remaining: number, limit: string) => ({
+export const usualHeaders = (afterMs: number, remaining: number, limit: string) => ({
   'x-ratelimit-limit': limit,
   'x-ratelimit-remaining': String(remaining),
   'x-ratelimit-reset': String(midnight / 1_000),
@@ -190,57 +183,9 @@ export const counted = (afterMs: number, remaining: number, given: Given = {}): 
   }
 }
 
-const resetAt = '2031-06-01T18:00:00.000Z'
-
-export const exhausted = (afterMs: number, given: Given = {}): At =>
-  counted(afterMs, 0, {
-    status: 429,
-    body: problem('quota_exhausted', { limit: 3, reset_at: resetAt }),
-    ...given,
-    headers: { 'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)), ...given.headers },
-  })
-
 /** A 304 for the list of divisions. */
 export const unchanged = (afterMs: number, remaining: number, given: Given = {}): At =>
   counted(afterMs, remaining, { status: 304, body: '', ifNoneMatch: foundHeaders.etag, ...given })
-
-/** The refusal of a key that is bound to another endpoint. */
-export const beyondBounds = (afterMs: number, key: string): At =>
-  counted(afterMs, 3, { key, status: 403, body: problem('key_endpoint_not_allowed') })
-
-/** An error of this code. */
-export const failed = (afterMs: number, remaining: number, code: string, given: Given = {}): At =>
-  counted(afterMs, remaining, { status: 500, body: problem(code), ...given })
-
-/** The refusal of a method. */
-export const wrongMethod = (afterMs: number, remaining: number): At =>
-  counted(afterMs, remaining, { method: 'POST', status: 405, body: problem('method_not_allowed') })
-
-/** An answer to the key whose limit is two a second; a refusal without what remains. */
-export const paced = (afterMs: number, remaining?: number): At => {
-  const at = new Date(noon + afterMs + 500).toISOString()
-  const usual = usualHeaders(afterMs, remaining ?? 1, '3')
-  const answer = counted(afterMs, remaining ?? 1, {
-    key: 'fast',
-    ...(remaining === undefined && {
-      status: 429,
-      body: problem('rate_limited', { policy: 'second', limit: 2, reset_at: at }),
-    }),
-    headers: {
-      'ratelimit-policy': `${usual['ratelimit-policy']}, "second";q=2;w=1`,
-      ratelimit: `${usual.ratelimit}, "second";r=0;t=1`,
-      ...(remaining === undefined && { 'retry-after': '1' }),
-    },
-  })
-  return answer
-}
-
-export const refused = (afterMs: number, code = 'key_revoked'): At =>
-  counted(afterMs, 0, {
-    status: 401,
-    body: problem(code, { parameter: 'x-api-key' }),
-    headers: { 'x-ratelimit-limit': '0', 'ratelimit-policy': '', ratelimit: '' },
-  })
 
 /** What `cache-status` ends with. */
 export const cacheOf = (upstream = 'primary'): string => `; upstream=${upstream}; key="23.7,90.4"`
@@ -283,7 +228,7 @@ export const weather = (afterMs: number, remaining: number, wind: number, given:
   })
 }
 
-const list = '/weather?places=district/3026,division/30'
+export const list = '/weather?places=district/3026,division/30'
 
 /** The same for two places. */
 export const listed = (
@@ -303,20 +248,6 @@ export const listed = (
       ...{ etag: `W/"${`two_${wind}`.padEnd(22, '-')}"`, 'x-ratelimit-cost': '2' },
       'cache-status': 'abohawa; hit; ttl=9; detail="2 hit"',
       ...headers,
-    },
-  })
-}
-
-/** The refusal of such a request, with so many units left. */
-export const listRefused = (afterMs: number, left: number): At => {
-  const more = { limit: 3, reset_at: resetAt, remaining: left, cost: 2 }
-  return counted(afterMs, left, {
-    status: 429,
-    path: list,
-    body: problem(left > 0 ? 'quota_insufficient' : 'quota_exhausted', more),
-    headers: {
-      'retry-after': String(Math.ceil((midnight - noon - afterMs) / 1_000)),
-      'x-ratelimit-cost': '2',
     },
   })
 }
