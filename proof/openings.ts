@@ -18,7 +18,14 @@ import {
   spendAndEmpty,
 } from './events.ts'
 import { points } from './mix.ts'
-import type { PlannedRequest, Protocol, Settings, Step, StoreKind } from './steps.ts'
+import {
+  type PlannedRequest,
+  type Protocol,
+  type Settings,
+  type Step,
+  type StoreKind,
+  statusPath,
+} from './steps.ts'
 
 export type Opening = {
   readonly stores?: readonly StoreKind[]
@@ -144,7 +151,7 @@ const paced: Event = state => {
   ]
 }
 
-/** Fails for longer than the circuit stays closed; all cells are requested meanwhile. */
+/** Fails for longer than the circuit stays closed; all cells are requested meanwhile, and then what is said of that. */
 const providerFails: Event = state => [
   ...begin(state, 'provider', id => ({
     do: 'provider',
@@ -156,6 +163,9 @@ const providerFails: Event = state => [
     pass(state, 6, 15),
     load(state),
   ]).flat(),
+  // Longer than a status page is kept.
+  pass(state, 6, 9),
+  { do: 'load', requests: requestsFor('plenty', Array(state.gateways).fill(statusPath), state.gateways) },
   ...heal(state),
 ]
 

@@ -2,7 +2,7 @@
 // the begin, with the name that one place was given last.
 
 import type { Answer, Place } from '../history.ts'
-import type { Facts } from './facts.ts'
+import { type Facts, singlePathsOf } from './facts.ts'
 import { partsOf } from './paths.ts'
 
 const renamed = '3026'
@@ -125,3 +125,10 @@ export const whereOf = (
   const { type, id, more } = partsOf(path)
   return type === 'coords' ? { latitude: Number(id), longitude: Number(more) } : catalogue.find(type, id)
 }
+
+/** The cells that a request for weather names, which are a tenth of a degree wide. */
+export const cellsOf = (facts: Facts, answer: Answer): string[] =>
+  singlePathsOf(answer).flatMap(path => {
+    const where = whereOf(catalogueFor(facts, answer), path)
+    return where ? `${Math.round(where.latitude * 10)} ${Math.round(where.longitude * 10)}` : []
+  })

@@ -2,13 +2,14 @@
 // history has faults. What is told of days is in status-days.ts.
 
 import type { Answer } from '../history.ts'
-import { type Facts, hour, isoOf, minute, second, singlePathsOf } from './facts.ts'
+import { type Facts, hour, isoOf, minute, second } from './facts.ts'
 import { begunAt } from './loads.ts'
 import { isOfWeather } from './paths.ts'
-import { catalogueFor, whereOf } from './places.ts'
+import { cellsOf } from './places.ts'
 import { fields, type Shape, that } from './shapes.ts'
 import { statusDays } from './status-days.ts'
 import { keptMs, reachedBy, type Span, spansOf } from './status-spans.ts'
+import { isWeatherOut } from './weather-outages.ts'
 
 const demandMs = 2 * hour
 
@@ -97,13 +98,6 @@ const sharesOf = (facts: Facts, answer: Answer): Set<number | null> => {
   return shares
 }
 
-/** Cells are a tenth of a degree wide. */
-const cellsOf = (facts: Facts, answer: Answer): string[] =>
-  singlePathsOf(answer).flatMap(path => {
-    const where = whereOf(catalogueFor(facts, answer), path)
-    return where ? `${Math.round(where.latitude * 10)} ${Math.round(where.longitude * 10)}` : []
-  })
-
 /** The ages, in whole minutes as seconds, that weather may have which the provider said before. */
 const agesOf = (facts: Facts, { seq }: Answer, [from, to]: Span): Span[] =>
   facts.said.flatMap(said => {
@@ -130,6 +124,7 @@ const outagesOf =
     }
     const kinds = value.map(({ of }) => of)
     if (isStoreAway(facts, answer) && !kinds.includes('quotas')) return 'it lacks the outage of quotas'
+    if (isWeatherOut(facts, answer) && !kinds.includes('weather')) return 'it lacks the outage of weather'
     return new Set(kinds).size < kinds.length ? `it has the outages ${kinds.join(', ')}` : undefined
   }
 

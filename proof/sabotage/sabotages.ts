@@ -240,6 +240,15 @@ a load that missed is called a hit [3] src/api/rendered-weather.ts
 a failed load says to come back a minute later [2] src/api/problem.ts
   - { 'retry-after': String(seconds) }
   + { 'retry-after': String(seconds + 60) }
+the status page hides an outage of weather [2] src/api/status-page.ts
+  - ...(outSince.provider === null ?
+  + ...(outSince.provider !== undefined ?
+an outage of weather is over for whoever looks [2] src/telemetry/outages.ts
+  - if (on && isQuiet(on.failedAt, clock.now()) && room() !== 'none') endProvider()
+  + if (on) endProvider()
+a bound key is told other endpoints than its own [2] src/api/refusals.ts
+  - sentences.bound.endpoint(given.endpoint, endpoints ?? [])
+  + sentences.bound.endpoint(given.endpoint, ['forecast'])
 `
 
 const linesOf = (row: string, sign: '-' | '+'): string =>

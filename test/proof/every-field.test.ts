@@ -49,6 +49,16 @@ const finderIn = (history: History, answer: Answer): ((changed: Answer) => boole
     judged(changed, true).some(({ promise }) => !usual.has(promise)) || judged(changed, false).length > 0
 }
 
+/** What is wrong where the last status page with an outage of weather has none. */
+const faultsWithoutOutage = (history: History): string => {
+  const { events } = history
+  const at = events.findLastIndex(event => event.kind === 'answer' && event.body.includes('"of":"weather"'))
+  const told = events[at] as Answer
+  const hidden = { ...told, body: told.body.replace(/"outages":\[.*?\]/, '"outages":[]') }
+  const { violations } = judge({ ...history, events: events.with(at, hidden) })
+  return violations.map(({ detail }) => detail).join('\n')
+}
+
 t.test('a change of any header or field of any kind of answer is found', async t => {
   const lane = await openLane()
   t.teardown(lane.close)
@@ -77,4 +87,5 @@ t.test('a change of any header or field of any kind of answer is found', async t
     [],
     'what is found is not said to be unnoticed',
   )
+  t.match(faultsWithoutOutage(history), /it lacks the outage of weather/, 'so is an outage that is hidden')
 })

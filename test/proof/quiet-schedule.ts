@@ -18,7 +18,7 @@ const paths = [
   '/status.json',
 ]
 const wrong = ['/weather/planet/30', '/weather/district/999999', '/forecast/district/3026?days=9', '/nothing']
-const neverLoaded = ['/weather/coords/25.74/89.25', '/forecast/district/1004']
+const neverLoaded = ['/weather/coords/25.74/89.25', '/forecast/district/1004', '/weather/coords/21.43/91.98']
 
 const at = (gateway: number, all: readonly string[], more: Partial<PlannedRequest> = {}): PlannedRequest[] =>
   all.map(path => ({ gateway, key: 'plenty', path, ...more }))
@@ -85,9 +85,14 @@ export const quietSchedule: Schedule = {
     { do: 'load', requests: at(0, Array(4).fill(paths[0]), { key: 'fast' }) },
     { do: 'provider', id: 'f1', fault: { mode: 'internal-error' } },
     inTurn(at(0, neverLoaded)),
+    // Whatever was loaded before has reached its gateway.
+    { do: 'move', ms: second, realMs: 600 },
     { do: 'move', ms: 25 * minute },
-    // Stale, and cannot be renewed.
-    inTurn(at(0, paths), at(0, paths)),
+    // Stale, and cannot be renewed; or missing still.
+    inTurn(at(0, paths), at(0, paths), at(0, neverLoaded)),
+    // Longer than the status page is kept.
+    { do: 'move', ms: 6 * second },
+    inTurn(at(0, ['/status.json'])),
     { do: 'heal', id: 'f1' },
     { do: 'move', ms: 10 * second },
     // Stale, and renewed behind it.
