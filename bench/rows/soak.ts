@@ -1,7 +1,8 @@
-// Two gateways serve the mix for hours, one on Redis and one on the embedded store, while a second in every hundred brings a fault of
-// the provider or of Redis: what they hold, how late they answer in each tenth, and whether every count is right at the end.
+// Two gateways serve the mix and lists of places for hours, one on Redis and one on the embedded store, while every hundred seconds
+// an upstream or Redis fails: what they hold, how late they answer in each tenth, and whether every count is right at the end.
 
 import { globSync, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -10,20 +11,26 @@ import { catalogueFile, type Env, processEnv, startProcess } from '../../test/sc
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
+import { lineOf } from '../../tools/load/traffic/traffic-request.ts'
 import { count, type Finding, judged, median, type Row, sum } from '../row.ts'
 import { keysOf, usedBy } from '../servers/gateway.ts'
-import { generateMix, mixKeys } from '../tools/mix.ts'
+import { generateMix, type Mix, mixKeys } from '../tools/mix.ts'
 import { readerOfRedis } from '../tools/processes.ts'
 import { type Replayed, replayMix } from '../tools/replay.ts'
 import { openFolder } from '../tools/world.ts'
 
 const tenths = 10
 const rate = 2_000
+const listRate = 20
+/** Units of a list. */
+const placesEach = 10
 // In MiB, and in handles and descriptors.
 const level = 5
 const sampleEveryMs = 10_000
 const faultEveryMs = 100_000
 const faultLastsMs = 1_000
+/** Long enough for the circuit to open and for the second upstream to load most cells. */
+const outageLastsMs = 60_000
 const mib = 2 ** 20
 
 /** What is read of a gateway every ten seconds, and its unit. */
@@ -70,14 +77,15 @@ const growthAnHour = (samples: readonly Sample[], name: Name): number => {
 const beginFaults = (scope: Teardown, provider: ProviderProcess, redisUrl: string) => {
   const redis = new Redis(redisUrl)
   scope.teardown(() => redis.disconnect())
-  const failing = async (fault: string): Promise<void> => {
+  const failing = async (fault: string, lastsMs = faultLastsMs): Promise<void> => {
     await provider.steer({ fault })
-    await pause(faultLastsMs)
+    await pause(lastsMs)
     await provider.steer({ fault: 'none' })
   }
   const faults: Readonly<Record<string, () => Promise<unknown>>> = {
     'the provider: internal-error': () => failing('internal-error'),
     'Redis ends all connections': () => redis.call('CLIENT', 'KILL', 'TYPE', 'normal'),
+    'the first upstream fails for a minute': () => failing('internal-error', outageLastsMs),
     'the provider: hang': () => failing('hang'),
     'Redis answers nothing': () => redis.call('CLIENT', 'PAUSE', String(faultLastsMs), 'ALL'),
     'the provider: gaps': () => failing('gaps'),
@@ -99,8 +107,16 @@ const beginFaults = (scope: Teardown, provider: ProviderProcess, redisUrl: strin
   }
 }
 
-const start = async (scope: Teardown, providerUrl: string, store: Env, storeBytes: () => Promise<number>) => {
-  const env = processEnv(providerUrl, {
+const start = async (
+  scope: Teardown,
+  [first, second]: readonly [ProviderProcess, ProviderProcess],
+  store: Env,
+  storeBytes: () => Promise<number>,
+) => {
+  const env = processEnv(first.url, {
+    ABOHAWA_PROVIDER__FALLBACKS: JSON.stringify([
+      { baseUrl: second.url, budget: { perMinute: null, perHour: null, perDay: null } },
+    ]),
     ABOHAWA_CATALOGUE__PATH: catalogueFile,
     ABOHAWA_CACHE__FRESHNESS: 'age',
     ABOHAWA_CACHE__FRESH_FOR: '10m',
@@ -114,15 +130,39 @@ const start = async (scope: Teardown, providerUrl: string, store: Env, storeByte
   return { url: urls.api ?? '', keys: keysOf(issued), samples, used: () => usedBy(env, issued) }
 }
 
+/** Lists of the places of the mix, each place in one list. */
+const generateLists = async (folder: string, { requests }: Mix): Promise<Mix> => {
+  const path = /\/weather\/((?:division|district|upazila|union)\/\d+)/
+  const places = [...new Set(requests.flatMap(one => path.exec(one.path)?.[1] ?? []))]
+  const lists = requests.slice(0, Math.floor(places.length / placesEach)).map(({ at, key = '' }, i) => ({
+    at,
+    method: 'GET',
+    path: `/api/v1/weather?places=${places.slice(i * placesEach, (i + 1) * placesEach).join(',')}`,
+    key,
+    accepts: 'gzip',
+  }))
+  const file = join(folder, 'lists.ndjson')
+  await writeFile(file, lists.map(one => `${lineOf(one)}\n`).join(''))
+  return { file, requests: lists }
+}
+
+/** @property single requests for one place */
+type Traffic = { readonly single: readonly Replayed[]; readonly lists: readonly Replayed[] }
+
 const findingsOf = (
   name: string,
-  sent: readonly Replayed[],
+  { single, lists }: Traffic,
   samples: readonly Sample[],
   used: number,
 ): Finding[] => {
-  const totalOf = (of: 'good' | 'wrong' | 'failed'): number => sum(sent.map(one => one[of]))
+  const totalOf = (of: 'good' | 'wrong' | 'failed', all = [...single, ...lists]): number =>
+    sum(all.map(one => one[of]))
   const [good, wrong, failed] = [totalOf('good'), totalOf('wrong'), totalOf('failed')]
-  const p99s = sent.map(({ p99 }) => p99)
+  const unitsOf = (of: 'good' | 'wrong'): number =>
+    totalOf(of, [...single]) + placesEach * totalOf(of, [...lists])
+  // Whether an error costs units depends on its code.
+  const [least, most] = [unitsOf('good'), unitsOf('good') + unitsOf('wrong')]
+  const p99s = single.map(({ p99 }) => p99)
   const growths = names.map(of => ({ of, unit: read[of], grown: growthAnHour(samples, of) }))
   const late = (p99s.at(-1) ?? 0) / (p99s[1] ?? 1)
   return [
@@ -138,13 +178,13 @@ const findingsOf = (
       '≤ 1.5 ×',
       late <= 1.5,
       `${late.toFixed(2)} ×; event loop ${median(samples.map(({ delay }) => delay)).toFixed(1)} ms late`,
-      sent,
+      single,
     ),
     judged(
       `${name}: every request answered and counted`,
-      'units = 200 and 304',
-      failed === 0 && used === good + wrong,
-      `${count(good)} answers, ${count(used)} units; ${count(wrong)} of another status, ${count(failed)} unanswered`,
+      'units = 200 and 304, ten for a list',
+      failed === 0 && used >= least && used <= most,
+      `${count(good)} answers, ${count(used)} of ${count(least)} units; ${count(wrong)} of another status, ${count(failed)} unanswered`,
     ),
   ]
 }
@@ -155,7 +195,7 @@ export const soak: Row = {
   isLong: true,
   run: async (scope, { minutes = 120 }, progress) => {
     const folder = await openFolder(scope)
-    const provider = await startProvider(scope, [], null)
+    const upstreams = [await startProvider(scope, [], null), await startProvider(scope, [], null)] as const
     const redis = await startRedis()
     scope.teardown(redis.stop)
     const readRedis = readerOfRedis(scope, redis.url)
@@ -165,31 +205,44 @@ export const soak: Row = {
     const bytesOfFiles = async (): Promise<number> =>
       sum(globSync(`${file}*`).map(name => statSync(name, { throwIfNoEntry: false })?.size ?? 0))
     const subjects = {
-      Redis: await start(scope, provider.url, stores.Redis, bytesOfRedis),
-      embedded: await start(scope, provider.url, stores.embedded, bytesOfFiles),
+      Redis: await start(scope, upstreams, stores.Redis, bytesOfRedis),
+      embedded: await start(scope, upstreams, stores.embedded, bytesOfFiles),
     }
     const mix = await generateMix(folder)
-    const endFaults = beginFaults(scope, provider, redis.url)
-    const all = Object.entries(subjects).map(([name, subject]) => ({ name, subject, sent: [] as Replayed[] }))
+    const lists = await generateLists(folder, mix)
+    const endFaults = beginFaults(scope, upstreams[0], redis.url)
+    const all = Object.entries(subjects).map(([name, subject]) => ({
+      name,
+      subject,
+      single: [] as Replayed[],
+      lists: [] as Replayed[],
+    }))
     const seconds = (minutes * 60) / tenths
     for (let tenth = 0; tenth < tenths; tenth++) {
       progress(`tenth ${tenth + 1} of ${tenths}`)
       await Promise.all(
-        all.map(async ({ subject: { url, keys }, sent }) =>
-          sent.push(await replayMix(folder, mix, { url, keys, rate, seconds, connections: 32 })),
-        ),
+        all.map(async ({ subject: { url, keys }, ...traffic }) => {
+          const given = { url, keys, seconds }
+          const sent = await Promise.all([
+            replayMix(folder, mix, { ...given, rate, connections: 32 }),
+            replayMix(folder, lists, { ...given, rate: listRate, connections: 4 }),
+          ])
+          traffic.single.push(sent[0])
+          traffic.lists.push(sent[1])
+        }),
       )
     }
     const faults = await endFaults()
     const findings = await Promise.all(
-      all.map(async ({ name, subject: { samples, used }, sent }) =>
-        findingsOf(name, sent, samples(), await used()),
+      all.map(async ({ name, subject: { samples, used }, ...traffic }) =>
+        findingsOf(name, traffic, samples(), await used()),
       ),
     )
+    const { calls } = await upstreams[1].state()
     return {
       findings: findings.flat(),
       notes: [
-        `${count(rate)} requests a second to each gateway. Faults: ${[...faults].map(([name, times]) => `${name} (${times})`).join(', ') || 'none, the run was too short'}.`,
+        `${count(rate)} requests a second to each gateway, and ${listRate} lists of ${placesEach} places; the second upstream got ${count(calls)} requests. Faults: ${[...faults].map(([name, times]) => `${name} (${times})`).join(', ') || 'none, the run was too short'}.`,
       ],
     }
   },
