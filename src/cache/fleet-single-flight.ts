@@ -134,13 +134,15 @@ export const createFleetSingleFlight = (
       }
     },
     /** Gives the leases of these keys back, for other instances to load: their loads will not end here. */
-    release: (keys: ReadonlySet<string>): void => {
-      for (const [holder, key] of held)
-        if (keys.has(key)) {
-          held.delete(holder)
+    release: (keys: ReadonlySet<string>): Promise<void> =>
+      eachInTurns(
+        [...held],
+        ([holder, key]) => {
+          if (!keys.has(key) || !held.delete(holder)) return
           store.releaseLease(key, holder).catch(failed)
-        }
-    },
+        },
+        workOfCommand,
+      ),
     close: (): void => clearInterval(renewal),
   }
 }

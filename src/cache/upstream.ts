@@ -171,7 +171,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
       const ended = accounts.close()
       // Another gateway loads what was not requested, and waits for what was: its leases are renewed until it has ended.
       const unsent = accounts.all.flatMap(({ account }) => account.provider.queued())
-      cacheParts.fleet.release(new Set(unsent.map(namespaces.keyOf)))
+      await cacheParts.fleet.release(new Set(unsent.map(namespaces.keyOf)))
       await ended
       cacheParts.fleet.close()
     },

@@ -62,7 +62,8 @@ export const createUsageDetail = (
     if (ofNumber) ofNumber.push(counter)
     else counters.set(number, [counter])
   }
-  const writeAll = async (): Promise<void> => {
+  /** Returns false where some are kept for later. */
+  const writeAll = async (): Promise<boolean> => {
     const taken = [...counters.values()].flat()
     counters = new Map()
     kept = 0
@@ -82,15 +83,21 @@ export const createUsageDetail = (
           if (before) before.count += counter.count
           else keep(number, counter)
         }
-        return
+        return false
       }
     }
+    return true
   }
   /** Writes the counts to the store; never rejects. */
   const flush = (): Promise<void> => {
-    flushing ??= writeAll().finally(() => {
-      flushing = undefined
-    })
+    flushing ??= writeAll()
+      .finally(() => {
+        flushing = undefined
+      })
+      .then(areWritten => {
+        // As many came meanwhile.
+        if (areWritten && kept >= maxEntries) void flush()
+      })
     return flushing
   }
   const timer = setInterval(() => void flush(), flushEveryMs).unref()

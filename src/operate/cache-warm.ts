@@ -131,6 +131,7 @@ export const createCacheWarm = (config: Config, { timelines, catalogue, clock }:
 
   const run = async (cells: readonly Cell[]): Promise<void> => {
     const { maxPointsPerRequest } = config.provider
+    if (isStopping) return stop('operator', 'it was stopped')
     let next = 0
     let again: readonly Cell[] = []
     while ((next < cells.length || again.length > 0) && progress.stoppedBy === null) {

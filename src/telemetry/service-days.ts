@@ -10,6 +10,7 @@ import { type Clock, every } from '../common/clock.ts'
 import type { ByteStore, LeaseStore } from '../stores/store.ts'
 import type { Answers } from './metrics.ts'
 import {
+  daysShown,
   type Interval,
   mergedRecord,
   newestIn,
@@ -30,7 +31,6 @@ export type ServiceDay = {
 /** An outage on record with its instants, ms since the epoch. */
 export type Incident = { readonly kind: OutageKind; readonly from: number; readonly to: number }
 
-const daysShown = 30
 const sampleEveryMs = 10_000
 const key = 'service-days'
 const leaseMs = 5_000

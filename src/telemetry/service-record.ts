@@ -24,8 +24,10 @@ export type ServiceRecord = {
 /** The most outages of a kind. Of more, those that are near are one, and the oldest are forgotten. */
 export const maxOutages = 500
 const nearMs = 10 * minuteMs
-// Twice those that are shown. By number and not by age: one clock that is ahead would drop what the others know.
-const maxDays = 60
+/** The days of the status page. */
+export const daysShown = 30
+// By number and not by age: one clock that is ahead would drop what the others know.
+const maxDays = 2 * daysShown
 // An instance looks for its own soon after the store is back, when others have written a few times at most.
 const maxMarks = 200
 
