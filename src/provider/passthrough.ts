@@ -92,9 +92,16 @@ export const createPassthrough = (
     const started = performance.now()
     let outcome = 'ok'
     let message: string | undefined
+    let isSent = false
+    let isAnswered = false
+    const isValid = (): boolean => {
+      isSent = reservation.isValid()
+      return isSent
+    }
     try {
       await counted(weight, async () => {
-        const response = await call.stream({ ...request, isValid: reservation.isValid }, signal)
+        const response = await call.stream({ ...request, isValid }, signal)
+        isAnswered = true
         const { status, headers } = response
         const begin: Uint8Array[] = []
         const body = Readable.from(keepingBegin(response.body, begin), { objectMode: false })
@@ -106,9 +113,12 @@ export const createPassthrough = (
       })
       await reservation.settle('answered')
     } catch (error) {
-      outcome = error instanceof ProviderError ? error.code : signal.aborted ? 'left' : 'internal'
+      // Overdue for a wait before it was sent, or for a slow reader: the provider has not failed.
+      const isOurs = error === signal.reason && (!isSent || isAnswered)
+      if (error instanceof ProviderError && !isOurs) outcome = error.code
+      else outcome = signal.aborted ? 'left' : 'internal'
       message = messageOf(error)
-      await reservation.settle(requestOutcomeOf(error))
+      await reservation.settle(isSent ? requestOutcomeOf(error) : 'unsent')
       if (error instanceof ProviderError && error.code === 'provider_limited')
         await reservation.limited(error.retryAt ?? clock.now(), error.message)
       throw error

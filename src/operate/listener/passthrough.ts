@@ -41,13 +41,14 @@ export const registerPassthrough = (
     const { path, query, weight } = forwardedRequest(target, protocol)
     const timeoutMs = totalTimeoutMs()
     const ending = new AbortController()
-    let hasBegun = false
     const overdue = (): void => {
       const sentence = `its answer was not whole within ${timeoutMs} ms of the request`
       const error = new ProviderError('provider_timeout', sentence)
-      // From its first byte on, the reader may be as slow as the provider.
-      if (hasBegun) error.opensCircuit = false
+      // It may have waited for its turn for most of the time, and its reader may be slow.
+      error.opensCircuit = false
       ending.abort(error)
+      // A reader that reads no more would hold the turn.
+      if (reply.raw.headersSent) reply.raw.destroy()
     }
     const timer = setTimeout(overdue, timeoutMs).unref()
     underWay += 1
@@ -69,7 +70,6 @@ export const registerPassthrough = (
         send(asked, ending.signal),
         abortionOf(ending.signal),
       ])
-      hasBegun = true
       const type = typeOf(String(headers['content-type'] ?? ''))
       return reply.code(status).headers(picked(headers, responseHeaders)).type(type).send(body)
     } catch (error) {
