@@ -204,14 +204,14 @@ export class Provider {
   /** Cells that the budget has no room for: cold ones wait for it for a while, the others are rejected. */
   #requeueOrReject(refused: readonly RefusedCell[]): void {
     const now = this.#parts.clock.now()
-    // Counted from the first attempt: the next one may always be a second away. After the clock was set back, from now.
-    const mayWaitUntil = ({ queuedAt }: Waiting): number => Math.min(queuedAt, now) + this.#options.queueForMs
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
+      // Counted from the first attempt: the next one may always be a second away. After the clock was set back, from then.
+      waiting.refusedAt = Math.min(waiting.refusedAt, now)
       if (error instanceof ShareUsedUpError)
         this.#throttles.add(error.consumer, waiting.urgency, retryAt, now)
-      if (waiting.urgency === 'cold' && retryAt <= mayWaitUntil(waiting)) {
+      if (waiting.urgency === 'cold' && retryAt <= waiting.refusedAt + this.#options.queueForMs) {
         requeued.push(waiting)
         if (error instanceof OutOfBudgetError) this.#isFull = true
         this.#wakeAt(retryAt)

@@ -11,6 +11,8 @@ export type Waiting = PromiseWithResolvers<Timeline> & {
   readonly cell: Cell
   /** Since when it waits with this urgency. */
   queuedAt: number
+  /** Since when it waits for the budget; Infinity before. */
+  refusedAt: number
   urgency: Urgency
   /** For whom; undefined for no consumer in particular. */
   consumer: string | undefined
@@ -27,6 +29,7 @@ type Lines = Map<string | undefined, Line>
 export const unqueued = (cell: Cell): Waiting => ({
   cell,
   queuedAt: 0,
+  refusedAt: Number.POSITIVE_INFINITY,
   urgency: 'refresh_ahead',
   consumer: undefined,
   ...Promise.withResolvers<Timeline>(),
@@ -61,7 +64,7 @@ export class Queue {
       this.#move(found, urgency, consumer, now)
       return found
     }
-    const waiting = { ...Promise.withResolvers<Timeline>(), cell, urgency, consumer, queuedAt: now }
+    const waiting: Waiting = { ...unqueued(cell), urgency, consumer, queuedAt: now }
     this.#all.set(cell.id, waiting)
     this.#lineOf(waiting).add(waiting)
     return waiting
@@ -116,7 +119,7 @@ export class Queue {
 
   /** Before those that were queued later. A cell that was queued again meanwhile is loaded once, for both. */
   putBack(taken: readonly Waiting[]): void {
-    const waiting = taken.filter(one => !this.#joinNewer(one))
+    const waiting = taken.map(one => this.#joinNewer(one)).filter(one => one !== undefined)
     for (const [urgency, ofUrgency] of Map.groupBy(waiting, one => one.urgency))
       for (const [consumer, first] of Map.groupBy(ofUrgency, one => one.consumer)) {
         const lines = this.#lines[urgency]
@@ -125,13 +128,20 @@ export class Queue {
     for (const one of waiting) this.#all.set(one.cell.id, one)
   }
 
-  /** Has a cell that was queued again meanwhile wait for that load; false where there is none. */
-  #joinNewer({ cell, urgency, consumer, queuedAt, resolve, reject }: Waiting): boolean {
-    const newer = this.#all.get(cell.id)
-    if (!newer) return false
-    this.#move(newer, urgency, consumer, queuedAt)
-    newer.promise.then(resolve, reject)
-    return true
+  /**
+   * Has a cell that was queued again meanwhile wait for that load, which then waits since as long. Returns what is to be put
+   * back: undefined where the newer one is more urgent, and stays in its place.
+   */
+  #joinNewer(older: Waiting): Waiting | undefined {
+    const newer = this.#all.get(older.cell.id)
+    if (!newer) return older
+    newer.promise.then(older.resolve, older.reject)
+    this.#move(newer, older.urgency, older.consumer, older.queuedAt)
+    if (newer.urgency !== older.urgency) return undefined
+    newer.queuedAt = Math.min(newer.queuedAt, older.queuedAt)
+    newer.refusedAt = Math.min(newer.refusedAt, older.refusedAt)
+    this.#remove(newer)
+    return newer
   }
 
   #lineOf({ urgency, consumer }: Waiting): Line {

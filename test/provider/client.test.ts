@@ -233,17 +233,35 @@ t.test('a cold cell waits for the next window if it is near, and is rejected if 
 t.test('a cold cell is rejected in time where the budget is always a moment away', async t => {
   const clock = manualClock()
   let attempts = 0
+  let setBackAt = 0
   const reserve: ProviderParts['budget']['reserve'] = async points => {
     if (points === 0) return granted(0)
     attempts += 1
-    clock.advance(1_000)
+    clock.advance(attempts === setBackAt ? -3_600_000 : 1_000)
     // It grants in the end, so that a wait without end fails.
     return attempts > 20 ? granted(points) : granted(0, { retryAt: clock.now() + 20 })
   }
   const { provider } = setUp(t, { queueForMs: 5_000 }, { budget: { reserve }, clock })
-  const refused = { code: 'provider_limited', retryAt: Date.parse(noon) + 5_020 }
+  const refused = { code: 'provider_limited', retryAt: Date.parse(noon) + 6_020 }
   await t.rejects(provider.load(cell), refused)
-  t.equal(attempts, 5)
+  t.equal(attempts, 6)
+  attempts = 0
+  setBackAt = 3
+  await t.rejects(provider.load(cell), { code: 'provider_limited' })
+  t.equal(attempts, 8, 'from when the clock was set back')
+})
+
+t.test('the wait for a turn is no part of the wait for the budget', async t => {
+  const { budget, grant, reservations } = budgetOf(1, inTenSeconds)
+  const { provider, clock } = setUp(t, { maxPointsPerRequest: 1, queueForMs: 5_000 }, { budget })
+  await simulator.steer({ hold: true })
+  const loads = cells(2).map(each => provider.load(each))
+  await requestIsOut()
+  clock.advance(6_000)
+  await simulator.steer({ hold: false })
+  await until('the second finds no room', () => reservations().length > 1)
+  grant(1)
+  t.strictSame(await codesOf(loads), oks(2))
 })
 
 t.test('loads are settled when no request is under way, whatever waits for the next window', async t => {

@@ -73,6 +73,20 @@ t.test('a cell that was queued again before it is put back is loaded once, for b
   await t.rejects(older.promise, { message: 'it failed' })
 })
 
+t.test('a cell that was queued again waits in the place of the one that is put back', async t => {
+  const queue = new Queue()
+  const older = [1, 2, 3].map(number => queue.add(cell(number), number < 3 ? 'cold' : 'refresh', 'a', number))
+  t.strictSame(queue.take(3), older)
+  for (const one of older.slice(0, 2)) one.refusedAt = 5
+  queue.add(cell(4), 'cold', 'a', 6)
+  const newer = [1, 2, 3].map(number => queue.add(cell(number), number === 1 ? 'refresh' : 'cold', 'a', 7))
+  queue.putBack(older)
+  t.strictSame(queue.takeBefore(6, 'a', 'cold'), newer.slice(0, 2), 'since as long')
+  t.match(newer[1], { queuedAt: 2, refusedAt: 5 })
+  t.strictSame(namesOf(queue.take(9)), [name('a', 4), name('a', 3)])
+  t.match(newer[2], { queuedAt: 7 }, 'one that is more urgent has not waited so before')
+})
+
 t.test('a cell that two want is for the one with the shorter queue, and for the more urgent', async t => {
   const queue = new Queue()
   add(queue, [1, 2, 3, 4], 'many')
