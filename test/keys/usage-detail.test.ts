@@ -86,6 +86,14 @@ t.test('counts that could not be handed over go with the next, and no more than 
   t.equal(state.written, 20_000, 'at the bound they go without waiting for the interval')
 })
 
+t.test('where as many come while others are written, they are written next', async t => {
+  const { state, detail } = setUp(t)
+  for (let i = 0; i < 20_000; i++) detail.count({ ...answer, keyId: `key_${i}` })
+  t.ok(state.written < 10_000, 'the first are being written')
+  await detail.flush()
+  t.ok(state.written > 10_000, 'before the next second')
+})
+
 t.test('while the store is away and the bound is reached, further keys write nothing', async t => {
   const { state, detail } = setUp(t)
   state.away = true
