@@ -268,5 +268,5 @@ t.test('an export that can be read only once is refused', async t => {
     '--create-store',
   )
   t.not(code, 0)
-  t.match(stderr, `${pipe} can be read only once`)
+  t.match(stderr, `${pipe} can't be read twice`)
 })

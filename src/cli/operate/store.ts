@@ -120,7 +120,9 @@ const addImportCommand = (store: Command, add: AddCommand): Command =>
     setUp: command => addCreateStoreOption(command.argument('<file>', 'file written by `store export`')),
     run: async (terminal, { createStore = false }, file = '') => {
       if (await isSink(file))
-        throw new InputError(`${file} can be read only once, and is checked first; write it into a file`)
+        throw new InputError(
+          `${file} can't be read twice, as an import does: it is not a regular file; write it into one`,
+        )
       const config = terminal.config()
       const openUsed: typeof openStore = (...given) => openUsedStore(...given, 'store import')
       await using store = await openCommandStore(config, terminal.clock, createStore ? openStore : openUsed)
