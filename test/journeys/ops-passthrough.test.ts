@@ -341,25 +341,30 @@ t.test('an endless response is cut off in time, and few requests may wait', asyn
 t.test('a provider that leaves a request unanswered is too slow, and so is no reader', async t => {
   const isOpen = 'abohawa_provider_circuit{state="open"}'
   const count = (outcome: string) => `abohawa_provider_request_duration_seconds_count{outcome="${outcome}"}`
-  let isBegun = true
+  let pace: 'hanging' | 'long' | 'silent' = 'hanging'
   const answer: RequestListener = (_request, response) => {
-    if (isBegun) response.end(Buffer.alloc(64 * 1024 * 1024))
+    if (pace === 'hanging') response.write('{')
+    if (pace === 'long') response.end(Buffer.alloc(64 * 1024 * 1024))
   }
   const { through, gateway, metric, refused } = await start(t, answer, {
     ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '2s',
     ABOHAWA_PROVIDER__TIMEOUT: '1m',
     ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '1',
   })
+  const begun = await fetch(`${gateway.opsUrl}/provider${forecast}`)
+  await t.rejects(begun.arrayBuffer())
+  await until('it is counted', async () => (await metric(count('left'))) === 1)
+  pace = 'long'
   const reader = openSocket(gateway.opsUrl).pause()
   t.teardown(() => reader.destroy())
   reader.write(requestBytes(`GET /provider${forecast}`, host))
-  await until('it is counted', async () => (await metric(count('left'))) === 1)
+  await until('it is counted', async () => (await metric(count('left'))) === 2)
   t.equal(await refused('timeout'), 0, 'long before its connection is idle for too long')
-  isBegun = false
+  pace = 'silent'
   const error = 'the provider did not answer: its answer was not whole within 2000 ms of the request'
   t.match(await through(), { status: 502, body: { error } })
   await until('it is counted', async () => (await metric(count('provider_timeout'))) === 1)
-  t.equal(await metric(count('left')), 1)
+  t.equal(await metric(count('left')), 2)
   t.equal(await metric(isOpen), 0, 'most of the time may have been the wait for its turn')
 })
 
