@@ -21,7 +21,7 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patienceMs, until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -151,6 +151,7 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
       HOME: folder,
       // Shorter than any time for which nginx may leave a gateway alone: what it remembers of the first shows at the second.
       ABOHAWA_SERVER__DRAIN_FOR: '200ms',
+      ...patientRedisEnv,
       npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
       npm_config_prefer_offline: 'true',
     },
