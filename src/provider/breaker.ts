@@ -1,6 +1,6 @@
-// The circuit breaker of the provider: opens after a number of failures with no success in between, and lets one probe through after a wait that doubles
-// with each failed probe. Only failures of the provider as a whole count, not failures of single points. Waits use monotonic time, because
-// clocks may be set. Where another upstream follows, the first request after a probe is a trial: no other request is sent meanwhile, and
+// The circuit breaker of the provider: opens after a number of failures with no success in between, and lets one probe through after a
+// wait that doubles with each failed probe. Only failures of the provider as a whole count, not failures of single points. Waits use
+// monotonic time, because clocks may be set. Where another upstream follows, the first request after a probe is a trial: no other request is sent meanwhile, and
 // its failure opens the circuit again, for longer.
 
 import {

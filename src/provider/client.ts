@@ -207,7 +207,7 @@ export class Provider {
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
-      // Counted from the first attempt: the next one may always be a second away. After the clock was set back, from then.
+      // Counted from the first refusal: the next try may always be a second away. After the clock was set back, from then.
       waiting.refusedAt = Math.min(waiting.refusedAt, now)
       if (error instanceof ShareUsedUpError)
         this.#throttles.add(error.consumer, waiting.urgency, retryAt, now)

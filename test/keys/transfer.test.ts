@@ -41,3 +41,27 @@ t.test('a name that is taken after the check ends an import at its record', asyn
   t.match(await importAll(async () => {}), { subscribers: 2, newSubscribers: 0 })
   t.strictSame(passed.slice(3), ['written 1', 'written 2', 'written 3'])
 })
+
+t.test('an export that changes while it is imported is told with what was imported', async t => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const records: TransferRecord[] = [
+    { record: 'subscriber', ...subscriber('sub_1', 'River') },
+    { record: 'end', subscribers: 1, keys: 0, usage: 0 },
+  ]
+  const readings = [records, []]
+  const imported = importRecords(
+    store,
+    async function* () {
+      yield* readings.shift() ?? []
+    },
+    number => `line ${number}`,
+    { keepUsageForMs: 0 },
+    createCalendar('Asia/Dhaka'),
+    clock,
+  )
+  await t.rejects(imported, {
+    message: 'the export changed: it had 2 records when it was checked, and 0 were imported',
+  })
+})
