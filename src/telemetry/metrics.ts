@@ -1,6 +1,7 @@
 // The Prometheus metrics of the gateway. Labels are outcomes, tiers and routes, never keys, cells or places, and every series exists from
 // the start. The dashboard and the status page read the metrics of this file back.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Registry } from 'prom-client'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
@@ -40,8 +41,15 @@ export type MetricsParts = {
   readonly upstreams?: readonly string[]
 }
 
-/** Those of Node and the process. The library has 90 files, a twentieth of a start: it is loaded by the first scrape. */
+/**
+ * Those of Node and the process. The library has 90 files, a twentieth of a start: it is loaded by the first scrape, and its two
+ * largest parts in turns of their own, because responses wait for each.
+ */
 const processMetrics = async (): Promise<Registry> => {
+  await import('node:https')
+  await nextTurn()
+  await import('@opentelemetry/api')
+  await nextTurn()
   const { collectDefaultMetrics, Registry } = await import('prom-client')
   const register = new Registry()
   collectDefaultMetrics({ register })
