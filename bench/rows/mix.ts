@@ -12,7 +12,7 @@ import {
   type Running,
   type Subject,
   tableOf,
-  warmSeconds,
+  warmUp,
 } from '../rounds.ts'
 import { count, found, judged, median, type Row, rangeOf, sum } from '../row.ts'
 import { gatewaySubject } from '../servers/gateway.ts'
@@ -103,7 +103,7 @@ export const open: Row = {
     const running = await subject.start(scope)
     progress('finds the capacity')
     const workload = await running.workload()
-    await load(world.folder, workload, seconds)
+    await warmUp(world.folder, running)
     const { answers, seconds: took } = await load(world.folder, workload, seconds)
     const rate = Math.max(1, Math.floor(answers / took / 2))
     const [raw] = await readySubjects(world, mix, workload.keys)
@@ -112,6 +112,7 @@ export const open: Row = {
     const keys = Array.from({ length: mixKeys }, (_, i) => known[i % known.length] ?? '')
     const runs = { raw: [] as Replayed[], abohawa: [] as Replayed[] }
     const plain = await raw.start(scope)
+    await warmUp(world.folder, plain)
     const sides = [
       ['raw', plain],
       ['abohawa', running],
@@ -164,7 +165,7 @@ export const spread: Row = {
     for (let i = 1; i <= processes; i++) {
       progress(`warms process ${i} of ${processes}`)
       const running = await subject.start(scope)
-      await load(world.folder, await running.workload(), warmSeconds)
+      await warmUp(world.folder, running)
       all.push({ running, cpuMicros: [] })
     }
     let wrongs = 0
