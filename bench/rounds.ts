@@ -77,7 +77,7 @@ const warmingsAtMost = 4
 /** Loads a server until it is as fast as it gets. */
 export const warmUp = async (
   folder: string,
-  running: Running,
+  running: Pick<Running, 'workload'>,
   seconds = warmSeconds,
   send: Send = load,
 ): Promise<void> => {

@@ -25,7 +25,7 @@ const longestTurnMs = 20
 // For what a response leaves behind: a purge is read from the log of changes twice a second.
 const settleMs = 1_500
 /** The requests with the longest turns; the others are in the figures of `--json`. */
-const shown = 8
+const shown = 5
 const token = randomBase62(32)
 /** In the catalogue's area: 225 columns of cells, from the south. */
 const [south, west, columns] = [20.8, 88.1, 225]

@@ -1,12 +1,11 @@
 // The unit costs of a request, a key and a cell for a gateway and its Redis, on realistic traffic: many places, many keys, gzip, the
-// access log on. From these the row computes what a core, a machine and a fleet carry in a day.
+// access log on, and what a core of each takes a second.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { utcDayMs } from '../../src/common/calendar.ts'
-import { runEveryMs } from '../../src/provider/open-meteo/limits.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { forAll, placesByCell } from '../../test/scenarios/set-up.ts'
-import { count, found, type Row, type Table } from '../row.ts'
+import { warmUp } from '../rounds.ts'
+import { count, found, type Row } from '../row.ts'
 import { gatewayEnv, startGateway } from '../tools/gateway-process.ts'
 import { generateMix, keyOf, mixKeys } from '../tools/mix.ts'
 import { cpuSecondsOf, residentOf, serverCore } from '../tools/processes.ts'
@@ -14,54 +13,17 @@ import { get, openBackground } from '../tools/world.ts'
 import { load } from '../tools/wrk.ts'
 import { mixEnv } from './mix.ts'
 
-/** Weight in a month of the provider's smallest paid plan. */
-const perMonth = 1_000_000
 const idleSeconds = 10
 const sampled = 400
 /** Of a core, to which gateways and Redis are planned. */
 const plannedShare = 0.6
-/** Redis runs on other cores than these. */
-const sizes = [
-  ['one core', 1],
-  ['one machine of 16 cores', 16],
-  ['20 machines of 16 cores, with a Redis Cluster', 320],
-] as const
-
-type Cost = 'gatewayUs' | 'redisUs' | 'redisCommands' | 'bytes' | 'weightOfDay' | 'cellBytes'
-
-/** What gateways on so many cores carry, and which of the limits is the nearest, by the costs of a request and of all cells. */
-const capacityOf = ({ gatewayUs, redisUs, ...costs }: Readonly<Record<Cost, number>>): Table => {
-  return {
-    head: ['cores', 'requests a day', 'a second', 'Gbit/s', 'Redis commands/s', 'shards', 'binds first'],
-    lines: sizes.map(([name, cores]) => {
-      const perSecond = (cores * plannedShare * 1e6) / gatewayUs
-      // In shards that are as busy as the gateways.
-      const ofRedis = (cores * redisUs) / gatewayUs
-      const limits = [
-        ['processor time of the gateways', 1],
-        ['processor time of Redis, while it has one shard', ofRedis],
-        ['weight at the provider, standard plan', (costs.weightOfDay * 30) / perMonth],
-        ['memory of cells, in a Redis of 1 GiB', costs.cellBytes / 2 ** 30],
-      ] as const
-      const [binding] = limits.toSorted(([, a], [, b]) => b - a)
-      return [
-        name,
-        `${((perSecond * 86_400) / 1e9).toFixed(1)} billion`,
-        count(Number(perSecond.toPrecision(3))),
-        ((perSecond * costs.bytes * 8) / 1e9).toFixed(1),
-        count(Number((perSecond * costs.redisCommands).toPrecision(3))),
-        count(Math.ceil(ofRedis)),
-        binding?.[0] ?? '',
-      ]
-    }),
-  }
-}
+const perSecondOf = (micros: number): string => count(Number(((plannedShare * 1e6) / micros).toPrecision(2)))
 
 export const units: Row = {
   id: 'units',
   what: 'the unit costs from which a capacity is computed',
   run: async (scope, { seconds }, progress) => {
-    const { folder, provider, providerUrl, redisUrl, readRedis } = await openBackground(scope)
+    const { folder, providerUrl, redisUrl, readRedis } = await openBackground(scope)
     const env = gatewayEnv(providerUrl, { ...mixEnv, ABOHAWA_REDIS__URL: redisUrl })
     const memory = async (): Promise<number> => (await readRedis()).usedMemory
     const beforeKeys = await memory()
@@ -75,7 +37,6 @@ export const units: Row = {
     const beforeCells = await memory()
     await forAll(places, 64, ({ paths }) => get(api + paths[0], { 'x-api-key': first.key }))
     const cellBytes = (await memory()) - beforeCells
-    const weightOfDay = ((await provider.state()).weight * utcDayMs) / runEveryMs
 
     progress('uses every key')
     const beforeUse = await memory()
@@ -101,7 +62,7 @@ export const units: Row = {
       keys: requests.map(one => keyOf(one, keys)),
       headers: { 'accept-encoding': 'gzip' },
     }
-    await load(folder, workload, seconds)
+    await warmUp(folder, { workload: async () => workload })
     const costs = []
     for (const atOnce of [1, 16, 64, 256]) {
       progress(`the mix at ${atOnce} connections`)
@@ -154,10 +115,9 @@ export const units: Row = {
           `${count(residentAtStart)} MiB at the start, ${count(residentAfter)} MiB with ${count(places.length)} cells`,
         ),
       ],
-      table: capacityOf({ ...busy, bytes: gzip, weightOfDay, cellBytes }),
       notes: [
-        `Planned to ${plannedShare * 100} % of a core at 64 connections, in gzip. All ${count(places.length)} cells weigh ${count(weightOfDay)} a day ` +
-          `and take ${(cellBytes / 1e6).toFixed(1)} MB of Redis.`,
+        `Planned to ${plannedShare * 100} % of a core, a gateway takes ${perSecondOf(busy.gatewayUs)} requests a second, and a Redis, or ` +
+          `each shard of a cluster, ${perSecondOf(busy.redisUs)}, both at 64 connections.`,
       ],
     }
   },
