@@ -34,6 +34,7 @@ const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] 
   ['subscriber="Dhaka Tribune"', true],
   ['subscriber="Dhaka"', false],
   ['subscriber=~"a t" tier=starter', true],
+  ['subscriber=~at', false],
   ['external_id=none', true],
   ['external_id=none', false, { externalId: 'a' }],
   ['external_id=~A-', true, { externalId: 'a-1' }],
