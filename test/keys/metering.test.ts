@@ -1,5 +1,6 @@
 // Without it gateways could disagree about midnight, or their local allowances together exceed a limit.
 
+import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createFollowingClock } from '../../src/common/clock.ts'
@@ -8,8 +9,9 @@ import { allowanceOf } from '../../src/keys/local-allowance.ts'
 import { createFleetSize, openMetering } from '../../src/keys/metering.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { type Store, StoreError } from '../../src/stores/store.ts'
+import { heldIntervals } from '../support/held-intervals.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { calendar, storeInMemory } from './meters.ts'
+import { calendar, consume, storeInMemory } from './meters.ts'
 
 /** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */
 const clockOfStore = (aheadMs: number, wayMs: number, isOfThisMachine = false) => {
@@ -106,14 +108,23 @@ t.test('the clock of an embedded store is the one of this machine, also when tha
   t.ok(storeClock.isMeasured())
 })
 
-const meteringOf = (t: Test, kind: 'embedded' | 'redis', processes: number, aheadMs = 0) => {
-  const clock = manualClock('2026-11-21T12:00:00Z')
-  const store = { ...storeInMemory(t, clock), kind, time: async () => clock.now() + aheadMs } as Store
+const meteringOf = (
+  t: Test,
+  kind: 'embedded' | 'redis',
+  processes: number,
+  aheadMs = 0,
+  change: (real: Store) => Partial<Store> = () => ({}),
+) => {
+  // No time passes, whatever the clock is set to.
+  const clock = { ...manualClock('2026-11-21T12:00:00Z'), elapsed: () => 0 }
+  const real = storeInMemory(t, clock)
+  const time = async () => clock.now() + aheadMs
+  const store = { ...real, kind, time, ...change(real) } as Store
   const observer = { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} }
   const settings = { timeZone: 'Asia/Dhaka', keepUsageForMs: 86_400_000, whenStoreIsDown: 'share' } as const
   const metering = openMetering({ ...settings, processes }, { store, clock, observer })
   t.teardown(metering.close)
-  return { metering, clock }
+  return { metering, clock, store }
 }
 
 t.test('once it has started, the day is that of the store', async t => {
@@ -121,6 +132,68 @@ t.test('once it has started, the day is that of the store', async t => {
   await metering.start()
   t.equal(metering.meter.now(), clock.now() + 7 * 3_600_000)
   t.equal(metering.meter.resetAfter(metering.meter.now()), Date.parse('2026-11-22T18:00:00Z'))
+})
+
+t.test("when this machine's clock is set, the day of Redis stays and the day of a file follows", async t => {
+  for (const [kind, movedMs] of [
+    ['redis', 0],
+    ['embedded', 86_400_000],
+  ] as const) {
+    const { metering, clock } = meteringOf(t, kind, 1)
+    await metering.start()
+    const before = metering.meter.now()
+    clock.advance(86_400_000)
+    t.equal(metering.meter.now() - before, movedMs, kind)
+  }
+})
+
+t.test('a file that can be read but not written still says what is left of a key', async t => {
+  let isFull = true
+  const { metering, clock } = meteringOf(t, 'embedded', 1, 0, ({ commit }) => ({
+    commit: batch => (isFull ? Promise.reject(new StoreError('full')) : commit(batch)),
+  }))
+  const asked = consume(metering.meter, { keyId: 'key_1', limit: 1_000 }, clock.now())
+  t.match(await asked, { allowed: true })
+  isFull = false
+})
+
+t.test('while it runs the store is probed, and its clock is measured until it is known', async t => {
+  const intervals = heldIntervals(t)
+  const asked = { time: 0, dropDays: 0 }
+  let isAway = true
+  const { metering, clock } = meteringOf(t, 'redis', 1, 0, () => ({
+    time: async () => {
+      asked.time += 1
+      if (isAway) throw new StoreError('away')
+      return clock.now() + 5_000
+    },
+    dropDays: async () => {
+      asked.dropDays += 1
+    },
+  }))
+  await metering.start()
+  t.match(intervals, [{ ms: 250 }, { ms: 30_000 }])
+  const [probe, measure] = intervals.map(({ work }) => work)
+  isAway = false
+  probe?.()
+  await turn()
+  t.strictSame(asked, { time: 2, dropDays: 1 })
+  t.equal(metering.storeClock.offsetMs(), 5_000)
+  probe?.()
+  t.equal(asked.time, 2, 'a known clock is measured by its own interval')
+  measure?.()
+  t.equal(asked.time, 3)
+  await metering.close()
+  t.ok(intervals.every(({ isOver }) => isOver))
+})
+
+t.test('a close reports units that went back', async t => {
+  const { metering, clock, store } = meteringOf(t, 'embedded', 1)
+  const client = { keyId: 'key_1', limit: 9 }
+  await consume(metering.meter, client, clock.now(), 3)
+  metering.meter.refund(client, clock.now(), 1)
+  await metering.close()
+  t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [2])
 })
 
 t.test('the processes of one file share it from the start, and of Redis those that are counted', async t => {
@@ -135,6 +208,7 @@ t.test('the processes of one file share it from the start, and of Redis those th
   }
   t.strictSame(sizes('embedded'), [3, 5])
   t.strictSame(sizes('redis'), [undefined, 5])
+  t.equal(meteringOf(t, 'embedded', 1).metering.instances(), 1)
 })
 
 t.test(
@@ -189,6 +263,14 @@ t.test('the size is the most of the last minute, and at least 1', async t => {
   t.equal(beat(6_000, 2), 5)
   t.equal(minuteOf(1), 1)
   t.equal(minuteOf(0), 1, 'this one')
+})
+
+t.test('a heartbeat counts for a minute, of which a long gap is six seconds', async t => {
+  const { beat } = fleetSize()
+  beat(0, 5)
+  for (let i = 0; i < 9; i++) beat(70_000, 1)
+  t.equal(beat(5_999, 1), 5)
+  t.equal(beat(1, 1), 1)
 })
 
 t.test('after an outage, or a jump of the clock, the former size stands for a minute more', async t => {

@@ -7,6 +7,7 @@ import { numberOf } from '../../src/keys/key-index.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
+import { heldIntervals } from '../support/held-intervals.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
@@ -14,7 +15,7 @@ const calendar = createCalendar('Asia/Dhaka')
 const beforeMidnight = Date.parse('2026-11-21T17:59:59.999Z')
 const answer = { keyId: 'key_1', endpoint: 'weather' as const, status: 200, arrivedAt: beforeMidnight }
 
-const setUp = (t: Test) => {
+const setUp = (t: Test, onWritten?: Parameters<typeof createUsageDetail>[3]) => {
   const clock = manualClock(beforeMidnight)
   const store = openEmbeddedStore(':memory:', clock)
   const state = { away: false, calls: 0, written: 0 }
@@ -24,7 +25,7 @@ const setUp = (t: Test) => {
     state.written += entries.length
     await store.addDetail(entries)
   }
-  const detail = createUsageDetail({ addDetail }, calendar, clock)
+  const detail = createUsageDetail({ addDetail }, calendar, clock, onWritten)
   t.teardown(async () => {
     await detail.close()
     await store.close()
@@ -37,14 +38,16 @@ const setUp = (t: Test) => {
 }
 
 t.test('answers are counted on the local day they arrived on, and forgotten two days after it', async t => {
-  const { clock, store, detail, counts } = setUp(t)
-  for (const status of [200, 204, 304, 404, 429, 500]) detail.count({ ...answer, status })
+  const { clock, store, state, detail, counts } = setUp(t)
+  for (const status of [101, 200, 204, 304, 404, 429, 499, 500, 600]) detail.count({ ...answer, status })
   detail.count({ ...answer, arrivedAt: beforeMidnight + 1 })
   detail.count({ ...answer, endpoint: 'other', keyId: 'key_2' })
   await detail.flush()
+  t.equal(state.written, 8, 'answers that are counted together are written together')
   detail.count(answer)
   await detail.close()
-  const expected = { 'weather 2xx': 3, 'weather 3xx': 1, 'weather 4xx': 2, 'weather 5xx': 1 }
+  const ofClasses = { 'weather 2xx': 3, 'weather 3xx': 1, 'weather 4xx': 3, 'weather 5xx': 1 }
+  const expected = { 'weather 1xx': 1, ...ofClasses, 'weather other': 1 }
   t.strictSame(await counts(), expected)
   t.strictSame(await counts('2026-11-22'), { 'weather 2xx': 1 })
   t.strictSame(await counts('2026-11-21', 'key_2'), { 'other 2xx': 1 })
@@ -65,6 +68,47 @@ t.test('two keys whose ids have one number are counted apart', async t => {
   await detail.flush()
   t.strictSame(await counts('2026-11-21', one), { 'weather 2xx': 2 })
   t.strictSame(await counts('2026-11-21', other), { 'weather 2xx': 1 })
+})
+
+t.test('loaded cells are counted today, and are no requests', async t => {
+  const written: unknown[] = []
+  const { detail, counts } = setUp(t, requests => written.push(requests.map(({ count }) => count)))
+  detail.countLoad('key_1')
+  detail.count(answer)
+  detail.count(answer)
+  await detail.flush()
+  t.strictSame(await counts(), { 'cells loaded other': 1, 'weather 2xx': 2 })
+  t.strictSame(written, [[2]])
+})
+
+t.test('what comes during a write is kept with what that write lost, and is written on close', async t => {
+  const { state, detail, counts } = setUp(t)
+  state.away = true
+  detail.count(answer)
+  const failed = detail.flush()
+  detail.count(answer)
+  await failed
+  state.away = false
+  const flushed = detail.flush()
+  detail.count({ ...answer, status: 404 })
+  await detail.close()
+  await flushed
+  t.equal(state.written, 2, 'one counter for each kind of answer')
+  t.strictSame(await counts(), { 'weather 2xx': 2, 'weather 4xx': 1 })
+  const { calls } = state
+  await detail.flush()
+  t.equal(state.calls, calls, 'without counts the store is asked for nothing')
+})
+
+t.test('counts are written every second until the end', async t => {
+  const intervals = heldIntervals(t)
+  const { state, detail } = setUp(t)
+  t.match(intervals, [{ ms: 1_000, isOver: false }])
+  detail.count(answer)
+  intervals[0]?.work()
+  t.equal(state.calls, 1)
+  await detail.close()
+  t.ok(intervals[0]?.isOver)
 })
 
 t.test('counts that could not be handed over go with the next, and no more than the bound', async t => {
@@ -101,7 +145,9 @@ t.test('while the store is away and the bound is reached, further keys write not
     for (let i = from; i < from + many; i++) detail.count({ ...answer, keyId: `key_${i}` })
     await turn()
   }
-  await count(0, 10_000)
+  for (let i = 0; i < 9_999; i++) detail.count({ ...answer, keyId: `key_${i}` })
+  t.equal(state.calls, 0)
+  await count(9_999, 1)
   const { calls } = state
   t.ok(calls > 0, 'at the bound')
   for (let i = 0; i < 100; i++) await count(10_000 + i, 1)
