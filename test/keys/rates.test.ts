@@ -3,7 +3,15 @@
 import t, { type Test } from 'tap'
 import { rateFigures } from '../../src/api/rate-figures.ts'
 import type { QuotaDecision } from '../../src/keys/count.ts'
-import { admitLocally, createRates, type KeyRate } from '../../src/keys/rates.ts'
+import {
+  admitLocally,
+  applyTokens,
+  createRates,
+  type KeyRate,
+  newRate,
+  rateRefusal,
+  tokenEntriesOf,
+} from '../../src/keys/rates.ts'
 import { type RateLimits, rateKinds, StoreError, type UsageBatch } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { consume, meterOn, storeInMemory } from './meters.ts'
@@ -45,7 +53,7 @@ const fleet = (t: Test, size = 1) => {
 }
 
 t.test('a burst is admitted exactly, and then as many as refill', async t => {
-  const { clock, clientOf, admitted, ask, used } = fleet(t)
+  const { clock, clientOf, admitted, ask, used, meters } = fleet(t)
   const client = clientOf(limits({ perSecond: 10, burst: 20 }))
   t.equal(await admitted(client, 50), 20)
   t.strictSame(await ask(client), {
@@ -59,11 +67,18 @@ t.test('a burst is admitted exactly, and then as many as refill', async t => {
   clock.advance(1_000)
   t.equal(await admitted(client, 50), 10)
   clock.advance(3_600_000)
+  const { rate } = client
+  await meters[0]?.probe()
   t.equal(await admitted(client, 50), 20, 'never more than the burst')
+  t.not(client.rate, rate, 'a probe forgets full buckets')
   t.equal(await used(), 51, 'a refused request takes no unit')
   t.equal(await admitted(clientOf(limits({ perSecond: 7 }), 'key_2'), 30), 7, 'without a burst as many')
   const long = clientOf(limits({ perSecond: 1, burst: 1_000 }), 'key_3')
   t.equal(await admitted(long, 100), 60, 'bounded by a minute')
+  clock.advance(999)
+  t.equal(await admitted(long, 9), 0)
+  clock.advance(1)
+  t.equal(await admitted(long, 9), 1)
 })
 
 t.test('a change of each kind of limit is taken over', t => {
@@ -170,6 +185,7 @@ t.test('gateways share a bucket: all of it for one alone, and exactly as much fo
   const own = limits({ perSecond: 50, burst: 20 })
   const clients = [0, 1, 2].map(() => clientOf(own)) as [0, 0, 0] & ReturnType<typeof clientOf>[]
   t.equal(await admitted(clients[0] as never, 90), 20)
+  t.equal(await admitted(clients[1] as never, 9, 1), 0)
   let sum = 0
   for (let i = 0; i < 300; i++) {
     clock.advance(20)
@@ -203,6 +219,62 @@ t.test('while the store is away each admits its part, and what it admitted count
   await Promise.all(meters.map(meter => meter.probe()))
   const back = await both(30)
   t.ok(back <= 20, `${back}: no more than what a bucket and a second give`)
+})
+
+t.test('what was admitted without the store is spent, less what has come back since', t => {
+  const rates = createRates(() => 0)
+  const client = { keyId: 'key_1' }
+  rates.of(client, limits({ perSecond: 5 }))
+  const rate = rates.of(client, limits({ perSecond: 10 }))
+  const spentAt = (at: number) => tokenEntriesOf(rate, at)[0]?.spent
+  t.equal(spentAt(0), 0, 'of a raised limit nothing')
+  for (const bucket of rate.buckets) bucket.tokens = 10
+  for (let i = 0; i < 5; i++) admitLocally(rate, 0, 2)
+  t.strictSame([0, 500, 1_000].map(spentAt), [5, 2.5, 0])
+  applyTokens(rate, tokenEntriesOf(rate, 0), { taken: 0, left: [4] }, 0)
+  t.equal(spentAt(0), 0, 'once')
+  t.end()
+})
+
+t.test('without the store a changed limit keeps what was used of each bucket', t => {
+  const rates = createRates(() => 0)
+  const client = { keyId: 'key_1' }
+  const rate = rates.of(client, limits({ perSecond: 10, perMinute: 100 }))
+  for (let i = 0; i < 10; i++) admitLocally(rate, 0, 1)
+  for (const perSecond of [10, 100]) {
+    rates.of(client, limits({ perSecond, perMinute: 200 }))
+    t.match(admitLocally(rate, 0, 1), { policy: 'second' })
+  }
+  t.end()
+})
+
+t.test('a refusal names the limit with the longest wait, however short it is', t => {
+  for (const [given, refusal] of [
+    [{ perSecond: 4_000 }, { policy: 'second', limit: 4_000, waitMs: 0 }],
+    [
+      { perSecond: 2, perMinute: 30 },
+      { policy: 'minute', limit: 30, waitMs: 2_000 },
+    ],
+    [
+      { perSecond: 1, perMinute: 60 },
+      { policy: 'second', limit: 1, waitMs: 1_000 },
+    ],
+  ] as const) {
+    const rate = newRate('key_1', limits(given), 0)
+    for (const bucket of rate.buckets) bucket.tokens = 0
+    t.strictSame(rateRefusal(rate, 0), refusal)
+  }
+  t.end()
+})
+
+t.test('full buckets are forgotten two thousand at a time', t => {
+  const rates = createRates(() => 0)
+  const own = limits({ perSecond: 1 })
+  const ofKey = (_: unknown, i: number) => rates.of({ keyId: `key_${i}` }, own)
+  const known = Array.from({ length: 2_001 }, ofKey)
+  rates.forgetFull()
+  t.equal(known.filter((rate, i) => ofKey(rate, i) === rate).length, 1)
+  t.end()
 })
 
 /** A bucket of 100 requests an hour, which no configuration has yet. */
