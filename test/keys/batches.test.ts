@@ -5,8 +5,11 @@ import t from 'tap'
 import { StoreError } from '../../src/stores/store.ts'
 import { newCount, oneCount } from './meters.ts'
 
-/** The units of the first batch where turns of the event loop bring so many requests and take so long. */
-const unitsOfFirst = async (requests: readonly number[], turnMs = 0): Promise<number> => {
+/**
+ * The units of the first batch where turns of the event loop bring so many requests and take so long.
+ * @param earlier requests of a batch before it
+ */
+const unitsOfFirst = async (requests: readonly number[], turnMs = 0, earlier = 0): Promise<number> => {
   let now = 0
   let first: number | undefined
   const { admit } = oneCount(
@@ -16,6 +19,8 @@ const unitsOfFirst = async (requests: readonly number[], turnMs = 0): Promise<nu
     },
     { now: () => now },
   )
+  await Promise.all(Array.from({ length: earlier }, () => admit()))
+  first = undefined
   const admitted: Promise<unknown>[] = []
   for (const many of requests) {
     for (let i = 0; i < many; i++) admitted.push(admit())
@@ -31,12 +36,18 @@ t.test('a batch grows for a few turns while each brings more, until there are ma
   t.equal(await unitsOfFirst([1, 1, 1, 0, 1]), 3)
   t.equal(await unitsOfFirst(Array(20).fill(1)), 16, 'and after sixteen in any case')
   t.equal(await unitsOfFirst([1, 31, 1]), 32, 'or once they are many')
-  t.equal(await unitsOfFirst([32, 1]), 32)
+  for (const earlier of [0, 1, 32])
+    for (const requests of [
+      [32, 1],
+      [31, 1],
+    ])
+      t.equal(await unitsOfFirst(requests, 0, earlier), 32)
 })
 
 t.test('it grows for a millisecond at most, however few the turns', async t => {
   const units = await unitsOfFirst(Array(20).fill(1), 0.4)
   t.ok(units > 1 && units <= 4, `${units} units`)
+  t.equal(await unitsOfFirst(Array(20).fill(1), 0.5), 3)
   t.equal(await unitsOfFirst([1, 1, 1], 5), 2, 'long turns bring those of the next one at most')
 })
 
@@ -97,7 +108,7 @@ t.test('requests of a unit each are sent as a number, others as runs', async t =
     for (const { units, runs } of entries) sent.push(runs ?? units)
     return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
   })
-  for (const costs of [[1, 1], [2], [1, 2]]) await Promise.all(costs.map(units => admit(units)))
+  for (const costs of [[1, 1], [2], [1, 2], [0], [0, 2]]) await Promise.all(costs.map(units => admit(units)))
   t.strictSame(sent, [
     2,
     [{ unitsEach: 2, requests: 1 }],
@@ -105,6 +116,8 @@ t.test('requests of a unit each are sent as a number, others as runs', async t =
       { unitsEach: 1, requests: 1 },
       { unitsEach: 2, requests: 1 },
     ],
+    0,
+    [{ unitsEach: 2, requests: 1 }],
   ])
 })
 
@@ -131,3 +144,55 @@ for (const [title, costs] of [
     t.strictSame(decisions, inOrder, 'in order, each at its own cost')
     t.equal(batches, 1)
   })
+
+t.test('reports and requests are sent one batch at a time', async t => {
+  let [inFlight, most] = [0, 0]
+  const { admit, partition } = oneCount(async ({ entries }) => {
+    inFlight += 1
+    most = Math.max(most, inFlight)
+    for (let i = 0; i < 5; i++) await turn()
+    inFlight -= 1
+    return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+  })
+  partition.onMessagesLost()
+  await Promise.all([partition.probe(), admit()])
+  t.equal(most, 1)
+})
+
+t.test('a count is published at steps of its present limit', async t => {
+  const steps: number[] = []
+  const { partition } = oneCount(async ({ entries }) => {
+    for (const { step } of entries) steps.push(step)
+    return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+  })
+  const count = newCount('key_2')
+  for (const limit of [6_400, 640])
+    await new Promise<unknown>(resolve =>
+      partition.consume(count, limit, 1, (_, decision) => resolve(decision)),
+    )
+  t.strictSame(steps, [100, 10])
+})
+
+t.test('a count is kept while requests wait for it, and until the store has all of it', async t => {
+  const [asked, idle] = [newCount('key_1'), newCount('key_2')]
+  const reply = Promise.withResolvers<void>()
+  const { partition } = oneCount(
+    async ({ entries }) => {
+      await reply.promise
+      return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
+    },
+    { whenStoreIsDown: 'refuse' },
+  )
+  const kept = () => [asked, idle].map(count => !partition.mayForget(count))
+  const decided = new Promise<unknown>(resolve =>
+    partition.consume(asked, 1_000, 1, (_, decision) => resolve(decision)),
+  )
+  t.strictSame(kept(), [true, false], 'before its batch')
+  for (let i = 0; i < 5; i++) await turn()
+  t.strictSame(kept(), [true, false], 'with its batch')
+  reply.resolve()
+  await decided
+  t.strictSame(kept(), [false, false])
+  partition.onMessagesLost()
+  t.strictSame(kept(), [true, true], 'the store may have lost counts')
+})

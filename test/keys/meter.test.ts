@@ -359,8 +359,12 @@ t.test('fractions add up to whole units, by key', async t => {
   const scene = setUp(1, limits)
   await scene.ask(0, 'large', 40)
   await scene.ask(0, 'middle', 2)
+  await scene.ask(0, 'small', 1)
   const back = (keyId: string, units: number) =>
     scene.meters[0]?.refund({ keyId, limit: 900 }, scene.clock.now(), units)
+  t.equal(back('small', 0.5), 0)
+  for (let i = 0; i < 5; i++) await turn()
+  t.equal(scene.store.inFlight(), 0, 'nothing is sent for a fraction')
   t.strictSame(
     Array.from({ length: 10 }, () => back('large', 0.1)),
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
@@ -484,6 +488,15 @@ t.test('a day that begins during an outage has its local allowance too', async t
   t.equal(await scene.usedOn('large 2026-11-22'), allowance)
 })
 
+t.test('a day that began before an outage is unknown to an instance without a count of it', async t => {
+  const scene = setUp(2, limits)
+  await scene.ask(0, 'large', 1)
+  await scene.pass(61_000)
+  await scene.store.down('lost')
+  await scene.ask(0, 'large', 10)
+  t.equal(scene.admitted('large 2026-11-22'), 0)
+})
+
 t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error', async t => {
   const scene = setUp(1, limits)
   await scene.ask(0, 'small', 6)
@@ -510,6 +523,9 @@ t.test('with `refuse` nothing is admitted locally, and counting goes on once the
   t.equal(scene.state(), 'counting', 'there is nothing to reconcile')
   await scene.ask('all', 'large', 1_000)
   t.strictSame([scene.admitted(large), await scene.usedOn(large), scene.admittedLocally()], [900, 900, 0])
+  await scene.store.down('lost')
+  await scene.ask(0, 'small', 1)
+  t.equal(scene.refused.length, 20, 'in the next outage too')
 })
 
 t.test('after lost messages an instance reads an unknown count, and admits its allowance of it', async t => {
@@ -557,6 +573,77 @@ for (const isRead of [true, false])
     t.equal(scene.admitted(large) - 802, isRead ? allowanceOf(900, 802, 2) : 0)
   })
 
+for (const [title, instances] of [
+  ['a count that was asked for since a loss is known', 2],
+  ['an instance alone knows its counts after a loss', 1],
+] as const)
+  t.test(title, async t => {
+    const scene = setUp(instances, limits)
+    await scene.ask(0, 'large', 2)
+    scene.store.loseMessages()
+    await until('all count again', async () => {
+      await scene.pass(500)
+      return scene.meters.every(meter => meter.state() === 'counting')
+    })
+    const used = 4 - instances
+    if (instances > 1) await scene.ask(0, 'large', 1)
+    await scene.store.down('lost')
+    await scene.ask(0, 'large', 900)
+    t.equal(scene.admitted(large) - used, allowanceOf(900, used, instances))
+  })
+
+t.test('an outage is observed once, over all partitions, with what was admitted in it', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const real = storeInMemory(t, clock)
+  const away = new Set<string>()
+  const orAway = <Result>(keyId = '', ask: () => Promise<Result>): Promise<Result> =>
+    away.has(keyId) ? Promise.reject(new StoreError('away')) : ask()
+  const observed: (string | number)[] = []
+  const meter = meterOn(
+    {
+      ...real,
+      // Each key has its own server, which knows no other server's batches.
+      partitionOf: keyId => Number(keyId.at(-1)),
+      commit: batch => {
+        const keyId = batch.entries[0]?.keyId
+        return orAway(keyId, () => real.commit({ ...batch, instance: `${batch.instance} ${keyId}` }))
+      },
+      usedOn: (keyId, days) => orAway(keyId, () => real.usedOn(keyId, days)),
+    },
+    clock,
+    { observer: { storeAway: reason => observed.push(reason), storeBack: units => observed.push(units) } },
+  )
+  const ask = async (keyId: string, times = 1) => {
+    for (let i = 0; i < times; i++)
+      t.match(await consume(meter, { keyId, limit: 900 }, clock.now()), { allowed: true })
+  }
+  const come = async (...keyIds: string[]) => {
+    for (const keyId of keyIds) away.delete(keyId)
+    await meter.probe()
+    clock.advance(reconcileForMs)
+    await meter.probe()
+  }
+  await ask('key_1')
+  await ask('key_2')
+  t.ok(meter.isExact('key_1'))
+  away.add('key_1').add('key_2')
+  await ask('key_1')
+  await ask('key_2', 2)
+  t.strictSame([meter.isExact('key_1'), meter.isExact('key_3')], [false, true])
+  await come('key_1')
+  t.strictSame([meter.isExact('key_1'), meter.state()], [true, 'away'])
+  t.strictSame(observed, ['away'])
+  await come('key_2')
+  t.strictSame(observed, ['away', 3])
+  // Units that go back are reported with the next batch, and are none that were admitted without the store.
+  meter.refund({ keyId: 'key_1', limit: 900 }, clock.now(), 1)
+  await ask('key_1')
+  away.add('key_1')
+  await ask('key_1', 2)
+  await come('key_1')
+  t.strictSame(observed, ['away', 3, 'away', 2])
+})
+
 t.test('without messages the counts of others are read, once a second, and bound the allowances', async t => {
   const scene = setUp(2, limits)
   scene.store.mute()
@@ -588,6 +675,10 @@ t.test('80 and 100 per cent are observed once a day, by the instance that reache
     { percent: 100, used: 40 },
   ])
   t.equal(scene.near.length, 2)
+  await scene.ask(0, 'large', 719)
+  t.equal(scene.near.length, 2)
+  await scene.ask(0, 'large', 1)
+  t.match(scene.near.slice(2), [{ percent: 80, used: 720 }])
 })
 
 t.test('a day is dropped from the store once, an hour after its end, and again when that failed', async t => {
@@ -756,9 +847,76 @@ for (const isBack of [true, false])
     },
   )
 
+t.test('on close only units that the store lacks are lost', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const real = storeInMemory(t, clock)
+  let isAway = false
+  const commit: typeof real.commit = batch =>
+    isAway ? Promise.reject(new StoreError('away')) : real.commit(batch)
+  const lost: LostUnits[] = []
+  const meter = meterOn({ ...real, commit }, clock, { observer: { unitsLost: each => lost.push(...each) } })
+  const [one, other] = ['key_1', 'key_2'].map(keyId => ({ keyId, limit: 900 }))
+  if (!one || !other) return
+  for (const client of [one, other]) await consume(meter, client, clock.now(), 3)
+  isAway = true
+  await consume(meter, one, clock.now())
+  meter.refund(other, clock.now(), 2)
+  await meter.close()
+  t.strictSame(lost, [{ keyId: 'key_1', day: '2026-11-21', units: 1 }])
+})
+
+t.test('a close that reports all ends without a pause, and tells of no loss', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const store = storeInMemory(t, clock)
+  let isSubscribed = true
+  const told: unknown[] = []
+  const onUsage = () => () => {
+    isSubscribed = false
+  }
+  const meter = meterOn({ ...store, onUsage }, clock, { observer: { unitsLost: units => told.push(units) } })
+  const client = { keyId: 'key_1', limit: 9 }
+  await consume(meter, client, clock.now(), 3)
+  meter.refund(client, clock.now(), 1)
+  const turns = countTurns(t)
+  await meter.close()
+  t.ok(turns() < 50, `${turns()} turns`)
+  t.strictSame([isSubscribed, told, await store.usedOn('key_1', ['2026-11-21'])], [false, [], [2]])
+})
+
+t.test('after a jump back over forgotten counts all are counted under one new id, and listed', async t => {
+  const clock = manualClock('2026-11-21T12:00:00Z')
+  const real = storeInMemory(t, clock)
+  const instances = new Set<string>()
+  const commit: typeof real.commit = batch => {
+    instances.add(batch.instance)
+    return real.commit(batch)
+  }
+  const dayMs = 86_400_000
+  const meter = meterOn({ ...real, commit }, clock, { keepUsageForMs: 9 * dayMs })
+  const day = clock.now()
+  const clients = ['key_1', 'key_2', 'key_3'].map(keyId => ({ keyId, limit: 9 }))
+  const round = async () => {
+    for (const client of clients) await consume(meter, client, day)
+  }
+  await round()
+  clock.advance(2 * dayMs)
+  // It is under way, so the day is not forgotten altogether.
+  const late = consume(meter, { keyId: 'key_4', limit: 9 }, day)
+  await meter.probe()
+  await late
+  clock.advance(-2 * dayMs)
+  await round()
+  t.equal(instances.size, 2)
+  const listed: string[] = []
+  for await (const part of meter.usageAt(day)) listed.push(...part.map(({ keyId }) => keyId))
+  t.strictSame(listed.toSorted(), ['key_1', 'key_2', 'key_3', 'key_4'])
+  t.strictSame(await real.usedOn('key_1', ['2026-11-21']), [2])
+})
+
 t.test('late requests over midnight make no later one look its count up', async t => {
   const clock = manualClock('2026-11-21T17:59:59.999Z')
-  const meter = meterOn(storeInMemory(t, clock), clock)
+  const store = storeInMemory(t, clock)
+  const meter = meterOn(store, clock)
   const client = { keyId: 'key_1', limit: 90, count: undefined as object | undefined }
   const late = clock.now()
   const request = (at: number) => consume(meter, client as Parameters<typeof consume>[1], at)
@@ -771,6 +929,8 @@ t.test('late requests over midnight make no later one look its count up', async 
   Object.defineProperty(client, 'keyId', { get: () => ++looked && 'key_1' })
   await request(late + 1)
   t.strictSame([looked, client.count === count], [0, true])
+  t.equal(meter.resetAfter(late + 1), late + 1 + 86_400_000)
+  t.strictSame(await store.usedOn('key_1', ['2026-11-21', '2026-11-22']), [3, 4])
 })
 
 t.test('the counts of test keys come near no limit', async t => {

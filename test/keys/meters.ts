@@ -106,21 +106,25 @@ export const newCount = (keyId: string): Count => ({
   ...{ lastKnown: undefined, knownSince: 0 },
 })
 
-type Made = Partial<PartitionParts> & {
-  usedOn?: (keyId: string, days: readonly string[]) => Promise<number[]>
-  now?: () => number
-}
+type OfStore = Partial<Pick<PartitionParts['store'], 'usedOn' | 'usageMessagesArrive' | 'time'>>
+type Made = Partial<PartitionParts> & OfStore & { now?: () => number }
 /** A partition on a store that a test makes up, and a count of one key in it. `now`: the time by which a batch grows, in ms */
 export const oneCount = (
   commit: PartitionParts['store']['commit'],
-  { usedOn = async () => [0], now, ...parts }: Made = {},
+  {
+    usedOn = async () => [0],
+    usageMessagesArrive = () => true,
+    time = async () => 0,
+    now,
+    ...parts
+  }: Made = {},
 ) => {
   const count = newCount('key_1')
   const partition = new Partition(
     {
       instance: 'one',
       // In a cluster, another server than that of the counts may answer `time` and bring messages.
-      store: { commit, usedOn, usageMessagesArrive: () => true, time: async () => 0 },
+      store: { commit, usedOn, usageMessagesArrive, time },
       whenStoreIsDown: 'share',
       instances: () => 1,
       latestStart: () => 0,
