@@ -21,14 +21,18 @@ const setUp = (...names: string[]) => {
     started: 0,
     next: names[0] as string | undefined,
     isProbeDue: false,
+    leadMs: minute / 2,
+    gate: undefined as Promise<void> | undefined,
   }
+  let everyMs = 0
   let work = async (): Promise<unknown> => undefined
   const all = names.map(name => ({
     name,
     account: {
       breaker: { isProbeDue: () => state.isProbeDue },
       provider: {
-        probe: async (cells: readonly Cell[]) => void events.push(`probe ${name} ${cells[0]?.id}`),
+        probe: async (cells: readonly Cell[]) =>
+          void events.push(`probe ${name} ${cells.map(({ id }) => id)}`),
       },
     },
   }))
@@ -42,12 +46,16 @@ const setUp = (...names: string[]) => {
     accounts,
     demand,
     pinned: () => state.pinned,
-    policy: policyOf({
-      freshForMs: 60 * minute,
-      freshForAtMostMs: 60 * minute,
-      refreshAheadForMs: minute / 2,
-    }),
-    readPurges: async () => void events.push('purges'),
+    policy: {
+      ...policyOf(),
+      get leadMs() {
+        return state.leadMs
+      },
+    },
+    readPurges: async () => {
+      events.push('purges')
+      await state.gate
+    },
     sendHeartbeatIfDue: async () => void events.push('heartbeat'),
     refreshAhead: () => {
       events.push('pass')
@@ -60,7 +68,8 @@ const setUp = (...names: string[]) => {
       ...clock,
       timers: {
         after: () => () => {},
-        every: (_ms, each) => {
+        every: (ms, each) => {
+          everyMs = ms
           work = async () => each()
           return () => {}
         },
@@ -73,7 +82,7 @@ const setUp = (...names: string[]) => {
     await work()
     return [...events]
   }
-  return { state, tick, demand, passSoon, clock }
+  return { state, tick, demand, passSoon, clock, everyMs }
 }
 const idle = ['purges', 'heartbeat']
 const withPass = [...idle, 'pass']
@@ -92,12 +101,38 @@ t.test('purges are read first, and a pass runs within a sixth of the lead', asyn
   t.strictSame(await tick(), idle)
   passSoon()
   t.strictSame(await tick(), withPass)
-  state.started = 3
+  state.started = 1
   t.strictSame(await tick(5_000), withPass)
   state.started = 0
   t.strictSame(await tick(), withPass, 'what did not fit comes next')
   t.strictSame(await tick(), idle)
   t.strictSame(await tick(-60_000), withPass, 'the clock was set back')
+})
+
+t.test('twice a second there is work, and none while the last takes longer', async t => {
+  const { tick, state, everyMs } = setUp('one')
+  t.equal(everyMs, 500)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.gate = promise
+  const slow = tick()
+  t.strictSame(await tick(), [])
+  resolve()
+  t.strictSame(await slow, ['heartbeat', 'pass'])
+  t.strictSame(await tick(), idle)
+})
+
+t.test('passes stay in step after a late one, and are never more than ten seconds apart', async t => {
+  const { tick, state } = setUp('one')
+  await tick()
+  t.strictSame(await tick(5_700), withPass)
+  t.strictSame(await tick(4_299), idle)
+  t.strictSame(await tick(1), withPass)
+  t.strictSame(await tick(-61_234), withPass, 'the clock was set back')
+  t.strictSame(await tick(4_999), idle)
+  t.strictSame(await tick(1), withPass)
+  state.leadMs = 2 * minute
+  t.strictSame(await tick(9_999), idle)
+  t.strictSame(await tick(1), withPass)
 })
 
 t.test('a change of the upstream that loads next is reported once, where there are several', async t => {
@@ -125,4 +160,8 @@ t.test('an open circuit is probed with the latest cell in demand, or a pinned on
     `probe two ${dhaka.id}`,
     'stretch',
   ])
+  const idleFleet = setUp('one', 'two')
+  Object.assign(idleFleet.state, { pinned: [sylhet, dhaka], isProbeDue: true })
+  const probes = ['one', 'two'].map(name => `probe ${name} ${sylhet.id}`)
+  t.strictSame(await idleFleet.tick(), [...withPass, ...probes, 'stretch'], 'with one cell, the first')
 })

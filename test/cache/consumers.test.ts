@@ -58,7 +58,7 @@ const setUp = (t: Test) => {
 
 for (const where of ['the same instance', 'another instance'])
   t.test(`in ${where} a reader goes on for itself when the one it joined may not load`, async t => {
-    const { loads, loadFailures, failed, failures, gate, instance } = setUp(t)
+    const { loads, usedUp, loadFailures, failed, failures, gate, instance } = setUp(t)
     const here = instance()
     const greedy = here.read(subject, 'greedy')
     if (where === 'another instance') await until('the load has begun', () => loads.length === 1)
@@ -66,7 +66,7 @@ for (const where of ['the same instance', 'another instance'])
     gate.resolve()
     await t.rejects(Promise.resolve(greedy), new ShareUsedUp('greedy'))
     t.match(await other, { value: 'for other', outcome: 'miss' })
-    t.strictSame(loads, ['greedy', 'other'])
+    t.strictSame([loads, usedUp], [['greedy', 'other'], ['cold']])
     t.strictSame([...failed, ...loadFailures, failures.last('a')], [undefined], 'no failure of the subject')
   })
 

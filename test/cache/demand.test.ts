@@ -29,6 +29,12 @@ t.test('keys are known in the order of their last request, to the second', async
   t.strictSame(since(3_001), ['b'])
   demand.record('a', 'a', noon + 3_999)
   t.strictSame(since(3_000), ['b', 'a'], 'within its second it keeps its place')
+  demand.record('a', 'a', noon + 4_000)
+  t.strictSame(since(4_000), ['a'], 'and after it no longer')
+  const again = createDemand<string>()
+  for (const [i, key] of ['a', 'b', 'c', 'd', 'b', 'a', 'c'].entries())
+    again.record(key, key, noon + i * 1_000)
+  t.strictSame(again.latest(9), ['c', 'a', 'b', 'd'], 'wherever it was before')
 })
 
 t.test('the keys with most requests are those of a sort of all, whatever their order and ties', async t => {
@@ -55,6 +61,12 @@ t.test('the keys with most requests are those of a sort of all, whatever their o
     ['c', 'b'],
     'among equals the latest',
   )
+  for (let times = 0; times < 2; times++) even.record('d', 'd', noon)
+  t.strictSame(
+    even.most(2, noon, noon).map(({ subject }) => subject),
+    ['d', 'c'],
+    'and fewer of them after one with more',
+  )
 })
 
 t.test('the last two consumers are known, and each key has its own', async t => {
@@ -80,7 +92,9 @@ t.test('a clock that is set back leaves nothing that was requested later than no
 
 t.test('of more than 50,000 keys the one that was requested longest ago is forgotten', async t => {
   const demand = createDemand<number>()
-  for (let i = 0; i <= 50_000; i++) demand.record(`${i}`, i, noon + i)
-  t.strictSame([demand.of('0'), demand.of('1')?.subject], [undefined, 1])
+  for (let i = 0; i < 50_000; i++) demand.record(`${i}`, i, noon + i)
+  for (const i of [0, 50_000, 50_001]) demand.record(`${i}`, i, noon + 50_000)
+  const known = [0, 1, 2, 3].filter(i => demand.of(`${i}`))
+  t.strictSame(known, [0, 3], 'and never one that was requested again')
   t.equal(demand.since(noon).length, 50_000)
 })

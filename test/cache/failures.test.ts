@@ -93,13 +93,14 @@ t.test('a retryAt sets the backoff, up to a day and an hour, and lengthens no la
     failures.clear('a')
   }
   failures.record('a', announced(at + 1), false)
-  t.equal(failures.record('a', down, false).backoffUntil - at, 1_000)
+  for (const ms of [1_000, 2_000]) t.equal(failures.record('a', down, false).backoffUntil - at, ms)
 })
 
 t.test('a repeated failure has the code, the message and the end of the backoff', async t => {
   const { clock, failures } = setUp()
   const error = new BackoffError(failures.record('a', new AbohawaError('provider_failing', 'it fails'), true))
-  t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
+  const repeated = { name: 'BackoffError', code: 'provider_failing', message: 'it fails' }
+  t.match(error, { ...repeated, retryAt: clock.now() + 1_000 })
   t.equal(new BackoffError({ error: 'odd', backoffUntil: 1 }).code, 'internal')
 })
 
@@ -157,5 +158,13 @@ t.test(
       'the oldest ones in demand',
     )
     t.strictSame([uncached.has('k4990'), uncached.has('k4991')], [true, false])
+    let asked = 0
+    const isInDemand = (): boolean => {
+      asked += 1
+      return false
+    }
+    const checked = uncached.check(isInDemand, async () => {})
+    t.equal(asked, 500, 'the first part immediately')
+    await checked
   },
 )

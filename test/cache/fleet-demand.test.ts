@@ -19,9 +19,13 @@ const hour = 3_600_000
 const setUp = (wanted: Readonly<Record<string, readonly string[]>>, cellNamed = grid.cellNamed) => {
   const clock = manualClock()
   const demand = createDemand<Cell>()
+  const topics: string[] = []
   const fleetDemand = createFleetDemand({
     store: {
-      heartbeat: async () => ({ instances: 3, variants: 2, wanted: 1e9 }),
+      heartbeat: async ({ topic }) => {
+        topics.push(topic)
+        return { instances: 3, variants: 2, wanted: 1e9 }
+      },
       wanted: async namespace => [...(wanted[namespace] ?? [])],
     },
     demand,
@@ -36,7 +40,7 @@ const setUp = (wanted: Readonly<Record<string, readonly string[]>>, cellNamed = 
     onHeartbeat: () => {},
     onHeartbeatFailure: () => {},
   })
-  return { clock, demand, fleetDemand }
+  return { clock, demand, fleetDemand, topics }
 }
 
 const idsOf = async (fleetDemand: FleetDemand): Promise<string[]> => {
@@ -73,10 +77,11 @@ t.test('a list of very many cells is read in parts, with a turn of the event loo
 })
 
 t.test('the fleet is this instance until a heartbeat, and wants no more cells than there are', async t => {
-  const { fleetDemand } = setUp({ one: [] })
+  const { fleetDemand, topics } = setUp({ one: [], two: [] })
   t.strictSame(fleetDemand.fleet(), { instances: 1, variants: 1, wanted: 0 })
   await fleetDemand.heartbeat.send()
   t.strictSame(fleetDemand.fleet(), { instances: 3, variants: 2, wanted: 12 * 22 })
+  t.strictSame(topics, ['one'], 'the demand is that of the first upstream')
 })
 
 t.test('memory starts with the cells that were requested last, as many as fit', async t => {
@@ -100,7 +105,11 @@ t.test('memory starts with the cells that were requested last, as many as fit', 
   t.strictSame(found, { warmed: 3, wanted: 300 })
   t.strictSame([...parts.memory.keys()], [ids[0], ids[2], ids[3]], 'the first one leaves last')
   t.notOk(parts.uncached.has(ids[4] ?? ''), 'the shared tier has it')
-  t.ok(reads.length < 300, 'no more are read when memory is full')
+  t.equal(reads.length, 256, 'no more are read when memory is full')
+  const roomy = createMemoryTier<string>(256)
+  const { warm: warmRoomy } = new ReadThrough({ ...parts, memory: roomy })
+  const warmed = await warmCells({ warm: warmRoomy, memory: roomy }, fleetDemand, 60_000)
+  t.equal(warmed.warmed, 256, 'one that just fits is kept')
 })
 
 t.test('what was in demand at the start is in demand as long as a request would make it', async t => {
@@ -110,6 +119,7 @@ t.test('what was in demand at the start is in demand as long as a request would 
   const memory = createMemoryTier(1)
   t.strictSame(await warmCells({ warm, memory }, fleetDemand, 60_000), { warmed: 1, wanted: 2 })
   t.strictSame(warmed, [dhaka.id, sylhet.id])
+  demand.record(dhaka.id, dhaka, clock.now())
   demand.record(khulna.id, khulna, clock.now() + hour)
   clock.advance(2 * hour)
   t.strictSame(await idsOf(fleetDemand), [khulna.id, dhaka.id, sylhet.id].toSorted())
@@ -117,5 +127,12 @@ t.test('what was in demand at the start is in demand as long as a request would 
   clock.advance(1)
   t.strictSame(await idsOf(fleetDemand), [khulna.id])
   t.equal(fleetDemand.includes(sylhet.id), false)
-  t.equal(fleetDemand.includes(khulna.id), true)
+  for (const [ms, ids] of [
+    [hour - 1, [khulna.id]],
+    [1, []],
+  ] as const) {
+    clock.advance(ms)
+    t.strictSame(await idsOf(fleetDemand), ids)
+    t.equal(fleetDemand.includes(khulna.id), ids.length > 0)
+  }
 })

@@ -1,5 +1,6 @@
 // Without it each gateway could load the same cell, or wait for a load that never ends.
 
+import { setImmediate as turn } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
@@ -143,16 +144,27 @@ t.test('a load that takes longer than a lease renews it', async t => {
   await first
 })
 
-t.test('very many leases are renewed in parts, with a turn of the event loop for each', async t => {
-  let renewing = (): void => {}
+t.test('very many leases are renewed in a third of their time, in parts, until their loads end', async t => {
+  let [renewing, renewAll] = [(): void => {}, (): void => {}]
+  const holders = new Map<string, string>()
   const store: LeaseStore = {
-    acquireLease: async () => 'acquired',
-    renewLease: async () => {
-      renewing()
+    acquireLease: async (key, holder) => {
+      holders.set(key, holder)
+      return 'acquired'
+    },
+    renewLease: async (key, holder, forMs) => {
+      if (holders.get(key) === holder && forMs === 3_000) renewing()
       return true
     },
     releaseLease: async () => {},
   }
+  const { setInterval: begin } = globalThis
+  const recorded = (work: () => void, everyMs: number) => {
+    t.equal(everyMs, 1_000)
+    renewAll = work
+    return begin(() => {}, 60_000)
+  }
+  t.intercept(globalThis, 'setInterval', { value: recorded })
   const fleet = createFleetSingleFlight({ store, leaseForMs: 3_000 }, error => t.fail(`${error}`))
   t.teardown(fleet.close)
   const gate = Promise.withResolvers<string>()
@@ -160,16 +172,40 @@ t.test('very many leases are renewed in parts, with a turn of the event loop for
   const parts = { load, arrived: async () => undefined, isOfAll: () => true }
   const loads = Array.from({ length: 1_000 }, (_, i) => fleet.run(`k${i}`, parts))
   const { most, all } = await workPerTurn(async worked => {
-    let renewed = 0
-    renewing = () => {
-      renewed += 1
-      worked()
-    }
-    await until('all are renewed', () => renewed >= 1_000)
+    renewing = worked
+    await turn()
+    renewAll()
+    for (let turns = 0; turns < 20; turns++) await turn()
   })
   t.strictSame([most, all], [100, 1_000])
   gate.resolve('loaded')
   await Promise.all(loads)
+  renewing = () => t.fail('its load has ended')
+  renewAll()
+})
+
+t.test('a waiter looks ten times a second, and loads when it gets the lease', async t => {
+  const waits: number[] = []
+  const after = (ms: number, work: () => unknown) => {
+    waits.push(ms)
+    setImmediate(work)
+    return () => {}
+  }
+  let asked = 0
+  const store: LeaseStore = {
+    acquireLease: async () => {
+      asked += 1
+      return asked < 3 ? 'held' : 'acquired'
+    },
+    renewLease: async () => true,
+    releaseLease: async () => {},
+  }
+  const clock = { now: () => 0, timers: { after, every: () => () => {} } }
+  const fleet = createFleetSingleFlight({ store, leaseForMs: 60_000, clock }, error => t.fail(`${error}`))
+  t.teardown(fleet.close)
+  const load = async (): Promise<string> => 'loaded'
+  const found = await fleet.run('a', { load, arrived: async () => undefined, isOfAll: () => true })
+  t.strictSame([found, waits], [{ result: 'loaded', joined: false }, [100, 100]])
 })
 
 t.test('when Redis fails, a waiter loads for itself, once', { skip: withoutOwnRedis }, async t => {

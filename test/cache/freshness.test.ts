@@ -32,6 +32,24 @@ t.test('by age: fresh for its time and the lead, then stale for its time, then e
   t.strictSame([10_000, 11_049, 11_050, 16_049, 16_050].map(at), states)
 })
 
+t.test('an entry that ends earlier is due a lead before its end, and not served after it', async t => {
+  const policy = createFreshness(options, unstretched)
+  const brief = { ...entry(0.5), coversUntil: 10_500 }
+  const ends = [policy.dueAt(brief, 0), policy.freshUntil(brief, 0), policy.usableUntil(brief, 0)]
+  t.strictSame(ends, [10_450, 10_500, 10_500])
+})
+
+t.test('changed options count for what is there already', async t => {
+  const fresh = { freshForMs: 4_000, freshSpread: 0.5, freshForAtMostMs: 9_000, refreshAheadForMs: 90 }
+  const next = { ...options, ...fresh, staleForMs: 700 }
+  const policy = createFreshness(options, () => 3)
+  policy.apply(next)
+  const [at, longest] = [10_000 + 9_000 * 1.25, 9_000 * 1.5 + 90 + 700]
+  t.strictSame([policy.dueAt(entry(0.5), 0), policy.freshUntil(entry(0.5), 0)], [at, at + 90])
+  t.equal(policy.usableUntil(entry(0.5), 0), at + 90 + 700)
+  t.strictSame([policy.leadMs, policy.longestUseMs, policy.maxStretch()], [90, longest, 9 / 4])
+})
+
 t.test('an entry is never due before its freshness has passed, and always before it is stale', async t => {
   const policy = createFreshness(options, unstretched)
   for (const jitter of [0, 0.3, 0.999]) {
@@ -118,6 +136,8 @@ const older: [string, number[], number, number, number | null, boolean][] = [
   ['fetched after a run that was late', [17, 13, 5], 17.01, 13.5, 13, false],
   ['fetched after a run that was late, which this instance never saw', [17], 17.01, 13.5, 13, false],
   ['fetched before a run that was left out', [17, 5], 17.01, 11.5, 5, false],
+  ['fetched as its own run had settled', [17, 11, 5], 17.01, 67 / 6, 11, false],
+  ['noted half an interval before the run that this instance never saw', [17], 17.01, 11.5, 8, false],
   ['noted before the poll that read its run', [17, 11, 5], 17.01, 11.2, 5, false],
   ['by a clock a minute behind the provider’s', [11, 5], 11.1, 10.99, 11, false],
   ['by a clock a minute behind, once the run has settled', [11, 5], 11.2, 10.99, 11, true],
@@ -137,6 +157,8 @@ t.test('by run: an entry is stale and due once a run newer than its own has sett
     t.equal(freshnessOf(fetched, policy, now * hour), isOlder ? 'stale' : 'fresh', what)
     t.equal(now * hour >= policy.dueAt(fetched, now * hour), isOlder, `${what}: due if so`)
   }
+  const late = byRun(() => [run(17 * hour)])
+  t.equal(late.dueAt(notedAt(11.5, 5), 17.01 * hour), 11.5 * hour, 'at its fetch, and never before it')
 })
 
 t.test('by run: an entry that was due once stays due, whatever runs come and go', async t => {
@@ -165,6 +187,7 @@ t.test('by run: by age while no run is known, and stretched a run is skipped', a
   t.equal(policy.periodMs(), 1_000)
   const known = () => [run(100 * hour)]
   t.equal(byRun(known).periodMs(), 6 * hour)
+  t.strictSame([byRun(known).maxStretch(), createFreshness(runs, unstretched, known).maxStretch()], [2, 1])
   const dueAt = (stretch: number) => byRun(known, () => stretch).dueAt(entry(0, 99 * hour), 101 * hour)
   t.strictSame([1, 1.5, 9].map(dueAt), [100 * hour + 600_000, 108 * hour, 111 * hour], 'up to the most')
 })

@@ -57,8 +57,9 @@ t.test('a heartbeat that fails is sent again at the next tick, with the same dem
   let isAway = true
   const { clock, heartbeat, ask } = heartbeatTo({
     store: {
-      heartbeat: async ({ requested, report, settings }) => {
+      heartbeat: async ({ requested, report, settings, aliveForMs }) => {
         sent.push([...requested, settings, report])
+        t.equal(aliveForMs, 20_000, 'three in a row may be lost')
         if (isAway) throw new Error('away')
         return { instances: 2, variants: 1, wanted: 1 }
       },
@@ -83,4 +84,28 @@ t.test('a heartbeat that fails is sent again at the next tick, with the same dem
     ['a', '{}'],
     [null, '{"phase":"stopped"}'],
   ])
+})
+
+t.test('heartbeats stay in step after a late one, and begin anew when the clock is set back', async t => {
+  let beats = 0
+  const { clock, heartbeat } = heartbeatTo({
+    store: { heartbeat: async () => ({ instances: 1, variants: 1, wanted: 0 }) },
+    onHeartbeat: () => {
+      beats += 1
+    },
+    onHeartbeatFailure: () => t.fail('the store takes it'),
+  })
+  for (const [ms, expected] of [
+    [0, 1],
+    [5_700, 2],
+    [4_299, 2],
+    [1, 3],
+    [-61_234, 4],
+    [4_999, 4],
+    [1, 5],
+  ] as const) {
+    clock.advance(ms)
+    await heartbeat.sendIfDue()
+    t.equal(beats, expected, `${ms} ms later`)
+  }
 })

@@ -15,12 +15,14 @@ const catalogueOf = (...places: (readonly [latitude: number, population: number]
 
 t.test('the cells of the most populous places are pinned once each, until the catalogue changes', async t => {
   const catalogue = { current: catalogueOf([22, 1], [23.7, 900], [23.71, 800], [24, 50], [25, 700]) }
-  const pinned = mostPopulous(catalogue, grid, 3)
+  const [pinned, none] = [mostPopulous(catalogue, grid, 3), mostPopulous(catalogue, grid, 0)]
+  const nothing = none()
   const latitudes = () => pinned().map(({ latitude }) => latitude)
   t.strictSame(latitudes(), [23.7, 25])
   t.equal(pinned(), pinned(), 'the same list for the same cells')
   catalogue.current = catalogueOf([26, 2])
   t.strictSame(latitudes(), [26])
-  t.strictSame(mostPopulous(catalogue, grid, 0)(), [])
+  t.strictSame(nothing, [])
+  t.equal(none(), nothing, 'also of none')
   t.strictSame(mostPopulous(catalogue, grid, 1)(), [grid.cellOf(26, 90.4)])
 })

@@ -15,6 +15,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type Cell, type CellId, createGrid } from '../../src/weather/cell.ts'
 import { cellSetOf } from '../../src/weather/cell-set.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { workPerTurn } from '../support/work-per-turn.ts'
 
 const cell = (id: string) => ({ cell: id as CellId })
 const begun = (generation: number) => ({ generation })
@@ -43,6 +44,7 @@ t.test('a purge record is parsed as it was written, and an invalid one is refuse
     all,
     { kind: 'hard', scope: cell('23.7,90.4') },
     { kind: 'hard', scope: { box } },
+    { kind: 'hard', scope: { box: { south: -180, west: -180, north: 180, east: 180 } } },
     { kind: 'soft', scope: { area: 'district/3026', cells: cellSetOf([...grid.cellsIn(box)], 0.1) } },
   ]
   for (const order of orders) t.strictSame(readOrder(writeOrder(order)), order)
@@ -53,6 +55,7 @@ t.test('a purge record is parsed as it was written, and an invalid one is refuse
     '{"box":{"south":1,"west":null,"north":2,"east":3}}',
     '{"box":{"south":1e999,"west":1,"north":2,"east":3}}',
     '{"box":{"south":-181,"west":1,"north":2,"east":3}}',
+    '{"box":{"south":1,"west":1,"north":2,"east":181}}',
     '{"box":{"south":"1","west":1,"north":2,"east":3}}',
     '{"cell":"<script>"}',
     '{"area":"district/3026","cells":["23.7,90.4"]}',
@@ -106,6 +109,7 @@ t.test('where purges were missed older entries are stale, and a lost log begins 
   t.equal(purges.generation, 9, 'a number that is known already changes nothing')
   purges.restart()
   t.equal(purges.generation, 0)
+  t.equal(purges.of('c', begun(0)), undefined)
   purges.add({ generation: 4, ...all })
   t.equal(purges.generation, 4)
   t.equal(purges.of('a', begun(3)), 'soft')
@@ -158,11 +162,22 @@ t.test('a hard purge removes shared entries, a soft one none; both are read in o
   t.strictSame(await readPurges(store, readTo(1)), { added: [second], isWhole: true })
 })
 
-t.test('thousands of cells are removed in steps, and all are counted', async t => {
-  const { order, cached } = await setUp(t)
+t.test('thousands of cells are removed in steps, with a turn of the event loop after each', async t => {
+  const { store, cached } = await setUp(t)
   const cells = [...grid.cellsIn({ south: 20, west: 87.5, north: 27, east: 93 })]
   t.ok(cells.length > 3_000, `${cells.length} cells`)
-  t.match(await order('hard', { all: true }, cells), { removed: 2 })
+  const { most, all: removed } = await workPerTurn(async worked => {
+    const counted = {
+      ...store,
+      deleteBytes: async (keys: readonly string[]) => {
+        for (const _ of keys) worked()
+        return store.deleteBytes(keys)
+      },
+    }
+    const base = { namespaces: [namespace], cells, now: clock.now() }
+    t.match(await orderPurge(counted, base, { kind: 'hard', scope: { all: true } }), { removed: 2 })
+  })
+  t.strictSame([most, removed], [200, cells.length])
   t.strictSame(await cached(), [false, false])
 })
 
@@ -195,6 +210,9 @@ t.test('the cells of an area are one record, and several where they do not fit i
     outside.every(({ id }) => purges.of(id, begun(1)) === undefined),
     'and no other',
   )
+  const mixed = [...inside.filter((_, i) => i % 2 === 0), ...inside.filter((_, i) => i % 2 === 1), dhaka]
+  const { generation: end } = await orderArea('soft', mixed, 0.01)
+  t.equal(end - last.generation, last.generation - 1, 'as many in whatever order the cells are given')
 })
 
 t.test('invalid change records are skipped, and later ones are still read', async t => {

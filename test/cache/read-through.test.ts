@@ -84,6 +84,7 @@ t.test('a failed load fails all waiters, and backs off before the next read trie
   await purge(1, 'soft', 'a')
   t.match(await cache.read(a), { value: 'a 3', outcome: 'miss' }, 'a purge ends the backoff')
   t.equal(parts.failures.last('a'), undefined)
+  t.notOk(parts.uncached.has('a'))
 })
 
 t.test('a stale entry is served at once while one refresh runs behind it', async t => {
@@ -91,8 +92,9 @@ t.test('a stale entry is served at once while one refresh runs behind it', async
   await cache.read(a)
   clock.advance(1_000)
   const release = holdLoads()
-  t.match(await cache.read(a), { value: 'a 1', outcome: 'stale', source: 'memory' })
-  t.match(await cache.read(a), { value: 'a 1', outcome: 'stale' })
+  const stale = { value: 'a 1', outcome: 'stale', source: 'memory', forwarded: true }
+  t.match(await cache.read(a), { ...stale, collapsed: false })
+  t.match(cache.read(a), { ...stale, collapsed: true }, 'without a wait while it runs')
   await settled()
   t.equal(loads.length, 2, 'one refresh for both')
   release()
@@ -101,7 +103,7 @@ t.test('a stale entry is served at once while one refresh runs behind it', async
 })
 
 t.test('a failed refresh keeps the old entry and backs off, until it is expired', async t => {
-  const { cache, loads, clock, loader, failed } = setUp(t)
+  const { cache, loads, clock, loader, failed, parts } = setUp(t)
   await cache.read(a)
   clock.advance(1_000)
   loader.failure = new Error('down')
@@ -122,6 +124,7 @@ t.test('a failed refresh keeps the old entry and backs off, until it is expired'
   t.match(await cache.read(a), { outcome: 'stale', forwarded: true })
   await settled()
   t.match(await cache.read(a), { value: 'a 4', outcome: 'hit' })
+  t.equal(parts.failures.last('a'), undefined)
   loader.failure = new Error('down again')
   clock.advance(10_999)
   t.match(await cache.read(a), { outcome: 'stale' })
@@ -233,6 +236,9 @@ t.test('a hard purge of what memory has evicted is known for the cells in demand
   t.notOk(parts.uncached.has('b'), 'a soft one leaves the shared entry')
   await purge(2, 'hard', 'a')
   t.strictSame([parts.uncached.has('a'), parts.uncached.has('b')], [true, false])
+  keepEntry(parts.memory, 'c', textEntry())
+  await purge(3, 'hard', 'c')
+  t.ok(parts.uncached.has('c'), 'nor is one that was warmed without a request')
 })
 
 t.test('a purge of very many cells gives way to reads, which lose nothing by it', async t => {
@@ -267,26 +273,32 @@ t.test('a purge of very many cells gives way to reads, which lose nothing by it'
   t.strictSame([parts.failures.last(inside), parts.failures.last(outside)?.attempts], [undefined, 1])
 })
 
-t.test('many purges of many cells are applied in smaller parts', async t => {
+t.test('the more purges of many cells there are, the smaller are the parts they are applied in', async t => {
   const { cache, parts } = setUp(t)
   for (let i = 0; i < 2_000; i++) keepEntry(parts.memory, `${i}`, textEntry())
-  const orders = Array.from(
-    { length: 10 },
-    (_, i): Purge => ({
+  const covered = parts.purges.of
+  for (const [purges, perTurn] of [
+    [10, 100],
+    [2_000, 1],
+    [0, 1_000],
+  ] as const) {
+    const order = (_: unknown, i: number): Purge => ({
       generation: i + 1,
       kind: 'soft',
       scope: { all: true },
-    }),
-  )
-  const covered = parts.purges.of
-  const { most, all } = await workPerTurn(async worked => {
-    parts.purges.of = (...given) => {
-      worked()
-      return covered(...given)
-    }
-    await cache.purged(orders, true)
-  })
-  t.strictSame([most, all], [100, 2_000])
+    })
+    const { most, all } = await workPerTurn(async worked => {
+      parts.purges.of = (...given) => {
+        worked()
+        return covered(...given)
+      }
+      // Without a purge: some were missed.
+      await cache.purged(Array.from({ length: purges }, order), purges > 0)
+    })
+    t.strictSame([most, all], [perTurn, 2_000], `${purges} purges`)
+  }
+  parts.memory.keys = () => t.fail('nothing is walked over where no purge is new') as never
+  await cache.purged([], true)
 })
 
 t.test('a hard purge that is read late keeps what was loaded after it', async t => {
@@ -442,7 +454,7 @@ t.test('an older entry that was being read does not replace one that was loaded 
   clock.advance(2_000)
   await slow.reload(a)
   gate.resolve()
-  t.match(await reading, { value: 'a 2', outcome: 'hit' }, 'the newer one answers')
+  t.match(await reading, { value: 'a 2', outcome: 'hit', source: 'memory' }, 'the newer one answers')
   await warming
   t.match(await slow.read(a), { value: 'a 2', outcome: 'hit' })
 })
@@ -451,7 +463,9 @@ t.test('an entry is loaded without a read unless a tier has a fresh one, or a fa
   const { cache, elsewhere, loads, loader, clock } = setUp(t)
   t.equal(await cache.ensure(a), true)
   t.equal(await cache.ensure(a), false)
-  t.equal(await elsewhere().ensure(a), false, 'the shared tier has it')
+  const other = elsewhere()
+  t.equal(await other.ensure(a), false, 'the shared tier has it')
+  t.match(other.read(a), { outcome: 'hit', source: 'memory' })
   t.strictSame(loads, ['a'])
   clock.advance(1_000)
   loader.failure = new Error('down')
@@ -483,11 +497,17 @@ t.test('reads of one entry move it in memory once a second, not each time', asyn
     moves += 1
     return get(...of)
   }
-  for (let i = 0; i < 40; i++) {
-    clock.advance(100)
+  for (const [ms, expected] of [
+    [0, 1],
+    [999, 1],
+    [1, 2],
+    [500, 2],
+    [500, 3],
+  ] as const) {
+    clock.advance(ms)
     await cache.read(a)
+    t.equal(moves, expected)
   }
-  t.ok(moves >= 1 && moves <= 4, `${moves} moves in four seconds`)
 })
 
 t.test('each read is counted with its outcome, tier and age', async t => {
@@ -505,6 +525,82 @@ t.test('each read is counted with its outcome, tier and age', async t => {
   ])
 })
 
+t.test('reads that share a load and reads that fall short are counted, with the failure', async t => {
+  const counted: unknown[] = []
+  const observer = {
+    ...silentObserver,
+    onCollapsed: () => void counted.push('collapsed'),
+    onShortfall: (met: string, error: unknown) => void counted.push([met, (error as Error).message]),
+  }
+  const { cache, clock, loader } = setUp(t, { observer })
+  await Promise.all([cache.read(a), cache.read(a)])
+  t.strictSame(counted.splice(0), ['collapsed'])
+  loader.failure = new Error('down')
+  clock.advance(1_000)
+  await cache.reload(a)
+  t.match(cache.read(a), { outcome: 'stale', forwarded: false, collapsed: false })
+  await t.rejects(async () => cache.read(b))
+  t.strictSame(counted, [
+    ['stale', 'down'],
+    ['failed', 'down'],
+  ])
+})
+
+t.test('a peek finds what a read would, and leaves no trace', async t => {
+  const reads: unknown[] = []
+  const observer = { ...silentObserver, onRead: (...read: unknown[]) => void reads.push(read) }
+  const { cache, clock, loads, parts } = setUp(t, { observer })
+  t.equal(cache.peek(a), undefined)
+  await cache.read(a)
+  const freshUntil = clock.now() + 1_000
+  const found = { value: 'a 1', source: 'memory', forwarded: false, collapsed: false, freshUntil }
+  t.match(cache.peek(a), { ...found, outcome: 'hit' })
+  for (const [ms, outcome] of [
+    [1_000, 'stale'],
+    [9_999, 'stale'],
+  ] as const) {
+    clock.advance(ms)
+    t.match(cache.peek(a), { ...found, outcome })
+  }
+  clock.advance(1)
+  t.equal(cache.peek(a), undefined)
+  t.strictSame([loads, reads.length, parts.demand.of('a')?.score], [['a'], 1, 1])
+})
+
+t.test(
+  'a failure ends where a refresh finds what another instance has loaded, not where a read finds older',
+  async t => {
+    const { cache, elsewhere, loads, loader, clock, parts, holdLoads } = setUp(t)
+    await cache.read(a)
+    const fail = async () => {
+      clock.advance(1_000)
+      loader.failure = new Error('down')
+      await cache.reload(a)
+      loader.failure = undefined
+    }
+    await fail()
+    parts.memory.delete('a')
+    t.match(await cache.read(a), { source: 'embedded', outcome: 'stale', forwarded: false })
+    t.match(parts.failures.last('a'), { attempts: 1 })
+    const other = elsewhere()
+    await other.reload(a)
+    await cache.refresh(a, 'refresh_ahead')
+    t.equal(parts.failures.last('a'), undefined)
+
+    await fail()
+    const release = holdLoads()
+    const before = loads.length
+    const loading = other.reload(a)
+    await until('the other one loads', () => loads.length > before)
+    const waiting = cache.refresh(a, 'refresh_ahead')
+    await settled()
+    release()
+    await Promise.all([loading, waiting])
+    t.match(cache.peek(a), { outcome: 'hit' })
+    t.equal(parts.failures.last('a'), undefined, 'nor while it waits for its load')
+  },
+)
+
 t.test('warming copies the shared entry and loads nothing', async t => {
   const { cache, elsewhere, loads, clock, parts } = setUp(t)
   await cache.read(a)
@@ -513,9 +609,16 @@ t.test('warming copies the shared entry and loads nothing', async t => {
   t.equal(await other.warm(b), false)
   t.ok(parts.uncached.has('b'), 'no tier holds it')
   t.match(await other.read(a), { outcome: 'hit', source: 'memory' })
+  await cache.read(b)
+  const small = elsewhere({ memory: createMemoryTier(150) })
+  t.equal(await small.warm(a), true)
+  t.equal(await small.warm(b, false), false, 'there is no room beside the first')
+  t.match([small.peek(a), small.peek(b)], [{ value: 'a 1' }, undefined])
+  t.equal(await small.warm(b), true)
+  t.match([small.peek(a), small.peek(b)], [undefined, { value: 'b 2' }])
   clock.advance(11_000)
   t.equal(await elsewhere().warm(a), false, 'past its last use')
-  t.strictSame(loads, ['a'])
+  t.strictSame(loads, ['a', 'b'])
 })
 
 t.test('what is known of a key has both tiers, the last failure and the load under way', async t => {

@@ -52,7 +52,10 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     for (const { resolve } of gates.splice(0)) resolve()
     await settled()
   }
-  return { clock, refreshAhead, nextAt, request, keep, refreshed, backingOff, finishAll }
+  const setBatch = (cells: number) => {
+    batch = cells
+  }
+  return { clock, refreshAhead, nextAt, request, keep, refreshed, backingOff, finishAll, setBatch }
 }
 
 t.test('entries in demand are refreshed when due, highest demand first', async t => {
@@ -88,14 +91,13 @@ t.test('a batch that is not full waits for at most half of the lead, and a backo
 t.test('an entry without demand since its last load is not refreshed', async t => {
   const { clock, refreshAhead, request, keep } = setUp()
   request('a')
-  clock.advance(1)
   keep('a')
   clock.advance(61 * minute)
   t.equal(refreshAhead(), 0)
 })
 
 t.test('only a few batches are under way, and the others keep their order', async t => {
-  const { clock, refreshAhead, request, keep, refreshed, finishAll } = setUp({ batch: 2 })
+  const { clock, refreshAhead, request, keep, refreshed, finishAll, setBatch } = setUp({ batch: 2 })
   const keys = Array.from({ length: 10 }, (_, i) => `k${i}`)
   keep(...keys)
   clock.advance(minute)
@@ -104,6 +106,9 @@ t.test('only a few batches are under way, and the others keep their order', asyn
   t.equal(refreshAhead(), 6)
   t.strictSame(refreshed, ['k9', 'k8', 'k7', 'k6', 'k5', 'k4'])
   t.equal(refreshAhead(), 0)
+  setBatch(1)
+  t.equal(refreshAhead(), 0, 'nor when batches have become smaller')
+  setBatch(2)
   keep(...refreshed)
   await finishAll()
   t.equal(refreshAhead(), 4)
@@ -166,12 +171,22 @@ t.test('a clock that is set back makes nothing due but pinned cells', async t =>
   t.equal(refreshAhead(), 1)
   await finishAll()
   t.equal(refreshAhead(), 0)
+  for (const [ms, started] of [
+    [hour - 1, 0],
+    [1, 1],
+  ] as const) {
+    clock.advance(ms)
+    t.equal(refreshAhead(), started)
+    await finishAll()
+  }
   clock.advance(-6 * hour)
   t.equal(refreshAhead(), 1, 'one that memory does not hold is loaded again')
 })
 
 t.test('a probe is sent when it is due and there is a cell, and none while another is under way', async t => {
   const out: PromiseWithResolvers<void>[] = []
+  let elapsedMs = 5_000
+  t.intercept(performance, 'now', { value: () => elapsedMs })
   let isDue = false
   let cell: Subject | undefined
   const probe = createProbe<Subject>({
@@ -191,8 +206,17 @@ t.test('a probe is sent when it is due and there is a cell, and none while anoth
   probe()
   probe()
   t.equal(out.length, 1)
-  out[0]?.resolve()
-  await settled()
-  probe()
-  t.equal(out.length, 1, 'a probe that changed nothing is not repeated at each tick')
+  for (const [i, ms] of [700, 0].entries()) {
+    elapsedMs += ms
+    out[i]?.resolve()
+    await settled()
+    for (const [laterMs, sent] of [
+      [999, 1],
+      [1, 2],
+    ] as const) {
+      elapsedMs += laterMs
+      probe()
+      t.equal(out.length, i + sent, 'a probe that changed nothing is repeated a second after its end')
+    }
+  }
 })

@@ -29,12 +29,17 @@ t.test('demand is the weight of all cells in each period of a day, and stretches
   t.equal(freshness.stretch.current(), 1)
   cells = 20
   stretch = 2
-  clock.advance(1_000)
+  clock.advance(999)
+  t.equal(freshness.stretch.current(), 1, 'computed at most once a second')
+  clock.advance(1)
   t.equal(freshness.stretch.current(), 2)
   stretch = 100
   clock.advance(1_000)
   t.equal(freshness.stretch.current(), 4)
-  t.strictSame(demands, [720, 1_440, 1_440])
+  stretch = 3
+  freshness.stretch.renew()
+  t.equal(freshness.stretch.current(), 3, 'but for a change of the settings')
+  t.strictSame(demands, [720, 1_440, 1_440, 1_440])
 })
 
 t.test(
