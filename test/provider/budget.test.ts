@@ -26,6 +26,7 @@ const points = async (budget: Budget, wanted: number, purpose: Purpose = 'cold')
 
 t.test('reserves points while they fit, and retryAt is the next window', async t => {
   const { budget, clock } = openBudget(t)
+  t.strictSame(usedIn(budget.state()), [0, 0, 0])
   const first = await budget.reserve(150, 'cold')
   t.match(first, { points: 150, retryAt: null })
   const second = await budget.reserve(80, 'cold')
@@ -43,9 +44,41 @@ t.test('reserves points while they fit, and retryAt is the next window', async t
   const full = openBudget(t, { limits: { minute: 600, hour: 600, day: 10_000 } })
   const lastFull = { points: 200, retryAt: Date.parse('2026-11-21T07:00:02Z') }
   t.match(await full.budget.reserve(300, 'cold'), lastFull, 'of several full windows the last')
+  const nearly = openBudget(t, { limits: { minute: 600, hour: 603, day: 10_000 } }).budget
+  t.match(
+    await nearly.reserve(300, 'cold'),
+    { points: 200, retryAt: nextMinute },
+    'an hour with room for one',
+  )
   const heavy = openBudget(t, { unit: 3 * (15 / 14) })
   const whole = Math.floor(600 / 3.215)
   t.equal(await points(heavy.budget, 999), whole, 'a weight with a fraction never crosses a limit')
+})
+
+t.test('a window that a request sent now may be counted in has to end, and a later one has not', async t => {
+  for (const [now, end] of [
+    ['2026-11-21T06:10:57.999Z', '2026-11-21T06:11:02Z'],
+    ['2026-11-21T06:10:58Z', '2026-11-21T06:12:02Z'],
+  ] as const) {
+    const { budget } = openBudget(t, {}, now)
+    await budget.reserve(200, 'cold')
+    t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: Date.parse(end) }, now)
+  }
+})
+
+t.test('room and state are those of the windows of now', async t => {
+  const { budget, clock } = openBudget(t)
+  await spend(budget, 199, 'cold')
+  t.equal(budget.roomAt('cold'), null)
+  await spend(budget, 1, 'cold')
+  clock.set('2026-11-21T06:10:59.999Z')
+  t.equal(budget.roomAt('cold'), Date.parse('2026-11-21T06:11:02Z'))
+  t.strictSame(usedIn(budget.state()), [600, 600, 600])
+  clock.set('2026-11-21T06:11:00Z')
+  t.equal(budget.roomAt('cold'), null)
+  t.strictSame(usedIn(budget.state()), [0, 600, 600])
+  await limit(budget, until, 'daily')
+  t.equal(budget.roomAt('cold'), until)
 })
 
 t.test('only cold cells may use the reserve of each window', async t => {
@@ -89,6 +122,30 @@ t.test('a request that may be counted late is charged to the next minute, an ans
   t.equal(await points(other, 999), 50, '70 timed out and 80 are in flight')
 })
 
+t.test('a request that ends near the end of a minute counts in both', async t => {
+  for (const [at, inNext] of [
+    ['2026-11-21T06:10:57.999Z', 0],
+    ['2026-11-21T06:10:58Z', 30],
+    ['2026-11-21T06:11:01Z', 30],
+  ] as const) {
+    const { budget, clock } = openBudget(t, {}, '2026-11-21T06:10:40Z')
+    const [answered, unsent] = [await budget.reserve(10, 'cold'), await budget.reserve(10, 'cold')]
+    clock.set(at)
+    await answered.settle('answered')
+    await unsent.settle('unsent')
+    t.equal(await points(budget, 200), 190, `the unsent one costs nothing at ${at}`)
+    const next = openBudget(t, {}, '2026-11-21T06:10:40Z')
+    const alone = await next.budget.reserve(10, 'cold')
+    next.clock.set(at)
+    await alone.settle('answered')
+    next.clock.set('2026-11-21T06:11:20Z')
+    t.equal(usedIn(next.budget.state())[0], inNext, at)
+  }
+  const { budget, state } = openBudget(t, {}, '2026-11-21T06:10:05Z')
+  await (await budget.reserve(10, 'cold')).settle('answered')
+  t.equal(state.steps.length, 1, 'one that cost what it was charged is not reported')
+})
+
 t.test('a reservation is valid as long as the windows that it was charged to', async t => {
   const { budget, clock } = openBudget(t)
   const reservation = await budget.reserve(10, 'cold')
@@ -107,7 +164,10 @@ t.test('without the number of sharers nothing is granted while the store is away
   const { budget, clock, events, state } = openBudget(t, { instances: () => instances })
   t.equal(await spend(budget, 10, 'cold'), 10, 'with the store there is no need to know')
   state.fault = 'before'
-  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 })
+  t.match(await budget.reserve(1, 'cold', [{ consumer: 'a', points: 1 }]), {
+    ...{ points: 0, retryAt: start + 1_000 },
+    claims: [{ points: 0, throttledUntil: null }],
+  })
   t.equal(budget.roomAt('cold'), start + 1_000)
   instances = 1
   t.equal(await points(budget, 1), 0, 'nor what is learnt of the others afterwards')
@@ -141,11 +201,13 @@ t.test('a request that is never settled counts where it could have been, and not
 })
 
 t.test('a request of a process that stood still is charged to the window in which it ends', async t => {
-  const { budget, clock } = openBudget(t)
-  const late = await budget.reserve(10, 'cold')
-  clock.advance(600_000)
-  await late.settle('answered')
-  t.strictSame(usedIn(budget.state()), [30, 30, 30])
+  for (const end of ['2026-11-21T06:20:30Z', '2026-11-21T06:20:59Z', '2026-11-21T06:21:01Z']) {
+    const { budget, clock } = openBudget(t)
+    const late = await budget.reserve(10, 'cold')
+    clock.set(end)
+    await late.settle('answered')
+    t.strictSame(usedIn(budget.state()), [30, 30, 30], end)
+  }
 })
 
 t.test('the windows of a clock that was ahead take no part in later steps', async t => {
@@ -202,7 +264,11 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
   await limited
   await reservation.settle('limited')
   const steps = state.steps.length
-  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: until })
+  t.match(await budget.reserve(0, 'cold', [{ consumer: 'a', points: 1 }]), {
+    ...{ points: 0, retryAt: until },
+    claims: [{ points: 0, throttledUntil: null }],
+  })
+  t.match(await budget.reserve(0, 'cold'), { retryAt: null }, 'who wants nothing lacks nothing')
   t.equal(state.steps.length, steps, 'without a request to the store')
   t.equal(other.closedUntil(), null)
   t.match(await other.reserve(1, 'cold'), { points: 0, retryAt: until })
@@ -227,10 +293,12 @@ t.test('of two 429s the one that ends later closes, and of equal ones the first'
 })
 
 t.test('without limits everything is granted, and the store has nothing but a closure', async t => {
-  const { budget, clock, state } = openBudget(t, { limits: none })
+  const { budget, clock, state } = openBudget(t, { limits: none, instances: () => undefined })
   state.fault = 'before'
   const reservation = await budget.reserve(1e6, 'refresh')
   t.match(reservation, { points: 1e6, retryAt: null })
+  const claimed = await budget.reserve(0, 'refresh', [{ consumer: 'a', points: 1e6 }])
+  t.match(claimed, { retryAt: null, claims: [{ points: 1e6, throttledUntil: null }] })
   await reservation.settle('answered')
   await budget.reconcile()
   t.equal(budget.stretch(1e9), 1)
@@ -241,6 +309,7 @@ t.test('without limits everything is granted, and the store has nothing but a cl
   clock.advance(1_000)
   t.equal(await points(budget, 1), 1)
   t.strictSame(state.steps, ['spend'])
+  t.equal(budget.roomAt('cold'), null, 'however many share it')
 })
 
 t.test('an operator’s reopening reaches every gateway with its next reply of the store', async t => {
@@ -263,8 +332,8 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
     await each.budget.reconcile()
     t.strictSame(each.events, [`reopened ${until}`], 'once')
   }
-  t.ok(budget.isLifted(clock.now() + 5_000), 'and a late answer to what was under way')
-  t.notOk(budget.isLifted(clock.now() + 60_000), 'but nothing of later')
+  t.ok(budget.isLifted(clock.now() + 32_000), 'and a late answer to what was under way')
+  t.notOk(budget.isLifted(clock.now() + 32_001), 'but nothing of later')
   clock.advance(-hourMs)
   t.notOk(budget.isLifted(clock.now()), 'nor of a time that was set back')
   clock.advance(hourMs)
@@ -433,12 +502,24 @@ t.test('a fleet of three goes on at once without the store, and never passes a w
   two.state.fault = null
   await two.budget.reconcile()
   t.ok(two.budget.isLifted(failedAt), 'what was refused without the store is asked for again')
+  t.ok(two.budget.isLifted(clock.now()))
+  t.notOk(two.budget.isLifted(clock.now() + 1))
   t.strictSame(usedIn(two.budget.state()), [579, 1_158, 1_158], 'what it spent is reported')
   two.state.fault = 'before'
   t.equal(await spend(two.budget, 999, 'cold'), 0, 'a second outage in a minute has no second part')
   three.state.fault = null
   await three.budget.reconcile()
   t.strictSame(usedIn(three.budget.state()), [579, 1_167, 1_167])
+})
+
+t.test('without the store an hour that is full is tried again within a minute', async t => {
+  const { budget, state } = openBudget(t, { ...fleet, limits: { ...none, hour: 600 } })
+  t.equal(await spend(budget, 999, 'cold'), 190)
+  state.fault = 'before'
+  t.match(await budget.reserve(9, 'cold'), { points: 3, retryAt: start + 60_000 }, 'its part is left')
+  t.equal(budget.roomAt('cold'), start + 60_000)
+  await limit(budget, until, 'hourly')
+  t.equal(budget.roomAt('cold'), Date.parse('2026-11-21T07:00:02Z'), 'unless the provider has closed it')
 })
 
 t.test('a part that was not used is there again, and a failure costs what the provider counts', async t => {
@@ -516,6 +597,7 @@ t.test('where nobody else shares the store, all that is left may be spent withou
   t.equal(await spend(budget, 100, 'cold'), 100)
   state.fault = 'before'
   t.equal(await spend(budget, 999, 'cold'), 100)
+  t.equal(await spend(budget, 1, 'refresh'), 0, 'not even of what is over-spent already')
   state.fault = null
   await budget.reconcile()
   t.strictSame(usedIn(budget.state()), [600, 600, 600])
@@ -542,13 +624,15 @@ t.test('gateways that went out of sight still count as sharers for a day', async
   let alive = 4
   const { budget, clock, state } = openBudget(t, { instances: () => alive, outageShare: 0.1 })
   await budget.reconcile()
+  clock.advance(23 * hourMs)
+  await budget.reconcile()
   alive = 1
-  clock.advance(hourMs)
+  clock.advance(utcDayMs)
   await budget.reconcile()
   state.fault = 'before'
   t.equal(await points(budget, 999), 5)
   state.fault = null
-  clock.advance(utcDayMs)
+  clock.advance(2 * minuteMs)
   await budget.reconcile()
   state.fault = 'before'
   t.equal(await points(budget, 999), 20)
@@ -591,6 +675,41 @@ t.test('a store that applies a change and loses its reply never makes the budget
   const [minute = 0, ...longer] = usedIn(other.state())
   t.ok(minute >= 9, `${minute} for 3 points spent`)
   for (const used of longer) t.ok(used >= 279, `${used} for 93 points spent`)
+})
+
+t.test(
+  'what the store lacks is reported once, however often it applies a try and loses its reply',
+  async t => {
+    const { budget, state } = openBudget(t, fleet)
+    await budget.reconcile()
+    state.fault = 'before'
+    t.equal(await spend(budget, 3, 'cold'), 3)
+    state.fault = 'after'
+    for (let i = 0; i < 5; i++) await budget.reconcile()
+    state.fault = null
+    await budget.reconcile()
+    t.strictSame(usedIn(budget.state()), [9, 9, 9])
+  },
+)
+
+t.test('a budget that ends waits for the store, and what fails after that is no outage', async t => {
+  const { clock, store, state } = openBudget(t)
+  const gate = Promise.withResolvers<void>()
+  const spendLate: SpendingStore['spend'] = async spending => {
+    const reply = await store.spend(spending)
+    await gate.promise
+    return reply
+  }
+  const { budget, events } = budgetOn({ ...store, spend: spendLate }, clock)
+  const reserved = budget.reserve(1, 'cold')
+  const ended = budget.end().then(() => 'ended')
+  t.not(await Promise.race([ended, new Promise(setImmediate)]), 'ended')
+  gate.resolve()
+  t.equal(await ended, 'ended')
+  t.equal((await reserved).points, 1)
+  state.fault = 'before'
+  await budget.reconcile()
+  t.strictSame(events, [])
 })
 
 t.test('many failures of the store are one outage event, and many successes one recovery event', async t => {
@@ -658,10 +777,12 @@ t.test('a raised limit lifts what it held back, and a lowered one lifts nothing'
   const refusedAt = clock.now()
   t.notOk(budget.isLifted(refusedAt))
   budget.apply({ ...settings, limits: { ...none, day: 300 } })
-  clock.advance(1_000)
+  clock.advance(60_000)
   const limitedAt = clock.now()
-  budget.apply({ ...settings, limits: { ...none, day: 200 } })
-  t.notOk(budget.isLifted(limitedAt + 60_000))
+  for (const lower of [{ day: 200 }, { day: 200 }, { minute: 100, day: 200 }]) {
+    budget.apply({ ...settings, limits: { ...none, ...lower } })
+    t.notOk(budget.isLifted(limitedAt))
+  }
   budget.apply({ ...settings, limits: { ...none, day: 400 } })
   t.ok(budget.isLifted(limitedAt))
 })

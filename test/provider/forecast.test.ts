@@ -25,12 +25,39 @@ t.test('without a record of an hour the rate is the mean since the window began'
   t.equal(forecast.exhaustedAt(day(500), noon), null, 'it resets at the very instant')
   t.equal(forecast.exhaustedAt(day(0), noon), null, 'nothing is spent')
   t.equal(forecast.exhaustedAt(day(0), midnight), null, 'the window begins')
+  t.equal(forecast.exhaustedAt(day(5), midnight), null)
 })
 
 t.test('a window that is used up is so now, whatever the rate', async t => {
   const forecast = createForecast()
   t.equal(forecast.exhaustedAt(day(1_000), noon), noon)
   t.equal(forecast.exhaustedAt(day(1_200), noon), noon)
+  t.ok((forecast.exhaustedAt(day(999), noon) ?? 0) > noon)
+  for (const at of [noon - hourMs, noon]) forecast.record([day(1_000)], at)
+  t.equal(forecast.exhaustedAt(day(1_000), noon), noon, 'nor where nothing is spent')
+})
+
+t.test('the rate of a minute is that of half of it, of an hour that of ten minutes', async t => {
+  for (const [name, overMs] of [
+    ['minute', minuteMs / 2],
+    ['hour', 10 * minuteMs],
+    ['day', hourMs],
+  ] as const) {
+    const window = (used: number): SpendingNow => ({ name, limit: 20, used, resetsAt: noon + utcDayMs })
+    const stepMs = overMs / 30
+    /** The forecast where 10 were spent so many steps ago. */
+    const after = (steps: number) => {
+      const forecast = createForecast()
+      for (let step = 61; step >= 0; step--)
+        forecast.record([window(step <= steps ? 10 : 0)], noon - step * stepMs)
+      return forecast
+    }
+    t.equal(after(30).exhaustedAt(window(10), noon), null, name)
+    const recent = after(29)
+    t.equal(recent.exhaustedAt(window(10), noon), noon + overMs, name)
+    for (const used of [5, 10]) recent.record([window(used)], noon)
+    t.equal(recent.exhaustedAt(window(10), noon), noon + (2 * overMs) / 3, 'spent again, it counts again')
+  }
 })
 
 t.test('the rate is that of the last hour, and not that of the day', async t => {

@@ -33,6 +33,15 @@ t.test('the bounds of a day at six in the morning, and of one of which a part is
   if (!minute) throw new Error('there is no window')
   const small = boundedFor('cold', minute, shared, 3_000, morning)
   t.match(small, { limit: 59_000, outageReserve: 0 }, 'of a small limit nothing is set aside')
+  const just = { ...minute, limit: 60_000 }
+  t.match(boundedFor('cold', just, shared, 3_000, morning), { limit: 57_000, outageReserve: 3_000 })
+  const kept = boundedFor('cold', just, settings, 3_000, morning)
+  t.match(kept, { shares: { soloLimit: 57_000 } }, 'nor kept back, but for one cell')
+  for (const [at, pacedLimit] of [
+    [day.beginsAt - 1, 0],
+    [day.endsAt + 1, 9_000_000],
+  ] as const)
+    t.match(boundedFor('cold', day, settings, 3_000, at), { shares: { pacedLimit } })
 })
 
 t.test(
@@ -75,6 +84,15 @@ t.test('a consumer goes on when the day has gone on for long enough, or is over'
   t.equal(at(4_497_000), '2026-11-21T12:00:00.000Z', 'half of nine tenths')
   t.equal(at(9_400_000), '2026-11-22T00:00:00.000Z')
   t.equal(at(0), '2026-11-21T06:00:00.001Z')
+  const [next] = windowsAround({ minute: null, hour: null, day: 10_000 }, day.endsAt, 0)
+  if (!next) throw new Error('there is no window')
+  t.equal(
+    throttledUntil([next], settings, () => 1, 3_000, morning),
+    morning + 250,
+    'requests in flight fill a day that comes',
+  )
+  const both = throttledUntil([next, day], settings, () => 4_497_000, 3_000, morning)
+  t.equal(both, Date.parse('2026-11-21T12:00:00Z'), 'the last of several')
   const without = throttledUntil([], settings, () => 0, 3_000, morning)
   t.equal(without, null)
 })
@@ -85,15 +103,32 @@ t.test('a failed request gives its consumers back what it did not cost', async t
   const { budget } = openBudget(t, { limits: { minute: null, hour: null, day: 1_200 } })
   await budget.reserve(0, 'cold', [...claim('first', 0), ...claim('other', 1)])
   const failed = await budget.reserve(0, 'cold', claim('first', 100))
-  t.match(failed.claims, [{ points: 100, throttledUntil: null }])
+  t.match(failed, { points: 0, claims: [{ points: 100, throttledUntil: null }] })
   t.match((await budget.reserve(0, 'cold', claim('first', 1))).claims, [{ points: 0 }])
   await failed.settle('unsent')
   const again = await budget.reserve(0, 'cold', claim('first', 120))
   t.match(again.claims, [{ points: 100 }])
-  t.ok(again.claims[0]?.throttledUntil)
+  t.equal(again.claims[0]?.throttledUntil, Date.parse('2026-11-21T06:48:00Z'))
   await again.settle('failed')
   const last = await budget.reserve(0, 'cold', claim('first', 120))
   t.match(last.claims, [{ points: 99 }], 'an error weighs 1')
+})
+
+t.test('where nobody has room it is no matter of shares', async t => {
+  const limits = { minute: 600, hour: null, day: 1_200 }
+  const { budget, clock } = openBudget(t, { limits }, '2026-11-21T06:10:05Z')
+  for (let minute = 0; minute < 2; minute++) {
+    const { claims } = await budget.reserve(0, 'cold', [...claim('other', 0), ...claim('first', 50)])
+    t.match(claims[1], { points: 50 })
+    if (minute === 0) clock.advance(60_000)
+  }
+  const held = await budget.reserve(0, 'cold', claim('first', 1))
+  t.ok(held.claims[0]?.throttledUntil, 'its share of the day is used up')
+  t.equal((await budget.reserve(200, 'cold')).points, 150)
+  t.match(await budget.reserve(0, 'cold', claim('first', 1)), {
+    claims: [{ points: 0, throttledUntil: null }],
+    retryAt: Date.parse('2026-11-21T06:12:02Z'),
+  })
 })
 
 t.test('while the store is away each gateway shares its part among consumers', async t => {
@@ -111,9 +146,31 @@ t.test('while the store is away each gateway shares its part among consumers', a
   await most.settle('unsent')
   const again = await budget.reserve(0, 'cold', claim('first', 500))
   t.match(again.claims, [{ points: 24 }], 'what was not sent is given back')
+  await again.settle('unsent')
+  const whole = await budget.reserve(0, 'cold', claim('first', 24))
+  t.match(whole.claims, [{ points: 24, throttledUntil: null }], 'nobody waits who got all')
   t.match((await budget.reserve(0, 'cold', claim('other', 20))).claims, [
     { points: 20, throttledUntil: null },
   ])
+})
+
+t.test('while the store is away a consumer alone, and the time of day, count as with the store', async t => {
+  const limits = { minute: null, hour: null, day: 1_200 }
+  const both = [...claim('first', 500), ...claim('other', 500)]
+  for (const [at, claims, expected] of [
+    ['2026-11-21T00:00:10Z', claim('first', 500), [95]],
+    ['2026-11-21T00:00:10Z', both, [25, 25]],
+    ['2026-11-21T12:00:00Z', both, [45, 25]],
+  ] as const) {
+    const { budget, state } = openBudget(t, { limits, instances: () => 2, outageShare: 0.5 }, at)
+    await budget.reconcile()
+    state.fault = 'before'
+    const granted = await budget.reserve(0, 'cold', claims)
+    t.strictSame(
+      granted.claims.map(({ points }) => points),
+      expected,
+    )
+  }
 })
 
 t.test('an outage of the store is over for a consumer when it is over for all', async t => {
@@ -126,7 +183,7 @@ t.test('an outage of the store is over for a consumer when it is over for all', 
   const more = await budget.reserve(0, 'cold', [...claim('other', 1), ...claim('any', 190)])
   const { points = 0, throttledUntil = 0 } = more.claims[1] ?? {}
   t.ok(points > 0 && points < 190 && throttledUntil, 'of its part it shares')
-  t.ok((throttledUntil ?? 0) <= clock.now() + 1_000, 'until the store may be back')
+  t.equal(throttledUntil, clock.now() + 1_000, 'until the store may be back')
   state.fault = null
   clock.advance(1_000)
   t.match((await budget.reserve(0, 'cold', claim('any', 1))).claims, [{ points: 1, throttledUntil: null }])

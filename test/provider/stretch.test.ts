@@ -46,6 +46,7 @@ t.test('a day with nothing left stretches without end', async t => {
   t.equal(stretchOf({ ...day, spent: 900 }), Number.POSITIVE_INFINITY)
   t.equal(stretchOf({ ...day, spent: 2_000 }), Number.POSITIVE_INFINITY)
   t.equal(stretchOf({ ...day, spent: 899 }), 1)
+  t.equal(stretchOf({ ...day, spent: 900, demandPerDay: 0 }), 1, 'but nothing that nobody wants')
 })
 
 t.test('under steady demand the budget lasts to midnight, and the stretch does not jump there', async t => {
