@@ -2,7 +2,15 @@
 
 import t, { type Test } from 'tap'
 import { type BreakerOptions, type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
-import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors.ts'
+import {
+  garbled,
+  OutOfBudgetError,
+  ProviderError,
+  type ProviderErrorCode,
+  providerErrorCodes,
+  requestOutcomeOf,
+  ShareUsedUpError,
+} from '../../src/provider/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 /** A breaker on monotonic time that `pass` moves; it waits exactly as long as it says, less a quarter of `chance`. */
@@ -37,6 +45,39 @@ const setUp = (t: Test, given: Partial<BreakerOptions> = {}, chance = 0) => {
   return { breaker, send, open, pass, leftMs, changes, requests }
 }
 
+t.test('which failures open it, which are tried again, and what each costs', async t => {
+  const table: Record<ProviderErrorCode, string> = {
+    provider_unreachable: 'unsent, retried, opens',
+    provider_not_sent: 'unsent, retried',
+    provider_broke_off: 'unknown, retried, opens',
+    provider_timeout: 'unknown, opens',
+    provider_failing: 'failed, retried, opens',
+    provider_overloaded: 'failed, opens',
+    provider_refused: 'failed',
+    provider_too_much: 'failed',
+    provider_denied: 'failed, opens',
+    provider_limited: 'limited',
+    key_share_used_up: 'unsent',
+    provider_busy: 'limited, retried',
+    provider_cut_off: 'unknown, retried, opens',
+    provider_garbled: 'unknown, opens',
+    provider_circuit_open: 'unsent',
+  }
+  for (const code of providerErrorCodes) {
+    const error = new ProviderError(code, 'x'.repeat(400))
+    const flags = [error.retryable && 'retried', error.opensCircuit && 'opens'].filter(Boolean)
+    t.equal([requestOutcomeOf(error), ...flags].join(', '), table[code], code)
+    t.equal(error.message, `${'x'.repeat(300)}…`, 'in so many characters')
+  }
+  t.match(
+    [garbled('too_large', 'x'), garbled('wrong_time', 'x', true)],
+    [{ opensCircuit: true }, { opensCircuit: false }],
+  )
+  t.match(new OutOfBudgetError(null), { message: 'the provider budget has no room', retryAt: undefined })
+  const share = 'the key has used up its share of the provider budget'
+  t.match(new ShareUsedUpError('key_a', 5), { message: share, consumer: 'key_a', retryAt: 5 })
+})
+
 t.test('three failures in a row open it: no request is sent, and the error has a retryAt', async t => {
   const { breaker, send, leftMs, changes, requests } = setUp(t)
   await send('provider_failing')
@@ -48,6 +89,7 @@ t.test('three failures in a row open it: no request is sent, and the error has a
   t.strictSame(changes, ['open'])
   t.equal(leftMs(), 40)
   t.match(breaker.state(), { state: 'open', openUntil: Number })
+  t.match(breaker.openError(), { message: 'the provider has been failing, and the circuit is open' })
 })
 
 t.test('jitter shortens a wait by up to a quarter', async t => {
@@ -57,7 +99,7 @@ t.test('jitter shortens a wait by up to a quarter', async t => {
 })
 
 t.test('failures between successes, and those that say nothing of its health, do not add up', async t => {
-  const { send, changes } = setUp(t)
+  const { send, open, changes } = setUp(t)
   for (let i = 0; i < 5; i++) {
     await send('provider_failing')
     await send('provider_failing')
@@ -66,6 +108,8 @@ t.test('failures between successes, and those that say nothing of its health, do
   for (const code of ['provider_refused', 'provider_limited', 'provider_busy', 'provider_too_much'] as const)
     for (let i = 0; i < 5; i++) await send(code)
   t.strictSame(changes, [])
+  await open()
+  t.strictSame(changes, ['open'])
 })
 
 t.test('after the wait one probe is sent: if it fails the wait doubles, else the circuit closes', async t => {
@@ -155,4 +199,27 @@ t.test('with another upstream behind, each relapse doubles the wait', async t =>
     waits.push(leftMs())
   }
   t.strictSame(waits, [40, 80, 160, 320])
+  for (const [ms, expected] of [
+    [59_999, 640],
+    [60_000, 40],
+  ] as const) {
+    pass(leftMs())
+    for (let good = 0; good < 2; good++) t.equal(await send(), 'ok')
+    pass(ms)
+    await open()
+    t.equal(leftMs(), expected, `${ms} ms after it closed`)
+  }
+})
+
+t.test('without another upstream behind, the waits of each outage begin anew', async t => {
+  const { send, open, pass, leftMs } = setUp(t, { halfOpenAfterAtMostMs: 60_000 })
+  for (let outage = 0; outage < 2; outage++) {
+    await open()
+    t.equal(leftMs(), 40)
+    pass(40)
+    await send('provider_failing')
+    t.equal(leftMs(), 80)
+    pass(80)
+    t.equal(await send(), 'ok')
+  }
 })

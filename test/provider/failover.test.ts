@@ -20,7 +20,13 @@ const sylhet: Cell = { id: '24.9,91.9' as CellId, latitude: 24.9, longitude: 91.
 type State = { circuit: BreakerState; roomAt: { cold: number | null; refresh: number | null } }
 
 const setUp = (names = ['a', 'b', 'c']) => {
-  const clock = manualClock()
+  const waits: number[] = []
+  const after = (ms: number, work: () => unknown) => {
+    waits.push(ms)
+    setImmediate(work)
+    return () => {}
+  }
+  const clock = { ...manualClock(), timers: { every: () => () => {}, after } }
   const asked: string[] = []
   const errors = new Map<string, () => Error>()
   const state = new Map<string, State>()
@@ -43,7 +49,7 @@ const setUp = (names = ['a', 'b', 'c']) => {
   }
   const failover = createFailover(names.map(upstreamOf), { queueForMs: 200, refusedForMs: 600_000 }, clock)
   return {
-    ...{ clock, errors, held, expedited, failover, next: failover.next },
+    ...{ clock, errors, held, expedited, failover, waits, next: failover.next },
     of: (name: string) => state.get(name) as State,
     /** Who was asked for a cell, in order, and what came of it. */
     load: async (urgency: Urgency = 'cold', cell = dhaka) => {
@@ -102,6 +108,16 @@ t.test(
   },
 )
 
+t.test('each cell that was refused is remembered, but no more than ten thousand', async t => {
+  const { errors, load } = setUp(['a', 'b'])
+  const cells = Array.from({ length: 10_001 }, (_, i): Cell => ({ ...dhaka, id: `${i}` as CellId }))
+  errors.set('a', failing('provider_refused'))
+  for (const cell of cells.slice(0, -1)) await load('cold', cell)
+  for (const cell of cells.slice(0, 2)) t.match(await load('cold', cell), { asked: 'b' })
+  await load('cold', cells.at(-1))
+  t.match(await load('cold', cells[0]), { asked: 'ab' }, 'then it begins anew')
+})
+
 t.test('what nobody waits for leaves a minute alone that is full', async t => {
   const { clock, errors, load } = setUp(['a', 'b'])
   for (const urgency of ['refresh', 'refresh_ahead'] as const) {
@@ -111,13 +127,20 @@ t.test('what nobody waits for leaves a minute alone that is full', async t => {
     t.match(await load(urgency), { outcome: { code: 'key_share_used_up' }, asked: 'a' })
     errors.set('a', () => new OutOfBudgetError(clock.now() + 2 * 3_600_000))
     t.strictSame(await load(urgency), { outcome: 'b', asked: 'ab' })
+    for (const [ms, asked] of [
+      [65_000, 'a'],
+      [65_001, 'ab'],
+    ] as const) {
+      errors.set('a', () => new OutOfBudgetError(clock.now() + ms))
+      t.match(await load(urgency), { asked })
+    }
   }
   errors.set('a', () => new OutOfBudgetError(clock.now() + 40_000))
   t.strictSame(await load('cold'), { outcome: 'b', asked: 'ab' })
 })
 
 t.test('a cold cell waits for a budget where no upstream has room, and no longer than it may', async t => {
-  const { clock, errors, load } = setUp(['a', 'b'])
+  const { clock, errors, load, waits } = setUp(['a', 'b'])
   errors.set('a', () => new OutOfBudgetError(clock.now() + 5_000))
   let tries = 0
   errors.set('b', () => {
@@ -126,6 +149,16 @@ t.test('a cold cell waits for a budget where no upstream has room, and no longer
     return new OutOfBudgetError(clock.now() + 30)
   })
   t.strictSame(await load(), { outcome: 'b', asked: 'ababab' })
+  t.strictSame(waits.splice(0), [30, 30])
+  errors.set('b', () => {
+    errors.delete('b')
+    return new OutOfBudgetError(clock.now() + 200)
+  })
+  t.strictSame(await load(), { outcome: 'b', asked: 'abab' })
+  waits.length = 0
+  errors.set('b', () => new OutOfBudgetError(clock.now()))
+  t.match(await load(), { outcome: { name: 'OutOfBudgetError' }, asked: 'ab'.repeat(11) })
+  t.strictSame(waits, Array(10).fill(20), 'a moment each time, where it is always a moment away')
   errors.set('b', () => new OutOfBudgetError(clock.now() + 201))
   t.match(await load(), {
     outcome: { name: 'OutOfBudgetError', retryAt: clock.now() + 201 },
@@ -144,6 +177,12 @@ t.test('failures together: when the first of them can be tried again, or a backo
   })
   errors.set('b', failing('provider_timeout'))
   t.match((await load()).outcome, { code: 'provider_timeout', retryAt: undefined })
+  errors.set('a', failing('provider_failing'))
+  t.match((await load()).outcome, { code: 'provider_failing' }, 'of equal ones the first')
+  const alone = setUp(['a'])
+  alone.errors.set('a', failing('provider_failing'))
+  t.match((await alone.load()).outcome, { message: /^it is provider_failing$/ })
+  errors.set('a', failing('provider_circuit_open', later))
   errors.set('b', () => new ShareUsedUpError('key_a', later + 9))
   t.match((await load()).outcome, {
     ...{ name: 'ShareUsedUpError', consumer: 'key_a', retryAt: later },
@@ -160,6 +199,10 @@ t.test('a key is held back where no upstream that can be asked has room for it',
   held.delete('b')
   of('b').circuit = 'open'
   t.equal(failover.throttled('key_a', 'refresh')?.retryAt, clock.now() + 90_000, 'the other can’t be asked')
+  of('a').circuit = 'open'
+  t.equal(failover.throttled('key_a', 'refresh'), undefined, 'nor can any, so that all may be')
+  until('b', 80_000)
+  t.equal(failover.throttled('key_a', 'refresh')?.retryAt, clock.now() + 80_000)
 })
 
 t.test('a key is held back exactly where a load for it ends without weather', async t => {
@@ -204,6 +247,10 @@ t.test('the first upstream with a closed circuit and room beyond its reserve loa
   t.match(next(), { upstream: { name: 'c' }, room: 'reserve' })
   of('a').circuit = 'closed'
   t.equal(named(), 'a', 'which goes behind what has room for all')
+  of('a').roomAt = { cold: clock.now() + 1, refresh: clock.now() + 1 }
+  t.equal(named(), 'c')
+  of('a').roomAt = { cold: clock.now(), refresh: clock.now() }
+  t.equal(named(), 'a')
 })
 
 t.test('where no upstream would load, the obstacle that ends first says why', async t => {

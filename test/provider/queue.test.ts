@@ -40,6 +40,12 @@ t.test('of a consumer only so many are taken, and of one that is held back none'
     [name('many', 3), name('many', 4), name('held', 5), name('held', 6)].toSorted(),
   )
   t.notOk(queue.hasOther('many'))
+  add(queue, [7], 'many')
+  add(queue, [8], undefined)
+  t.notOk(queue.hasOther('many'), 'a cell for nobody in particular is for no other')
+  add(queue, [9], 'held')
+  queue.takeBefore(99, 'held', 'cold')
+  t.notOk(queue.hasOther('many'))
 })
 
 t.test(
@@ -104,6 +110,22 @@ t.test('a cell that two want is for the one with the shorter queue, and for the 
     [2, 3, 12],
     'it waits since it is urgent',
   )
+})
+
+t.test('a queued cell changes to another consumer only where its turn comes sooner', async t => {
+  for (const [cold, number, urgency, by, expected] of [
+    [[1], 1, 'cold', 'few', 'many'],
+    [[1, 2], 2, 'cold', 'few', 'few'],
+    [[1, 2], 2, 'cold', undefined, 'many'],
+    [[], 3, 'refresh', 'few', 'many'],
+    [[1], 3, 'refresh', 'few', 'few'],
+  ] as const) {
+    const queue = new Queue()
+    add(queue, cold, 'many')
+    const waiting = queue.add(cell(number), urgency, 'many', 5)
+    t.equal(queue.add(cell(number), 'cold', by, 9), waiting)
+    t.match(waiting, { consumer: expected, urgency: 'cold' }, `${cold.length} ${urgency} ${by}`)
+  }
 })
 
 t.test('whatever happens, each cell is there once, and none is lost', async () => {

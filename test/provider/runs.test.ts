@@ -80,11 +80,52 @@ t.test('while runs can’t be read they are assumed at the same interval', async
     clock.set(instant)
     t.equal(newest(), expected, instant)
   }
+  const last = { initialisedAt: Date.parse('2026-11-21T18:00:00Z'), intervalMs: 6 * hour }
+  t.match(watch.newest(), last, 'as old as it would be')
   // Unless a run is late by the provider’s own word.
   clock.set('2026-11-21T14:00:00Z')
   await simulator.steer({ now: '2026-11-21T12:00:00Z' })
   await watch.poll()
   t.equal(newest(), '11-21T06:30')
+  // Which holds for three polls and a minute.
+  clock.set('2026-11-21T14:16:00Z')
+  t.equal(newest(), '11-21T06:30')
+  clock.advance(1)
+  t.equal(newest(), '11-21T12:30')
+})
+
+t.test('the first poll that may read a newer run is the first when the next is due', async t => {
+  const { watch, clock, pollAt } = setUp(t)
+  const nextAt = () => new Date(watch.nextAt()).toISOString().slice(11, 16)
+  t.equal(nextAt(), '06:00')
+  clock.set('2026-11-21T06:01:00Z')
+  t.equal(nextAt(), '06:05')
+  await pollAt('2026-11-21T08:01:00Z')
+  t.equal(nextAt(), '12:30')
+  clock.set('2026-11-21T12:41:00Z')
+  t.equal(nextAt(), '12:45')
+})
+
+t.test('a run that comes early or late takes the place of the one that was assumed', async t => {
+  for (const [available, polledAt] of [
+    ['2026-11-21T16:50:00Z', '2026-11-21T17:05:00Z'],
+    ['2026-11-21T19:50:00Z', '2026-11-21T20:05:00Z'],
+  ] as const) {
+    let body = there(noon - 3600)
+    const hostile = await startHostileProvider(t, '', {
+      meta: ({ response }) => response.end(JSON.stringify(body)),
+    })
+    const { watch, clock } = setUp(t, 'ecmwf_ifs', hostile.url('meta'))
+    await watch.poll()
+    clock.set(polledAt)
+    t.equal(watch.newest()?.availableAt, Date.parse('2026-11-21T17:00:00Z'))
+    body = there(Date.parse(available) / 1000)
+    await watch.poll()
+    t.strictSame(
+      watch.recent().map(run => new Date(run.availableAt).toISOString().slice(11, 16)),
+      [available.slice(11, 16), '11:00', '05:00'],
+    )
+  }
 })
 
 t.test('runs are assumed in time where the clock was set back after the last one was read', async t => {
@@ -182,6 +223,32 @@ t.test('an implausible meta.json is reported in a sentence, counted, and changes
     t.match(reported[1], message)
     t.strictSame(refused, [why], String(message))
     t.strictSame(watch.newest(), known)
+  }
+  const { watch, reported } = setUp(t, 'ecmwf_ifs', hostile.url('meta'))
+  for (const each of ['{', '{', good, '{']) {
+    body = each
+    await watch.poll()
+  }
+  t.equal(reported.length, 3, 'and reported again after it was read')
+})
+
+t.test('a run is believed up to the edges of what is plausible', async t => {
+  const day = 86_400
+  const longAgo = { last_run_initialisation_time: noon - 30 * day - 3600 }
+  for (const [edge, beyond] of [
+    [there(noon + 60), there(noon + 61)],
+    [
+      { ...there(noon - 30 * day), ...longAgo },
+      { ...there(noon - 30 * day - 1), ...longAgo },
+    ],
+    [began(noon - 3600), began(noon - 3599)],
+    [began(noon - 3600 - 7 * day), began(noon - 3601 - 7 * day)],
+    [every(600), every(599)],
+    [every(604_800), every(604_801)],
+  ] as const) {
+    const decode = (meta: object) => openMeteo.runs.decode(JSON.stringify(meta), noon * 1000)
+    t.match(decode(edge), { availableAt: Number })
+    t.throws(() => decode(beyond), { code: 'provider_garbled' }, JSON.stringify(beyond))
   }
 })
 
