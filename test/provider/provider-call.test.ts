@@ -59,6 +59,13 @@ const answers: Record<string, Attack> = {
   'just-so-long': inGzipWith(Buffer.alloc(maxBytes)),
   'some-interim': ({ socket }) =>
     socket.write(`${hint.repeat(8)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]`),
+  'nine-interim': ({ socket }) =>
+    socket.write(`${hint.repeat(9)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]`),
+  headers_sent: ({ request, response }) => response.end(JSON.stringify(request.headers)),
+  hangs: () => {},
+  stalls: ({ response }) => response.writeHead(200).write(text.slice(0, 1_000)),
+  'status-599': ({ socket }) => socket.write('HTTP/1.1 599 Odd\r\ncontent-length: 2\r\n\r\n[]'),
+  'status-600': ({ socket }) => socket.write('HTTP/1.1 600 Odd\r\ncontent-length: 99\r\n\r\n'),
   'two-answers': ({ socket }) =>
     socket.write(
       'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n[1]',
@@ -106,7 +113,8 @@ const answers: Record<string, Attack> = {
   'error-zipped': error(400, gzipSync('{"error":true,"reason":"Latitude must be a number"}'), inGzip),
   'error-in-br': error(503, brotliCompressSync('{"reason":"x"}'), { 'content-encoding': 'br' }),
   'error-not-gzip': error(429, '{"reason":"Hourly"}', inGzip),
-  'error-too-long': error(429, JSON.stringify({ reason: `Daily API request limit${' '.repeat(20_000)}` })),
+  'error-just-so-long': error(429, `${'{"reason":"Daily API request limit'.padEnd(16_382)}"}`),
+  'error-too-long': error(429, `${'{"reason":"Daily API request limit'.padEnd(16_383)}"}`),
   'error-nested': error(400, '['.repeat(15_000)),
   'error-null': error(400, 'null'),
   'error-stands-still': ({ response }) => response.writeHead(502).write('<html>'),
@@ -145,6 +153,44 @@ t.test('a complete body arrives in small chunks, and the connection is used agai
   }
   t.equal((await setUp(t, 'just-so-long').get()).length, maxBytes, 'also of exactly the maximum size')
   t.equal(await setUp(t, 'some-interim').get(), '[]', 'behind usual interim responses')
+  t.match(JSON.parse(await setUp(t, 'headers_sent').get()), {
+    ...{ accept: 'application/json', 'accept-encoding': 'gzip' },
+    'x-api-key': 'provider-secret-1',
+  })
+})
+
+t.test('for operators any answer streams as it comes, and breaks off with its reason', async t => {
+  const request = { method: 'GET', path: '/', headers: {}, isValid: () => true } as const
+  const streamOf = (answer: string, signal = new AbortController().signal) =>
+    setUp(t, answer).call.stream(request, signal)
+  for (const [answer, status, body] of [
+    ['good', 200, zipped],
+    ['error-null', 400, Buffer.from('null')],
+    ['status-599', 599, Buffer.from('[]')],
+  ] as const) {
+    const given = await streamOf(answer)
+    t.equal(given.status, status)
+    t.strictSame(Buffer.concat(await Array.fromAsync(given.body)), body)
+  }
+  t.match((await streamOf('good')).headers, inGzip)
+  const { body: broken } = await streamOf('broken-off')
+  await t.rejects(Array.fromAsync(broken), { code: 'provider_broke_off' })
+  const odd = { code: 'provider_garbled', refused: 'wrong_shape', message: /answered with the status 600$/ }
+  await t.rejects(streamOf('status-600'), odd)
+  t.ok(await letGo('status-600'))
+  await t.rejects(streamOf('header'), { code: 'provider_garbled', refused: 'too_large' })
+  for (const answer of ['hangs', 'stalls']) {
+    const ending = new AbortController()
+    const read = async () => {
+      for await (const _ of (await streamOf(answer, ending.signal)).body) ending.abort(new Error('left'))
+    }
+    const ended = read()
+    if (answer === 'hangs') {
+      t.ok(await foundWithin(patienceMs, () => provider.open(answer) === 1))
+      ending.abort(new Error('left'))
+    }
+    await t.rejects(ended, { message: 'left' })
+  }
 })
 
 const endless = /^(?:interim|headers?|trailers|status-line|chunk-extension|trickle|error-stands-still)$/
@@ -169,12 +215,17 @@ const refused: [string, string, RegExp][] = [
   ['broken-off', 'broke_off', /./],
   ['too-long', 'garbled: too_large', tooLong],
   ['too-long-zipped', 'garbled: too_large', tooLong],
-  ['single-bytes', 'garbled: too_many_chunks', /^the provider's body comes in 4097 chunks for 4097 bytes, /],
+  [
+    'single-bytes',
+    'garbled: too_many_chunks',
+    /^the provider's body comes in 4097 chunks for 4097 bytes, expected 16 bytes in each on average$/,
+  ],
   [
     'interim',
     'garbled: too_many_interim_responses',
     /^the provider sent more than 8 interim responses \(1xx\)/,
   ],
+  ['nine-interim', 'garbled: too_many_interim_responses', /interim responses \(1xx\) before its answer$/],
   ['header', 'garbled: too_large', headersTooLong],
   ['headers', 'garbled: too_large', headersTooLong],
   ['trailers', 'garbled: too_large', headersTooLong],
@@ -186,6 +237,7 @@ const refused: [string, string, RegExp][] = [
   ['error-zipped', 'refused', /^the provider answered 400: Latitude must be a number$/],
   ['error-in-br', 'overloaded', /^the provider answered 503$/],
   ['error-not-gzip', 'limited', /^the provider answered 429$/],
+  ['error-just-so-long', 'limited', /^the provider answered 429: Daily API request limit +…$/],
   ['error-too-long', 'limited', /^the provider answered 429$/],
   ['error-nested', 'denied', /^the provider answered 400$/],
   ['error-null', 'denied', /^the provider answered 400$/],
@@ -338,4 +390,11 @@ t.test('what the system says of a connection decides whose fault it is', async t
       t.equal(brokenOff(Object.assign(new Error('it broke'), { code }), limits).code, expected, code)
   const notFound = Object.assign(new Error('no such name'), { code: 'ENOTFOUND', syscall: 'getaddrinfo' })
   t.equal(brokenOff(notFound, limits).code, 'provider_unreachable')
+  const long = new Error('x'.repeat(201))
+  t.equal(
+    brokenOff(long, limits).message,
+    `the connection to the provider broke: ${'x'.repeat(200)}…`,
+    'in so many characters',
+  )
+  t.equal(brokenOff(long, limits, false).message, `no connection to the provider: ${'x'.repeat(200)}…`)
 })
