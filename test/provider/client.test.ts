@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import type { ProviderParts } from '../../src/provider/client.ts'
+import { garbled, ProviderError } from '../../src/provider/errors.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
@@ -15,7 +16,15 @@ import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
-import { cellsFrom, codesOf, granted, providerAt } from './provider-set-up.ts'
+import {
+  answering,
+  anyTimeline,
+  budgetFor,
+  cellsFrom,
+  codesOf,
+  granted,
+  providerAt,
+} from './provider-set-up.ts'
 
 const simulator = await startProvider(t)
 const grid = createGrid(0.1)
@@ -48,6 +57,55 @@ t.test('a burst of cells takes as many requests at once, of as many points, as m
     requests.toSorted((one, other) => other[1] - one[1]),
     [...Array(4).fill(['ok', 4]), ['ok', 2]],
   )
+  await simulator.steer({ hold: true })
+  const others = loadAll(cells(9))
+  await requestIsOut(3)
+  await simulator.steer({ hold: false })
+  t.strictSame(await others, oks(9), 'also where one cell is left')
+})
+
+t.test('cells of one turn of the event loop share one request, and one attempt', async t => {
+  let reservations = 0
+  const reserve: ProviderParts['budget']['reserve'] = async points => {
+    reservations += 1
+    return granted(points)
+  }
+  const { provider, requests } = setUp(t, {}, { protocol: answering(), budget: { reserve } })
+  t.strictSame(await codesOf(cells(10).map(each => provider.load(each))), oks(10))
+  await provider.settled()
+  t.equal(reservations, 2, 'for cold cells and for others')
+  const first = provider.load(cell)
+  for (let i = 0; i < 50; i++) await null
+  t.strictSame(await codesOf([first, provider.load(grid.cellOf(24, 90))]), oks(2))
+  t.strictSame(requests, [
+    ['ok', 10],
+    ['ok', 2],
+  ])
+})
+
+t.test('a consumer takes a twentieth of a request, or all of it where no other loads', async t => {
+  for (const [recentConsumers, consumers, expected] of [
+    [[], ['a', 'b'], [42, 2]],
+    [
+      ['a', 'b'],
+      ['a', 'a'],
+      [21, 21, 2],
+    ],
+    [['a'], ['a', 'a'], [44]],
+    [['a', 'b'], [undefined, undefined], [44]],
+  ] as const) {
+    const budget = budgetFor(
+      ({ points }) => points,
+      () => 0,
+    )
+    const given = { protocol: answering(), budget, recentConsumers }
+    const { provider, requests } = setUp(t, { maxPointsPerRequest: 420 }, given)
+    await codesOf(cells(44).map((each, i) => provider.load(each, 'cold', consumers[i % 2])))
+    t.strictSame(
+      requests.map(([, points]) => points),
+      expected,
+    )
+  }
 })
 
 t.test('cells that miss while a request is out travel in the next one, each with its timeline', async t => {
@@ -83,6 +141,42 @@ t.test('one bad element or point fails alone', async t => {
   t.equal(requests.length, 1 + 7, 'eight, four and four, two and two, one and one')
   const forTheCache = { code: 'provider_refused', retryAt: undefined }
   await t.rejects(provider.load(bad), forTheCache, 'which decides for how long it is left alone')
+
+  const oneBad = answering(of => of.map((_, i) => (i === 1 ? garbled('no_value', 'x', true) : anyTimeline)))
+  const mixed = setUp(t, {}, { protocol: oneBad })
+  t.strictSame(await mixed.loadAll(cells(3)), ['ok', 'provider_garbled', 'ok'])
+  t.strictSame(mixed.requests, [['provider_garbled', 3]])
+  const broken = answering(() => {
+    throw new TypeError('a bug')
+  })
+  const own = setUp(t, {}, { protocol: broken })
+  await t.rejects(own.provider.load(cell), { message: 'a bug' })
+  t.strictSame(own.requests, [['internal', 1]])
+})
+
+t.test('each retry waits twice as long as the one before, or half of that', async t => {
+  const failing = answering(() => {
+    throw new ProviderError('provider_failing', 'x')
+  })
+  const pauses: unknown[] = []
+  const { setTimeout: later } = globalThis
+  const recorded = (work: () => void, ms?: number) => {
+    // Connections have longer ones.
+    if (Number(ms) <= 32) pauses.push(ms)
+    return later(work, ms)
+  }
+  t.intercept(globalThis, 'setTimeout', { value: recorded })
+  for (const [chance, expected] of [
+    [0, [4, 8, 16]],
+    [1, [8, 16, 32]],
+  ] as const) {
+    t.intercept(Math, 'random', { value: () => chance })
+    const { provider } = providerAt(t, simulator.url, {
+      ...{ options: { retries: 3, retryDelayMs: 8 }, protocol: failing },
+    })
+    t.strictSame(await codesOf([provider.load(cell)]), ['provider_failing'])
+    t.strictSame(pauses.splice(0), expected)
+  }
 })
 
 t.test('an empty answer is the fault of no point: nothing is halved, and the circuit opens', async t => {
@@ -182,10 +276,39 @@ t.test('the next request is sent while the cells of the last one are handed out,
   t.equal(leftWhenLoaded[19], 0, 'and not for the work of those that wait')
 })
 
+t.test('cells are handed out one a turn, and a quick provider fills no memory with others', async t => {
+  let [turn, requested, loaded, most] = [0, 0, 0, 0]
+  const protocol = answering(of => {
+    requested += of.length
+    most = Math.max(most, requested - loaded)
+    return of.map(() => anyTimeline)
+  })
+  const { provider } = setUp(t, { maxPointsPerRequest: 20 }, { protocol })
+  let next = setImmediate(function count() {
+    turn += 1
+    next = setImmediate(count)
+  })
+  const turns = new Set<number>()
+  await Promise.all(
+    cells(100).map(async each => {
+      await provider.load(each)
+      if (loaded < 20) turns.add(turn)
+      loaded += 1
+    }),
+  )
+  clearImmediate(next)
+  t.equal(turns.size, 20)
+  t.ok(most <= 40, `${most} are requested and not handed out`)
+})
+
 /** A budget with a limited number of points that records its calls. */
 const budgetOf = (points: number, retryAt: number) => {
   const steps: string[] = []
-  const limited = async (until: number) => void steps.push(`limited until ${until}`)
+  const limited = async (until: number) => {
+    // As by a store that takes its time.
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+    steps.push(`limited until ${until}`)
+  }
   const budget: ProviderParts['budget'] = {
     reserve: async (wanted, purpose) => {
       if (wanted === 0) return granted(0, { limited })
@@ -301,7 +424,7 @@ t.test('a reservation that is no longer valid is settled as unsent before anothe
   const reserve: typeof budget.reserve = async (points, purpose) => {
     takes += Math.sign(points)
     const isFirst = takes === 1
-    return { ...(await budget.reserve(points, purpose)), isValid: () => !isFirst }
+    return { ...(await budget.reserve(points, purpose)), isValid: () => !isFirst || points === 0 }
   }
   const { provider, requests } = setUp(t, {}, { budget: { ...budget, reserve } })
   const { calls } = await simulator.state()
@@ -316,12 +439,13 @@ t.test('a reservation that is no longer valid is settled as unsent before anothe
 })
 
 t.test('a retry without budget does not close the provider for others', async t => {
-  const { budget, steps } = budgetOf(2, inAnHour)
+  const { budget, steps } = budgetOf(3, inAnHour)
   const { provider } = setUp(t, { retries: 1 }, { budget })
   await simulator.steer({ fault: 'internal-error', times: 1 })
   const limited = { code: 'provider_limited', retryAt: inAnHour }
   await Promise.all(cells(2).map(each => t.rejects(provider.load(each, 'refresh'), limited)))
   t.notMatch(steps.join(), /limited/)
+  t.strictSame(steps.slice(-2), ['refresh 1/2', 'unsent'], 'and gives back what is of no use')
 })
 
 t.test('an open breaker sends nothing, and then probes with a single point', async t => {
@@ -347,21 +471,43 @@ t.test('an open breaker sends nothing, and then probes with a single point', asy
 t.test('a probe asks for as many points as failed in this outage, and not in an earlier one', async t => {
   const guard = { after: 2, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30, hasFallback: true }
   const { provider, requests, breaker, loadAll } = setUp(t, { retries: 2 }, { guard })
+  const fail = () => Promise.reject(new ProviderError('provider_failing', 'x'))
   const outageOf = async (points: number) => {
     await simulator.steer({ fault: 'internal-error' })
+    // As by requests of operators, where no cell fails.
+    if (points === 0) await codesOf([breaker.run(fail), breaker.run(fail)])
     await loadAll(cells(points))
     await simulator.steer({ fault: 'none' })
     requests.length = 0
     await until('the circuit is closed', async () => {
-      if (breaker.isProbeDue()) await provider.probe(cells(10))
+      if (breaker.isProbeDue()) await provider.probe(cells(20))
       return breaker.state().state === 'closed'
     })
-    return requests.map(([, points]) => points)
+    const probes = requests.map(([, points]) => points)
+    t.strictSame(await loadAll(cells(1)), ['ok'], 'the trial')
+    return probes
   }
+  t.strictSame(await outageOf(0), [1])
   t.strictSame(await outageOf(3), [1, 3], 'though the circuit opened between two retries')
-  t.strictSame(await loadAll(cells(1)), ['ok'], 'the trial')
   t.strictSame(await outageOf(1), [1])
+  t.strictSame(await outageOf(2), [1, 2])
+  t.strictSame(await outageOf(12), [1, 10], 'and no more than ten')
 })
+
+t.test(
+  'a probe that finds no room for all that it asks for sends nothing, and gives the rest back',
+  async t => {
+    const guard = { after: 1, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30 }
+    const { budget, steps } = budgetOf(4, inAnHour)
+    const { provider, requests, breaker, loadAll } = setUp(t, { retries: 0 }, { guard, budget })
+    await simulator.steer({ fault: 'internal-error', times: 1 })
+    await loadAll(cells(3))
+    await until('a probe is due', () => breaker.isProbeDue())
+    await provider.probe(cells(5))
+    t.strictSame(requests, [['provider_failing', 3]])
+    t.strictSame(steps.slice(-4), ['refresh 1/1', 'refresh 0/3', 'unsent', 'unsent'])
+  },
+)
 
 for (const options of [{}, { maxConcurrent: 3, maxPointsPerRequest: 10 }])
   t.test(`cells that wait for the next window cost one attempt: ${JSON.stringify(options)}`, async t => {
@@ -379,18 +525,25 @@ for (const options of [{}, { maxConcurrent: 3, maxPointsPerRequest: 10 }])
   })
 
 t.test('once it is closed it sends and reserves nothing more, and ends when its request has', async t => {
-  for (const fault of ['none', 'internal-error'] as const) {
+  for (const [fault, outcome] of [
+    ['none', 'ok'],
+    ['internal-error', 'provider_failing'],
+    ['too-much-data', 'provider_too_much'],
+  ] as const) {
     const { budget, reservations } = budgetOf(1_000, 0)
     const { provider, requests } = setUp(t, { maxPointsPerRequest: 4 }, { budget })
     await simulator.steer({ hold: true, fault })
-    for (const each of cells(12)) provider.load(each).catch(() => {})
+    const errors: string[] = []
+    for (const each of cells(12)) provider.load(each).catch(({ message }) => errors.push(message))
     await requestIsOut()
     const before = reservations()
     const closed = provider.close()
     provider.load(grid.cellOf(24, 90)).catch(() => {})
     await simulator.steer({ hold: false })
     await closed
-    t.strictSame(requests, [[fault === 'none' ? 'ok' : 'provider_failing', 4]])
+    t.strictSame(requests, [[outcome, 4]])
+    if (fault === 'too-much-data')
+      t.match(errors, Array(4).fill(/^the request was not sent: the gateway stops$/))
     t.strictSame(reservations(), before)
     t.equal(provider.waiting(), 9)
   }
@@ -439,5 +592,6 @@ t.test('a call whose connections are closed was not sent', async t => {
   const request = openMeteo.requestFor([cell])
   await call.text(request)
   await call.close()
-  await t.rejects(call.text(request), { code: 'provider_not_sent', retryable: true })
+  const closed = { code: 'provider_not_sent', retryable: true, message: /: its connections are closed$/ }
+  await t.rejects(call.text(request), closed)
 })

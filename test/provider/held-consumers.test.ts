@@ -1,13 +1,15 @@
 // Without it one key that used up its share could delay or fail the cells of others.
 
 import t, { type Test } from 'tap'
+import type { Claim } from '../../src/provider/charge.ts'
 import type { ProviderOptions, ProviderParts } from '../../src/provider/client.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Cell } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { until } from '../support/until.ts'
 import { budgetOn } from './budget-set-up.ts'
-import { budgetFor, cellsFrom, codesOf, providerAt } from './provider-set-up.ts'
+import { budgetFor, cellsFrom, codesOf, granted, providerAt } from './provider-set-up.ts'
 
 const simulator = await startProvider(t)
 const now = Date.parse(noon)
@@ -16,25 +18,28 @@ const [one, two, three] = cellsFrom(22, 3) as [Cell, Cell, Cell]
 const usedUp = 'key_share_used_up'
 
 const setUp = (t: Test, options: Partial<ProviderOptions>, budget: ProviderParts['budget']) => {
-  const due = new Set<() => unknown>()
+  const due = new Map<() => unknown, number>()
   const clock = {
     ...manualClock(),
     // Nothing is tried again before the test says so.
     timers: {
       every: () => () => {},
-      after: (_ms: number, work: () => unknown) => {
-        due.add(work)
+      after: (ms: number, work: () => unknown) => {
+        due.set(work, ms)
         return () => due.delete(work)
       },
     },
   }
   const wake = () => {
-    for (const work of due) work()
+    for (const work of due.keys()) work()
   }
   t.teardown(() => simulator.steer({ fault: 'none', hold: false }))
   const recentConsumers = ['other', 'greedy']
   const set = providerAt(t, simulator.url, { options, clock, budget, recentConsumers })
-  return { ...set, clock, wake }
+  return { ...set, clock, due, wake }
+}
+const turns = async (count = 20) => {
+  for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
 }
 /** A budget with so many points for each consumer; those of `other` never end. */
 const sharesOf = (shares: Record<string, number>) =>
@@ -58,7 +63,7 @@ t.test('what a consumer wants refreshed does not wait until its share has room a
 })
 
 t.test('a retry fails for the one whose share is used up meanwhile, and for no other', async t => {
-  const { provider, requests } = setUp(t, {}, sharesOf({ greedy: 1 }))
+  const { provider, requests, loaded } = setUp(t, {}, sharesOf({ greedy: 1 }))
   await simulator.steer({ fault: 'internal-error', times: 1 })
   const loads = [
     provider.load(one, 'cold', 'greedy'),
@@ -70,6 +75,166 @@ t.test('a retry fails for the one whose share is used up meanwhile, and for no o
     ['provider_failing', 3],
     ['ok', 2],
   ])
+  t.strictSame(loaded, ['other', 'other'], 'whose loads are counted')
+})
+
+t.test('each request tells the budget who loads, and who may load next', async t => {
+  const seen: (readonly Claim[])[] = []
+  const { provider } = setUp(
+    t,
+    {},
+    {
+      reserve: async (points, _purpose, claims = []) => {
+        if (points + claims.length > 0) seen.push(claims)
+        return granted(points, { claims: claims.map(claim => ({ ...claim, throttledUntil: null })) })
+      },
+    },
+  )
+  await provider.load(one, 'cold', 'greedy')
+  await provider.load(two)
+  const [greedy, other] = [
+    { consumer: 'greedy', points: 1 },
+    { consumer: 'other', points: 0 },
+  ]
+  t.strictSame(seen, [[greedy, other], []], 'where it is loaded for somebody')
+})
+
+t.test('a cell that waits is tried again when its share has room, every second at least', async t => {
+  for (const [ms, expected] of [
+    [5, 20],
+    [500, 500],
+    [10_000, 1_000],
+  ] as const) {
+    const { provider, due } = setUp(
+      t,
+      {},
+      budgetFor(
+        () => 0,
+        () => now + ms,
+      ),
+    )
+    provider.load(one, 'cold', 'greedy').catch(() => {})
+    await turns()
+    t.strictSame([...due.values()], [expected])
+    await provider.close()
+    t.equal(due.size, 0, 'and not once it is closed')
+  }
+})
+
+t.test('consumers are held back each for its own time, and the first that ends is waited for', async t => {
+  let heldUntil = 0
+  const holding = ({ consumer }: Claim) => {
+    heldUntil = now + (consumer === 'small' ? 300 : 700)
+    return 0
+  }
+  const { provider, due } = setUp(
+    t,
+    {},
+    budgetFor(holding, () => heldUntil),
+  )
+  for (const [i, consumer] of ['greedy', 'small', 'greedy'].entries()) {
+    provider.load(cellsFrom(22, 3)[i] as Cell, 'cold', consumer).catch(() => {})
+    await turns()
+  }
+  t.strictSame([...due.values()], [300])
+  for (const [consumer, ms] of [
+    ['greedy', 700],
+    ['small', 300],
+  ] as const)
+    t.match(provider.throttled(consumer, 'refresh'), { retryAt: now + ms })
+})
+
+t.test('a cold cell waits for its share as long as it may, and what is not cold does not', async t => {
+  for (const [ms, code] of [
+    [15_000, undefined],
+    [15_001, usedUp],
+  ] as const) {
+    const { provider } = setUp(
+      t,
+      {},
+      budgetFor(
+        () => 0,
+        () => now + ms,
+      ),
+    )
+    const codes: string[] = []
+    for (const cell of [one, two]) {
+      provider.load(cell, 'cold', 'greedy').catch(error => codes.push(error.code))
+      await turns()
+    }
+    t.strictSame(codes, code === undefined ? [] : [code, code])
+    t.equal(provider.throttled('greedy', 'cold')?.code, code)
+    t.equal(provider.throttled('greedy', 'refresh')?.code, usedUp)
+  }
+})
+
+t.test('a cell need not wait while another waits for a share, nor after the budget was full', async t => {
+  let isFull = true
+  const { provider, wake } = setUp(
+    t,
+    {},
+    {
+      reserve: async (points, _purpose, claims = []) =>
+        granted(isFull ? 0 : points, {
+          retryAt: now + 5_000,
+          claims: claims.map(({ consumer, points }) => ({
+            points: isFull || consumer === 'greedy' ? 0 : points,
+            throttledUntil: isFull ? null : now + 10_000,
+          })),
+        }),
+    },
+  )
+  const first = provider.load(one, 'cold', 'other')
+  await turns()
+  t.strictSame(await codesOf([provider.load(two, 'refresh', 'other')]), ['provider_limited'])
+  isFull = false
+  wake()
+  t.ok(await first)
+  provider.load(two, 'cold', 'greedy').catch(() => {})
+  await turns()
+  t.equal(provider.waiting(), 1)
+  t.strictSame(await codesOf([provider.load(three, 'cold', 'other')]), ['ok'])
+})
+
+t.test('a cell that a consumer expedites is its own then, unless it is held back', async t => {
+  const { provider, loaded } = setUp(t, {}, sharesOf({ small: 9 }))
+  t.strictSame(await codesOf([provider.load(one, 'cold', 'greedy')]), [usedUp])
+  await simulator.steer({ hold: true })
+  const [blocker, cold, ...ahead] = cellsFrom(23, 4) as [Cell, Cell, Cell, Cell]
+  const loads = [provider.load(blocker)]
+  await until('it is out', async () => (await simulator.state()).inFlight === 1)
+  loads.push(provider.load(cold), ...ahead.map(cell => provider.load(cell, 'refresh_ahead')))
+  provider.expedite(ahead[0], 'greedy')
+  provider.expedite(ahead[1], 'small')
+  await simulator.steer({ hold: false })
+  t.strictSame(await codesOf(loads), Array(4).fill('ok'))
+  t.strictSame(loaded, ['small'])
+})
+
+t.test('one request that finds no room for all of its cells calls no other', async t => {
+  const wanted: number[] = []
+  const reserve: ProviderParts['budget']['reserve'] = async points => {
+    if (points > 0) wanted.push(points)
+    return granted(Math.min(points, 1), { retryAt: points > 1 ? now + 10_000 : null })
+  }
+  const { provider } = setUp(t, { maxConcurrent: 2 }, { reserve })
+  await simulator.steer({ hold: true })
+  for (const cell of [one, two, three]) provider.load(cell).catch(() => {})
+  await until('it is out', async () => (await simulator.state()).inFlight === 1)
+  await turns()
+  t.strictSame(wanted, [3])
+  await simulator.steer({ hold: false })
+})
+
+t.test('a cold cell also waits where the provider says that its minute is used up', async t => {
+  const always: ProviderParts['budget'] = { reserve: async points => granted(points) }
+  const { provider, requests } = setUp(t, { queueForMs: 70_000 }, always)
+  await simulator.steer({ fault: 'minutely-limit', times: 1 })
+  t.strictSame(await codesOf([provider.load(one)]), ['ok'])
+  t.strictSame(requests, [
+    ['provider_limited', 1],
+    ['ok', 1],
+  ])
 })
 
 t.test('cells that wait for one share do not delay those that need not wait', async t => {
@@ -79,14 +244,14 @@ t.test('cells that wait for one share do not delay those that need not wait', as
     () => throttledUntil,
   )
   const { provider, clock, wake, requests } = setUp(t, { maxPointsPerRequest: 2 }, budget)
-  const greedy = codesOf(cellsFrom(22, 2).map(cell => provider.load(cell, 'cold', 'greedy')))
+  const greedy = codesOf([provider.load(one, 'cold', 'greedy')])
   const others = cellsFrom(23, 6).map(cell => provider.load(cell, 'cold', 'other'))
   t.strictSame(await codesOf(others), Array(6).fill('ok'), 'without a timer')
   t.equal(requests.length, 6)
   clock.advance(20_000)
   throttledUntil = inAnHour()
   wake()
-  t.strictSame(await greedy, Array(2).fill(usedUp))
+  t.strictSame(await greedy, [usedUp])
 })
 
 t.test('cells that wait for a share are not attempted until it is due', async t => {
@@ -102,13 +267,10 @@ t.test('cells that wait for a share are not attempted until it is due', async t 
     },
   }
   const { provider } = setUp(t, { maxPointsPerRequest: 2 }, budget)
-  const turns = async (count: number) => {
-    for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
-  }
   // The second ones find the consumer held back already.
   for (const latitude of [22, 23]) {
     for (const cell of cellsFrom(latitude, 3)) provider.load(cell, 'cold', 'greedy').catch(() => {})
-    await turns(20)
+    await turns()
   }
   const before = attempts
   await turns(50)

@@ -4,9 +4,11 @@ import type { Test } from 'tap'
 import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.ts'
 import type { Claim, Reservation } from '../../src/provider/charge.ts'
 import { Provider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
+import type { ProviderError } from '../../src/provider/errors.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 
@@ -39,6 +41,22 @@ export const budgetFor = (pointsFor: (claim: Claim) => number, throttledUntil: (
     }),
 })
 
+export const anyTimeline = layOut(
+  0,
+  { start: 0, length: 1 },
+  { start: 0, length: 1 },
+  { start: 0, length: 1 },
+)
+
+/** A protocol whose provider answers immediately, with what a test gives for each request. */
+export const answering = (
+  resultsOf: (cells: readonly Cell[]) => readonly (Timeline | ProviderError)[] = cells =>
+    cells.map(() => anyTimeline),
+): ProviderProtocol => ({
+  ...openMeteo,
+  requestFor: cells => ({ path: '/', maxBytes: 1, decode: async () => resultsOf(cells) }),
+})
+
 /** What a test sets of a provider; the budget always has room. */
 type Given = {
   readonly options?: Partial<ProviderOptions>
@@ -54,6 +72,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
   const { protocol = openMeteo, clock = manualClock(), recentConsumers = [] } = given
   const requests: [outcome: string, points: number][] = []
   const refused: string[] = []
+  const loaded: string[] = []
   const call = createProviderCall({ ...callOptions(url), ...given.network }, { protocol, clock })
   const breaker = createBreaker(
     { after: 1_000, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000, ...given.guard },
@@ -75,7 +94,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
       observer: {
         request: (outcome, points) => requests.push([outcome, points]),
         refused: why => refused.push(why),
-        loaded: () => {},
+        loaded: consumer => loaded.push(consumer),
         odd: () => {},
       },
     },
@@ -84,7 +103,7 @@ export const providerAt = (t: Pick<Test, 'teardown'>, url: string, given: Given 
     provider.close()
     await call.close()
   })
-  return { provider, requests, refused, clock, call, breaker }
+  return { provider, requests, refused, loaded, clock, call, breaker }
 }
 
 /** `ok`, or the code of the error, of each load. */
