@@ -102,8 +102,9 @@ const createOrder = () => {
 // Bytes that mean something outside of strings, by kind; 0 for all others.
 const [quoting, opening, closing, parting] = [1, 2, 3, 4]
 const kinds = new Uint8Array(256)
-const [quote = 0, backslash = 0, comma = 0, openList = 0, closeList = 0, openObject = 0, closeObject = 0] =
-  Buffer.from('"\\,[]{}')
+const byteOf = (character: string): number => character.charCodeAt(0)
+const [quote, backslash, comma] = [byteOf('"'), byteOf('\\'), byteOf(',')]
+const [openList, closeList, openObject, closeObject] = [byteOf('['), byteOf(']'), byteOf('{'), byteOf('}')]
 kinds[quote] = quoting
 kinds[openList] = kinds[openObject] = opening
 kinds[closeList] = kinds[closeObject] = closing

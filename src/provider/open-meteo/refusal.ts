@@ -20,7 +20,6 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
     const windowMs = /^daily/i.test(reason) ? utcDayMs : /^hourly/i.test(reason) ? hourMs : minuteMs
     return new ProviderError('provider_limited', message, { retryAt: nextTurn(windowMs) })
   }
-  if (status === 401 || status === 403 || status === 404) return new ProviderError('provider_denied', message)
   if (status === 400) {
     if (/api[ _]?key/i.test(reason)) return new ProviderError('provider_denied', message)
     if (/requests? too much data/i.test(reason)) return new ProviderError('provider_too_much', message)
@@ -32,7 +31,7 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
     return new ProviderError('provider_too_much', message)
   if (status === 503) return new ProviderError('provider_overloaded', message)
   if (status >= 500) return new ProviderError('provider_failing', message)
-  // Redirects and other statuses mean a wrong host, path or plan.
+  // Redirects, 401, 403, 404 and other statuses mean a wrong key, host, path or plan.
   return new ProviderError('provider_denied', message)
 }
 

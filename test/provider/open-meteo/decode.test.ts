@@ -116,15 +116,18 @@ t.test('odd but possible weather is accepted', async t => {
   t.strictSame(Array.from(first?.values.subarray(0, 3) ?? []), [0, 0, 10])
   t.equal(first?.values[first.quarterHours.length], 100)
   // Parts may come from different models: showers without rain, gusts below the wind, and variables that one does not have.
-  const [mixed] = await decodeWith(0, element => {
+  const left: OddValues[] = []
+  const mix = (element: Element) => {
     element.hourly.wind_gusts_10m.fill(0)
     element.minutely_15.showers.fill(5)
     element.minutely_15.precipitation.fill(0)
     element.minutely_15_units.snowfall = 'undefined'
     element.minutely_15.snowfall.fill(null)
     element.timezone = 'Asia/Dacca'
-  })
+  }
+  const [mixed] = await decodeWith(0, mix, { onOdd: each => left.push(each) })
   t.match(currentAt(mixed as Timeline, now, calendar), { snowfall: null, showers: 5 })
+  t.strictSame(left, [])
 })
 
 /** Moves the times of a section, in their own spelling. */
@@ -154,6 +157,14 @@ const lies: [(element: Element) => void, string, RegExp][] = [
   [e => (e.hourly_units.temperature_2m = ['°C']), 'unit', /is in "\["°C"\]", expected "°C"$/],
   [e => (e.hourly_units.temperature_2m = long), 'unit', /is in "x{80}…", expected "°C"$/],
   [e => (e.hourly_units.wind_speed_10m = 'undefined'), 'unit', /has values in no unit, expected "km\/h"$/],
+  [
+    e => {
+      e.hourly_units.wind_speed_10m = 'undefined'
+      e.hourly.wind_speed_10m.fill(null, 1)
+    },
+    'unit',
+    /wind_speed_10m has values in no unit/,
+  ],
   [e => delete e.daily_units, 'shape', /daily_units: /],
   [e => (e.daily_units = []), 'shape', /daily_units: expected an object, got \[\]$/],
   [e => (e.hourly = []), 'shape', /hourly: expected an object, got \[\]$/],
@@ -164,13 +175,25 @@ const lies: [(element: Element) => void, string, RegExp][] = [
   [e => (e.hourly.time[7] = e.hourly.time[8]), 'time', /hourly\.time\[7\] is .*, out of step$/],
   [e => (e.minutely_15.time[0] += ' '.repeat(50_000)), 'time', /\[0\] is 2026-11-21T11:00 {64}…, out of st/],
   [later('minutely_15', 420_000), 'time', /11:07, expected a whole quarter of/],
-  [later('hourly', -259_200_000), 'time', /hourly begins at 2026-11-17T00:00, expected the beginning of/],
+  [
+    later('hourly', -259_200_000),
+    'time',
+    /hourly begins at 2026-11-17T00:00, expected the beginning of 2026-11-20$/,
+  ],
   [e => (e.hourly.time[0] = '2026-11-20 00:00'), 'time', /time\[0\] is 2026-11-20 00:00, out of step$/],
   [e => (e.daily.time[0] = '+002026-11-20'), 'time', /daily\.time\[0\] is \+002026-11-20, out of step$/],
   [e => (e.daily.time[0] = 'today'), 'time', /daily\.time\[0\] is today, out of step/],
   [e => Object.values<unknown[]>(e.daily).map(each => each.pop()), 'shape', /daily has 9 steps, expected 10/],
   [
     e => Object.keys(dailyUnits).map(name => e.daily[name].fill(null)),
+    'no_value',
+    /daily has no value at all/,
+  ],
+  [
+    e => {
+      for (const name of Object.keys(dailyUnits)) e.daily[name].fill(null)
+      e.daily.weather_code[0] = 0.5
+    },
     'no_value',
     /daily has no value at all/,
   ],
@@ -195,6 +218,44 @@ t.test('an element that lies is refused in a sentence, and its neighbours are no
       String(message),
     )
     for (const good of [first, last]) t.ok(daysFrom(good as Timeline, now, calendar, 7))
+  }
+})
+
+t.test('an element has to cover now, up to its last quarter-hour, and may be a day off', async t => {
+  const [{ minutely_15 }] = JSON.parse(text)
+  const begin = Date.parse(`${minutely_15.time[0]}+06:00`)
+  const end = begin + minutely_15.time.length * 900_000
+  const message =
+    /^the provider's body does not match the request: its times, from 2026-11-21T11:00 and 2026-11-20 on,/
+  for (const [at, isGood] of [
+    [begin - 1, false],
+    [begin, true],
+    [end - 1, true],
+    [end, false],
+  ] as const) {
+    const [requested, answered] = [{ requestedAt: at }, { clock: manualClock(at) }]
+    for (const when of [{ ...requested, ...answered }, requested, answered]) {
+      const [result] = await decode(text, { requestedAt: now, ...when })
+      t.equal(!isRefused(result), isGood, `${at - begin} ms`)
+      if (!isGood) t.match(result, { refused: 'wrong_time', message })
+    }
+  }
+  for (const [days, isGood] of [
+    [-2, false],
+    [-1, true],
+    [1, true],
+    [2, false],
+  ] as const) {
+    const [result] = await decodeWith(0, element => {
+      for (const [section, length] of [
+        ['hourly', 16],
+        ['daily', 10],
+      ] as const)
+        element[section].time = moved(element[section].time, days * 86_400_000).map(time =>
+          time.slice(0, length),
+        )
+    })
+    t.equal(!isRefused(result), isGood, `${days} days`)
   }
 })
 
@@ -234,6 +295,7 @@ t.test('elements in another order are nobody’s weather, however close the plac
     const body = order.map(i => elements[i])
     await t.rejects(decode(body), { code: 'provider_garbled', refused: 'wrong_place', message }, order.join())
   }
+  t.notOk((await decode(elements.with(0, { ...elements[0], location_id: 0 }))).some(isRefused))
   const message = /element 1 has the location_id \{"id":1\}, expected 1$/
   const strange = elements.with(1, { ...elements[1], location_id: { id: 1 } })
   await t.rejects(decode(strange), { refused: 'wrong_place', message })
@@ -265,6 +327,8 @@ t.test('places by the date line and the poles have neighbours on the other side'
     [0, -179.95, dateLine, false],
     [0.1, 179.9, dateLine, false],
     [0, -179.4, dateLine, true],
+    [0, 179.5, dateLine, false],
+    [0.5, 180, dateLine, false],
     [0, 0, dateLine, true],
     [89.05, 30, north, false],
     [89.05, 50, north, true],
@@ -277,7 +341,10 @@ t.test('places by the date line and the poles have neighbours on the other side'
 
 t.test('a body that is not JSON to its end, or empty, is cut off, and a wrong count is garbled', async t => {
   for (const body of [text.slice(0, -1), '<html>'])
-    await t.rejects(decode(body), { code: 'provider_cut_off', retryable: true })
+    await t.rejects(decode(body), {
+      ...{ code: 'provider_cut_off', retryable: true },
+      message: `the provider's body is not complete JSON (${Buffer.byteLength(body)} bytes)`,
+    })
   for (const empty of ['', ' \n'])
     await t.rejects(decode(empty), { code: 'provider_cut_off', refused: 'damaged', retryable: true })
   const short = JSON.parse(text).slice(1)
@@ -305,15 +372,23 @@ t.test('other requests run between its elements', async t => {
     Element[],
   ]
   for (const [i, element] of body.entries()) body[i] = { ...element, location_id: i === 0 ? undefined : i }
-  let turns = 0
-  let next = setImmediate(function count() {
-    turns += 1
-    next = setImmediate(count)
-  })
-  const decoded = await decode(body, { cells: many })
-  clearImmediate(next)
-  t.notOk(decoded.some(isRefused))
-  t.ok(turns > 8, `${turns} turns`)
+  // Each look at the clock comes so much later.
+  for (const [ms, expected] of [
+    [0, 0],
+    [0.6, 100],
+    [2, 201],
+  ] as const) {
+    let [turns, elapsed] = [0, 0]
+    t.intercept(performance, 'now', { value: () => (elapsed += ms) })
+    let next = setImmediate(function count() {
+      turns += 1
+      next = setImmediate(count)
+    })
+    const decoded = await decode(body, { cells: many })
+    clearImmediate(next)
+    t.notOk(decoded.some(isRefused))
+    t.equal(turns, expected, `${ms} ms`)
+  }
 })
 
 t.test('times of a body before are no times of a shorter one, nor of another zone', async t => {

@@ -3,9 +3,13 @@
 import t from 'tap'
 import { refusalOf } from '../../../src/provider/open-meteo/refusal.ts'
 
-const now = Date.parse('2026-11-21T17:59:30Z')
+const now = Date.parse('2026-11-21T17:58:30Z')
 const reason = (text: string) => JSON.stringify({ error: true, reason: text })
-const [nextMinute, nextDay] = ['2026-11-21T18:00:02Z', '2026-11-22T00:00:02Z']
+const [nextMinute, nextHour, nextDay] = [
+  '2026-11-21T17:59:02Z',
+  '2026-11-21T18:00:02Z',
+  '2026-11-22T00:00:02Z',
+]
 
 t.test('status and reason decide the error, whether a retry can help, and when to come back', async t => {
   const table: [number, string, string, boolean, string?][] = [
@@ -21,8 +25,9 @@ t.test('status and reason decide the error, whether a retry can help, and when t
     [414, '<html>', 'provider_too_much', false],
     [431, '', 'provider_too_much', false],
     [301, '', 'provider_denied', false],
+    [499, '', 'provider_denied', false],
     [429, reason('Minutely API request limit exceeded. Please'), 'provider_limited', false, nextMinute],
-    [429, reason('Hourly API request limit exceeded.'), 'provider_limited', false, nextMinute],
+    [429, reason('Hourly API request limit exceeded.'), 'provider_limited', false, nextHour],
     [429, reason('Daily API request limit exceeded.'), 'provider_limited', false, nextDay],
     [429, reason('Too many concurrent requests'), 'provider_busy', true],
     [429, 'no JSON', 'provider_limited', false, nextMinute],

@@ -53,6 +53,35 @@ t.test('a point weighs by its variables and its days, and never less than 1', as
   )
 })
 
+t.test('an operator may pass each parameter of the provider’s APIs, at its weight', async t => {
+  const { passthrough } = openMeteo
+  t.match(passthrough, {
+    ...{ paths: ['/v1/<API>', '/data/<file>'], examplePath: '/v1/forecast', keyParameter: 'apikey' },
+  })
+  const { lists = [], counts = [], dates = [], choices = [] } = passthrough.parametersOf('/v1/x') ?? {}
+  t.strictSame(
+    [lists, counts, dates, choices].map(names => names.toSorted().join(' ')),
+    [
+      'current daily domains elevation hourly latitude location_id longitude minutely_15 models monthly six_hourly timezone weekly',
+      'forecast_days forecast_hours forecast_minutely_15 past_days past_hours past_minutely_15',
+      'end_date end_hour end_minutely_15 start_date start_hour start_minutely_15',
+      'azimuth cell_selection disable_bias_correction ensemble format length_unit precipitation_unit temperature_unit temporal_resolution tilt timeformat wind_speed_unit',
+    ],
+  )
+  const hourly = Array.from({ length: 14 }, (_, i) => `v${i}`).join(',')
+  for (const [name, given, weight] of [
+    ['past_days', '21', 2.8],
+    ['forecast_minutely_15', '2688', 2.8],
+    ['forecast_minutely_15', '2689', 2.9],
+  ] as const) {
+    const parameters = new Map([
+      ['hourly', hourly],
+      [name, given],
+    ])
+    t.equal(passthrough.weightOf('/v1/forecast', parameters).toFixed(6), weight.toFixed(6), name)
+  }
+})
+
 t.test('without configuration a gateway spends what the free service allows', async t => {
   const configOf = (env: Record<string, string>) => loadConfig({ files: [], env }).provider
   const { perMinute, perHour, perDay } = configOf({}).budget
@@ -60,6 +89,7 @@ t.test('without configuration a gateway spends what the free service allows', as
   t.strictSame(freeLimits, { minute: 600, hour: 5_000, day: 10_000 })
   const most = (points: number) => configOf({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: String(points) })
   t.equal(openMeteo.maxCellsPerRequest, maxPointsPerRequest)
+  t.equal(openMeteo.weightOfFailure, 1)
   t.equal(most(maxPointsPerRequest).maxPointsPerRequest, 1_000)
   t.throws(() => most(maxPointsPerRequest + 1), { code: 'bad_input' })
 })
