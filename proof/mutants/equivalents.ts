@@ -8,13 +8,14 @@ export type Equivalent = {
   readonly why: string
 }
 
+type Line = Pick<Equivalent, 'file' | 'before' | 'why'>
+const each = (line: Line, ...afters: readonly string[]): Equivalent[] =>
+  afters.map(after => ({ ...line, after }))
+/** A constant that is one more, and one less. */
+const byOne = (line: Line, constant: string): Equivalent[] =>
+  each(line, ...['+', '-'].map(sign => line.before.replace(constant, `(${constant} ${sign} 1)`)))
+
 export const equivalents: readonly Equivalent[] = [
-  {
-    file: 'src/keys/keys-with-subscribers.ts',
-    before: 'const subscribersPerTurn = 500',
-    after: 'const subscribersPerTurn = (500 + 1)',
-    why: 'A listing has the same subscribers in the same order, in parts that are one longer.',
-  },
   {
     file: 'src/keys/key-terms.ts',
     before: String.raw`const value = /^[1-9]\d{0,6}$/.test(given) ? Number(given) : maxRate + 1`,
@@ -28,32 +29,147 @@ export const equivalents: readonly Equivalent[] = [
     why: 'The same counts are visited in the same order; a turn of the event loop has one more.',
   },
   {
-    file: 'src/keys/key-expiry.ts',
-    before:
-      'const [days = 0, hours = 0, minutes = 0, seconds = 0] = parts?.map(part => Number(part ?? 0)) ?? []',
-    after:
-      'const [days = (0 + 1), hours = 0, minutes = 0, seconds = 0] = parts?.map(part => Number(part ?? 0)) ?? []',
-    why: 'The default is taken only without parts, and then the next line returns before it uses days.',
-  },
-  {
     file: 'src/keys/meter.ts',
     before: '...{ lastKnown: undefined, knownSince: 0, pending: undefined },',
     after: '...{ lastKnown: undefined, knownSince: (0 - 1), pending: undefined },',
     why: 'It is read only where lastKnown is set, and whatever sets lastKnown sets it too.',
   },
-  {
-    file: 'src/keys/key-filter.ts',
-    before: 'const noUsage: KeyUsage = { lastUsedOn: null, usedToday: 0 }',
-    after: 'const noUsage: KeyUsage = { lastUsedOn: null, usedToday: (0 + 1) }',
-    why: 'It stands in only for terms that do not look at the usage.',
-  },
-  {
-    file: 'src/keys/key-index.ts',
-    before: 'return (10 * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)',
-    after:
-      'return ((10 - 1) * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)',
-    why: 'Another shard holds the key, and a test holds that the shards stay even.',
-  },
+  ...byOne(
+    {
+      file: 'src/keys/key-filter.ts',
+      before: 'const noUsage: KeyUsage = { lastUsedOn: null, usedToday: 0 }',
+      why: 'It stands in only for terms that do not look at the usage.',
+    },
+    '0',
+  ),
+  ...each(
+    {
+      file: 'src/keys/key-index.ts',
+      before: 'return (10 * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)',
+      why: 'Another shard holds the key, and a test holds that the shards stay even.',
+    },
+    'return ((10 - 1) * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)',
+    'return ((10 + 1) * keyId.charCodeAt(length - 2) + keyId.charCodeAt(length - 1)) & (shardCount - 1)',
+    'return (10 * keyId.charCodeAt(length - 2) - keyId.charCodeAt(length - 1)) & (shardCount - 1)',
+    'return (10 * keyId.charCodeAt(length - (2 + 1)) + keyId.charCodeAt(length - 1)) & (shardCount - 1)',
+  ),
+  ...each(
+    {
+      file: 'src/keys/key-index.ts',
+      before:
+        'for (let i = 0; i < keyId.length; i++) number = Math.imul(number ^ keyId.charCodeAt(i), 0x01000193)',
+      why: 'A product is the same in either order, and one more by an odd constant keeps numbers apart.',
+    },
+    'for (let i = 0; i < keyId.length; i++) number = Math.imul(0x01000193, number ^ keyId.charCodeAt(i))',
+    'for (let i = 0; i <= keyId.length; i++) number = Math.imul(number ^ keyId.charCodeAt(i), 0x01000193)',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-activity.ts',
+      before: 'const sumOf = ({ hours }: Entry): number => hours.reduce((sum, count) => sum + count, 0)',
+      why: 'Sums are only compared with each other.',
+    },
+    '0',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-activity.ts',
+      before: 'entry.hours[hour % hoursKept] = (entry.hours[hour % hoursKept] ?? 0) + count',
+      why: 'Each hour has a number from the start.',
+    },
+    '0',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-creation.ts',
+      before: 'const keysChecked = 500',
+      why: 'The same requests are checked, and their faults sorted; a part has one more or less.',
+    },
+    '500',
+  ),
+  ...each(
+    {
+      file: 'src/keys/key-creation.ts',
+      before: 'for (let from = 0; from < requests.length; from += keysChecked)',
+      why: 'One more part has no requests.',
+    },
+    'for (let from = 0; from <= requests.length; from += keysChecked)',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-directory.ts',
+      before: "if (isFresh(unknown.get(hash) ?? 0)) return copy ? Promise.reject(isGone(copy)) : 'unknown'",
+      why: 'Instants at the start of 1970 have passed.',
+    },
+    '0',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-expiry.ts',
+      before: 'const noon = dayNumber(day) * utcDayMs + 12 * hourMs',
+      why: 'An hour before or after noon is the same day in every zone.',
+    },
+    '12',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-expiry.ts',
+      before: 'return calendar.nextMidnight(noon - calendar.offsetSecondsAt(noon) * 1000)',
+      why: 'A minute before or after noon is the same day in every zone.',
+    },
+    '1000',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-reports.ts',
+      before: 'const lateDays = 31',
+      why: 'The same days are looked at in the same order, in two reads of other sizes.',
+    },
+    '31',
+  ),
+  ...each(
+    {
+      file: 'src/keys/key-reports.ts',
+      before: 'const counts = part.length === 0 ? [] : await store.usedOn(id, part)',
+      why: 'A read of no days gives no counts.',
+    },
+    'const counts = part.length === (0 - 1) ? [] : await store.usedOn(id, part)',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/key-reports.ts',
+      before: 'days: days.map((day, i) => ({ day, used: used[i] ?? 0 })),',
+      why: 'A store gives a count for each day.',
+    },
+    '0',
+  ),
+  ...each(
+    {
+      file: 'src/keys/key-reports.ts',
+      before: '.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),',
+      why: 'A sort only asks whether one comes before the other, and no two are equal.',
+    },
+    '.toSorted((a, b) => (sortKey(a) <= sortKey(b) ? -1 : 1)),',
+    '.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -(1 + 1) : 1)),',
+    '.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : (1 + 1))),',
+    '.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : (1 - 1))),',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/local-allowance.ts',
+      before: '#readingsOf = 0',
+      why: 'Before the first loss there is no reading that could be dropped.',
+    },
+    '0',
+  ),
+  ...byOne(
+    {
+      file: 'src/keys/local-allowance.ts',
+      before: '([used = 0]) => {',
+      why: 'A store gives a count for each day.',
+    },
+    '0',
+  ),
   {
     file: 'src/keys/key-directory.ts',
     before: "begin: 'begin',",

@@ -39,8 +39,8 @@ export const createKeyActivities = (calendar: Calendar, clock: Clock) => {
   /** Clears the hours that have passed since its last one; all of them after a clock that was set back. */
   const turn = (entry: Entry, hour: number): void => {
     const passed = hour - entry.hour
-    if (passed < 0 || passed >= hoursKept) entry.hours.fill(0)
-    else for (let i = 1; i <= passed; i++) entry.hours[(entry.hour + i) % hoursKept] = 0
+    const cleared = passed < 0 ? hoursKept : Math.min(passed, hoursKept)
+    for (let i = 1; i <= cleared; i++) entry.hours[(entry.hour + i) % hoursKept] = 0
     entry.hour = hour
   }
   const sumOf = ({ hours }: Entry): number => hours.reduce((sum, count) => sum + count, 0)
@@ -97,8 +97,9 @@ export const createKeyActivities = (calendar: Calendar, clock: Clock) => {
       if (!entry) return undefined
       const hour = hourNow()
       turn(entry, hour)
+      const oldest = (hour + 1) % hoursKept
       return {
-        hours: Array.from({ length: hoursKept }, (_, i) => entry.hours[(hour + 1 + i) % hoursKept] ?? 0),
+        hours: [...entry.hours.slice(oldest), ...entry.hours.slice(0, oldest)],
         refusals: entry.day === calendar.dayOf(clock.now()) ? Object.fromEntries(entry.refusals) : {},
         lastUsedAt: entry.lastUsedAt,
       }

@@ -33,12 +33,13 @@ const instantOf = (given: string, calendar: Calendar, now: number): number | und
   return Number.isNaN(instant) ? undefined : instant
 }
 
+const unitsMs = [utcDayMs, hourMs, minuteMs, 1_000]
+
 /** A duration such as `90d` or `2h20m` in ms; undefined for anything else. */
 export const parseDuration = (given: string): number | undefined => {
   const form = /^(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,5})m)?(?:(\d{1,5})s)?$/
   const parts = given === '' ? undefined : form.exec(given)?.slice(1)
-  const [days = 0, hours = 0, minutes = 0, seconds = 0] = parts?.map(part => Number(part ?? 0)) ?? []
-  return parts && days * utcDayMs + hours * hourMs + minutes * minuteMs + seconds * 1_000
+  return parts && unitsMs.reduce((sum, ms, i) => sum + ms * Number(parts[i] ?? 0), 0)
 }
 
 /** Whether a text is a date of the calendar, `YYYY-MM-DD`. */

@@ -30,8 +30,8 @@ export const createKeyReports = ({ store, tiers, calendar, clock }: Administrati
   /** @param kept the days of which counts are kept, today first */
   const usageOf = async ({ id, createdAt }: KeyRecord, kept: readonly LocalDay[]): Promise<KeyUsage> => {
     const [today = ''] = kept
-    // An import may have brought counts of earlier days, as far as they are kept.
-    const age = createdAt === 0 ? maxDays : dayNumber(today) - dayNumber(calendar.dayOf(createdAt)) + 1
+    // A creation of 0 is an unknown one, of an import: all days that are kept are looked at.
+    const age = dayNumber(today) - dayNumber(calendar.dayOf(createdAt)) + 1
     const days = kept.slice(0, Math.max(1, age))
     // Most keys were used recently.
     for (const part of [days.slice(0, lateDays), days.slice(lateDays)]) {

@@ -22,9 +22,11 @@ t.test('never, a day until its local end, an instant, or a duration from now', a
     ['12h', '2026-11-22T18:00'],
     ['2h20m', '2026-11-22T08:20'],
     ['5m', '2026-11-22T06:05'],
+    ['1d1h120s', '2026-11-23T07:02'],
   ] as const)
     t.equal(iso(given), `${expected}:00.000Z`, given)
   t.equal(iso('2027-03-28', createCalendar('Europe/Berlin')), '2027-03-28T22:00:00.000Z', 'a short day')
+  t.equal(iso('2027-09-26', createCalendar('Pacific/Auckland')), '2027-09-26T11:00:00.000Z', 'far from UTC')
 })
 
 t.test('anything else is refused in one sentence', async t => {
