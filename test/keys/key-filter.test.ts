@@ -27,6 +27,8 @@ const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] 
   ['tier=starter status=revoked', false],
   ['status=subscriber-revoked', true, { status: 'subscriber revoked' }],
   ['status!=expired', false, { status: 'expired' }],
+  ['status=subscriber-missing', true, { status: 'subscriber missing' }],
+  ['status=active', true],
   ['subscriber=~dhaka', true],
   ['subscriber=~TRIB', true],
   ['subscriber=~\u0985\u09beলো', true, { subscriber: 'প্রথম আলো' }],
@@ -41,8 +43,13 @@ const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] 
   ['id=key_1', true],
   ['limit>=1000', true],
   ['limit<1000', false],
+  ['limit<=1000', true],
+  ['limit<=999', false],
+  ['limit>1000', false],
+  ['limit!=1000', false],
   ['limit>0', false, { limit: null }],
   ['used=0', true],
+  ['used!=0', true, { usedToday: 6 }],
   ['used>5', true, { usedToday: 6 }],
   ['expires<30d', false],
   ['expires>30d', true],
@@ -52,6 +59,7 @@ const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] 
   ['expires=2026-12-01', true, soon],
   ['expires<2026-12-01', false, soon],
   ['expires!=never', true, soon],
+  ['expires=2026-12-02', true, { expiresAt: '2026-12-01T18:00:00.001Z' }],
   ['expires<1h', true, { expiresAt: '2026-01-01T00:00:00.000Z' }],
   ['created<30d', true],
   ['created>30d', false],
@@ -59,10 +67,12 @@ const cases: [filter: string, holds: boolean, change?: Partial<typeof plain>][] 
   ['last_used<7d', true],
   ['last_used>7d', false],
   ['last_used>7d', true, { lastUsedOn: null }],
+  ['last_used>7d', true, { lastUsedOn: '2026-11-10' }],
   ['last_used=never', true, { lastUsedOn: null }],
   ['last_used=never', false],
   ['last_used>=2026-11-20', true],
   ['last_used<2026-11-20', true, { lastUsedOn: null }],
+  [`tier!=${'x'.repeat(494)}`, true],
 ]
 
 t.test('terms hold by field, operator and value', async t => {
@@ -77,14 +87,17 @@ t.test('only terms on the usage wait for it', async t => {
 
 t.test('a wrong term is named, with what is allowed', async t => {
   const all =
-    'but a term is a field \\(id, external_id, subscriber, .*\\), an operator \\(=~ .*\\) and a value'
+    'but a term is a field \\(id, external_id, subscriber, .*\\), an operator \\(=~ .*\\) and a value, such as tier='
   for (const [filter, sentence] of [
     ['colour=red', `the filter has "colour=red", ${all}`],
     ['constructor=x', all],
     ['tier', all],
     ['tier=', all],
     ['tier<free', 'the filter has "tier<free", but tier takes = \\(is\\)'],
-    ['status=on', 'status takes = or != and one of active, expired, revoked, subscriber-revoked'],
+    [
+      'status=on',
+      'status takes = or != and one of active, expired, revoked, subscriber-revoked, subscriber-missing$',
+    ],
     ['used=~1', 'used takes an integer'],
     ['used=-1', 'used takes an integer'],
     ['expires<soon', 'expires takes a day such as 2027-01-31 or a duration such as 30d'],

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { randomBase62 } from '../../src/keys/key-form.ts'
-import { createKeyIndex, shardCount, shardOf } from '../../src/keys/key-index.ts'
+import { createKeyIndex, numberOf, shardCount, shardOf } from '../../src/keys/key-index.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { consume, meterOn, storeInMemory } from './meters.ts'
@@ -56,12 +56,15 @@ const ids = {
 for (const [kind, idOf] of Object.entries(ids))
   t.test(`ids ${kind} spread evenly over the shards`, async t => {
     const sizes = Array.from({ length: shardCount }, () => 0)
+    const numbers = new Set<number>()
     for (let i = 0; i < 100_000; i++) {
       const shard = shardOf(idOf(i))
       sizes[shard] = (sizes[shard] ?? 0) + 1
+      numbers.add(numberOf(idOf(i)))
     }
     const largest = Math.max(...sizes)
-    t.ok(largest < 100_000 / 8, `the largest has ${largest}`)
+    t.ok(largest < 100_000 / 12, `the largest has ${largest}`)
+    t.ok(numbers.size > 99_900, `${numbers.size} numbers`)
   })
 
 setFlagsFromString('--allow-natives-syntax')

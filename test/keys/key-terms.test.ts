@@ -5,6 +5,11 @@ import { type GivenTerms, givenTermsIn, type TermTexts, termsIn } from '../../sr
 
 const restrictions = { origins: ['https://a.example'], addresses: null, endpoints: ['weather'] }
 const rates = { perSecond: 5, burst: 20, perMinute: null }
+// As many as may be, in as many characters of JSON as may be.
+const longest = Array.from(
+  { length: 50 },
+  (_, i) => `https://x${10 + i}${'a'.repeat(i < 49 ? 57 : 60)}.example`,
+)
 
 t.test('what is given is set, what is absent stays, and what is null is lifted', async t => {
   const former = { restrictions, rates }
@@ -24,6 +29,11 @@ t.test('what is given is set, what is absent stays, and what is null is lifted',
     [{ rates: { perSecond: null, burst: null } }, { rates: null }, former],
     [{ rates: { perSecond: null } }, { rates: null }, former],
     [{ rates: { perMinute: 7 } }, { rates: { perSecond: null, burst: null, perMinute: 7 } }],
+    [{ rates: { burst: 300 } }, { rates: { ...rates, burst: 300 } }, former],
+    [
+      { restrictions: { origins: longest } },
+      { restrictions: { ...restrictions, origins: longest, endpoints: null } },
+    ],
   ]
   for (const [given, after, before] of cases)
     t.strictSame(termsIn(given, before), after, JSON.stringify(given))

@@ -6,17 +6,22 @@ import { manualClock } from '../support/manual-clock.ts'
 
 const open = (limitOfDay: () => number | undefined = () => 1_200) => {
   const clock = manualClock('2026-11-22T23:59:59.999Z')
+  const stored: string[] = []
+  const countLoad = (keyId: string) => void stored.push(keyId)
   return {
-    clock,
-    loads: createLoadsByKey({ now: clock.now, weightPerCell: () => 3, limitOfDay, countLoad: () => {} }),
+    ...{ clock, stored },
+    loads: createLoadsByKey({ now: clock.now, weightPerCell: () => 3, limitOfDay, countLoad }),
   }
 }
 
 t.test('counts cells of each key, and what they weigh of the limit of the day', async t => {
-  const { loads } = open()
+  const { loads, clock, stored } = open()
+  clock.set('2026-11-22T00:00:00Z')
   t.strictSame([loads.all(), loads.topShare()], [[], 0])
   for (let i = 0; i < 100; i += 1) loads.record('key_greedy')
+  clock.set('2026-11-22T23:59:59.999Z')
   loads.record('key_other')
+  t.strictSame([stored.length, stored.at(-1)], [101, 'key_other'], 'each is counted in the store too')
   t.strictSame(loads.all(), [
     { keyId: 'key_other', cells: 1, share: 0.0025 },
     { keyId: 'key_greedy', cells: 100, share: 0.25 },

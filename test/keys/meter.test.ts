@@ -504,7 +504,80 @@ t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error'
   for (const key of ['small', 'middle']) await scene.ask(0, key, 1)
   t.match(scene.decisions.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0 })
   t.equal(scene.refused.length, 1)
+  scene.request(0, 'middle', 0)
+  await scene.finish()
+  t.equal(scene.refused.length, 2, 'a reading of it too')
 })
+
+t.test('in an outage a request that the store might have admitted is an error', async t => {
+  const tiers = { ...limits }
+  const scene = setUp(1, tiers)
+  await scene.ask(0, 'small', 4)
+  await scene.ask(0, 'large', 1)
+  await scene.store.down('lost')
+  await scene.ask(0, 'small', 1)
+  t.match(scene.refused, [{ message: 'the store is away and the local allowance of this key is spent' }])
+  await scene.ask(0, 'large', 100)
+  tiers.large = 100
+  scene.request(0, 'large', 0)
+  await scene.finish()
+  const last = scene.decisions.get(large)?.at(-1)
+  t.strictSame(last, { units: 0, allowed: true, remaining: 0 }, 'less than nothing is never left')
+})
+
+t.test('a day that began in an outage has the rest of its allowance in the next one', async t => {
+  const scene = setUp(1, limits)
+  // A message would count its own units twice.
+  scene.store.mute()
+  await scene.ask(0, 'large', 1)
+  await scene.store.down('lost')
+  await scene.ask(0, 'large', 1)
+  await scene.pass(61_000)
+  await scene.ask(0, 'large', 800)
+  scene.store.up()
+  await scene.pass(500)
+  await scene.pass(reconcileForMs)
+  t.equal(scene.state(), 'counting')
+  await scene.store.down('lost')
+  await scene.ask(0, 'large', 100)
+  t.equal(scene.admitted('large 2026-11-22'), allowanceOf(900, 0, 1))
+})
+
+t.test(
+  'a message bounds the allowance of a day that began in an outage, after an earlier one too',
+  async t => {
+    let isAway = false
+    const clock = manualClock()
+    const count = newCount('key_1')
+    const { partition } = oneCount(
+      async ({ entries }) => {
+        if (isAway) throw new StoreError('away')
+        return entries.map(() => ({ granted: 0, before: 0, used: 0 }))
+      },
+      // The day of the count is later than any before.
+      { clock, instances: () => 2, latestStart: () => -1, counts: () => [count].values() },
+    )
+    partition.onMessagesLost()
+    await partition.probe()
+    clock.advance(reconcileForMs + 1)
+    await partition.probe()
+    t.equal(partition.state(), 'counting')
+    isAway = true
+    let admitted = 0
+    const ask = () =>
+      new Promise<void>(resolve => {
+        partition.consume(count, 1_000, 1, (_, decision) => {
+          if (decision?.allowed) admitted += 1
+          resolve()
+        })
+      })
+    await ask()
+    t.strictSame([partition.state(), admitted], ['away', 1])
+    partition.onMessage(count, 900)
+    for (let i = 0; i < 100; i++) await ask()
+    t.equal(admitted, allowanceOf(1_000, 900, 2))
+  },
+)
 
 t.test('with `refuse` nothing is admitted locally, and counting goes on once the store is back', async t => {
   const scene = setUp(2, limits, 'refuse')
@@ -946,26 +1019,42 @@ t.test('the counts of test keys come near no limit', async t => {
 })
 
 t.test(
-  'where a store that is away can be read, a count is read once, however often it fails to count',
+  'where a store that is away can be read, a count is read once in each outage, however often it fails',
   async t => {
-    let [reads, isReadable] = [0, false]
-    const { partition, admit } = oneCount(() => Promise.reject(new StoreError('full')), {
-      isReadWhenAway: true,
-      usedOn: async () => {
-        reads += 1
-        if (!isReadable) throw new StoreError('busy')
-        return [7]
+    let [reads, isReadable, isFull, used] = [0, false, true, 7]
+    const clock = manualClock()
+    const { partition, admit } = oneCount(
+      async ({ entries }) => {
+        if (isFull) throw new StoreError('full')
+        return entries.map(({ units }) => ({ granted: units, before: 0, used: units }))
       },
-    })
+      {
+        ...{ clock, isReadWhenAway: true },
+        usedOn: async (_, days) => {
+          reads += 1
+          if (!isReadable) throw new StoreError('busy')
+          return days.map(() => used)
+        },
+      },
+    )
     await t.rejects(admit(), StoreError)
     isReadable = true
-    t.match(await admit(), { allowed: true }, 'a read that failed is tried again')
+    const remaining = allowanceOf(1_000, used, 1) - 1
+    t.match(await admit(), { allowed: true, remaining }, 'a read that failed is tried again')
     reads = 0
     for (let i = 0; i < 5; i++) {
       await partition.probe()
       t.match([partition.state(), await admit()], ['away', { allowed: true }])
     }
     t.equal(reads, 0)
+    isFull = false
+    for (let i = 0; i < 3; i++) {
+      await partition.probe()
+      clock.advance(reconcileForMs)
+    }
+    t.equal(partition.state(), 'counting')
+    ;[isFull, used] = [true, 500]
+    t.match(await admit(), { allowed: true, remaining: allowanceOf(1_000, 500, 1) - 1 }, 'others counted')
   },
 )
 

@@ -26,7 +26,7 @@ const fleet = (t: Test, size = 1) => {
   const clock = manualClock()
   const store = storeInMemory(t, clock)
   const batches: UsageBatch[] = []
-  const state = { isBroken: false }
+  const state: { isBroken: boolean; size: number | undefined } = { isBroken: false, size }
   const counted = {
     ...store,
     commit: (batch: UsageBatch) => {
@@ -37,7 +37,7 @@ const fleet = (t: Test, size = 1) => {
     usedOn: (keyId: string, days: readonly string[]) =>
       state.isBroken ? Promise.reject(new StoreError('away')) : store.usedOn(keyId, days),
   }
-  const meters = Array.from({ length: size }, () => meterOn(counted, clock, { instances: () => size }))
+  const meters = Array.from({ length: size }, () => meterOn(counted, clock, { instances: () => state.size }))
   const clientOf = (rates: RateLimits, keyId = 'key_1', limit = 1_000_000) =>
     ({ keyId, rates, limit }) as { keyId: string; rates: RateLimits; limit: number; rate?: KeyRate }
   type Client = ReturnType<typeof clientOf>
@@ -275,6 +275,14 @@ t.test('full buckets are forgotten two thousand at a time', t => {
   rates.forgetFull()
   t.equal(known.filter((rate, i) => ofKey(rate, i) === rate).length, 1)
   t.end()
+})
+
+t.test('without the store, and while the size of the fleet is unknown, a rate is that of one', async t => {
+  const { clientOf, ask, state } = fleet(t)
+  Object.assign(state, { isBroken: true, size: undefined })
+  const client = clientOf(limits({ perSecond: 2 }))
+  for (let i = 0; i < 2; i++) await t.rejects(ask(client), StoreError)
+  t.match(await ask(client), { allowed: false, tooSoon: { waitMs: 500 } })
 })
 
 /** A bucket of 100 requests an hour, which no configuration has yet. */
