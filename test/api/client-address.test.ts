@@ -36,6 +36,10 @@ const table: [string, string | undefined, string | undefined, string | undefined
   ['a peer of this link', 'fe80::1%br-lan', undefined, 'fe80::1'],
   ['a proxy of this link', 'fe80::2%eth0.100', '198.51.100.1', '198.51.100.1'],
   ['an empty header', '10.1.2.3', '', '10.1.2.3'],
+  [
+    ...['the sixteen last hops are read', '10.1.2.3'],
+    ...[`1.1.1.1,10.0.0.9,${'10.0.0.1,'.repeat(14)}10.0.0.2`, '10.0.0.9'],
+  ] as [string, string, string, string],
   ['more hops than any chain has', '10.1.2.3', `1.1.1.1,${'10.0.0.1,'.repeat(40)}10.0.0.2`, '10.0.0.1'],
 ]
 
@@ -87,5 +91,10 @@ t.test('a client is its IPv4 address, or the /64 of its IPv6 address', async t =
   t.equal(networkOf('203.0.113.9'), '203.0.113.9')
   t.equal(networkOf('::ffff:203.0.113.9'), '203.0.113.9')
   t.equal(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:2:ffff:1:2:3'))
-  t.not(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:3::1'))
+  for (const [one, other] of [
+    ['2001:db8:1:2::1', '2001:db8:1:3::1'],
+    ['2001:db8:1:2::1', '2002:db8:1:2::1'],
+    ['1:23::', 'd:5::'],
+  ] as const)
+    t.not(networkOf(one), networkOf(other))
 })

@@ -76,12 +76,49 @@ t.test('a sentence about a parameter names it', async t => {
     const { parameter } = isOfList ? sentences.parameter[name]('', []) : (sentence as Say)('days', '', '', '')
     return [name, parameter]
   })
-  for (const [name, parameter] of named) t.type(parameter, 'string', String(name))
+  for (const [name, parameter] of named) t.match(parameter, /^[a-z]+$/, String(name))
   const { key, path, http } = sentences
   for (const sentence of [key.missing(undefined), key.unknown, key['subscriber-revoked']])
     t.equal(sentence.parameter, 'x-api-key')
-  t.strictSame([path.longitudeMissing.parameter, path.place('union', '1').parameter], ['lng', 'id'])
+  t.equal(sentences.testErrorUnknown('').parameter, 'x-test-error')
+  t.equal(path.longitudeMissing.parameter, 'lng')
+  for (const sentence of [
+    path.place('union', '1'),
+    path.ambiguous('union', 'x', 2, '1, 2'),
+    path.previousCode('union', '1', '2', undefined),
+  ])
+    t.equal(sentence.parameter, 'id')
   for (const sentence of [http.hostMissing, sentences.unexpected, sentences.quotaExhausted(1)])
     t.equal(sentence.parameter, undefined)
 })
 type Say = (...given: readonly string[]) => Sentence
+
+// Three words at least, with one blank between two.
+const words = /^\S+(?: \S+){2,}$/
+
+t.test('a sentence has all of its words, and says each value that it is given', async t => {
+  const values = ['①', '②', '③', '④', '⑤']
+  const check = (table: object): void => {
+    for (const [name, entry] of Object.entries(table)) {
+      if (typeof entry === 'object' && !('code' in entry)) {
+        check(entry)
+        continue
+      }
+      const given = typeof entry === 'function' ? values.slice(0, entry.length) : []
+      const isOfList = entry === sentences.parameter.type || entry === sentences.parameter.include
+      const { text } = isOfList ? entry('①', ['②']) : typeof entry === 'function' ? entry(...given) : entry
+      t.match(text, words, name)
+      t.notMatch(text, / [,;:]/, name)
+      for (const value of given) t.match(text, value, name)
+    }
+  }
+  check(sentences)
+  for (const [code, text] of Object.entries(failureSentences)) t.match(text, words, code)
+  const origins = ['https://a', 'https://b', 'https://c', 'https://d', 'https://e']
+  const listed = origins.join(', ')
+  t.match(sentences.bound.origin(undefined, origins).text, new RegExp(` be ${listed}, got none$`))
+  t.match(sentences.bound.endpoint('x', [...origins, 'f', 'g']).text, ` be ${listed}, and 2 more, got x`)
+  t.match(sentences.rateLimited('second', 1).text, ' at most 1 request a second')
+  t.match(sentences.rateLimited('minute', 2).text, ' at most 2 requests a minute')
+  t.match(sentences.path.previousCode('union', '1', '2', undefined).text, /its code is 2 now$/)
+})

@@ -60,5 +60,9 @@ t.test('what is sent once is stored, and what is sent often takes less', async t
     '{"name_en":"Dhaka","name_bn":"ঢাকা","parent_en":"Dhaka","parent_bn":"ঢাকা"}'.repeat(3),
   )
   t.equal(storedStart(place).bytes.length, 10 + 5 + place.length)
+  t.equal(storedStart(text(65_535)).bytes.length, 10 + 5 + 65_535)
+  t.ok(storedStart(text(65_536)).bytes.length < 65_536, 'longer than a block')
+  const header = deflatedStart(place).bytes.toString('hex', 0, 10)
+  t.equal(header, '1f8b08000000000000ff', 'deflate, without a name or a time, of no system')
   t.ok(deflatedStart(place).bytes.length < place.length / 2)
 })

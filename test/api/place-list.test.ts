@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { costOfList, listQueries } from '../../src/api/place-list.ts'
 import { weatherEndpointsOf } from '../../src/api/weather-endpoints.ts'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
@@ -14,6 +15,29 @@ import { usualCatalogue } from '../support/usual-catalogue.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
+
+t.test(
+  'a list costs its distinct places, or one unit where it is refused; without a list there is no cost',
+  async t => {
+    for (const [query, cost] of [
+      ['places=district/3026,coords/23/90,district/3026&lang=en', 2],
+      ['places=district/3026,coords/23/90&lang=fr', 1],
+      ['places=', 1],
+      ['places=a&places=b', 1],
+      ['places[]=a', 1],
+      ['places=%E0', 1],
+      ['lang=fr', undefined],
+      ['', undefined],
+    ] as const)
+      t.equal(costOfList('weather_places')(query), cost, query)
+    t.equal(costOfList('forecast_places')('places=a,b,c&days=8'), 1)
+    t.equal(costOfList('forecast_places')('places=a,b,c&days=7&lang=fr'), 3)
+    for (const read of Object.values(listQueries))
+      t.equal(read('places=a,b'), read('places=a,b'), 'the same list, whose parts are kept by it')
+    t.match(listQueries.forecast_places('places=a&days=2'), { places: ['a'], days: 2 })
+    t.match(listQueries.weather_places('places=a'), { places: ['a'], lang: 'bn' })
+  },
+)
 
 t.test('a list that nobody asks for again keeps no former catalogue', async t => {
   const unavailable = new AbohawaError('provider_down', 'away')

@@ -28,7 +28,29 @@ t.test('any other sane id of a request stays', async t => {
   for (const id of ['with blanks', 'x'.repeat(129), '"quoted"', '<script>']) t.not(requestIdOf(id), id)
 })
 
+t.test('each request without a sane id gets one that no other has', async t => {
+  const ids = Array.from({ length: 600 }, () => requestIdOf(undefined))
+  t.equal(new Set(ids).size, 600)
+  for (const id of ids) if (!/^[\w-]{20}$/.test(id)) t.fail(id)
+})
+
 const large = 10_000
+
+t.test('the preferred coding is taken, br before gzip, and none for what fits in one packet', async t => {
+  for (const [header, accepted] of [
+    ['gzip, br', { preferred: 'br', gzip: true }],
+    ['*', { preferred: 'br', gzip: true }],
+    ['gzip, br;q=0.5', { preferred: 'gzip', gzip: true }],
+    ['br', { preferred: 'br', gzip: false }],
+    ['gzip', { preferred: 'gzip', gzip: true }],
+    ['gzip;q=0.5, identity', undefined],
+    ['deflate', undefined],
+    ['', undefined],
+  ] as const)
+    for (const _ of ['read', 'remembered']) t.strictSame(acceptedOf(header, 1_024), accepted, header)
+  t.equal(acceptedOf('gzip', 1_023), undefined)
+  t.match(acceptedOf('gzip, identity;q=0', 0), { preferred: 'gzip' }, 'a client that takes nothing else')
+})
 
 t.test('x-gzip is gzip, in any case, with its weight, and beside a coding of another name', async t => {
   const gzip = { preferred: 'gzip', gzip: true }
@@ -52,7 +74,13 @@ const spanId = '00f067aa0ba902b7'
 t.test('a good traceparent', async t => {
   t.strictSame(traceContextOf(`00-${traceId}-${spanId}-01`), { traceId, spanId, isSampled: true })
   t.strictSame(traceContextOf(`00-${traceId}-${spanId}-00`), { traceId, spanId, isSampled: false })
-  t.match(traceContextOf(`00-${traceId}-${spanId}-03`), { isSampled: true })
+  for (const flags of ['03', '11'])
+    t.match(traceContextOf(`00-${traceId}-${spanId}-${flags}`), { isSampled: true })
+  t.match(
+    traceContextOf(`cc-${traceId}-${spanId}-01-`.padEnd(256, 'x')),
+    { traceId },
+    'as long as one may be',
+  )
   t.match(traceContextOf(`cc-${traceId}-${spanId}-01`), { traceId }, 'of a later version')
   t.match(traceContextOf(`cc-${traceId}-${spanId}-01-what-comes`), { traceId }, 'with more fields')
 })
@@ -71,7 +99,7 @@ t.test('another traceparent is as good as none', async t => {
     'sent twice': `00-${traceId}-${spanId}-01, 00-${traceId}-${spanId}-01`,
     blanks: ` 00-${traceId}-${spanId}-01`,
     'a line break': `00-${traceId}-${spanId}-01\n`,
-    'too long': `cc-${traceId}-${spanId}-01-${'x'.repeat(300)}`,
+    'too long': `cc-${traceId}-${spanId}-01-`.padEnd(257, 'x'),
   }))
     t.equal(traceContextOf(given), undefined, what)
 })
