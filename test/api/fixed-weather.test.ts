@@ -17,6 +17,13 @@ t.test('what is rendered of test weather is kept until the catalogue is replaced
   const cell = createGrid(0.1).cellOf(23.8, 90.4)
   t.equal(inMemory(cell), undefined)
   const made = read(cell)
+  const readAt = Date.parse('2026-04-14T06:00:00Z')
+  t.match(made, {
+    ...{ subject: cell, readAt, fetchedAt: readAt, freshUntil: readAt + 3_600_000 },
+    ...{ outcome: 'hit', source: 'test', forwarded: false, collapsed: false },
+  })
+  const elsewhere = [createGrid(0.1).cellOf(23.8, 90.5), createGrid(0.1).cellOf(23.9, 90.4)]
+  for (const other of elsewhere) t.notSame(read(other).value.values, made.value.values)
   made.derived.data = ['rendered']
   t.equal(read(cell).derived, made.derived)
   t.equal(inMemory(cell)?.derived, made.derived)

@@ -1,6 +1,13 @@
 // Without it weather could be rendered for each request, served beyond its quarter-hour, or missed in the bound of memory.
 
-import { brotliCompressSync, brotliDecompressSync, deflateRawSync, gunzipSync } from 'node:zlib'
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  constants,
+  deflateRawSync,
+  gunzipSync,
+  inflateRawSync,
+} from 'node:zlib'
 import t from 'tap'
 import { type Answers, type CellResult, createAnswers } from '../../src/api/answer.ts'
 import type { Compression, Encoded } from '../../src/api/content-coding.ts'
@@ -47,10 +54,11 @@ const setUp = (compression?: Compression) => {
       next = result
       return weather.represent(cell, undefined, place, '', undefined, words) as Representation
     },
-    forecast: (result: CellResult, days: number) => {
+    forecast: (result: CellResult, days: number, words?: 'bn' | 'en') => {
       next = result
-      return weather.represent(cell, days, somewhere, '') as Representation
+      return weather.represent(cell, days, somewhere, '', undefined, words) as Representation
     },
+    ...{ part: weather.part, deflated: weather.deflated },
     rendered: () => rendered,
   }
 }
@@ -128,6 +136,84 @@ t.test('what codes mean is a slice of its own in each language, rendered once an
   t.strictSame([texts.size, rendered()], [2, 3])
   const bytes = [...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   t.ok(beside() - before > bytes - 1_000, 'both are in the size of the entry')
+})
+
+t.test('weather and each length of a forecast are slices of their own, as are those with words', async t => {
+  const { current, forecast, rendered } = setUp()
+  const result = resultAt(start)
+  const texts = new Set<string>()
+  for (const _ of ['rendered', 'kept'])
+    for (const words of [undefined, 'bn', 'en'] as const) {
+      texts.add(textOf(current(result, somewhere, words)))
+      for (let days = 1; days <= 7; days++) texts.add(textOf(forecast(result, days, words)))
+    }
+  t.strictSame([texts.size, rendered()], [24, 24])
+})
+
+t.test('a response says what the cache did, since when its weather is, and how long it is right', async t => {
+  const { current } = setUp()
+  const hit = resultAt(start)
+  const [second, day] = [1_000, utcDayMs]
+  for (const [more, maxAge, cache, since] of [
+    [{}, 900, 'hit; ttl=86400; detail=memory'],
+    [{ freshUntil: start + 2 * day }, 900, 'hit; ttl=172800; detail=memory'],
+    [{ readAt: start + second }, 899, 'hit; ttl=86399; detail=memory'],
+    [{ freshUntil: start + 1_999 }, 1, 'hit; ttl=1; detail=memory'],
+    [{ source: 'redis', upstream: 'second' }, 900, 'hit; ttl=86400; detail=redis; upstream=second'],
+    [{ outcome: 'stale', freshUntil: start - 1 }, 0, 'hit; ttl=-1; detail=memory'],
+    [{ outcome: 'stale', freshUntil: start, forwarded: true }, 0, 'fwd=stale; ttl=0; detail=memory'],
+    [
+      ...[{ outcome: 'stale', freshUntil: start, forwarded: true, collapsed: true }, 0],
+      'fwd=stale; collapsed; ttl=0; detail=memory',
+    ],
+    [{ outcome: 'miss', forwarded: true, source: 'x' }, 900, 'fwd=miss; stored; ttl=86400'],
+    [{ outcome: 'miss', collapsed: true, source: 'x' }, 900, 'fwd=miss; collapsed; stored; ttl=86400'],
+    [{ fetchedAt: start + second }, 900, 'hit; ttl=86400; detail=memory', 'Sat, 21 Nov 2026 06:00:00 GMT'],
+    [{}, 900, 'hit; ttl=86400; detail=memory'],
+  ] as [Partial<CellResult>, number, string, string?][]) {
+    const said = current({ ...hit, ...more }, somewhere)
+    t.equal(said.cache, cache)
+    t.equal(
+      said.fresh,
+      `cache-control: private, max-age=${maxAge}\r\nlast-modified: ${since ?? 'Sat, 21 Nov 2026 06:00:00 GMT'}\r\ncache-status: abohawa; ${cache}; key="${cell.id}"\r\n`,
+    )
+  }
+})
+
+t.test('weather that was fetched by a clock that is ahead is no newer than its response', async t => {
+  const { current } = setUp()
+  const result = { ...resultAt(start), fetchedAt: start + 60_000 }
+  t.match(current(result, somewhere).fresh, 'last-modified: Sat, 21 Nov 2026 06:00:00 GMT')
+  const later = { ...result, readAt: start + 120_000 }
+  t.match(current(later, somewhere).fresh, 'last-modified: Sat, 21 Nov 2026 06:00:00 GMT')
+})
+
+t.test('a timeline that has ended is an error, which names its cell and its instants', async t => {
+  const answers = createAnswers({ grid, calendar, hourlyHours: 48, timelines })
+  for (const act of [
+    () => answers.weather(resultAt(start + 10 * utcDayMs)),
+    () => answers.forecast(resultAt(start + 10 * utcDayMs), 7),
+  ])
+    t.throws(act, {
+      code: 'timeline_exhausted',
+      message: `the timeline of ${cell.id}, fetched 2026-11-21T06:00:00.000Z, does not reach 2026-12-01T06:00:00.000Z`,
+    })
+})
+
+t.test('the part of a list is the slice, compressed once, and counts towards the memory', async t => {
+  const { part, deflated, current } = setUp()
+  const result = resultAt(start)
+  const found = part(result, somewhere, undefined)
+  t.match(found, { maxAge: 900, ttl: 86_400, place: somewhere, result })
+  const alone = beside()
+  const zipped = deflated(found)
+  t.equal(deflated(part(result, pointPart(2, 90), undefined)), zipped)
+  const finishFlush = constants.Z_SYNC_FLUSH
+  t.ok(inflateRawSync(zipped.bytes, { finishFlush }).equals(found.slice.bytes))
+  t.ok(beside() >= alone + zipped.bytes.length, 'its bytes')
+  t.ok(beside() < alone + zipped.bytes.length + 1_000)
+  t.equal(textOf(current(result, somewhere)), Buffer.concat([somewhere.bytes, found.slice.bytes]).toString())
+  t.match(part(result, somewhere, 1).slice.bytes.toString(), /^"daily"/)
 })
 
 t.test('answers that come later with the same bytes say each for itself how long they are right', async t => {
@@ -212,6 +298,12 @@ t.test('br is for bodies that are often requested, and for those who take nothin
   for (let i = 0; i < 1_100; i++) codings.push((await often.encode(both))?.coding ?? 'none')
   t.strictSame([codings[0], codings[900], codings.at(-1)], ['gzip', 'gzip', 'br'])
   t.equal(made, 2)
+
+  const alone = current(resultAt(start + 1), somewhere)
+  for (let i = 0; i < 1_023; i++) await alone.encode(both)
+  t.equal(made, 2)
+  t.match(await alone.encode(both), { coding: 'gzip' }, 'nobody waits for it')
+  t.equal(made, 3, 'from the 1,024th request on')
 })
 
 t.test('br that fails is tried again, and nobody who takes gzip meets the failure', async t => {
@@ -269,6 +361,10 @@ t.test('there is no end of points: some are kept, and none keeps an often reques
   current(result, somewhere)
   const alone = beside()
   for (let i = 0; i < 3_000; i++) await current(result, pointPart(i, 90)).encode(both)
+  const zipped = beside()
+  await current(result, pointPart(4_000, 90)).encode(brOnly)
+  const one = beside() - zipped
+  t.ok(one >= 2_000)
   const often = current(result, pointPart(5_000, 90))
   let last: Encoded | undefined
   for (let i = 0; i < 1_100; i++) last = await often.encode(both)
@@ -276,5 +372,5 @@ t.test('there is no end of points: some are kept, and none keeps an often reques
   // Bodies in br that are displaced count no more.
   for (let i = 0; i < 1_000; i++) await current(result, pointPart(6_000 + i, 90)).encode(brOnly)
   t.ok(beside() >= alone + 60 * 2_000, 'those of the first are kept')
-  t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
+  t.equal(beside(), zipped + 64 * one)
 })
