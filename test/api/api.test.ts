@@ -8,6 +8,8 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import type { Quota } from '../../src/keys/meter.ts'
 import { restrictedBy } from '../../src/keys/restrictions.ts'
+import { StoreError } from '../../src/stores/store.ts'
+import type { Cell } from '../../src/weather/cell.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { goodClient, goodKey, startApp } from '../support/api-app.ts'
 
@@ -233,7 +235,8 @@ t.test('weather of a test key is made once its quota has allowed it, and then ke
   t.ok(made >= 3, `${made} looks at the calendar`)
   made = 0
   isUsedUp = true
-  t.equal((await get(headers.etag ?? '')).status, 304, 'a free one needs no unit')
+  const free = await get(headers.etag ?? '')
+  t.match(free, { status: 304, headers: { 'x-ratelimit-cost': '0' } }, 'a free one needs no unit')
   t.equal(made, 0, 'nor is anything made')
 })
 
@@ -243,7 +246,7 @@ t.test('what a 304 costs follows the settings that are applied', async t => {
     ...uncounted,
     refund: (_client, _at, units) => {
       given[0] = [given[0]?.[0] ?? 0, units]
-      return 0
+      return units
     },
     consume: (_client, _at, units, callback) => {
       given.unshift([units, 0])
@@ -254,17 +257,73 @@ t.test('what a 304 costs follows the settings that are applied', async t => {
   const path = '/api/v1/locations/district/3026'
   const { headers } = await app.inject(path)
   const unchanged = { 'x-api-key': goodKey, 'if-none-match': headers.etag ?? '' }
-  for (const [notModifiedCost, wanted] of [
-    [0, [0, 0]],
-    [1, [1, 0]],
-    [0.25, [1, 0.75]],
-    [0, [0, 0]],
+  for (const [notModifiedCost, wanted, remaining] of [
+    [0, [0, 0], '5'],
+    [1, [1, 0], '5'],
+    [0.25, [1, 0.75], '5.75'],
+    [0, [0, 0], '5'],
   ] as const) {
     app.apply({ ...app.options, notModifiedCost })
-    t.equal((await app.inject(path, unchanged)).status, 304)
+    const { status, headers } = await app.inject(path, unchanged)
+    t.strictSame([status, headers['x-ratelimit-remaining']], [304, remaining])
     t.strictSame(given[0], wanted, `at ${notModifiedCost}`)
   }
+  app.apply({ ...app.options, notModifiedCost: 0.25 })
+  const list = '/api/v1/weather?places=district/3026,coords/23.8/90.4'
+  const tag = (await app.inject(list)).headers.etag ?? ''
+  const again = await app.inject(list, { ...unchanged, 'if-none-match': tag })
+  t.match(again, { status: 304, headers: { 'x-ratelimit-cost': '0.5', 'x-ratelimit-remaining': '6.5' } })
+  t.strictSame(given[0], [2, 1.5])
+  t.equal((await app.inject('/docs', { 'if-none-match': '*' })).status, 304, 'open pages have no key')
 })
+
+t.test(
+  'a free 304 is answered from memory alone, and asks for its weather like any other answer',
+  async t => {
+    const now = Date.parse('2026-11-21T06:05:00Z')
+    const timeline = wholeTimeline(now, createCalendar('Asia/Dhaka'))
+    const changed = { ...timeline, values: timeline.values.map(value => value + 1) }
+    const held = (cell: Cell) => alwaysFresh(timeline, () => now).read(cell) as CellResult
+    let [isHeld, isUsedUp] = [true, false]
+    let read: ApiParts['timelines']['read'] = held
+    let reads = 0
+    const parts: Partial<ApiParts> = {
+      inMemory: cell => (isHeld ? held(cell) : undefined),
+      timelines: {
+        read: cell => {
+          reads += 1
+          return read(cell)
+        },
+      },
+      quota: {
+        ...uncounted,
+        consume: (_client, _at, units, callback) =>
+          callback(undefined, { allowed: units === 0 || !isUsedUp, remaining: 3 }),
+      },
+    }
+    const app = await startApp(t, parts, { notModifiedCost: 0 })
+    const { headers } = await app.inject(weather)
+    isUsedUp = true
+    const ask = async (tag = headers.etag) => {
+      reads = 0
+      const { status } = await app.inject(weather, {
+        'x-api-key': goodKey,
+        ...(tag && { 'if-none-match': tag }),
+      })
+      return [status, reads]
+    }
+    t.strictSame(await ask(), [304, 1])
+    t.match(app.answered.at(-1), { notModified: true, cache: /^hit; /, cell: /^23\.\d,/, bytes: 0 })
+    t.strictSame(await ask('"other"'), [429, 0])
+    t.strictSame(await ask(''), [429, 0])
+    read = () => Promise.reject(new AbohawaError('provider_failing', 'down'))
+    t.strictSame(await ask(), [304, 1], 'as it is in memory')
+    read = cell => ({ ...held(cell), value: changed, derived: { data: undefined, setBytes: () => {} } })
+    t.strictSame(await ask(), [429, 1], 'it has changed meanwhile')
+    isHeld = false
+    t.strictSame(await ask(), [429, 0])
+  },
+)
 
 t.test('a bound key is refused elsewhere, and takes no unit for it', async t => {
   const restrictions = { origins: null, addresses: null, endpoints: ['weather'] }
@@ -307,7 +366,9 @@ t.test('a list has fifty places by default, and links that lead through it', asy
   }
   const link = (rel: string, offset: number, limit: number, of = '') =>
     `<?type=upazila${of}&limit=${limit}&offset=${offset}>; rel="${rel}"`
-  const { total } = (await app.inject('/api/v1/locations?type=upazila')).body
+  const all = await app.inject('/api/v1/locations?type=upazila')
+  t.equal(all.headers['cache-control'], 'private, max-age=60')
+  const { total } = all.body
   t.strictSame(await list(''), [50, link('next', 50, 50)])
   t.strictSame(await list('&limit=20&offset=30'), [20, `${link('next', 50, 20)}, ${link('prev', 10, 20)}`])
   t.strictSame(await list('&offset=10&limit=40'), [40, `${link('next', 50, 40)}, ${link('prev', 0, 10)}`])
@@ -357,6 +418,59 @@ t.test('a key is told what it may do and has used, which takes no unit', async t
   isExact = false
   const unknown = { used: null, remaining: null, reason: 'store_unavailable' }
   t.match((await app.inject('/api/v1/key')).body, unknown, 'no figure where it is not known')
+})
+
+t.test('a day is read again after a failure, on the next day, and by a clock that was set back', async t => {
+  let failure: Error | undefined
+  let counts = [12, 3]
+  let reads = 0
+  const usedOn = async () => {
+    reads += 1
+    if (failure) throw failure
+    return counts
+  }
+  let remaining = 0
+  const consume: Quota['consume'] = (_client, _at, _units, callback) =>
+    callback(undefined, { allowed: true, remaining })
+  const quota = { ...uncounted, now: () => app.clock.now(), consume }
+  const rates = { perSecond: 2, burst: null, perMinute: 30 }
+  const client = { ...goodClient, rates, endsAt: Date.parse('2026-12-01T00:00:00Z') }
+  const app = await startApp(t, { authenticate: () => ({ client }), quota, usage: { usedOn } })
+  const ask = () => app.inject('/api/v1/key')
+  failure = new StoreError('away')
+  const away = await ask()
+  t.match(away.body, { used: null, remaining: null, reason: 'store_unavailable' })
+  t.strictSame(away.body.days[1], { day: '2026-11-20', used: null })
+  failure = undefined
+  const { body, headers } = await ask()
+  t.match(headers, {
+    'cache-control': 'private, no-store',
+    'content-type': 'application/json; charset=utf-8',
+  })
+  t.match(body, {
+    ...{ used: 12, remaining: 0, reason: null, rates: { per_second: 2, burst: 2, per_minute: 30 } },
+    ...{ created_at: '1970-01-01T00:00:01.000Z', expires_at: '2026-12-01T00:00:00.000Z' },
+  })
+  t.strictSame(
+    body.days.slice(0, 3).map(({ used }: { used: number }) => used),
+    [12, 3, 0],
+  )
+  t.equal(reads, 2)
+  app.clock.advance(-1)
+  await ask()
+  t.equal(reads, 3)
+  app.clock.set('2026-11-21T17:59:59.999Z')
+  await ask()
+  app.clock.advance(1)
+  counts = []
+  remaining = 1
+  t.match((await ask()).body, { used: 9, remaining: 1, days: [{ day: '2026-11-22', used: 9 }] })
+  t.equal(reads, 5)
+  remaining = 0
+  t.match((await ask()).body, { used: 10 }, 'a day without counts that is used up')
+  app.clock.advance(60_000)
+  failure = new TypeError('no function')
+  t.match(await ask(), { status: 500, body: { code: 'internal_error' } })
 })
 
 t.test('the reference has the type of each file, and the address that it was asked at', async t => {

@@ -48,6 +48,8 @@ t.test('a page of a listed origin may read every response, and another page none
     t.strictSame(corsOf(answer.headers), [], origin)
     t.match(answer.headers.vary, /origin$/, 'a cache keeps it apart')
   }
+  app.apply({ ...app.options, cors: { origins: ['https://other.example'] } })
+  t.strictSame(corsOf((await app.inject(weather, asked(page))).headers), [])
 })
 
 t.test('any origin is a star, the same for all', async t => {

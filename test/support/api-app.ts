@@ -28,7 +28,7 @@ export const goodClient: Client = {
   ...{ endsAt: null, endsSoon: false, restrictedBy: undefined, isTest: false },
 }
 
-export type TestApp = Pick<Api, 'app' | 'server' | 'connections' | 'listen' | 'apply' | 'drain' | 'close'> & {
+export type TestApp = Api & {
   readonly options: ApiOptions
   /** Why connections were closed. */
   readonly closed: string[]
@@ -69,7 +69,7 @@ export const startApp = async (
     'answered' | 'decisions' | 'failures' | 'closed'
   >
   const settings: ApiOptions = { ...apiOptions, ...options }
-  const { app, server, connections, listen, apply, drain, close } = buildApi(
+  const api = buildApi(
     {
       authenticate: (key): Authentication =>
         key === undefined
@@ -119,10 +119,10 @@ export const startApp = async (
     settings,
   )
   return {
-    ...{ ...log, app, server, connections, listen, apply, drain, close, options: settings, clock },
+    ...{ ...api, ...log, options: settings, clock },
     reads: () => reads,
     inject: async (url, sent = { 'x-api-key': goodKey }, method = 'GET') => {
-      const response = await app.inject({ url, headers: sent, method: method as 'GET' })
+      const response = await api.app.inject({ url, headers: sent, method: method as 'GET' })
       const isJson = String(response.headers['content-type']).startsWith('application/json')
       const bytes = response.rawPayload
       const isPlain = response.headers['content-encoding'] === undefined
