@@ -28,6 +28,18 @@ t.test('a way that writes other bytes, or none, or throws is not chosen', async 
     'an error': () => {
       throw new Error('gone')
     },
+    'a body to a HEAD': (response, ...given) => {
+      writeDirectly(response, ...given)
+      if (response.req.method === 'HEAD') response.socket?.write('body')
+    },
+    'a connection that is not ended': (response, ...given) =>
+      void Object.assign(response, { _last: writeDirectly(response, ...given) ?? false }),
+    'a response that goes on': (response, status, head, own, connection, body) => {
+      const { end } = response
+      response.end = () => response
+      writeDirectly(response, status, head, own, connection, body)
+      response.end = end
+    },
     'a connection that stays': (response, status, head, own, _connection, body) =>
       writeByWriteHead(response, status, head, own, kept, body),
   }

@@ -25,6 +25,21 @@ const cases: [what: string, bytes: string, answers: readonly [status: number, co
   ],
   ['no host', `${good}${head(`GET ${path} HTTP/1.1`)}${good}`, [[200], [400, 'host_missing']]],
   ['no host in HTTP/1.0', head(`GET ${path} HTTP/1.0`), [[200]]],
+  [
+    'no host behind one without it in HTTP/1.0',
+    `${head(`GET ${path} HTTP/1.0`, 'connection: keep-alive')}${head(`GET ${path} HTTP/1.1`)}`,
+    [[200], [400, 'host_missing']],
+  ],
+  [
+    'a coding in HTTP/1.0',
+    `${good}${head(`GET ${path} HTTP/1.0`, 'host: x', 'transfer-encoding: chunked')}`,
+    [[200], [400, 'transfer_encoding_in_http_1_0']],
+  ],
+  [
+    'another coding',
+    `${good}${head(`GET ${path} HTTP/1.1`, 'host: x', 'transfer-encoding: gzip, chunked')}`,
+    [[200], [400, 'transfer_encoding_not_supported']],
+  ],
   ['two hosts', head(`GET ${path} HTTP/1.1`, 'host: a b'), [[400, 'host_invalid']]],
   [
     'a huge head',
@@ -34,10 +49,14 @@ const cases: [what: string, bytes: string, answers: readonly [status: number, co
   ['no HTTP', `${good}nonsense\r\n\r\n${good}`, [[200], [400, 'http_invalid']]],
   ['a letter in the URL', `GET /\u00e9 HTTP/1.1\r\nhost: x\r\n\r\n`, [[400, 'url_not_encoded']]],
   ['CONNECT', `CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n`, [[405, 'method_not_allowed']]],
+  ['CONNECT behind a request', `${good}CONNECT x:80 HTTP/1.1\r\n\r\n`, [[200], [405, 'method_not_allowed']]],
+  ['half of a request', `GET ${path} HTTP/1.1\r\nhost`, [[400, 'request_timeout']]],
 ]
 for (const [what, bytes, answers] of cases)
   t.test(`${what}: ${answers.map(([status]) => status)}, and the connection ends`, async t => {
-    const app = await startApp(t)
+    const isLate = answers.some(([, code]) => code === 'request_timeout')
+    const cors = { origins: ['https://a.example'] }
+    const app = await startApp(t, {}, { cors, ...(isLate && { requestTimeoutMs: 400 }) })
     await app.listen({ host: '127.0.0.1', port: 0 })
     t.teardown(app.close)
     const { port } = app.server.address() as AddressInfo
@@ -48,5 +67,10 @@ for (const [what, bytes, answers] of cases)
       all.map(({ status, body }) => [status, ...(status === 200 ? [] : [JSON.parse(body).code])]),
       answers,
     )
-    t.equal(all.at(-1)?.headers.get('connection'), 'close')
+    const headers = Object.fromEntries(all.at(-1)?.headers ?? [])
+    const [status] = answers.at(-1) ?? []
+    const refusal = { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0', 'cache-control': 'no-store' }
+    t.match(headers, { connection: 'close', 'x-request-id': /^.{20}$/, ...(status === 200 ? {} : refusal) })
+    t.match(headers, { vary: /origin$/, 'content-type': 'application/json; charset=utf-8' })
+    t.equal(headers['x-ratelimit-reset'], String(Date.parse('2026-11-21T18:00:00Z') / 1_000))
   })
