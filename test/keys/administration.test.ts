@@ -341,7 +341,8 @@ t.test('a key whose subscriber was lost brings its record back, under the name t
     },
   })
   const again = (subscriber: string) => Array.fromAsync(lost.createKeys([request('a', { subscriber })]))
-  t.match(await again('A'), [[{ id: made?.id, subscriber: 'A', existed: true }]])
+  t.match(made, { key: /^svc_live_/, existed: false })
+  t.match(await again('A'), [[{ id: made?.id, subscriber: 'A', key: null, existed: true }]])
   t.strictSame(written, [{ id, name: 'A', createdAt: clock.now(), revokedAt: null }])
   await t.rejects(again('B'), {
     message: /^the record of subscriber sub_\w+ .* "B" is not known as its name; /,
@@ -405,6 +406,8 @@ t.test('a key that would not be valid gets no new secret, and setting one term k
   await t.rejects(administration.rotateKey(id, 0), { message: /^subscriber "A" is revoked; / })
   t.match(await administration.listSubscribers(), [{ name: 'A', status: 'revoked' }])
   await administration.reinstateSubscriber(subscriberId)
+  const notShown = () => Promise.reject(new Error('not shown'))
+  await t.rejects(administration.rotateKey(id, 0, notShown), { message: 'not shown' })
   clock.set('2027-01-01T00:00:00Z')
   await t.rejects(administration.rotateKey(id, utcDayMs), { message: /^key \w+ has expired; / })
   t.strictSame(
