@@ -113,9 +113,9 @@ t.test('each cell that was refused is remembered, but no more than ten thousand'
   const cells = Array.from({ length: 10_001 }, (_, i): Cell => ({ ...dhaka, id: `${i}` as CellId }))
   errors.set('a', failing('provider_refused'))
   for (const cell of cells.slice(0, -1)) await load('cold', cell)
-  for (const cell of cells.slice(0, 2)) t.match(await load('cold', cell), { asked: 'b' })
+  for (const cell of cells.slice(0, 2)) t.equal((await load('cold', cell)).asked, 'b')
   await load('cold', cells.at(-1))
-  t.match(await load('cold', cells[0]), { asked: 'ab' }, 'then it begins anew')
+  t.equal((await load('cold', cells[0])).asked, 'ab', 'then it begins anew')
 })
 
 t.test('what nobody waits for leaves a minute alone that is full', async t => {
@@ -132,7 +132,7 @@ t.test('what nobody waits for leaves a minute alone that is full', async t => {
       [65_001, 'ab'],
     ] as const) {
       errors.set('a', () => new OutOfBudgetError(clock.now() + ms))
-      t.match(await load(urgency), { asked })
+      t.equal((await load(urgency)).asked, asked)
     }
   }
   errors.set('a', () => new OutOfBudgetError(clock.now() + 40_000))

@@ -39,7 +39,7 @@ t.test('the bounds of a day at six in the morning, and of one of which a part is
   t.match(kept, { shares: { soloLimit: 57_000 } }, 'nor kept back, but for one cell')
   for (const [at, pacedLimit] of [
     [day.beginsAt - 1, 0],
-    [day.endsAt + 1, 9_000_000],
+    [day.endsAt + 3_600_000, 9_000_000],
   ] as const)
     t.match(boundedFor('cold', day, settings, 3_000, at), { shares: { pacedLimit } })
 })
