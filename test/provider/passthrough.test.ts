@@ -116,6 +116,8 @@ t.test('an answer streams on, and costs the whole points of its weight', async t
       t.strictSame(await ask(weight), { status, read: 'weather' })
       t.strictSame([requests, details], [['ok'], [[0, true, undefined]]])
       t.strictSame(usedIn(budget.state()), Array(3).fill(used), `${weight}`)
+      clock.set('2026-11-21T06:11:20Z')
+      t.equal(usedIn(budget.state())[0], 0, 'and nothing in the minute that it did not reach')
     }
 })
 
