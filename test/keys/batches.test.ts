@@ -10,7 +10,7 @@ import { newCount, oneCount } from './meters.ts'
  * @param earlier requests of a batch before it
  */
 const unitsOfFirst = async (requests: readonly number[], turnMs = 0, earlier = 0): Promise<number> => {
-  let now = 0
+  let now = 1_000
   let first: number | undefined
   const { admit } = oneCount(
     async ({ entries }) => {

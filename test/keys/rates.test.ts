@@ -233,6 +233,8 @@ t.test('what was admitted without the store is spent, less what has come back si
   t.strictSame([0, 500, 1_000].map(spentAt), [5, 2.5, 0])
   applyTokens(rate, tokenEntriesOf(rate, 0), { taken: 0, left: [4] }, 0)
   t.equal(spentAt(0), 0, 'once')
+  admitLocally(rate, 0, 1)
+  t.equal(spentAt(0), 1)
   t.end()
 })
 

@@ -132,7 +132,8 @@ const importInto = (
 
 t.test('records that contradict the store or an earlier record are named, and none is written', async t => {
   const store = storeInMemory(t, manualClock())
-  await importInto(store, [river, { record: 'key', ...keyOf('key_1') }, endOf(1, 1)])
+  const first = await importInto(store, [river, { record: 'key', ...keyOf('key_1') }, endOf(1, 1)])
+  t.match(first, { newSubscribers: 1, newKeys: 1 })
   const crm = { externalId: 'crm/1' }
   const former = { previousHashes: [{ hash: 'h', validUntil: 0 }] }
   for (const [records, fault] of [
