@@ -227,6 +227,7 @@ t.test('without any gateway the answer is JSON that says so, and when to try aga
     code: 'gateway_unavailable',
     doc_url: '/docs#error-gateway_unavailable',
   })
-  const log = readFileSync(join(folder, 'access.log'), 'utf8')
-  t.match(log, new RegExp(`GET ${path.split('?')[0]} 503 `), 'the log has the path that was asked for')
+  await until('the log has the path that was asked for', () =>
+    readFileSync(join(folder, 'access.log'), 'utf8').includes(`GET ${path.split('?')[0]} 503 `),
+  )
 })

@@ -277,7 +277,7 @@ t.test('new connections see a renewed certificate, open ones go on, and a wrong 
   put('renewed')
   await until('it is shown', async () => (await subjectOf(api)) !== former)
   t.equal(await expiry(), expiresAt('renewed'))
-  t.equal(logged(/^certificate replaced$/).length, 1)
+  await until('the log says so', () => logged(/^certificate replaced$/).length === 1)
   // Other files, which come after the configuration that names them; back to the certificate of before.
   write({ 'server.tls': { cert: join(folder, 'later.crt'), key: join(folder, 'later.key') } })
   // Not by the count of refusals: a certificate that is read while it is copied is refused too.
@@ -331,6 +331,7 @@ t.test('a tier that is taken out or misspelt keeps its limit until the next star
   t.strictSame(await limitOf(gold), [200, '5000'])
   write({ 'quota.tiers': { goldd: 6000, silver: 500 } })
   await until('the rest is applied', () => applied().length === 2)
+  await until('the log tells of the tier', () => logged(/^tiers removed/).length > 0)
   t.strictSame(applied()[1]?.changes, ['quota.tiers.goldd: none → 6000', 'quota.tiers.silver: 400 → 500'])
   t.strictSame(await limitOf(gold), [200, '5000'])
   t.strictSame(await limitOf(key), [200, '100000'])

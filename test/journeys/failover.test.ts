@@ -77,8 +77,7 @@ t.test('while the first is away the second answers; then the first does again', 
   t.equal(await ask('23.8/90.4'), 'primary', 'what the first gave stays')
   t.equal(await circuitOf(gateway), 0)
 
-  const calls = (await first.state()).calls
-  await first.steer({ fault: 'none' })
+  const { calls } = await first.steer({ fault: 'none' })
   await until('a probe has closed the circuit', async () => (await circuitOf(gateway)) === 1)
   const back = await first.state()
   t.ok(back.calls - calls <= 3, 'by few requests')

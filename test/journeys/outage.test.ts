@@ -212,8 +212,11 @@ t.test('single failures are lines of their own, once a minute for each cause', a
     clock.advance(601_000)
     await provider.steer({ fault: 'internal-error', times: 1 })
     const before = (await provider.state()).calls
+    const failures = async () =>
+      (await gateway.metric('abohawa_cache_refresh_failures_total{purpose="refresh"}')) ?? 0
+    const failed = await failures()
     t.match((await get()).headers['cache-status'], /stale/)
-    await until('the refresh has failed', async () => (await provider.state()).calls > before)
+    await until('the refresh has failed', async () => (await failures()) > failed)
     clock.advance(301_000)
     await until(
       'it is well again',

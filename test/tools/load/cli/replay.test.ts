@@ -40,7 +40,7 @@ t.test('what was replayed is printed and written', async t => {
   ])
   t.equal(text?.code, 99, `the body of this target is no weather: ${text?.stderr}`)
   t.match(text?.stderr, /broken\.ndjson:41: at is "yesterday", expected an instant/)
-  t.match(text?.stderr, /All 40 requests were sent in \d+ms of 1m; --loop starts again after/)
+  t.match(text?.stderr, /All 40 requests were sent in \S+ of 1m; --loop starts again after/)
   t.notMatch(inJson?.stderr, '--loop')
   t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
   t.match(text?.stdout, /as recorded, for \S+ s; \S+\/s answered/)
