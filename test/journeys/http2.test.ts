@@ -182,7 +182,7 @@ t.test('hundreds of requests share a connection, hits and misses, each with its 
 })
 
 t.test('a stopping gateway says so, answers what came, and takes nothing more', async t => {
-  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__DRAIN_FOR: '1s' })
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__DRAIN_FOR: '3s' })
   const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
   const [idle, busy] = [await openHttp2(t, gateway.apiUrl), await openHttp2(t, gateway.apiUrl)]
   t.equal((await idle.send(weather, key)).status, 200)

@@ -61,7 +61,7 @@ const each = faults.flatMap(([names, ...rest]) => names.split(' ').map(name => [
 for (const [fault, calls, sentence, retryAfter] of each)
   t.test(`${fault}: a cold cell is 500 after ${calls} call(s), and a warm one is served on`, async t => {
     // Of a fault that only a timeout ends, a short one is waited for.
-    const gateway = await setUp(t, ['hang', 'stall'].includes(fault) ? '1s' : undefined)
+    const gateway = await setUp(t, ['hang', 'stall'].includes(fault) ? '2s' : undefined)
     const [warm, cold] = ['/weather/coords/25/89', '/weather/coords/21/90']
     const before = await gateway.get(warm)
     t.equal(before.status, 200)

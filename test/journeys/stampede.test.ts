@@ -23,7 +23,8 @@ const callersOfOneCell = (): string[] => {
 type Place = { type: string; id: string; latitude: number; longitude: number }
 
 t.test('200 requests for cold places in one cell are one provider call, and 200 right answers', async t => {
-  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const env = { ABOHAWA_TEST_CACHE__WAIT_FOR: '3m' }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
   const callers = callersOfOneCell()
   t.ok(callers.length > 8, `${callers.length} different paths`)
   const { calls } = await provider.steer({ hold: true })
@@ -57,6 +58,8 @@ t.test('a cell that a whole fleet needs is one request, or two', { skip: without
     {
       ...patientRedisEnv,
       ABOHAWA_TEST_CACHE__LEASE_FOR: '5s',
+      ABOHAWA_TEST_CACHE__WAIT_FOR: '3m',
+      ABOHAWA_TEST_PROVIDER__CONNECT_TIMEOUT: '100s',
       ABOHAWA_PROVIDER__TIMEOUT: '100s',
       ABOHAWA_TEST_PROVIDER__TOTAL_TIMEOUT: '100s',
     },

@@ -30,7 +30,7 @@ export const restartUnderLoad = async (
   const env = processEnv('http://127.0.0.1:9', {
     ABOHAWA_STORE__PATH: `${folder}/store.db`,
     // Longer than a busy machine keeps a caller from its turn: a request on a connection that ends meanwhile is lost.
-    ABOHAWA_SERVER__DRAIN_FOR: '1s',
+    ABOHAWA_SERVER__DRAIN_FOR: '2s',
   })
   const key = await createKey(env)
   const running = await startProcesses(scope, 3, { ...env, ABOHAWA_LOG__LEVEL: 'info' })
