@@ -115,7 +115,14 @@ t.test('an error has its sentence, and its code beside it', { skip }, async t =>
 })
 
 t.test('the row of an instance has its circuit and the outage that it sees', { skip }, async t => {
-  const { gateway, page } = await start(t)
+  const { gateway, page } = await start(
+    t,
+    {},
+    {
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '10m',
+      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '10m',
+    },
+  )
   const row = page.locator('#instances tbody tr')
   t.match(await row.innerText(), /closed(.|\n)*errors in 5 min: 0/)
   await provider.steer({ fault: 'internal-error' })

@@ -108,7 +108,7 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
     /Days\s+\d+ · /,
     /In the store \(embedded\)\s+State\s+stale/,
     /Last error\s+13:30:00\s+the provider answered with a server error provider_failing\s/,
-    /Consecutive failures\s+1/,
+    /Consecutive failures\s+[1-9]/,
   ])
     t.match(await drawer.innerText(), part)
 

@@ -9,7 +9,7 @@ import { runCommand } from '../support/process.ts'
 import { firesExactly, type Scrape, samplesIn, withoutPromtool } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
-import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { paragraphOf, runInShell } from '../support/runbook.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -125,7 +125,7 @@ t.test('the provider is down', { skip: withoutPromtool }, async t => {
     },
     {
       status: {
-        text: /circuit +open.*\n.*\n.*last failure.*provider_failing: .*500.*\n.*consumers get errors now/,
+        text: /circuit +(?:half-)?open.*\n.*\n.*last failure.*provider_failing: .*500.*\n.*consumers get errors now/,
       },
       log: {
         msg: /^(?:provider|store) outage started$/,
@@ -257,6 +257,7 @@ t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t 
     providerUrl: provider.url,
     clock: manualClock(Date.now()),
     env: {
+      ...patientRedisEnv,
       ABOHAWA_REDIS__URL: `redis://${redis.address}`,
       ABOHAWA_REDIS__COMMAND_TIMEOUT: '2s',
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '600',

@@ -139,7 +139,7 @@ t.test('an outage is shown by each gateway of a fleet, ends, and stays in its da
   const rows = async () => (await sendRequest(`${other.opsUrl}/status`)).body.instances
   t.match(
     (await rows()).find(({ isSelf }: { isSelf: boolean }) => !isSelf),
-    { circuit: 'open', outages: [{ outage: 'provider' }] },
+    { circuit: /open/, outages: [{ outage: 'provider' }] },
     'operators see whose it is',
   )
   const began = clock.now()
@@ -205,7 +205,7 @@ t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRed
     const status = await statusOf(gateway, clock)
     return status.outages.length === 0 && status
   })
-  t.match(days[0].outage_minutes, { weather: 0, quotas: /^([7-9]|1\d)$/ })
+  t.match(days[0].outage_minutes, { weather: 0, quotas: /^([7-9]|[1-9]\d)$/ })
   const after = await pageText('en')
   t.match(after, '<h2>All systems operational</h2>')
   t.match(after, /<h3>API keys and quotas affected<\/h3><p>21 Nov 2026, 12:00 to 12:\d\d \(\d+ min\)</)

@@ -168,6 +168,8 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
     ABOHAWA_TEST_CACHE__FRESH_SPREAD: '0',
     ABOHAWA_TEST_PROVIDER__RETRIES: '0',
     ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '1',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1h',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '1h',
   })
   await gateway.get(dhaka)
   const cell = async () => {

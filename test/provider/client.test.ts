@@ -449,12 +449,16 @@ t.test('a retry without budget does not close the provider for others', async t 
 })
 
 t.test('an open breaker sends nothing, and then probes with a single point', async t => {
-  const guard = { after: 1, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30 }
+  const { now } = performance
+  let passedMs = 0
+  t.intercept(performance, 'now', { value: () => now.call(performance) + passedMs })
+  const guard = { after: 1, halfOpenAfterMs: 60_000, halfOpenAfterAtMostMs: 60_000 }
   const { provider, requests } = setUp(t, { retries: 0 }, { guard })
   await simulator.steer({ fault: 'internal-error', times: 1 })
   // The cell that opened the circuit is retried with all the others.
   await t.rejects(provider.load(cell), { code: 'provider_failing', retryAt: Number })
   await t.rejects(provider.load(cell), { code: 'provider_circuit_open', retryAt: Number })
+  passedMs = 60_000
   const again = (of: Cell): Promise<unknown> =>
     provider.load(of).catch(error => {
       t.equal(error.code, 'provider_circuit_open')
