@@ -6,7 +6,7 @@ import { parse } from 'csv-parse/sync'
 import t, { type Test } from 'tap'
 import { checkMistakes, type Mistake } from '../support/printed.ts'
 import { runCommand, spawnCommand } from '../support/process.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 const setUp = (t: Test, more: Record<string, string> = {}) => {
@@ -248,7 +248,8 @@ for (const [way, onRedis, how] of ways)
     async t => {
       const redis = onRedis ? await startRedis() : undefined
       if (redis) t.teardown(redis.stop)
-      const place = redis && { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s' }
+      const timeouts = { ...patientRedisEnv, ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s' }
+      const place = redis && { ...timeouts, ABOHAWA_REDIS__URL: redis.url }
       const { env, create, file, folder, list } = setUp(t, place)
       const count = 2_000
       const given = file('keys.csv', many(count))

@@ -13,6 +13,7 @@ import { listenOn } from '../support/listening.ts'
 import { checkOutput, runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
+import { patientRedisEnv } from '../support/redis-server.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 // Arguments and file names can't contain NUL, and file names no slash.
@@ -165,7 +166,7 @@ t.test('what Redis says is printed escaped', async t => {
     socket.on('data', () => socket.write(message))
   })
   const port = await listenOn(t, server)
-  const env = { ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }
+  const env = { ...patientRedisEnv, ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }
   const [list] = await checkOutput(t, [['keys', 'list']], { code: 1, json: false }, env)
   t.match(list?.stderr, /which can't be used: ERR \\u001b\[31mred\\u009b0m/)
 })

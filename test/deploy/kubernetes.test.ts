@@ -9,7 +9,7 @@ import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { replaced } from '../support/nginx.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { freePort, testRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, testRedis } from '../support/redis-server.ts'
 
 const overlay = join(import.meta.dirname, '..', '..', 'deploy/kubernetes/overlays/example')
 const built = spawnSync('kubectl', ['kustomize', overlay], { encoding: 'utf8', cwd: '/' })
@@ -163,7 +163,11 @@ t.test('a gateway started as the pod says answers each probe and the scrape at i
   })
   const folder = t.testdir({ 'gateway.yaml': local })
   const env = environmentIn(join(folder, 'secrets'), { 'redis-url': redis.url, 'ops-token': token })
-  const more = { ABOHAWA_REDIS__PREFIX: redis.prefix, ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9' }
+  const more = {
+    ...patientRedisEnv,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+  }
   const [command, ...options] = gateway.args as string[]
   t.equal(options[0], '--config')
   const args = [command ?? '', '--config', join(folder, 'gateway.yaml')]

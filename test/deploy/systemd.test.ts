@@ -56,7 +56,7 @@ const installed = async (t: Test) => {
     join(folder, 'etc/gateway.yaml'),
     `server: { port: ${api}, drainFor: 0s }
 ops: { port: ${ops} }
-redis: { prefix: '${redis.prefix}' }
+redis: { prefix: '${redis.prefix}', commandTimeout: 1m }
 provider: { baseUrl: 'http://127.0.0.1:9' }
 `,
   )

@@ -142,7 +142,11 @@ t.test('Redis is slow', { skip: withoutPromtool || withoutOwnRedis }, async t =>
     providerUrl: provider.url,
     // Redis has no other.
     clock: systemClock,
-    env: { ABOHAWA_REDIS__URL: `redis://${redis.address}`, ABOHAWA_REDIS__COMMAND_TIMEOUT: '2s' },
+    env: {
+      ...patientRedisEnv,
+      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '2s',
+    },
   })
   await gateway.get('/locations?type=division')
   const healthy = await scrapeAt(0)

@@ -9,7 +9,7 @@ import { startRedisProcess } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
+import { patienceMs, until } from '../support/until.ts'
 
 const skip = withoutOwnRedis
 // Most of each is waiting.
@@ -123,7 +123,7 @@ t.test('the second choice of the sentinels has what the first counted', { skip }
   const first = await sentinel.master()
   // Replication is asynchronous: what no replica has yet, such as the key, is lost with the master.
   await first.admin.set('marker', '1')
-  t.equal(await first.admin.wait(2, 10_000), 2)
+  t.equal(await first.admin.wait(2, patienceMs), 2)
   await first.kill()
   const second = await takenOver(first.port)
   const third = sentinel.servers.find(({ port }) => port !== first.port && port !== second.port)

@@ -18,6 +18,9 @@ export type FaultyRedis = {
 
 export type RedisFault = 'frozen' | 'killed' | 'sentinel' | 'cluster'
 
+/** Part of how long a failover takes. */
+const downAfterMs = 1_000
+
 export const redisFaults: Record<RedisFault, (scope: Teardown) => Promise<FaultyRedis>> = {
   frozen: async scope => {
     const redis = await startDurableRedis(scope)
@@ -32,7 +35,7 @@ export const redisFaults: Record<RedisFault, (scope: Teardown) => Promise<Faulty
     return { env: { ABOHAWA_REDIS__URL: redis.url }, strike: redis.kill, recover: redis.start }
   },
   sentinel: async scope => {
-    const sentinel = await startSentinel()
+    const sentinel = await startSentinel(undefined, { downAfterMs })
     scope.teardown(sentinel.stop)
     return {
       env: {
@@ -45,7 +48,7 @@ export const redisFaults: Record<RedisFault, (scope: Teardown) => Promise<Faulty
     }
   },
   cluster: async scope => {
-    const cluster = await startCluster()
+    const cluster = await startCluster(1, downAfterMs)
     scope.teardown(cluster.stop)
     return {
       env: {

@@ -2,6 +2,7 @@
 // after it. redis-faults.ts has the faults; the benchmark and the tests have the bars.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { patientRedisEnv } from '../support/redis-server.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { foundWithin, patienceMs, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
@@ -66,7 +67,10 @@ export const measureRedisOutage = async (
   const redis = await redisFaults[kind](scope)
   const env = meterEnv({
     ...redis.env,
-    ...(commandTimeout !== undefined && { ABOHAWA_REDIS__COMMAND_TIMEOUT: commandTimeout }),
+    ...(commandTimeout !== undefined && {
+      ...patientRedisEnv,
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: commandTimeout,
+    }),
     ABOHAWA_QUOTA__TIERS__SCARCE: String(limit),
   })
   const [plenty, scarce] = await issueKeys(env, ['enterprise', 'scarce'])

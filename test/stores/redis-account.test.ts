@@ -69,7 +69,10 @@ t.test('a fault stops the start with a sentence', async t => {
     [{ ca: 'package.json' }, /^redis\.ca is package\.json, which can't be read as a certificate/],
     [{ url: place.url.replace('SECRET', 'wrong') }, /can't be used: WRONGPASS/],
     [{ url: `redis://localhost:${tlsPort}`, ca: null }, /can't be used: read ECONNRESET/],
-    [{ url: place.url.replace(String(tlsPort), String(server.port)) }, /can't be used: connect ETIMEDOUT/],
+    [
+      { url: place.url.replace(String(tlsPort), String(server.port)), connectTimeoutMs: 1_000 },
+      /can't be used: connect ETIMEDOUT/,
+    ],
     [{ url: `rediss://localhost:${port}` }, /can't be used: .*ECONNREFUSED/],
   ] as const)
     await t.rejects(openRedisStore({ ...place, prefix: 'abohawa:', ...other }, quiet), {

@@ -3,7 +3,7 @@
 
 import { type RedisProcess, startRedisProcess } from './redis-process.ts'
 import { freePort } from './redis-server.ts'
-import { until } from './until.ts'
+import { patienceMs, until } from './until.ts'
 
 export type TestCluster = {
   /** The first node. */
@@ -23,7 +23,12 @@ const slots = 16_384
 // Another test may take a port for the cluster's bus before its node does.
 const attempts = 3
 
-export const startCluster = async (replicas: 0 | 1 = 1, attempt = 1): Promise<TestCluster> => {
+export const startCluster = async (
+  replicas: 0 | 1 = 1,
+  // A node of a busy machine is not down.
+  downAfterMs = 2_500,
+  attempt = 1,
+): Promise<TestCluster> => {
   const nodes = await Promise.all(
     Array.from({ length: 3 * (1 + replicas) }, async () =>
       startRedisProcess({
@@ -39,13 +44,13 @@ export const startCluster = async (replicas: 0 | 1 = 1, attempt = 1): Promise<Te
   const stop = async () => {
     await Promise.all(nodes.map(node => node.stop()))
   }
-  const fault: unknown = await form(nodes, masters).then(
+  const fault: unknown = await form(nodes, masters, downAfterMs).then(
     () => undefined,
     error => error,
   )
   if (fault) {
     await stop()
-    if (attempt < attempts) return startCluster(replicas, attempt + 1)
+    if (attempt < attempts) return startCluster(replicas, downAfterMs, attempt + 1)
     throw new Error('the cluster could not be formed', { cause: fault })
   }
 
@@ -71,7 +76,7 @@ export const startCluster = async (replicas: 0 | 1 = 1, attempt = 1): Promise<Te
       await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
       await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
       for (const name of (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
-        await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, 1_000)
+        await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, patienceMs)
       for (const node of [to, from]) await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
     },
     remove: async node => {
@@ -102,7 +107,11 @@ export const startCluster = async (replicas: 0 | 1 = 1, attempt = 1): Promise<Te
 }
 
 /** Makes one cluster of the nodes: slots to the masters, a replica of each from the others. */
-const form = async (nodes: readonly RedisProcess[], masters: readonly RedisProcess[]): Promise<void> => {
+const form = async (
+  nodes: readonly RedisProcess[],
+  masters: readonly RedisProcess[],
+  downAfterMs: number,
+): Promise<void> => {
   const share = Math.ceil(slots / 3)
   await Promise.all(
     masters.map(async ({ admin }, i) => {
@@ -123,7 +132,7 @@ const form = async (nodes: readonly RedisProcess[], masters: readonly RedisProce
     const known = await Promise.all(nodes.map(async ({ admin }) => String(await admin.cluster('NODES'))))
     return known.every(text => text.trim().split('\n').length === nodes.length && !/handshake/.test(text))
   })
-  await Promise.all(nodes.map(({ admin }) => admin.config('SET', 'cluster-node-timeout', '1000')))
+  await Promise.all(nodes.map(({ admin }) => admin.config('SET', 'cluster-node-timeout', downAfterMs)))
   const clusterInfo = async ({ admin }: RedisProcess) => String(await admin.cluster('INFO'))
   const ids = await Promise.all(masters.map(({ admin }) => admin.call('CLUSTER', 'MYID')))
   await Promise.all(

@@ -22,7 +22,8 @@ export const masterName = 'weather'
 /** @param password of the sentinels; the servers have none */
 export const startSentinel = async (
   password?: string,
-  { replicas: replicaCount = 2, sentinels: sentinelCount = 3 } = {},
+  // A server of a busy machine is not down.
+  { replicas: replicaCount = 2, sentinels: sentinelCount = 3, downAfterMs = 2_500 } = {},
 ): Promise<TestSentinel> => {
   const first = await startRedisProcess({ args: ['--repl-diskless-sync-delay', '0'] })
   const replicas = await Promise.all(
@@ -49,7 +50,7 @@ export const startSentinel = async (
         config: [
           `sentinel myid ${id}`,
           `sentinel monitor ${masterName} 127.0.0.1 ${first.port} ${Math.floor(sentinelCount / 2) + 1}`,
-          `sentinel down-after-milliseconds ${masterName} 1000`,
+          `sentinel down-after-milliseconds ${masterName} ${downAfterMs}`,
           `sentinel failover-timeout ${masterName} 5000`,
           ...replicas.map(({ port }) => `sentinel known-replica ${masterName} 127.0.0.1 ${port}`),
           ...places

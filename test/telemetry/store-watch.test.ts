@@ -76,7 +76,7 @@ t.test('where INFO is refused, Redis answers, its memory is unknown, and one lin
 })
 
 t.test('a Redis that hangs has a fault, and its memory is read as soon as it answers', async t => {
-  const { redis, look, outcomes } = await setUp(t, 1_000)
+  const { redis, look, outcomes } = await setUp(t, 2_000)
   await look()
   redis.signal('SIGSTOP')
   t.match(await look(), { kind: 'redis', latencyMs: null, fault: /./, size: undefined })
