@@ -81,6 +81,10 @@ export const constants = {
     // two gateways fetch one cell when one of them stalls.
     leaseForMs: 2_000,
   },
+  tracing: {
+    // A collector that hangs must not hold up a stop, for which a process manager allows a few seconds.
+    closeWithinMs: 1_000,
+  },
   doctor: {
     // How long a gateway, a proxy and the probe of the provider may take to answer; one that hangs delays the report by as much.
     answerWithinMs: 10_000,

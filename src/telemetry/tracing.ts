@@ -26,17 +26,20 @@ export type Tracing = {
   store<Of extends object & { readonly kind: string }>(store: Of): Of
   /** A call of the provider with spans. @param origin of the provider */
   call<Of extends Bytes>(call: Of, origin: string): Of
-  /** Exports what is left, for a second at most. @returns whether nothing is under way any more */
+  /** Exports what is left, for `closeWithinMs` at most. @returns whether nothing is under way any more */
   close(): Promise<boolean>
 }
 
-// A collector that hangs must not hold up a stop, for which a process manager allows a few seconds.
-const longestCloseMs = 1000
-
 type Environment = Readonly<Record<string, string | undefined>>
+type Limits = { readonly closeWithinMs: number }
 
 /** Undefined unless the environment switches it on, and when it can't be. */
-export const openTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tracing | undefined> => {
+export const openTracing = async (
+  env: Environment,
+  log: Log,
+  clock: Clock,
+  { closeWithinMs }: Limits,
+): Promise<Tracing | undefined> => {
   if (!isOn(env)) return undefined
   const wrong = faultOf(env)
   if (wrong !== undefined) {
@@ -44,7 +47,7 @@ export const openTracing = async (env: Environment, log: Log, clock: Clock): Pro
     return undefined
   }
   try {
-    return await loadTracing(env, log, clock)
+    return await loadTracing(env, log, clock, closeWithinMs)
   } catch (error) {
     // A variable for the whole cluster must not keep the gateway from starting.
     log.warn({ reason: `can't load OpenTelemetry: ${messageOf(error)}` }, 'tracing disabled')
@@ -87,7 +90,12 @@ const withFailuresLogged = (exporter: SpanExporter, log: Log, clock: Clock): Spa
   }
 }
 
-const loadTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tracing> => {
+const loadTracing = async (
+  env: Environment,
+  log: Log,
+  clock: Clock,
+  closeWithinMs: number,
+): Promise<Tracing> => {
   const api = await import('@opentelemetry/api')
   const sdk = await import('@opentelemetry/sdk-trace')
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
@@ -139,7 +147,7 @@ const loadTracing = async (env: Environment, log: Log, clock: Clock): Promise<Tr
         () => true,
         () => true,
       )
-      return Promise.race([exported, setTimeout(longestCloseMs, false, { ref: false })])
+      return Promise.race([exported, setTimeout(closeWithinMs, false, { ref: false })])
     },
   }
 }

@@ -127,6 +127,7 @@ t.test('what the caller has not sampled is not exported, and the rest at the end
     OTEL_TRACES_EXPORTER: 'otlp',
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces`,
     OTEL_BSP_SCHEDULE_DELAY: '60000',
+    ABOHAWA_TEST_TRACING__CLOSE_WITHIN: '1m',
   })
   await gateway.get('/weather/district/3026', { traceparent: `00-${traceId}-${callerSpan}-00` })
   await gateway.get('/locations?type=division')
@@ -161,7 +162,7 @@ t.test('without the variables nothing of it is loaded, nor where they switch it 
   ] as const) {
     const lines: string[] = []
     const log = createLog('info', { write: line => void lines.push(line) })
-    t.equal(await openTracing(env, log, systemClock), undefined, JSON.stringify(env))
+    t.equal(await openTracing(env, log, systemClock, { closeWithinMs: 1 }), undefined, JSON.stringify(env))
     t.equal(lines.length, reason === undefined ? 0 : 1)
     if (reason) t.match(lines[0], reason)
   }

@@ -75,7 +75,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
         const { startGateway } = await import('../../gateway.ts')
         const { openTracing } = await import('../../telemetry/tracing.ts')
         const { log } = opened
-        const tracing = await openTracing(terminal.env, log, clock)
+        const tracing = await openTracing(terminal.env, log, clock, config.tracing)
         const source = { read: () => warnOnce(read()), files: filesOf(terminal.sources) }
         const gateway = await startGateway(config, { ...opened, clock, source, tracing, processes })
         tuneCollector()
