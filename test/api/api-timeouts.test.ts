@@ -33,8 +33,8 @@ const many = {
   consume: (_client: object, _at: number, _units: number, callback: DecisionCallback) =>
     callback(undefined, { allowed: true, remaining: 1 }),
 }
-const startTimed = (t: Teardown, parts = {}) =>
-  startApp(t, parts, { requestTimeoutMs: 500, maxConnectionsPerAddress: 2 })
+const startTimed = (t: Teardown, parts = {}, timeouts: object = { requestTimeoutMs: 500 }) =>
+  startApp(t, parts, { ...timeouts, maxConnectionsPerAddress: 2 })
 
 t.test('a client that takes nothing of its answers is closed', async t => {
   const api = await startTimed(t, { quota: { now: Date.now, resetAfter: Date.now, ...many } })
@@ -48,7 +48,7 @@ t.test('a client that takes nothing of its answers is closed', async t => {
 })
 
 t.test('settings that are applied before it listens leave its limits in force', async t => {
-  const api = await startTimed(t)
+  const api = await startTimed(t, {}, {})
   api.apply(api.options)
   await api.listen({ host, port: 0 })
   t.teardown(api.close)
@@ -70,7 +70,7 @@ t.test('settings that are applied while it stops do not keep it from ending', as
 })
 
 t.test('limits that are applied while it listens hold for the connections that come', async t => {
-  const api = await startTimed(t)
+  const api = await startTimed(t, {}, {})
   await api.listen({ host, port: 0 })
   t.teardown(api.close)
   await open(t, api)

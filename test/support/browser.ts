@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Teardown } from './teardown.ts'
-import { until } from './until.ts'
+import { patienceMs, until } from './until.ts'
 
 /** Chromium without the parts for a screen, which starts in a fifth of the processor time; the pages are drawn alike. */
 export const lightBrowser = 'chromium-headless-shell'
@@ -35,6 +35,7 @@ export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: spawnSync('which', [browser ?? ''], { encoding: 'utf8' }).stdout.trim(),
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+    timeout: patienceMs,
   })
 
 /** Starts a browser that ends with the test; each page has its own storage. */
@@ -44,6 +45,7 @@ export const startBrowser = async (t: Teardown): Promise<OpenPage> => {
   return async (options, owner = t) => {
     const context = await running.newContext({ locale: 'en-GB', ...options })
     owner.teardown(() => context.close())
+    context.setDefaultTimeout(patienceMs)
     const page = await context.newPage()
     const complaints: string[] = []
     const asked: string[] = []

@@ -74,12 +74,12 @@ t.test('several rates are a run each, and one report', async t => {
 })
 
 t.test('--until-slower says in one sentence how far the target is from the traffic', async t => {
-  // Has 150 requests a second, and 20 at once.
-  let tokens = 20
+  // Has 150 requests a second, and 30 at once.
+  let tokens = 30
   let at = performance.now()
   const limited = await startTarget(t, () => {
     const now = performance.now()
-    tokens = Math.min(20, tokens + ((now - at) * 150) / 1000)
+    tokens = Math.min(30, tokens + ((now - at) * 150) / 1000)
     at = now
     if (tokens < 1) return refusal('503 Service Unavailable')
     tokens -= 1

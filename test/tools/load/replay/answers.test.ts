@@ -96,7 +96,7 @@ const replayed = async (t: Test, bytes: string, parts: (text: string) => string[
   })
   const paths = ['/1', '/odd', '/2', '/3']
   const requests = paths.flatMap((path, i) => arriving([i], { path }))
-  const options = { connections: 1, pace: { mode: 'closed' }, timeoutMs: 2_000 } as const
+  const options = { connections: 1, pace: { mode: 'closed' } } as const
   const { ended, answers, failures } = await sendSome(target.url, requests, options)
   await ended
   return { statuses: answers.map(({ status }) => status), failures: failures.map(([reason]) => reason) }
@@ -124,7 +124,9 @@ t.test('a surplus that comes while no request is in flight ends the connection',
     first ??= socket
     return ok()
   })
-  const { ended, answers, recorder } = await sendSome(target.url, arriving([0, 500, 501]), { connections: 1 })
+  const { ended, answers, recorder } = await sendSome(target.url, arriving([0, 2_500, 2_501]), {
+    connections: 1,
+  })
   await until('the first is answered', () => answers.length === 1)
   first?.write(surplus)
   await ended

@@ -77,7 +77,7 @@ t.test('a session that ends fails its requests, and the next ones have another',
     else response.end('{}')
   })
   const { port, sessions } = await started(t, server)
-  const requests = [...arriving([0], { path: '/end' }), ...arriving([500, 501], { path: '/' })]
+  const requests = [...arriving([0], { path: '/end' }), ...arriving([2_500, 2_501], { path: '/' })]
   const options = { http: '2', connections: 1 } as const
   const { ended, recorder, failures } = await sendSome(`http://127.0.0.1:${port}`, requests, options)
   await ended

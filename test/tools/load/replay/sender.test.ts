@@ -64,13 +64,13 @@ t.test('in a closed loop each connection sends its next request after the answer
 
 for (const [mode, pace, count, least] of [
   ['a closed loop', { mode: 'closed', loop: true, durationMs: 300 }, 1, 300],
-  ['a closed loop over a file', { mode: 'closed' }, 2, 400],
+  ['a closed loop over a file', { mode: 'closed' }, 2, 2_000],
   ['recorded arrivals', {}, 20, 285],
 ] as const)
   t.test(`a target that stands still to the end of ${mode} is part of how long it ran`, async t => {
     let answered = 0
     const target = await startTarget(t, () => (answered++ === 0 ? ok() : undefined))
-    const options = { pace, connections: 1, timeoutMs: 400, queueTimeoutMs: 100 }
+    const options = { pace, connections: 1, timeoutMs: 2_000, queueTimeoutMs: 100 }
     const { ended, recorder, sentFor } = await sendSome(target.url, arriving(every(15, count)), options)
     await ended
     t.equal(recorder.counts.answered, 1)
