@@ -10,18 +10,22 @@ import type { Schedule } from './steps.ts'
 
 // Half of what a gateway waits for Redis.
 const stalledAtMostMs = 150
+/** Of one schedule: a start, too, waits only so long for Redis, however busy the machine is. */
+const failedStartsAtMost = 20
 
 /** `isDisturbed`: the last one broke a promise too, and proves nothing. */
 export type Run = { readonly history: History; readonly verdict: Verdict; readonly isDisturbed: boolean }
 
 /** @param attempts at most */
 export const runUndisturbed = async (lane: Lane, schedule: Schedule, attempts: number): Promise<Run> => {
-  for (let attempt = 1; ; attempt++) {
+  let [attempt, failedStarts] = [0, 0]
+  for (;;) {
     const history = await runSchedule(lane, schedule).catch(error => {
-      // A start, too, waits only so long for Redis.
-      if (attempt === attempts || !/did not answer within/.test(String(error))) throw error
+      failedStarts += 1
+      if (failedStarts === failedStartsAtMost || !/did not answer within/.test(String(error))) throw error
     })
     if (!history) continue
+    attempt += 1
     const verdict = judge(history)
     const isDisturbed = verdict.violations.length > 0 && history.stalledMs > stalledAtMostMs
     if (!isDisturbed || attempt === attempts) return { history, verdict, isDisturbed }

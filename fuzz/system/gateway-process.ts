@@ -25,6 +25,8 @@ export type GatewayProcess = {
   isAlive(): boolean
   /** Resident memory in bytes; 0 where the system does not report it. */
   residentBytes(): number
+  /** Starts a stopwatch for the gateway's own work: it stands still while other work has the machine. */
+  stopwatch(): () => number
   /** @throws Fault for what stands in its log, error output and exit since the last call */
   check(): void
   /** Stops it with a signal, as a service manager does. @throws Fault when it does not stop */
@@ -77,6 +79,11 @@ export const startGatewayProcess = async (
     opsUrl: urls.get('ops') ?? '',
     isAlive,
     residentBytes: () => (isAlive() ? residentBytesOf(child.pid ?? 0) : 0),
+    stopwatch: () => {
+      const [started, used] = [performance.now(), processorMsOf(child.pid ?? 0)]
+      // Several threads may have worked at once.
+      return () => Math.min(performance.now() - started, processorMsOf(child.pid ?? 0) - used)
+    },
     check,
     stop: async () => {
       check()
@@ -87,6 +94,17 @@ export const startGatewayProcess = async (
       log.check()
     },
     kill,
+  }
+}
+
+/** What a process has had of the processors since its start; the time since the beginning of this one where that is unknown. */
+const processorMsOf = (pid: number): number => {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    const ticks = Number(fields[11]) + Number(fields[12])
+    return ticks * 10
+  } catch {
+    return performance.now()
   }
 }
 

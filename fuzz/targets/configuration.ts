@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { request } from 'undici'
 import { product } from '../../test/support/process.ts'
 import { demand, demandInTime } from '../fault.ts'
+import { patienceMs } from '../http/conversation.ts'
 import { runLimited } from '../system/run-limited.ts'
 import { batchesOf, type Target, weighted } from '../target.ts'
 import { type ConfigText, configTexts } from './config-texts.ts'
@@ -15,8 +16,6 @@ type ConfigCase = ConfigText & { readonly also: 'check' | 'start' | undefined }
 type Counts = Readonly<Record<string, number>>
 
 const goodText = 'log: {level: info}\n'
-const appliedWithinMs = 5_000
-const checkedWithinMs = 20_000
 const maxLines = 101
 const taken = ['applied', 'unchanged']
 const everyOutcome = [...taken, 'refused']
@@ -48,7 +47,7 @@ export const configuration: Target<ConfigCase> = {
     const file = system.configFile
     const fetchText = async (path: string): Promise<string> => {
       const { body } = await request(system.gateway().opsUrl + path, {
-        signal: AbortSignal.timeout(appliedWithinMs),
+        signal: AbortSignal.timeout(patienceMs),
       })
       return body.text()
     }
@@ -59,7 +58,7 @@ export const configuration: Target<ConfigCase> = {
     }
     /** The next outcome among some; undefined when there was none in time. */
     const outcomeAfter = async (before: Counts, among: readonly string[]): Promise<string | undefined> => {
-      for (const started = performance.now(); performance.now() - started < appliedWithinMs; await pause(2)) {
+      for (const started = performance.now(); performance.now() - started < patienceMs; await pause(2)) {
         const after = await outcomes()
         const outcome = among.find(name => after[name] !== (before[name] ?? 0))
         if (outcome !== undefined) return outcome
@@ -76,7 +75,7 @@ export const configuration: Target<ConfigCase> = {
     /** What a separate process makes of the file. */
     const checkProcess = async (also: 'check' | 'start', isRefused: boolean): Promise<void> => {
       const args = [product, ...(also === 'check' ? ['config', 'check'] : ['serve'])]
-      const ended = await runLimited(args, system.env, checkedWithinMs, '"listener":"api"')
+      const ended = await runLimited(args, system.env, patienceMs, '"listener":"api"')
       const { stderr, code } = ended
       demandInTime(!ended.isLate, `a ${also} does not end`, stderr)
       const isForeseen = code === 0 || code === 1

@@ -141,7 +141,7 @@ export const sockets: Target<Connection> = {
   first: [flood],
   atOnce: 24,
   // Short, because some cases wait for this timeout.
-  setting: { env: { ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '1s' } },
+  setting: { env: { ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '2s' } },
   kindOf: ({ before, last }) => `${before.length > 0 ? 'pipeline, then ' : ''}${last?.kind ?? 'nothing'}`,
   print: ({ before, last, cutting: { cuts } }) =>
     `${before.length} requests (${cut(before.join(', '), 200)}), then ${last?.kind ?? 'nothing'}, ${last?.ending ?? ''}, ${cuts.length} cuts: ${cut(last?.text ?? '', 400)}`,

@@ -205,7 +205,7 @@ export const streams: Target<StreamCase> = {
   atOnce: 16,
   setting: {
     env: {
-      ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '1s',
+      ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '2s',
       ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
       ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
     },

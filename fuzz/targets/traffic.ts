@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc, { type Arbitrary } from 'fast-check'
 import { demand, demandInTime } from '../fault.ts'
+import { patienceMs } from '../http/conversation.ts'
 import { type Ended, runLimited } from '../system/run-limited.ts'
 import type { System } from '../system/system.ts'
 import { batchesOf, chance, type Session, type Target, weighted } from '../target.ts'
@@ -46,11 +47,10 @@ net.Socket.prototype.connect = function (...args) {
   return connect.apply(this, args)
 }`
 
-const endsWithinMs = 20_000
 const watching = `data:text/javascript,${encodeURIComponent(watch)}`
 const node = [process.execPath, '--max-old-space-size=700', '--import', watching]
 const runWatched = (args: readonly string[]): Promise<Ended> =>
-  runLimited([...node, 'src/main.ts', ...args], {}, endsWithinMs)
+  runLimited([...node, 'src/main.ts', ...args], {}, patienceMs)
 
 const argsOf = (command: Command, format: Format, file: string, gateway: string): string[] => {
   const replay = `--target ${gateway} --without-keys --any-method --as-fast-as 4 --duration 300ms --timeout 1s`
@@ -65,7 +65,7 @@ const argsOf = (command: Command, format: Format, file: string, gateway: string)
 }
 
 const checkEnd = ({ code, signal, stderr, isLate }: Ended, host: string): void => {
-  demandInTime(!isLate, 'a command ends in time', `not within ${endsWithinMs} ms`)
+  demandInTime(!isLate, 'a command ends in time', `not within ${patienceMs} ms`)
   const output = stderr.replaceAll(/^CONNECTS .*\n/gm, '')
   const isDocumented = signal === null && [0, 1, 2, 99].includes(code ?? -1)
   demand(

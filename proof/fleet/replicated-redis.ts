@@ -70,7 +70,7 @@ const asCluster = async (scope: Teardown): Promise<Replicated> => {
 const isMaster = async ({ admin }: RedisProcess): Promise<boolean> =>
   admin.status === 'ready' && ((await admin.call('ROLE').catch(() => [])) as unknown[])[0] === 'master'
 
-const mostReplicationMs = 200
+const mostReplicationMs = 10_000
 const askAgainMs = 6_000
 
 export const openReplicatedRedis = async (
