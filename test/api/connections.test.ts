@@ -45,8 +45,9 @@ t.test(
     }
     t.strictSame(app.closed, [])
     stranger.send(request('svc_live_other').repeat(5))
-    const [last, ...behind] = await stranger.answersToTheEnd()
-    t.strictSame([last?.status, last?.headers.get('connection'), behind], [401, 'close', []])
+    const { status, headers } = await stranger.answer()
+    if (!t.strictSame([status, headers.get('connection')], [401, 'close'])) return
+    t.strictSame(await stranger.answersToTheEnd(), [])
     t.strictSame(app.closed, ['refusals'])
     await until('all are logged', () => app.answered.length === 100)
     t.match(app.answered.at(-1), { connectionRequest: 100, connection: { number: 1 }, httpVersion: '1.1' })
@@ -81,9 +82,10 @@ t.test('open pages count as requests without a good key, and failures of the sto
     }
   }
   stranger.send(icon.repeat(15))
-  const answers = await stranger.answersToTheEnd()
-  t.equal(answers.length, 10)
-  t.equal(answers.at(-1)?.headers.get('connection'), 'close')
+  for (let i = 0; i < 9; i++) await stranger.answer()
+  const { headers } = await stranger.answer()
+  if (!t.equal(headers.get('connection'), 'close')) return
+  t.strictSame(await stranger.answersToTheEnd(), [])
   t.strictSame(app.closed, ['refusals'])
 })
 
@@ -172,7 +174,7 @@ t.test('a few small requests of a connection are begun together, or one that may
     const client = await app.open()
     client.send(paths.map(path => request(goodKey, path)).join(''))
     await until('all have come', () => came === paths.length)
-    if (!t.equal(loads.length, begun, `${paths}`)) return
+    if (!t.equal(loads.length, begun, `${paths}`)) return void client.socket.resetAndDestroy()
     for (const path of paths) {
       if (path !== '/docs') (await until('the next is begun', () => loads.shift()))()
       const { status, body } = await client.answer()

@@ -135,7 +135,7 @@ t.test('eight lists are begun together, and everything else beside them', async 
     loads += 1
     return wait.promise
   }
-  const { send } = await start(t, { timelines: { read } })
+  const { send, session } = await start(t, { timelines: { read } })
   const all = Array.from({ length: 9 }, () => send('/api/v1/weather?places=coords/23.8/90.4', key))
   const others = ['/api/v1/weather/coords/23.8/90.4', '/api/v1/forecast/district/3026']
   const singles = others.map(path => send(path, key))
@@ -144,6 +144,7 @@ t.test('eight lists are begun together, and everything else beside them', async 
   wait.reject(new AbohawaError('provider_timeout', 'late'))
   for (const { status } of await Promise.all([...all, ...singles])) t.equal(status, 500)
   t.equal(loads, 11)
+  t.equal(session.remoteSettings.maxConcurrentStreams, 100)
 })
 
 t.test(

@@ -81,6 +81,7 @@ t.test('each tag of a list is compared, weakly, and a star is any', async t => {
   const { inject } = await startApp(t, { quota: unlimited })
   const { headers } = await inject(weather)
   const tag = headers.etag?.slice(2)
+  t.match(tag, /^"[\w-]{44}"$/, '132 bits of the place, and of its weather')
   for (const [given, status] of [
     [`W/${tag}`, 304],
     [tag, 304],
