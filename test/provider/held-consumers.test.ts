@@ -105,7 +105,7 @@ t.test('a cell that waits is tried again when its share has room, every second a
     [500, 500],
     [10_000, 1_000],
   ] as const) {
-    const { provider, due } = setUp(
+    const { provider, due, wake } = setUp(
       t,
       {},
       budgetFor(
@@ -116,6 +116,9 @@ t.test('a cell that waits is tried again when its share has room, every second a
     provider.load(one, 'cold', 'greedy').catch(() => {})
     await turns()
     t.strictSame([...due.values()], [expected])
+    wake()
+    await turns()
+    t.strictSame([...due.values()], [expected], 'again where it was too early')
     await provider.close()
     t.equal(due.size, 0, 'and not once it is closed')
   }
