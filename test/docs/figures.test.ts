@@ -1,4 +1,4 @@
-// The figures that README names are those of the pages that the benchmarks write.
+// Without it README could name figures that the pages of the benchmarks no longer have.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// What the page of limits says beside the numbers that the code has, where no test meets the number itself: the tests that the page
-// names show what happens beyond it.
+// Without it the page of limits could name another number than the code, where no test meets the number itself.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// Every page of docs/ can be reached from the README, every relative link and anchor leads somewhere, and every path of the
-// repository that a page names exists. What pages say of metrics, commands and formats is held by tests of these.
+// Without it a page could be out of reach of the README, a link lead nowhere, or a path of the repository not exist.
 
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

@@ -1,5 +1,5 @@
-// How the pages read: sentences and table cells that are too long, and turns of phrase that stop a reader. Without this, pages grow back
-// into what must be read twice. A linter judges each sentence alone; these bars are shares, so that a long sentence may be right.
+// Without it pages could grow back into what must be read twice: long sentences and cells, and turns of phrase that stop a reader. The
+// bars are shares, so that a long sentence may be right.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// The tables of commands and metrics are those that the program gives today, which `npm run reference` renews; the endpoints of
-// docs/api.md are those of its description.
+// Without it the tables of commands, metrics and endpoints could differ from the program; `npm run reference` renews them.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The version of package.json is the one of every file that has to name it, and the change log begins with it.
+// Without it a file could name another version than package.json, or the change log begin with another one.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A file of tests that is in no process would be run by nobody.
+// Without it a file of tests could be in no process, and be run by nobody.
 
 import t from 'tap'
 import { allFiles, sharedProcesses } from './test-files.ts'
