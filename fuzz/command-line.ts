@@ -1,7 +1,7 @@
 // Parses the command line of the fuzzer. An invalid one is a usage error: one sentence and exit code 2.
 
 import { randomInt } from 'node:crypto'
-import { parseArgs } from 'node:util'
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { type TargetName, targetNames } from './target.ts'
 
 export type Wish = {
@@ -46,9 +46,9 @@ const options = { seed: text, seconds: text, only: text, case: text, json: flag,
 
 /** The options of the run; undefined for --help. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Wish | undefined => {
-  const values = parse(args)
+  const { values } = optionsIn(args, options)
   if (values.help) return undefined
-  const only = values.only === undefined ? [...targetNames] : targetsOf(values.only)
+  const only = namesIn('only', values.only, targetNames)
   const path = values.case
   if (path !== undefined && !/^\d{1,9}(:\d{1,9})*$/.test(path))
     throw new UsageError(`--case must be numbers with colons, such as 3:0:1, got ${JSON.stringify(path)}`)
@@ -62,9 +62,13 @@ export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   }
 }
 
-const parse = (args: readonly string[]) => {
+/** What `parseArgs` finds. @throws UsageError */
+export const optionsIn = <Options extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: Options,
+) => {
   try {
-    return parseArgs({ args: [...args], options }).values
+    return parseArgs({ args: [...args], options })
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
@@ -79,10 +83,31 @@ export const wholeNumberOf = (
   throw new UsageError(`--${name} must be an integer from ${least} to ${most}, got ${JSON.stringify(text)}`)
 }
 
-const targetsOf = (text: string): TargetName[] =>
-  text.split(',').map(part => {
-    const name = targetNames.find(one => one === part.trim())
+/** Some of these names, in the order in which they are given, or all. @throws UsageError */
+export const namesIn = <Name extends string>(
+  ...[option, text, all]: [string, string | undefined, readonly Name[]]
+): readonly Name[] =>
+  text?.split(',').map(part => {
+    const name = all.find(one => one === part.trim())
     if (name === undefined)
-      throw new UsageError(`--only must be some of ${targetNames.join(', ')}, got ${JSON.stringify(part)}`)
+      throw new UsageError(`--${option} must be some of ${all.join(', ')}, got ${JSON.stringify(part)}`)
     return name
-  })
+  }) ?? all
+
+/** Reads the command line of this process, and exits as the command does; after a usage error with 2. */
+export const runMain = async <Wish>(
+  name: string,
+  text: string,
+  read: (args: readonly string[]) => Wish | undefined,
+  run: (wish: Wish) => Promise<number>,
+): Promise<void> => {
+  try {
+    const wish = read(process.argv.slice(2))
+    if (wish) process.exitCode = await run(wish)
+    else process.stdout.write(text)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`${name}: ${error.message}; \`--help\` shows what is allowed\n`)
+    process.exitCode = 2
+  }
+}

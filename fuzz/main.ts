@@ -2,7 +2,7 @@
 // each against its own system. Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
 import { readMarkedPart } from '../test/support/marked-part.ts'
-import { readCommandLine, UsageError, usage, type Wish } from './command-line.ts'
+import { readCommandLine, runMain, usage, type Wish } from './command-line.ts'
 import { type Ran, runTarget } from './run-target.ts'
 import { jsonOf, partName, textOf, writeReport } from './summary.ts'
 import { memoryLimitText } from './system/gateway-process.ts'
@@ -39,12 +39,4 @@ const fuzz = async ({ seed, seconds, only, path, json, report }: Wish): Promise<
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void closeAll().finally(() => process.exit(130)))
 
-try {
-  const wish = readCommandLine(process.argv.slice(2))
-  if (wish) process.exitCode = await fuzz(wish)
-  else process.stdout.write(usage)
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  say(`fuzz: ${error.message}; \`--help\` shows what is allowed`)
-  process.exitCode = 2
-}
+await runMain('fuzz', usage, readCommandLine, fuzz)

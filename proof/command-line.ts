@@ -1,8 +1,7 @@
 // Parses the command line of the proof. An invalid one is a usage error: one sentence and exit code 2.
 
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
-import { UsageError, wholeNumberOf } from '../fuzz/command-line.ts'
+import { optionsIn, UsageError, wholeNumberOf } from '../fuzz/command-line.ts'
 
 export type Options = {
   /** For how long, or for how many seeds. */
@@ -75,7 +74,7 @@ const options = {
 
 /** The options of the run; undefined for --help. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Options | undefined => {
-  const values = parse(args)
+  const { values } = optionsIn(args, options)
   if (values.help) return undefined
   const {
     hours,
@@ -109,13 +108,5 @@ export const readCommandLine = (args: readonly string[]): Options | undefined =>
     first: whole(isOne ? 'seed' : 'first', usualFirst, 0, mostSeed),
     lanes: whole('lanes', isOne ? 1 : usualLanes, 1, 64),
     ...{ sabotage, only, verbose, json, report, keep },
-  }
-}
-
-const parse = (args: readonly string[]) => {
-  try {
-    return parseArgs({ args: [...args], options }).values
-  } catch (error) {
-    throw new UsageError((error as Error).message)
   }
 }

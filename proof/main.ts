@@ -1,7 +1,7 @@
 // `npm run proof`: takes seeded schedules of faults with a fleet, has their histories checked, and reports which promises held. Exit
 // code: 0 all held, 1 one was broken, 2 usage error.
 
-import { UsageError } from '../fuzz/command-line.ts'
+import { runMain } from '../fuzz/command-line.ts'
 import { measuredWith, readMarkedPart, writeMarkedPart } from '../test/support/marked-part.ts'
 import { type Options, readCommandLine, usage } from './command-line.ts'
 import type { Judged } from './lane-process.ts'
@@ -73,12 +73,4 @@ const run = async (options: Options): Promise<number> => {
 // Each lane ends what it started when nobody sends it anything any more.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-try {
-  const options = readCommandLine(process.argv.slice(2))
-  if (options) process.exitCode = await run(options)
-  else process.stdout.write(usage)
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`proof: ${error.message}; \`--help\` shows what is allowed\n`)
-  process.exitCode = 2
-}
+await runMain('proof', usage, readCommandLine, run)

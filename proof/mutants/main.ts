@@ -2,8 +2,7 @@
 // code: 0 all were noticed or are known to change nothing, 1 some survived, 2 usage error.
 
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
-import { UsageError, wholeNumberOf } from '../../fuzz/command-line.ts'
+import { namesIn, optionsIn, runMain, UsageError, wholeNumberOf } from '../../fuzz/command-line.ts'
 import { drawMutants, type Mutant, type Room, roomNames } from './draw.ts'
 import { equivalents } from './equivalents.ts'
 import { type Durations, type Judgement, judgeMutant, openCopy, timeTests } from './judge.ts'
@@ -50,7 +49,7 @@ const options = {
 
 /** The options of the run; undefined for --help. @throws UsageError */
 const readCommandLine = (args: readonly string[]): Options | undefined => {
-  const values = parse(args)
+  const { values } = optionsIn(args, options)
   if (values.help) return undefined
   const { list = false, json = false, only } = values
   const whole = (
@@ -64,28 +63,13 @@ const readCommandLine = (args: readonly string[]): Options | undefined => {
   return {
     count: whole('count', usual.count, 1, 10_000),
     seed: whole('seed', usual.seed, 0, 2 ** 32 - 1),
-    rooms: values.rooms === undefined ? roomNames : roomsOf(values.rooms),
+    rooms: namesIn('rooms', values.rooms, roomNames),
     only: only?.split(',').map(Number),
     histories: whole('histories', usual.seeds, 0, 1_000),
     lanes: whole('lanes', usual.lanes, 1, 16),
     ...{ list, json },
   }
 }
-
-const parse = (args: readonly string[]) => {
-  try {
-    return parseArgs({ args: [...args], options }).values
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
-}
-
-const roomsOf = (list: string): Room[] =>
-  list.split(',').map(part => {
-    const name = roomNames.find(one => one === part.trim())
-    if (name) return name
-    throw new UsageError(`--rooms must be some of ${roomNames.join(', ')}, got ${JSON.stringify(part)}`)
-  })
 
 type Result = Omit<Mutant, 'source'> &
   Judgement & { /** Why it is the same program. */ readonly same?: string }
@@ -179,12 +163,4 @@ const run = async (wish: Options): Promise<number> => {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-try {
-  const wish = readCommandLine(process.argv.slice(2))
-  if (wish) process.exitCode = await run(wish)
-  else process.stdout.write(usage)
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`mutants: ${error.message}; \`--help\` shows what is allowed\n`)
-  process.exitCode = 2
-}
+await runMain('mutants', usage, readCommandLine, run)
