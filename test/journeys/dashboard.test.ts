@@ -28,7 +28,7 @@ import { wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 const everyPlace = { ABOHAWA_CATALOGUE__PATH: wholeCatalogue }
 const everyCell = { ABOHAWA_CACHE__CELL_DEGREES: '0.1' }
 

@@ -11,7 +11,7 @@ import { sendRequest, startGateway, type TestGateway } from '../support/start-ga
 import { until } from '../support/until.ts'
 
 const provider = await startProviderHere(t)
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 const token = '0123456789abcdef0123456789abcdef'
 const authorization = { authorization: `Bearer ${token}` }
 const places = '/locations?type=division'
@@ -138,7 +138,6 @@ t.test('use is that of the fleet, and hours those of the gateway that is asked',
 })
 
 t.test('the panel is sorted, searched by keyboard, and whole in both languages', { skip }, async t => {
-  if (!open) return
   const gateway = await start(t)
   await gateway.administration.createKey('Padma Kantho', 'free')
   await use(gateway, 'trial', 7)
@@ -201,8 +200,7 @@ t.test(
   { skip },
   async t => {
     const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells })
-    const page = await open?.({}, t)
-    if (!page) return
+    const page = await open({}, t)
     await page.goto(gateway.opsUrl)
     await isLive(page)
     t.match(await page.locator('#key-note').innerText(), /^Set ops\.token to show keys/)

@@ -18,7 +18,7 @@ const gateway = await startGateway(t, {
   providerUrl: provider.url,
   env: { ABOHAWA_QUOTA__TIERS__TRIAL: '5' },
 })
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 
 const fetchRaw = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
   const response = await request(gateway.apiUrl + path, { method: method as 'GET', headers })
@@ -168,8 +168,7 @@ t.test('no request for the reference counts, with a key or without', async t => 
 })
 
 t.test('a request is sent with the typed key, and nothing keeps the key', { skip }, async t => {
-  const page = await open?.({}, t)
-  if (!page) return
+  const page = await open({}, t)
   await page.goto(`${gateway.apiUrl}/docs?lang=en`)
   const form = page.locator('#getWeather form')
   const status = form.locator('.status')
@@ -222,13 +221,12 @@ t.test('a request is sent with the typed key, and nothing keeps the key', { skip
 
 t.test('each language is a link away, and in Bengali nothing but names is English', { skip }, async t => {
   // The page is whole without a script too.
-  const bare = await open?.({ javaScriptEnabled: false }, t)
-  await bare?.goto(`${gateway.apiUrl}/docs?lang=en`)
-  const text = (await bare?.locator('main').innerText()) ?? ''
+  const bare = await open({ javaScriptEnabled: false }, t)
+  await bare.goto(`${gateway.apiUrl}/docs?lang=en`)
+  const text = await bare.locator('main').innerText()
   for (const word of ['temperature_2m', 'quota_exhausted', 'retry-after']) t.ok(text.includes(word), word)
 
-  const page = await open?.({ locale: 'bn-BD' }, t)
-  if (!page) return
+  const page = await open({ locale: 'bn-BD' }, t)
   await page.goto(`${gateway.apiUrl}/docs`)
   const english = await page.evaluate(`(() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
@@ -248,7 +246,7 @@ t.test('each language is a link away, and in Bengali nothing but names is Englis
 })
 
 // One page, whose language, theme and size change.
-const looked = await open?.({ reducedMotion: 'reduce' })
+const looked = skip ? undefined : await open({ reducedMotion: 'reduce' })
 // All rules on either width and in either language; in the other pairs of these what only the pair or its theme can break.
 for (const [lang, colorScheme, width, rules] of [
   ['en', 'light', 1280, undefined],

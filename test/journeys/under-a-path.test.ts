@@ -10,7 +10,7 @@ import { startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProvider(t)
 const gateway = await startGateway(t, { providerUrl: provider.url })
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
 
 /** Passes what is below a path on without that path, as `location /weather/ { proxy_pass http://gateway/; }` of nginx does. */
@@ -60,8 +60,7 @@ t.test('the path that a slug stands for leads to the same response', async t => 
 
 t.test('the reference is whole, sends a request, and its programs name the path', { skip }, async t => {
   const proxy = await startProxy(t, gateway.apiUrl)
-  const page = await open?.({}, t)
-  if (!page) return
+  const page = await open({}, t)
   await page.goto(`${proxy}docs?lang=en`)
   await page.getByLabel('Your API key').fill(key['x-api-key'])
   const form = page.locator('#getWeather form')
@@ -84,8 +83,7 @@ t.test('the reference is whole, sends a request, and its programs name the path'
 
 t.test('the dashboard is whole and shows the gateway', { skip }, async t => {
   const proxy = await startProxy(t, gateway.opsUrl)
-  const page = await open?.({}, t)
-  if (!page) return
+  const page = await open({}, t)
   await gateway.get('/weather/district/3026')
   await page.goto(proxy)
   await isLive(page)

@@ -11,7 +11,7 @@ const { url: origin } = await startScriptedProvider(t, (_request, response) => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>an app</title>')
 })
 const provider = await startProvider(t)
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 
 // Runs in the page.
 const ask = (
@@ -26,19 +26,15 @@ const ask = (
 
 type Seen = { status?: number; seen: Record<string, string>; body: Record<string, unknown>; refused?: string }
 
-/** A gateway that allows an origin, and a page of the site where there is a browser. */
-const start = async (t: Test, allowed: string) => {
-  const env = { ABOHAWA_SERVER__CORS__ORIGINS: allowed }
-  const gateway = await startGateway(t, { providerUrl: provider.url, env })
-  const page = await open?.({}, t)
-  await page?.goto(origin)
-  return { gateway, page }
-}
+const start = (t: Test) =>
+  startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_SERVER__CORS__ORIGINS: origin } })
 
 t.test('a page on a configured origin reads answers, figures and errors', { skip }, async t => {
-  const { gateway, page } = await start(t, origin)
+  const gateway = await start(t)
+  const page = await open({}, t)
+  await page.goto(origin)
   const fetchThere = (path: string, headers: object): Promise<Seen> =>
-    page?.evaluate(ask(`${gateway.apiUrl}/api/v1${path}`, headers)) as Promise<Seen>
+    page.evaluate(ask(`${gateway.apiUrl}/api/v1${path}`, headers))
   const key = { 'x-api-key': gateway.keys.free ?? '' }
 
   const first = await fetchThere('/weather/district/3026?lang=en', key)
@@ -60,7 +56,7 @@ t.test('a page on a configured origin reads answers, figures and errors', { skip
 })
 
 t.test('100 preflights end a connection', async t => {
-  const { gateway } = await start(t, origin)
+  const gateway = await start(t)
   const many = await openRaw(t, gateway.apiUrl)
   const preflight = `OPTIONS /api/v1/locations HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`
   many.send(preflight.repeat(100))

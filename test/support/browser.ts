@@ -38,8 +38,9 @@ export const launchBrowser = (): Promise<Browser> =>
     timeout: patienceMs,
   })
 
-/** Starts a browser that ends with the test; each page has its own storage. */
+/** Starts a browser that ends with the test; each page has its own storage. Without a browser no page can be opened. */
 export const startBrowser = async (t: Teardown): Promise<OpenPage> => {
+  if (withoutBrowser) return () => Promise.reject(new Error('no browser'))
   const running = await launchBrowser()
   t.teardown(() => running.close())
   return async (options, owner = t) => {

@@ -44,11 +44,10 @@ export const isDrawn = (page: WatchedPage) =>
 /** Opens the page until the end of a test, and waits for its data. */
 export const visit = async (
   t: Teardown,
-  open: OpenPage | undefined,
+  open: OpenPage,
   gateway: Pick<TestGateway, 'opsUrl'>,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> => {
-  if (!open) throw new Error('no browser')
   const page = await open(options, t)
   await hasten(page)
   await page.goto(gateway.opsUrl)

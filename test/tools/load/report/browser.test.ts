@@ -47,7 +47,7 @@ const pages = {
   comparison: urlOf('comparison.html', comparePage(comparison, timeZone)),
   'what if': urlOf('what-if.html', whatIfPage(drawnWhatIf(['1h', '3h', '6h']), timeZone)),
 }
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 
 const looks = [
   [360, 'light'],
@@ -61,7 +61,7 @@ const unlooked = '.whole ~ .whole'
 const repeatedIds =
   "[...document.querySelectorAll('[id]')].map(({ id }) => id).filter((id, i, all) => all.indexOf(id) < i)"
 // One page: the report in it, its size and its theme change.
-const shared = open && (await open())
+const shared = skip ? undefined : await open()
 const drawnCharts = { one: 7, bad: 6, several: 20, comparison: 6, 'what if': 4 }
 for (const [i, [name, url]] of Object.entries(pages).entries())
   t.test(`${name}: no faults, in light and dark, on phone and desk`, { skip }, async t => {
@@ -92,8 +92,7 @@ for (const [i, [name, url]] of Object.entries(pages).entries())
   })
 
 t.test('the theme is chosen by keyboard and kept', { skip }, async t => {
-  const page = await open?.({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' }, t)
-  if (!page) return
+  const page = await open({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' }, t)
   await page.goto(pages.one)
   t.equal(await page.title(), 'Rehearsal')
   const ground = () => page.evaluate('getComputedStyle(document.body.parentElement).backgroundColor')
@@ -137,8 +136,7 @@ t.test('a chart shows its values under the pointer and by arrow keys', { skip },
 })
 
 t.test('without a script all but the charts can be read, and no control is there', { skip }, async t => {
-  const page = await open?.({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } }, t)
-  if (!page) return
+  const page = await open({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } }, t)
   await page.goto(pages.one)
   t.ok(await page.locator('text=All thresholds passed').isVisible())
   t.ok(await page.locator('text=Charts need JavaScript').isVisible())
