@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Document, type Pair, type Scalar, type YAMLMap } from 'yaml'
-import type * as z from 'zod'
+import * as z from 'zod'
 import { allowedIn } from '../../src/config/explain.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import {
@@ -17,7 +17,6 @@ import {
   settings,
 } from '../../src/config/tree.ts'
 import { effectOf, exceptionOf } from '../../src/config/values.ts'
-import { configJsonSchemaText } from './config-json-schema.ts'
 
 const yamlHead = `# yaml-language-server: $schema=./schema.json
 #
@@ -73,6 +72,41 @@ const defaultYaml = (): string => {
   describe(document.contents as YAMLMap, configSchema, 0)
   return yamlHead + document.toString({ lineWidth: 0 })
 }
+
+const bySchema = new Map<unknown, Setting>(settings.map(setting => [setting.schema, setting]))
+
+/** JSON Schema (draft 2020-12) of a config file: every setting optional, no other allowed. */
+export const configJsonSchema = (): object => {
+  const { $schema, description, ...schema } = z.toJSONSchema(configSchema, {
+    target: 'draft-2020-12',
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      const setting = bySchema.get(zodSchema)
+      if (setting) jsonSchema.description = `${jsonSchema.description} ${effectSentence(setting)}`
+      if (jsonSchema.properties) asSection(jsonSchema)
+    },
+  })
+  return { $schema, title: 'Abohawa configuration', description, ...schema }
+}
+
+/** Whether a change takes effect without a restart, as a sentence. */
+const effectSentence = (setting: Setting): string => {
+  if (effectOf(setting) === 'restart') return 'A change needs a restart.'
+  const exception = exceptionOf(setting)
+  return `A change takes effect without a restart${exception ? `, except ${exception}` : ''}.`
+}
+
+const asSection = (schema: z.core.JSONSchema.JSONSchema): void => {
+  delete schema.required
+  delete schema.default
+  // A section whose settings are all commented out is null to YAML.
+  schema.type = ['object', 'null'] as never
+  schema.patternProperties = { '^x-': {} }
+}
+
+/** The same as text, laid out as the project's formatter keeps it: what config/schema.json holds. */
+const configJsonSchemaText = (): string =>
+  `${JSON.stringify(configJsonSchema(), null, 2).replace(/\[\n\s+[^[\]{}]*?\n\s+\]/g, list => list.replace(/\n\s+/g, ' ').replace('[ ', '[').replace(' ]', ']'))}\n`
 
 const code = (text: string): string => `\`${text}\``
 // A bar would end the column.
