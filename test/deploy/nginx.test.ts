@@ -7,7 +7,8 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { loadConfig } from '../../src/config/load.ts'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
-import { makeCertificate, replaced, startNginx, withoutNginx } from '../support/nginx.ts'
+import { makeCertificate } from '../support/certificate-chain.ts'
+import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { startCommand } from '../support/process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
@@ -21,7 +22,8 @@ if (withoutNginx) {
 const path = '/api/v1/locations?type=division'
 const opsToken = '0123456789abcdef0123456789abcdef'
 const folder = t.testdir()
-const { cert, key: certKey } = makeCertificate(folder)
+const names = 'subjectAltName=DNS:weather.example,DNS:*.weather.example,DNS:localhost'
+const { cert, key: certKey } = makeCertificate(folder, 'weather.example', 2, '-addext', names)
 const [https, http, ...ports] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
 const redis = await testRedis(t)
 const env = processEnv('http://127.0.0.1:9', {

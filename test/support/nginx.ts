@@ -24,24 +24,6 @@ export const replaced = (text: string, parts: Readonly<Record<string, string>>):
   return text.replaceAll(any, part => parts[part] ?? '')
 }
 
-/** A certificate for weather.example, a name below it and localhost, signed by itself, in the folder. */
-export const makeCertificate = (folder: string): { cert: string; key: string } => {
-  const [cert, key] = [join(folder, 'abohawa.crt'), join(folder, 'abohawa.key')]
-  const args = [
-    ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' '),
-    ...[
-      '-subj',
-      '/CN=weather.example',
-      '-addext',
-      'subjectAltName=DNS:weather.example,DNS:*.weather.example,DNS:localhost',
-    ],
-    ...['-keyout', key, '-out', cert],
-  ]
-  const { status, stderr } = spawnSync('openssl', args, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(stderr)
-  return { cert, key }
-}
-
 /**
  * Starts nginx with a file for conf.d, and waits until it runs, and a port of it is open where there is one.
  * @throws Error with what nginx says is wrong
