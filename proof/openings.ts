@@ -55,15 +55,16 @@ const pass = ({ random }: State, from: number, to: number): Step => ({
 const requestsFor = (key: string, paths: readonly string[], gateways: number): PlannedRequest[] =>
   paths.map((path, i) => ({ gateway: i % gateways, key, path }))
 
-/** A new key of the tier that has 24 units, known to all gateways. */
-const issued = (state: State): { key: string; steps: Step[] } => {
+/** A new key, known to all gateways; that of the tier free has 24 units. */
+const issued = (state: State, tier: string, more: { expiresAfterMs?: number } = {}) => {
   const key = `new${++state.next}`
-  return { key, steps: [{ do: 'issue', key, tier: 'free' }, pass(state, 4, 6)] }
+  const steps: Step[] = [{ do: 'issue', key, tier, ...more }, pass(state, 4, 6)]
+  return { key, steps }
 }
 
 /** Lists leave a key fewer units than the next list takes, so that it is refused and the last units go to single places. */
 const spentByLists: Event = state => {
-  const { key, steps } = issued(state)
+  const { key, steps } = issued(state, 'free')
   const list = (size: number): string =>
     `/weather?places=${points.slice(0, size).map(point => `coords/${point}`)}`
   const paths = [...Array<string>(7).fill(list(3)), list(4), ...Array<string>(4).fill(single)]
@@ -72,7 +73,7 @@ const spentByLists: Event = state => {
 
 /** Each gateway has counted six units of a key when Redis loses them. Once all must have reported, one is asked for more than the rest. */
 const lostCounts: Event = state => {
-  const { key, steps } = issued(state)
+  const { key, steps } = issued(state, 'free')
   const before = requestsFor(key, Array(6 * state.gateways).fill(single), state.gateways)
   return [
     ...steps,
@@ -96,10 +97,9 @@ const heal = ({ faults }: State): Step[] => {
 const changed =
   (changesOf: (state: State, key: string) => Step[]): Event =>
   state => {
-    const key = `new${++state.next}`
+    const { key, steps } = issued(state, 'starter')
     return [
-      { do: 'issue', key, tier: 'starter' },
-      pass(state, 4, 6),
+      ...steps,
       loadOf(state, key, 16),
       ...changesOf(state, key),
       pass(state, 4, 12),
@@ -115,22 +115,15 @@ const moved = changed(({ random }, key) => [
 
 /** A key is used before and after its expiry. */
 const expired: Event = state => {
-  const key = `new${++state.next}`
-  return [
-    { do: 'issue', key, tier: 'starter', expiresAfterMs: 20 * second },
-    pass(state, 4, 6),
-    loadOf(state, key, 16),
-    pass(state, 30, 40),
-    loadOf(state, key, 16),
-  ]
+  const { key, steps } = issued(state, 'starter', { expiresAfterMs: 20 * second })
+  return [...steps, loadOf(state, key, 16), pass(state, 30, 40), loadOf(state, key, 16)]
 }
 /** Both secrets of a key are used while the old one is valid, and afterwards. */
 const rotated: Event = state => {
-  const key = `new${++state.next}`
+  const { key, steps } = issued(state, 'business')
   state.issued.push(key)
   return [
-    { do: 'issue', key, tier: 'business' },
-    pass(state, 4, 6),
+    ...steps,
     loadOf(state, key, 12),
     { do: 'rotate', key, overlapMs: 60 * second },
     pass(state, 6, 12),
@@ -142,13 +135,9 @@ const rotated: Event = state => {
 
 /** A key with a limit by the second sends far more, to all gateways at once and after a while again. */
 const paced: Event = state => {
-  const key = `new${++state.next}`
+  const { key, steps } = issued(state, 'paced')
   state.issued.push(key)
-  return [
-    { do: 'issue', key, tier: 'paced' },
-    pass(state, 4, 6),
-    ...Array.from({ length: 3 }, () => [loadOf(state, key, 40), pass(state, 1, 4)]).flat(),
-  ]
+  return [...steps, ...Array.from({ length: 3 }, () => [loadOf(state, key, 40), pass(state, 1, 4)]).flat()]
 }
 
 /** Fails for longer than the circuit stays closed; all cells are requested meanwhile, and then what is said of that. */

@@ -49,11 +49,6 @@ export const partsOn = (
   const decoded: string[] = []
   const expedited: (string | undefined)[] = []
   const policy = given.policy ?? policyOf()
-  const newFleet = (forMs = leaseForMs) => {
-    const fleet = createFleetSingleFlight({ store, leaseForMs: forMs }, error => failed.push(error))
-    t.teardown(fleet.close)
-    return fleet
-  }
   const codec = {
     maxBytes: 10_000,
     encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
@@ -64,11 +59,12 @@ export const partsOn = (
     },
   }
   /** What each process has of its own. */
-  const ofProcess = () => ({
-    memory: createMemoryTier<string>(10_000),
-    failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
-    fleet: newFleet(),
-  })
+  const ofProcess = () => {
+    const fleet = createFleetSingleFlight({ store, leaseForMs }, error => failed.push(error))
+    t.teardown(fleet.close)
+    const failures = createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0)
+    return { memory: createMemoryTier<string>(10_000), failures, fleet }
+  }
   const parts: Parts = {
     ...ofProcess(),
     keyOf: ({ id }) => id,

@@ -80,7 +80,7 @@ t.test('no rule binds a live setting to one that needs a restart', async t => {
 })
 
 t.test('the hash of a fleet follows what instances should have in common, and nothing else', async t => {
-  const hashOf = (text: string, env = {}) => fleetHashOf(loadTexts(t, { files: [text], env }))
+  const hashOf = (text: string) => fleetHashOf(loadTexts(t, { files: [text] }))
   const same = fleetHashOf(usual)
   t.match(same, /^[0-9a-f]{12}$/)
   const ofInstance = 'server: { port: 1, host: localhost }\nops: { port: 2 }\nlog: { level: debug }\n'

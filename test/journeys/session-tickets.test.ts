@@ -16,12 +16,12 @@ import { until } from '../support/until.ts'
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const provider = { url: 'http://127.0.0.1:9' }
 /** The settings of a process with TLS, a ticket key and a store in a folder. */
-const envWith = (ticketKey: string, folder: string, store = 'store'): Env =>
+const envWith = (ticketKey: string, folder: string): Env =>
   processEnv(provider.url, {
     ABOHAWA_SERVER__TLS__CERT: localCertificate.cert,
     ABOHAWA_SERVER__TLS__KEY: localCertificate.key,
     ABOHAWA_SERVER__TLS__TICKET_KEY: ticketKey,
-    ABOHAWA_STORE__PATH: join(folder, `${store}.db`),
+    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
   })
 
 type Visit = { readonly isResumed: boolean; readonly status: number; readonly ticket: Buffer | undefined }
