@@ -3,21 +3,22 @@
 // the machine for a while counts for all of them.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Teardown } from '../test/support/teardown.ts'
+import { residentMiB } from '../test/support/proc.ts'
+import { inScope, type Teardown } from '../test/support/teardown.ts'
 import { until } from '../test/support/until.ts'
 import {
   count,
   type Finding,
   found,
-  inScope,
   judged,
   median,
   type Options,
   type Progress,
+  type Result,
   rangeOf,
   type Table,
 } from './row.ts'
-import { busySecondsOf, cpuSecondsOf, type RedisCost, residentOf, serverCore } from './tools/processes.ts'
+import { busySecondsOf, cpuSecondsOf, type RedisCost, serverCore } from './tools/processes.ts'
 import { type Loaded, load, type Workload } from './tools/wrk.ts'
 
 /** A server that runs and has answered everything once. */
@@ -121,7 +122,7 @@ const measureFresh = (
       cpuMicros: (cpu * 1e6) / answers,
       redisMicros: subject.usesRedis ? (redis * 1e6) / answers : 0,
       others: Math.max(0, core - cpu) / took,
-      mebibytes: (await residentOf(running.pid)).now,
+      mebibytes: residentMiB(running.pid),
     }
     return { sample, answers, faults }
   })
@@ -207,11 +208,6 @@ export const compare = (
   return judged(what, `${sign.slice(-1)} ${limit.toFixed(2)} ${sized}`, isMet, text, { each })
 }
 
-export const compareAll = (
-  measured: readonly Measured[],
-  comparisons: Readonly<Record<string, Comparison>>,
-): Finding[] => Object.entries(comparisons).map(([what, comparison]) => compare(measured, what, comparison))
-
 /** Whether all answers of all subjects were right and counted, and all samples. */
 export const checked = (measured: readonly Measured[]): Finding => {
   const faults = measured.flatMap(one => one.faults)
@@ -226,6 +222,18 @@ export const checked = (measured: readonly Measured[]): Finding => {
     Object.fromEntries(measured.map(({ subject, samples }) => [subject.name, samples])),
   )
 }
+
+/** The comparisons, whether all was right, and the table. */
+export const resultOf = (
+  measured: readonly Measured[],
+  comparisons: Readonly<Record<string, Comparison>>,
+): Result => ({
+  findings: [
+    ...Object.entries(comparisons).map(([what, comparison]) => compare(measured, what, comparison)),
+    checked(measured),
+  ],
+  table: tableOf(measured),
+})
 
 /** Medians of the processes; those of p99 and CPU with the smallest and the largest. */
 export const tableOf = (measured: readonly Measured[]): Table => ({

@@ -59,16 +59,6 @@ export const found = (what: string, measured: string, figures?: object): Finding
   figures,
 })
 
-/** Runs what may need a teardown, and then its teardowns, last first. */
-export const inScope = async <Of>(act: (scope: Teardown) => Promise<Of>): Promise<Of> => {
-  const teardowns: (() => unknown)[] = []
-  try {
-    return await act({ teardown: fn => void teardowns.push(fn) })
-  } finally {
-    for (const teardown of teardowns.reverse()) await teardown()
-  }
-}
-
 export const quantile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
   Number.NaN

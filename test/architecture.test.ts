@@ -1,6 +1,5 @@
-// Checks the architecture: every import points to a lower rank or stays in its room, a room and its folders import each other one
-// way only, what stands beside the gateway imports what its row names, and there are no import cycles anywhere. Type imports count. It
-// also checks headers and lengths, the sources of time and environment, and waits without a deadline.
+// Without it an import could point to a higher rank, enter a room by another way than its own, or close a cycle; a header be missing,
+// a file too long, a clock read elsewhere, or a wait have no deadline. Type imports count.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -255,12 +254,17 @@ t.test('the machine’s clock and environment are read in one place each', t => 
 
 // Support files that any benchmark may use; everything else shared with the tests is a scenario.
 const supportOfBenchmarks = [
+  'decoded',
+  'gateway-env',
   'http2-client',
+  'manual-clock',
   'marked-part',
+  'proc',
   'process',
   'program-path',
   'provider-process',
   'redis-server',
+  'start-gateway',
   'teardown',
   'until',
 ].map(name => `test/support/${name}.ts`)

@@ -1,16 +1,20 @@
 // A day of demand on every place of the catalogue, by age and by run: the provider requests for each cell, beside those
 // that a response cache would have made for the same requests.
 
-import { hourMs, minuteMs } from '../../src/common/calendar.ts'
+import { hourMs, isoOf, minuteMs } from '../../src/common/calendar.ts'
 import { weightOf } from '../../src/provider/open-meteo/limits.ts'
 import { weightOfPoint } from '../../src/provider/open-meteo/request.ts'
 import { horizonFor, longestUseMs } from '../../src/weather/horizon.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/weather-variables.ts'
-import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
-import { forAll, metric, noBudget, placesByCell, quiet } from '../../test/scenarios/set-up.ts'
+import { forAll, metric, placesByCell } from '../../test/scenarios/set-up.ts'
+import { plentyOfQuota } from '../../test/support/gateway-env.ts'
+import { manualClock } from '../../test/support/manual-clock.ts'
+import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
+import { startGateway } from '../../test/support/start-gateway.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import { count, type Finding, found, judged, type Progress, type Row } from '../row.ts'
+import { get } from '../tools/world.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
 const stepMs = 15 * minuteMs
@@ -23,17 +27,34 @@ const weightOfAnswer = weightOf({ variables, days: forecastDays })
 const requestsOf = (places: ReturnType<typeof placesByCell>, step: number): string[] =>
   places.flatMap(({ paths }) => (step % 4 === 0 ? paths : [paths[step % paths.length] ?? '']))
 
+/** Waits until a gateway has no provider request in flight or waiting. */
+const quiet = async (provider: ProviderProcess, opsUrl: string): Promise<void> => {
+  let [still, points] = [0, -1]
+  await until('the provider is quiet', async () => {
+    const state = await provider.state()
+    const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
+    const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
+    still = isStill ? still + 1 : 0
+    points = state.points
+    return still >= 2
+  })
+}
+
 const measureDay = async (freshness: 'age' | 'run', scope: Teardown, progress: Progress) => {
   const places = placesByCell()
-  const { clock, provider, gateway, send, moveTo } = await startOnOneClock(scope, {
-    start,
-    provider: ['--runs', 'ecmwf'],
+  const clock = manualClock(start)
+  const provider = await startProvider(scope, ['--runs', 'ecmwf'], isoOf(start))
+  const gateway = await startGateway(scope, {
+    providerUrl: provider.url,
+    clock,
     env: {
-      ...noBudget,
+      ...plentyOfQuota,
+      ABOHAWA_LOG__ACCESS: 'false',
       ABOHAWA_CACHE__FRESHNESS: freshness,
       ABOHAWA_TEST_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
+  const headers = { 'x-api-key': gateway.keys.enterprise ?? '' }
   const newestRun = async (): Promise<number> => {
     const meta = await (await fetch(`${provider.url}/data/ecmwf_ifs/static/meta.json`)).json()
     return (meta as { last_run_availability_time: number }).last_run_availability_time
@@ -43,7 +64,9 @@ const measureDay = async (freshness: 'age' | 'run', scope: Teardown, progress: P
   const answers = { requests: 0, failed: 0, byHour: 0 }
   let firstFill = 0
   for (let step = 0; step < steps; step++) {
-    await moveTo(start + step * stepMs)
+    const instant = start + step * stepMs
+    clock.set(instant)
+    await provider.steer({ now: isoOf(instant) })
     if (freshness === 'run') {
       const newest = await newestRun()
       const name = 'abohawa_provider_run_available_timestamp_seconds'
@@ -58,7 +81,7 @@ const measureDay = async (freshness: 'age' | 'run', scope: Teardown, progress: P
       }
     }
     await forAll(requests, 32, async path => {
-      if ((await send(path)).status !== 200) answers.failed += 1
+      if ((await get(gateway.apiUrl + path, headers)).status !== 200) answers.failed += 1
     })
     await quiet(provider, gateway.opsUrl)
     if (step === 0) firstFill = (await provider.state()).weight / places.length

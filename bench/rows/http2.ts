@@ -4,7 +4,7 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { localCertificate } from '../../test/support/http2-client.ts'
-import { checked, compareAll, measureInRounds, type Send, tableOf } from '../rounds.ts'
+import { measureInRounds, resultOf, type Send } from '../rounds.ts'
 import { quantile, type Row } from '../row.ts'
 import { readySubject } from '../servers/others.ts'
 import { loadCores, onCores, outputOf } from '../tools/processes.ts'
@@ -76,15 +76,9 @@ export const http2: Row = {
     const send: Send = async (...given) =>
       loadHttp2(...given, Math.min(world.body.length, (await world.reference()).body.length))
     const measured = await measureInRounds(world, subjects, options, progress, send)
-    return {
-      findings: [
-        ...compareAll(measured, {
-          'answers per CPU, embedded, vs raw node:http2': ['embedded', 'raw', 'cpu', '≥', 0.65],
-          'answers per CPU, Redis, vs raw node:http2': ['redis', 'raw', 'cpu', '≥', 0.6],
-        }),
-        checked(measured),
-      ],
-      table: tableOf(measured),
-    }
+    return resultOf(measured, {
+      'answers per CPU, embedded, vs raw node:http2': ['embedded', 'raw', 'cpu', '≥', 0.65],
+      'answers per CPU, Redis, vs raw node:http2': ['redis', 'raw', 'cpu', '≥', 0.6],
+    })
   },
 }

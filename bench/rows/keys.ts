@@ -2,6 +2,7 @@
 // exactly, what a key takes in memory and in the store, and how quickly a gateway is replaced. The clocks are moved to the parts of
 // the day.
 
+import type { SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
@@ -23,6 +24,8 @@ import type { Order, WatchedReport } from './watched.ts'
 const zone = 'Asia/Dhaka'
 const path = '/api/v1/locations?type=division'
 export const watched = new URL('watched.ts', import.meta.url).href
+/** For what watched.ts is asked. */
+export const withChannel: SpawnOptions = { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
 // Twice what a gateway has with a million keys.
 const dataBytes = 2 * 2 ** 30
 const longestTurnMs = 60
@@ -66,6 +69,13 @@ export const writeKeys = async (store: Store, size: number): Promise<Keys> => {
   return { presented, ids, subscriberId }
 }
 
+export const openStoreOf = async (scope: Teardown, env: Env): Promise<Store> => {
+  const config = loadConfig({ files: [], env: { ...env, ...patientRedisEnv } })
+  const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
+  scope.teardown(() => store.close())
+  return store
+}
+
 /** What a part of the day was like: times in ms, the longest of all gateways; `failed` are answers of other statuses than 200. */
 type Part = { readonly name: string } & Readonly<
   Record<'seconds' | 'responses' | 'failed' | 'p99' | 'turn' | 'delay', number>
@@ -87,7 +97,7 @@ const startDay = async (scope: Teardown, env: Env, { presented, ids }: Keys, pro
   const start = async (): Promise<{ gateway: Running; callers: Caller[] }> => {
     const settings = { ABOHAWA_QUOTA__TIME_ZONE: zone, BENCH_AHEAD_MS: String(aheadMs), ...env }
     const more = meterEnv({ NODE_OPTIONS: `--import=${watched}`, ...settings })
-    const gateway = await startLimited(scope, dataBytes, ['serve'], ['api', 'ops'], more, true)
+    const gateway = await startLimited(scope, dataBytes, more, withChannel)
     return { gateway, callers: await openCallers(scope, gateway.urls.api ?? '', '', callersEach) }
   }
   const fleet = await Promise.all(Array.from({ length: 3 }, start))
@@ -203,16 +213,9 @@ export const keys: Row = {
   id: 'keys',
   what: 'a million keys over three gateways: the longest turn, exact counts, memory',
   run: async (scope, { keys: size }, progress) => {
-    const redis = await startRedis()
-    scope.teardown(redis.stop)
+    const redis = await startRedis(scope)
     const env = { ABOHAWA_REDIS__URL: redis.url }
-    const away = { redisAway: () => {}, redisBack: () => {} }
-    const store = await openStore(
-      loadConfig({ files: [], env: { ...env, ...patientRedisEnv } }),
-      systemClock,
-      away,
-    )
-    scope.teardown(() => store.close())
+    const store = await openStoreOf(scope, env)
     const readRedis = readerOfRedis(scope, redis.url)
     const bytes = async (): Promise<number> => (await readRedis()).usedMemory
     const empty = await bytes()

@@ -4,23 +4,16 @@
 import { setInterval } from 'node:timers'
 import { createKey } from '../../src/keys/key-form.ts'
 import type { Env } from '../../test/scenarios/set-up.ts'
+import { residentMiB } from '../../test/support/proc.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
-import {
-  checked,
-  compareAll,
-  measureInRounds,
-  type Running,
-  type Subject,
-  tableOf,
-  warmUp,
-} from '../rounds.ts'
+import { measureInRounds, type Running, resultOf, type Subject, warmUp } from '../rounds.ts'
 import { count, found, judged, median, type Row, rangeOf, sum } from '../row.ts'
 import { gatewaySubject } from '../servers/gateway.ts'
 import { nginxSubject } from '../servers/nginx.ts'
 import { readySubject, usualSubject } from '../servers/others.ts'
 import { logged } from '../tools/gateway-process.ts'
 import { generateMix, keyOf, type Mix, mixKeys, mixTraffic } from '../tools/mix.ts'
-import { cpuSecondsOf, emptyOutputOf, residentOf } from '../tools/processes.ts'
+import { cpuSecondsOf, emptyOutputOf } from '../tools/processes.ts'
 import { type Replayed, replayMix } from '../tools/replay.ts'
 import { openWorld, type World } from '../tools/world.ts'
 import { connections, load } from '../tools/wrk.ts'
@@ -78,17 +71,11 @@ export const mix: Row = {
       usualSubject(world, keys, ofOthers(false)),
     ]
     const measured = await measureInRounds(world, subjects, options, progress)
-    return {
-      findings: [
-        ...compareAll(measured, {
-          '**CPU of the mix**, vs raw node:http': ['abohawa', 'raw', 'cpu'],
-          '**CPU with Redis**, vs nginx + Lua': ['abohawa', 'nginx', 'both', '≤', 0.85],
-          'p99, vs nginx + Lua': ['abohawa', 'nginx', 'p99', '≤', 1.1],
-        }),
-        checked(measured),
-      ],
-      table: tableOf(measured),
-    }
+    return resultOf(measured, {
+      '**CPU of the mix**, vs raw node:http': ['abohawa', 'raw', 'cpu'],
+      '**CPU with Redis**, vs nginx + Lua': ['abohawa', 'nginx', 'both', '≤', 0.85],
+      'p99, vs nginx + Lua': ['abohawa', 'nginx', 'p99', '≤', 1.1],
+    })
   },
 }
 
@@ -203,11 +190,10 @@ export const memory: Row = {
   run: async (scope, { minutes = 5 }, progress) => {
     const { world, mix } = await setUp(scope)
     const running = await ours(world, mix, 'memory:').start(scope)
-    const now = async (): Promise<number> => (await residentOf(running.pid)).now
     // The log of five minutes would be gigabytes.
     const emptied = setInterval(() => void emptyOutputOf(running.pid), 5_000)
     scope.teardown(() => clearInterval(emptied))
-    const atStart = await now()
+    const atStart = residentMiB(running.pid)
     const halves: number[] = []
     let [answers, wrong] = [0, 0]
     for (let half = 0; half < minutes * 2; half++) {
@@ -215,9 +201,9 @@ export const memory: Row = {
       const loaded = await load(world.folder, await running.workload(), 30)
       answers += loaded.answers
       wrong += loaded.wrong
-      halves.push(await now())
+      halves.push(residentMiB(running.pid))
     }
-    const { most } = await residentOf(running.pid)
+    const most = residentMiB(running.pid, 'VmHWM')
     const meanOf = (some: readonly number[]): number => sum(some) / some.length
     // Too short to say whether it is level where there is no third minute before the last.
     const level = minutes > 3 ? meanOf(halves.slice(-2)) / meanOf(halves.slice(4, 6)) : Number.NaN

@@ -4,7 +4,7 @@
 
 import { join } from 'node:path'
 import type { Env } from '../../test/scenarios/set-up.ts'
-import { checked, compareAll, measureInRounds, type Subject, tableOf } from '../rounds.ts'
+import { measureInRounds, resultOf, type Subject } from '../rounds.ts'
 import { count, type Row } from '../row.ts'
 import { everyPlace, gatewaySubject, pathsInTurn } from '../servers/gateway.ts'
 import { nginxSubject } from '../servers/nginx.ts'
@@ -76,23 +76,17 @@ export const one: Row = {
       }),
     ]
     const measured = await measureInRounds(world, subjects, options, progress)
-    return {
-      findings: [
-        ...compareAll(measured, {
-          'CPU on Redis, vs raw node:http': ['redis', 'raw', 'cpu'],
-          'answers per CPU, embedded, vs bare Fastify': ['embedded', 'fastify', 'cpu', '≥', 0.85],
-          'answers per CPU, Redis, vs bare Fastify': ['redis', 'fastify', 'cpu', '≥', 0.85],
-          'p99 on Redis, vs raw node:http': ['redis', 'raw', 'p99', '≤', 3],
-          'CPU with Redis, vs nginx + Lua': ['redis', 'nginx', 'both', '≤', 0.87],
-          [`answers per CPU, ${places}, vs one URL`]: ['places', 'redis', 'cpu', '≥', 0.85],
-          'CPU of a log line, embedded': ['embedded-log', 'embedded', 'cpu', '+ ≤', 3],
-          'CPU of a log line, Redis': ['redis-log', 'redis', 'cpu', '+ ≤', 3],
-        }),
-        checked(measured),
-      ],
-      table: tableOf(measured),
-      notes: [`The body has ${count(world.body.length)} bytes, the same for all.`],
-    }
+    const result = resultOf(measured, {
+      'CPU on Redis, vs raw node:http': ['redis', 'raw', 'cpu'],
+      'answers per CPU, embedded, vs bare Fastify': ['embedded', 'fastify', 'cpu', '≥', 0.85],
+      'answers per CPU, Redis, vs bare Fastify': ['redis', 'fastify', 'cpu', '≥', 0.85],
+      'p99 on Redis, vs raw node:http': ['redis', 'raw', 'p99', '≤', 3],
+      'CPU with Redis, vs nginx + Lua': ['redis', 'nginx', 'both', '≤', 0.87],
+      [`answers per CPU, ${places}, vs one URL`]: ['places', 'redis', 'cpu', '≥', 0.85],
+      'CPU of a log line, embedded': ['embedded-log', 'embedded', 'cpu', '+ ≤', 3],
+      'CPU of a log line, Redis': ['redis-log', 'redis', 'cpu', '+ ≤', 3],
+    })
+    return { ...result, notes: [`The body has ${count(world.body.length)} bytes, the same for all.`] }
   },
 }
 
@@ -108,16 +102,10 @@ export const newConnections: Row = {
       ...onBothStores(world, closing, {}, true).filter(({ usesRedis }) => usesRedis),
     ]
     const measured = await measureInRounds(world, subjects, options, progress)
-    return {
-      findings: [
-        ...compareAll(measured, {
-          'CPU, embedded, vs raw node:http': ['embedded', 'raw', 'cpu', '≤', 1.7],
-          'CPU, Redis, vs raw node:http': ['redis', 'raw', 'cpu', '≤', 1.7],
-          'CPU, Redis, log, vs nginx + Lua': ['redis-log', 'nginx', 'cpu', '≤', 1.1],
-        }),
-        checked(measured),
-      ],
-      table: tableOf(measured),
-    }
+    return resultOf(measured, {
+      'CPU, embedded, vs raw node:http': ['embedded', 'raw', 'cpu', '≤', 1.7],
+      'CPU, Redis, vs raw node:http': ['redis', 'raw', 'cpu', '≤', 1.7],
+      'CPU, Redis, log, vs nginx + Lua': ['redis-log', 'nginx', 'cpu', '≤', 1.1],
+    })
   },
 }

@@ -3,17 +3,14 @@
 
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { systemClock } from '../../src/common/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
 import { randomBase62 } from '../../src/keys/key-form.ts'
-import { openStore } from '../../src/stores/open-store.ts'
 import { openCallers } from '../../test/scenarios/callers.ts'
 import { startLimited } from '../../test/support/process.ts'
 import { patientRedisEnv } from '../../test/support/redis-server.ts'
 import { count, judged, ms, type Row } from '../row.ts'
 import { gatewayEnv } from '../tools/gateway-process.ts'
 import { openBackground } from '../tools/world.ts'
-import { watched, writeKeys } from './keys.ts'
+import { openStoreOf, watched, withChannel, writeKeys } from './keys.ts'
 import type { WatchedReport } from './watched.ts'
 
 const [keyCount, cellCount] = [100_000, 50_000]
@@ -87,14 +84,12 @@ export const operators: Row = {
       ABOHAWA_OPS__TOKEN: token,
     })
     progress('writes the keys')
-    const away = { redisAway: () => {}, redisBack: () => {} }
-    const store = await openStore(loadConfig({ files: [], env }), systemClock, away)
-    scope.teardown(() => store.close())
+    const store = await openStoreOf(scope, env)
     const { presented, ids, subscriberId } = await writeKeys(store, keyCount)
 
     const watching = { NODE_OPTIONS: `--import=${watched}`, BENCH_AHEAD_MS: '0' }
     const settings = { ...env, ...watching }
-    const gateway = await startLimited(scope, dataBytes, ['serve'], ['api', 'ops'], settings, true)
+    const gateway = await startLimited(scope, dataBytes, settings, withChannel)
     const { api = '', ops = '' } = gateway.urls
     const use = async (requests: readonly string[], connections: number): Promise<void> => {
       const callers = await openCallers(scope, api, '', connections)

@@ -1,7 +1,7 @@
 // 100 places with one request beside one place with each: what the list costs in processor time, with gzip and the access log.
 
 import { join } from 'node:path'
-import { checked, compareAll, measureInRounds, type Running, type Subject, tableOf } from '../rounds.ts'
+import { measureInRounds, type Running, resultOf, type Subject } from '../rounds.ts'
 import type { Row } from '../row.ts'
 import { everyPlace, gatewaySubject, pathsInTurn } from '../servers/gateway.ts'
 import { logged } from '../tools/gateway-process.ts'
@@ -47,14 +47,8 @@ export const places: Row = {
       countedAsAnswers(subject('list', `${placesOfList} places`, many)),
     ]
     const measured = await measureInRounds(world, subjects, options, progress)
-    return {
-      findings: [
-        ...compareAll(measured, {
-          [`CPU of a list of ${placesOfList} warm places, vs one place`]: ['list', 'one', 'cpu', '≤', 8],
-        }),
-        checked(measured),
-      ],
-      table: tableOf(measured),
-    }
+    return resultOf(measured, {
+      [`CPU of a list of ${placesOfList} warm places, vs one place`]: ['list', 'one', 'cpu', '≤', 8],
+    })
   },
 }

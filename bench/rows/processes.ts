@@ -2,7 +2,7 @@
 // measured core, as the load needs the other: what is compared is what they lose by sharing keys, counts and weather.
 
 import { freePort } from '../../test/support/redis-server.ts'
-import { checked, compareAll, measureInRounds, tableOf } from '../rounds.ts'
+import { measureInRounds, resultOf } from '../rounds.ts'
 import type { Row } from '../row.ts'
 import { ours, setUp } from './mix.ts'
 
@@ -18,14 +18,8 @@ export const processes: Row = {
     const two = { id: 'two', name: 'Abohawa, Redis, log, two processes', processes: 2, env }
     const subjects = [ours(world, mix, 'one:'), ours(world, mix, 'two:', two)]
     const measured = await measureInRounds(world, subjects, { ...options, warm }, progress)
-    return {
-      findings: [
-        ...compareAll(measured, {
-          'CPU of two processes with Redis, vs one': ['two', 'abohawa', 'both', '≤', 1.05],
-        }),
-        checked(measured),
-      ],
-      table: tableOf(measured),
-    }
+    return resultOf(measured, {
+      'CPU of two processes with Redis, vs one': ['two', 'abohawa', 'both', '≤', 1.05],
+    })
   },
 }

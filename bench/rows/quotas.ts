@@ -2,10 +2,9 @@
 // are those of the tests, at full size.
 
 import { measureExactness, mixedTiers, oneRedis } from '../../test/scenarios/exact-quota.ts'
-import type { RedisFault } from '../../test/scenarios/redis-faults.ts'
-import { measureRedisOutage } from '../../test/scenarios/redis-outage.ts'
-import type { Teardown } from '../../test/support/teardown.ts'
-import { count, type Finding, found, inScope, judged, median, ms, quantile, type Row } from '../row.ts'
+import { measureRedisOutage, type RedisFault } from '../../test/scenarios/redis-outage.ts'
+import { inScope, type Teardown } from '../../test/support/teardown.ts'
+import { count, type Finding, found, judged, median, ms, quantile, type Row } from '../row.ts'
 
 const fleet = { processes: 4, connections: 256, requests: 30_000 }
 

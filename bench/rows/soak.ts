@@ -196,8 +196,7 @@ export const soak: Row = {
   run: async (scope, { minutes = 120 }, progress) => {
     const folder = await openFolder(scope)
     const upstreams = [await startProvider(scope, [], null), await startProvider(scope, [], null)] as const
-    const redis = await startRedis()
-    scope.teardown(redis.stop)
+    const redis = await startRedis(scope)
     const readRedis = readerOfRedis(scope, redis.url)
     const file = join(folder, 'store.db')
     const stores = { Redis: { ABOHAWA_REDIS__URL: redis.url }, embedded: { ABOHAWA_STORE__PATH: file } }

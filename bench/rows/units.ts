@@ -4,11 +4,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { forAll, placesByCell } from '../../test/scenarios/set-up.ts'
+import { residentMiB } from '../../test/support/proc.ts'
 import { warmUp } from '../rounds.ts'
 import { count, found, type Row } from '../row.ts'
 import { gatewayEnv, startGateway } from '../tools/gateway-process.ts'
 import { generateMix, keyOf, mixKeys } from '../tools/mix.ts'
-import { cpuSecondsOf, residentOf, serverCore } from '../tools/processes.ts'
+import { cpuSecondsOf, serverCore } from '../tools/processes.ts'
 import { get, openBackground } from '../tools/world.ts'
 import { load } from '../tools/wrk.ts'
 import { mixEnv } from './mix.ts'
@@ -30,7 +31,7 @@ export const units: Row = {
     const [first = { key: '' }, ...others] = await issueKeys(env, Array(mixKeys + 1).fill('enterprise'))
     const { pid, urls } = await startGateway(scope, folder, serverCore, env)
     const api = urls.api ?? ''
-    const residentAtStart = (await residentOf(pid)).now
+    const residentAtStart = residentMiB(pid)
 
     progress('loads every cell')
     const places = placesByCell()
@@ -88,7 +89,7 @@ export const units: Row = {
       return bytes / sampled
     }
     const [gzip, identity] = [await bytesWith('gzip'), await bytesWith('identity')]
-    const residentAfter = (await residentOf(pid)).now
+    const residentAfter = residentMiB(pid)
     const [busy] = costs.filter(({ atOnce }) => atOnce === 64)
     if (!busy) throw new Error('64 connections were measured')
     return {

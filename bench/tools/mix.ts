@@ -3,8 +3,8 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { forAll } from '../../test/scenarios/set-up.ts'
+import { decoded } from '../../test/support/decoded.ts'
 import { runCommand } from '../../test/support/process.ts'
 import { requestOf, type TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import type { Traffic } from '../servers/gateway.ts'
@@ -74,12 +74,12 @@ export const mixTraffic =
     let turn = 0
 
     const checkOne = async (one: TrafficRequest): Promise<void> => {
-      const answer = await send(one)
-      const { status, headers } = answer
+      const { status, headers, body } = await send(one)
       const expected = await expectedOf(one.path)
       const fault = (text: string) => new Error(`${one.path} ${text}`)
       if (status !== 200) throw fault(`answered ${status} in place of 200`)
-      if (!decoded(answer).equals(expected.body)) throw fault('has another body than the reference')
+      if (!decoded(body, headers['content-encoding']).equals(expected.body))
+        throw fault('has another body than the reference')
       if (
         one.accepts !== undefined &&
         expected.body.length > 2_000 &&
@@ -130,10 +130,3 @@ export const mixTraffic =
       },
     }
   }
-
-/** The body as it is without its content-encoding. */
-const decoded = ({ headers, body }: Answer): Buffer => {
-  const encoding = headers['content-encoding']
-  if (encoding === 'gzip') return gunzipSync(body)
-  return encoding === 'br' ? brotliDecompressSync(body) : body
-}

@@ -1,13 +1,15 @@
 // Processes of the benchmark: the measured one on its own core, everything else on the others. Starts them with their output in
 // a file, reads their processor time and memory, and ends them with their scope.
 
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Env } from '../../test/scenarios/set-up.ts'
+import { childrenOf } from '../../test/support/proc.ts'
+import { cleanEnv } from '../../test/support/process.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import { sum } from '../row.ts'
@@ -61,14 +63,6 @@ export type Spawned = {
 /** @property urls base addresses by listener */
 export type Listening = { readonly pid: number; readonly urls: Readonly<Record<string, string>> }
 
-const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
-  ),
-  NODE_ENV: 'production',
-  ...more,
-})
-
 let started = 0
 
 /** Starts a command with its output in a file of the folder. */
@@ -83,7 +77,8 @@ export const spawnPinned = (
   // Opened for appending, so that the file can be emptied while the process writes.
   const file = openSync(output, 'a')
   const [program, all] = onCores(core, command, args)
-  const child = spawn(program, all, { env: cleanEnv(env), stdio: ['ignore', file, file] })
+  const stdio: StdioOptions = ['ignore', file, file]
+  const child = spawn(program, all, { env: cleanEnv({ NODE_ENV: 'production', ...env }), stdio })
   closeSync(file)
   const exited = once(child, 'exit')
   scope.teardown(() => endOf(child, exited))
@@ -139,8 +134,7 @@ export const cpuSecondsOf = async (pid: number): Promise<number> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   // The name in brackets may hold anything; user and system time are the 12th and 13th field after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean)
-  const ofChildren = await Promise.all(children.map(child => cpuSecondsOf(Number(child))))
+  const ofChildren = await Promise.all(childrenOf(pid).map(cpuSecondsOf))
   return sum([(Number(fields[11]) + Number(fields[12])) / ticksPerSecond, ...ofChildren])
 }
 
@@ -155,13 +149,6 @@ export const busySecondsOf = async (core: string): Promise<number> => {
 
 /** Empties the file that a process writes its log to: that of minutes would be gigabytes. */
 export const emptyOutputOf = (pid: number): Promise<void> => truncate(`/proc/${pid}/fd/1`).catch(() => {})
-
-/** Resident memory in MiB: now, and the maximum so far. */
-export const residentOf = async (pid: number): Promise<{ now: number; most: number }> => {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  const of = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024
-  return { now: of('VmRSS'), most: of('VmHWM') }
-}
 
 /** Of a Redis: its processor time in seconds and its commands so far, including those within scripts, and its memory in bytes. */
 export type RedisCost = Readonly<Record<'cpuSeconds' | 'commands' | 'usedMemory', number>>

@@ -72,8 +72,7 @@ export const openBackground = async (scope: Teardown) => {
   stepAside()
   const folder = await openFolder(scope)
   const provider = await startProvider(scope, ['--runs', 'none'], null)
-  const redis = await startRedis()
-  scope.teardown(redis.stop)
+  const redis = await startRedis(scope)
   runFirst(redis.pid)
   return {
     folder,

@@ -1,7 +1,7 @@
 // The rules that hold for every response of the API: a status of the contract, JSON, the rate-limit headers, an id, and
 // nothing of the request in its headers. Checks one response alone; the targets decide which response is right.
 
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { decoded } from '../../test/support/decoded.ts'
 import { demand } from '../fault.ts'
 import { marker } from './request-text.ts'
 import type { Answer } from './response-reader.ts'
@@ -20,19 +20,14 @@ const mayEcho: ReadonlySet<string> = new Set(['x-request-id', 'link'])
 export type Body = Readonly<Record<string, unknown>>
 
 /** The body as JSON, of many places a list; undefined when it is empty or not JSON. */
-export const jsonOf = (answer: Answer): Body | undefined => {
+export const jsonOf = ({ headers, body }: Answer): Body | undefined => {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(decoded(answer)))
+    const bytes = decoded(body, headers.get('content-encoding'))
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     return typeof value === 'object' && value !== null ? (value as Body) : undefined
   } catch {
     return undefined
   }
-}
-
-const decoded = ({ headers, body }: Answer): Uint8Array => {
-  const coding = headers.get('content-encoding')
-  if (coding === 'gzip') return gunzipSync(body, { maxOutputLength: 2 ** 24 })
-  return coding === 'br' ? brotliDecompressSync(body, { maxOutputLength: 2 ** 24 }) : body
 }
 
 /** Whether the error says that something took too long; a busy machine may be the reason. */

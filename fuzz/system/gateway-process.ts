@@ -3,8 +3,9 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { residentMiB } from '../../test/support/proc.ts'
 import { cleanEnv, product } from '../../test/support/process.ts'
 import { patienceMs } from '../../test/support/until.ts'
 import { demand } from '../fault.ts'
@@ -23,8 +24,8 @@ export type GatewayProcess = {
   readonly apiUrl: string
   readonly opsUrl: string
   isAlive(): boolean
-  /** Resident memory in bytes; 0 where the system does not report it. */
-  residentBytes(): number
+  /** Resident memory; 0 where the system does not report it. */
+  residentMiB(): number
   /** Starts a stopwatch for the gateway's own work: it stands still while other work has the machine. */
   stopwatch(): () => number
   /** @throws Fault for what stands in its log, error output and exit since the last call */
@@ -78,7 +79,7 @@ export const startGatewayProcess = async (
     apiUrl: urls.get('api') ?? '',
     opsUrl: urls.get('ops') ?? '',
     isAlive,
-    residentBytes: () => (isAlive() ? residentBytesOf(child.pid ?? 0) : 0),
+    residentMiB: () => (isAlive() && existsSync('/proc/self') ? residentMiB(child.pid) || 0 : 0),
     stopwatch: () => {
       const [started, used] = [performance.now(), processorMsOf(child.pid ?? 0)]
       // Several threads may have worked at once.
@@ -105,13 +106,5 @@ const processorMsOf = (pid: number): number => {
     return ticks * 10
   } catch {
     return performance.now()
-  }
-}
-
-const residentBytesOf = (pid: number): number => {
-  try {
-    return 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
-  } catch {
-    return 0
   }
 }

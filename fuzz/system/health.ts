@@ -8,7 +8,7 @@ import { patienceMs } from '../http/conversation.ts'
 import type { System } from './system.ts'
 
 /** On top of some 330 MiB that a gateway needs with all cells of the box in use. */
-const maxResidentBytes = 700 * 1024 * 1024
+const maxResidentMiB = 700
 /** For a good request, as the gateway's own work. */
 export const answeredWithinMs = 2_500
 export const goodTarget = '/api/v1/weather/district/3026'
@@ -36,8 +36,8 @@ export const checkHealth = async ({ gateway: now, key }: System): Promise<void> 
     const lines = metrics.split('\n').filter(line => line !== '')
     demand(lines.length >= 10, "metrics can't be read", `${lines.length} lines`)
     for (const line of lines) demand(metricLine.test(line), "metrics can't be read", line)
-    const mebibytes = Math.round(gateway.residentBytes() / 2 ** 20)
-    demand(mebibytes * 2 ** 20 <= maxResidentBytes, 'the process is too large', `${mebibytes} MiB resident`)
+    const resident = Math.round(gateway.residentMiB())
+    demand(resident <= maxResidentMiB, 'the process is too large', `${resident} MiB resident`)
   } catch (error) {
     // The exit of a process that has just died is not reported yet.
     await pause(diesWithinMs)

@@ -6,8 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { administerWith } from '../../test/scenarios/keys.ts'
+import { noBudget, onFreePorts, plentyOfQuota } from '../../test/support/gateway-env.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
-import { startRedisProcess } from '../../test/support/redis-process.ts'
+import { patientRedisEnv, startRedis } from '../../test/support/redis-server.ts'
+import { scopeOf } from '../../test/support/teardown.ts'
+import { wholeCatalogue } from '../../test/support/usual-catalogue.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 
 type Env = Readonly<Record<string, string>>
@@ -68,9 +71,8 @@ const open = async (
 ): Promise<Omit<System, 'close'>> => {
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
-  const { address, admin: redis, stop } = await startRedisProcess()
-  opened.defer(stop)
-  const scope = { teardown: (fn: () => unknown) => opened.defer(async () => void (await fn())) }
+  const scope = scopeOf(opened)
+  const { url, admin: redis } = await startRedis(scope)
   // Its weather never changes; its clock is the machine's, like the gateway's.
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const standIn = await startStandIn?.(provider)
@@ -78,23 +80,15 @@ const open = async (
   const configFile = join(folder, 'gateway.yaml')
   const env = {
     ...(configText !== undefined && { ABOHAWA_CONFIG_FILE: configFile }),
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ...{ ...onFreePorts, ...noBudget, ...plentyOfQuota, ...patientRedisEnv },
     ABOHAWA_TEST_SERVER__REQUEST_TIMEOUT: '5s',
-    ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_REDIS__URL: `redis://${address}`,
-    // Long timeouts: a busy machine must not look like an outage of Redis or the provider.
-    ABOHAWA_REDIS__COMMAND_TIMEOUT: '1m',
-    ABOHAWA_TEST_REDIS__CONNECT_TIMEOUT: '1m',
+    ABOHAWA_REDIS__URL: url,
+    // Long timeouts: a busy machine must not look like an outage of the provider.
     ABOHAWA_TEST_PROVIDER__CONNECT_TIMEOUT: '1m',
     ABOHAWA_PROVIDER__TIMEOUT: '1m',
     ABOHAWA_TEST_CACHE__WAIT_FOR: '2m',
     ABOHAWA_PROVIDER__BASE_URL: standIn?.url ?? provider.url,
-    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
-    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
-    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
-    ABOHAWA_QUOTA__TIERS__ENTERPRISE: '1000000000',
-    ABOHAWA_CATALOGUE__PATH: new URL('../../locations.json', import.meta.url).pathname,
+    ABOHAWA_CATALOGUE__PATH: wholeCatalogue,
     ...more,
   }
   let key = ''

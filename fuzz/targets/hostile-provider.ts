@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startHostileProvider as startServer } from '../../test/support/hostile-provider.ts'
 import type { ProviderProcess } from '../../test/support/provider-process.ts'
+import { scopeOf } from '../../test/support/teardown.ts'
 import type { Element } from '../oracle/provider-body.ts'
 import type { Point } from './fresh-cells.ts'
 
@@ -27,12 +28,11 @@ export const isSame = (one: Point, other: Point): boolean =>
 export type HostileProvider = Awaited<ReturnType<typeof startHostileProvider>>
 export const startHostileProvider = async (provider: ProviderProcess) => {
   const opened = new AsyncDisposableStack()
-  const scope = { teardown: (fn: () => unknown) => opened.defer(() => void fn()) }
   let spoiling: Spoiling | null = null
   let held: { point: Point; until: Promise<void>; arrived: () => void } | undefined
   const calls: Call[] = []
 
-  const server = await startServer(scope, provider.url, {
+  const server = await startServer(scopeOf(opened), provider.url, {
     provider: async ({ request, response, socket, honest }) => {
       const right = await honest()
       const points = pointsOf(request.url ?? '')

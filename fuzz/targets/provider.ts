@@ -3,7 +3,7 @@
 // meanwhile.
 
 import fc, { type Arbitrary } from 'fast-check'
-import { request } from 'undici'
+import { metric } from '../../test/scenarios/set-up.ts'
 import { foundWithin, until } from '../../test/support/until.ts'
 import { cut, demand, demandInTime, Fault } from '../fault.ts'
 import { checkAnswer, isLate, jsonOf } from '../http/answer-rules.ts'
@@ -110,11 +110,8 @@ const loadTogether = async (
   await Promise.race([arrived, before])
   const all = loadCells(system, points)
   // By the gateway's metric, for a while.
-  const areWaiting = async (): Promise<boolean> => {
-    const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
-    return text.includes(`\nabohawa_provider_waiting_cells ${points.length}\n`)
-  }
-  await foundWithin(400, areWaiting, 0)
+  const waiting = () => metric(system.gateway().opsUrl, 'abohawa_provider_waiting_cells')
+  await foundWithin(400, async () => (await waiting()) === points.length, 0)
   resolve()
   await before
   return all

@@ -2,9 +2,9 @@
 // the last step has what it may have. Each response is valid HTTP/1.1 with the JSON of the contract, its headers repeat nothing of
 // the request, and nothing follows the close. Responses that nobody reads must not pile up in the gateway's memory.
 
-import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc, { type Arbitrary } from 'fast-check'
+import { openSocket } from '../../test/support/raw-connection.ts'
 import { foundWithin } from '../../test/support/until.ts'
 import { cut, demand, Fault } from '../fault.ts'
 import { checkAnswer, isLate } from '../http/answer-rules.ts'
@@ -108,13 +108,11 @@ const maxGrowthMiB = 128
 
 /** Bounded in connections, requests and time. @throws Fault */
 const floodWithoutReading = async (gateway: GatewayProcess, one: Buffer): Promise<void> => {
-  const before = gateway.residentBytes()
+  const before = gateway.residentMiB()
   const deadline = performance.now() + longestMs
   const some = Buffer.concat(Array.from({ length: together }, () => one))
   const send = async (): Promise<void> => {
-    const { hostname, port } = new URL(gateway.apiUrl)
-    const socket = connect(Number(port), hostname).on('error', () => {})
-    socket.pause()
+    const socket = openSocket(gateway.apiUrl).pause()
     for (let sent = 0; sent < requestsEach && performance.now() < deadline; sent += together) {
       socket.write(some)
       const left = Math.max(1, deadline - performance.now())
@@ -125,11 +123,11 @@ const floodWithoutReading = async (gateway: GatewayProcess, one: Buffer): Promis
   }
   let most = before
   const watching = setInterval(() => {
-    most = Math.max(most, gateway.residentBytes())
+    most = Math.max(most, gateway.residentMiB())
   }, 50)
   await Promise.all(Array.from({ length: connections }, send))
   clearInterval(watching)
-  const growth = Math.round((most - before) / 2 ** 20)
+  const growth = Math.round(most - before)
   demand(growth <= maxGrowthMiB, `${unread} pile up in memory`, `${growth} MiB more`)
 }
 

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type SmallDisk, smallDisk, withoutMounts } from '../../test/support/small-disk.ts'
+import { scopeOf } from '../../test/support/teardown.ts'
 import type { StoreKind } from '../steps.ts'
 import { type LaneProvider, openLaneProvider } from './provider.ts'
 import { type LaneRedis, openSingleRedis } from './redis.ts'
@@ -35,7 +36,7 @@ const fallbackBodies = 500
 
 export const openLane = async (sabotage?: string): Promise<Lane> => {
   const opened = new AsyncDisposableStack()
-  const scope = { teardown: (fn: () => unknown) => opened.defer(async () => void (await fn())) }
+  const scope = scopeOf(opened)
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-proof-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
   const opening = new Map<'redis' | 'sentinel' | 'cluster', Promise<LaneRedis>>()
@@ -48,10 +49,8 @@ export const openLane = async (sabotage?: string): Promise<Lane> => {
     return begun
   }
   await redis('redis')
-  const provider = await openLaneProvider()
-  opened.defer(provider.stop)
-  const fallback = await openLaneProvider(fallbackBodies)
-  opened.defer(fallback.stop)
+  const provider = await openLaneProvider(scope)
+  const fallback = await openLaneProvider(scope, fallbackBodies)
   const disk = withoutMounts ? undefined : await smallDisk(scope, diskBytes)
   const stores = join(disk?.folder ?? folder, 'stores')
   const files = join(folder, 'files')

@@ -1,11 +1,11 @@
 // The provider of a lane: the simulator in this process behind a recorder, and that behind a faulty link. The recorder gives
 // each body its own weather, so that it can be told apart, and records it as the provider said it, before the link had it.
 
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
+import { listenOn } from '../../test/support/listening.ts'
+import type { Teardown } from '../../test/support/teardown.ts'
 import { startSimulator } from '../../tools/provider/simulator.ts'
 import type { ProviderFault } from '../steps.ts'
 import { type Link, openLink } from './link.ts'
@@ -33,7 +33,6 @@ export type LaneProvider = {
   set(fault: ProviderFault): Promise<void>
   /** What `meta.json` says of the runs. */
   setRun(fault: 'late' | 'withdrawn' | 'none'): void
-  stop(): Promise<void>
 }
 
 // 30 variables and at most 14 days: three for each point; an error weighs one, and a 429 nothing.
@@ -42,13 +41,14 @@ const weightOfError = 1
 const runEveryS = 6 * 3_600
 
 /** @param firstBody the number before that of its first body in a history, from which the weather of a body follows */
-export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => {
+export const openLaneProvider = async (scope: Teardown, firstBody = 0): Promise<LaneProvider> => {
   let now = (): number => 0
   let record: (call: ProviderCall) => void = () => {}
   let recordRun: (initialisedAt: number) => void = () => {}
   let run: 'late' | 'withdrawn' | 'none' = 'none'
   let said = firstBody
   const simulator = await startSimulator({ clock: { now: () => now() }, runs: 'ecmwf' })
+  scope.teardown(simulator.close)
 
   const recorder = createServer({ maxHeaderSize: 256 * 1024 }, async (incoming, response) => {
     const arrivedAt = now()
@@ -98,9 +98,8 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
       response.destroy()
     }
   })
-  recorder.listen(0, '127.0.0.1')
-  await once(recorder, 'listening')
-  const link = await openLink((recorder.address() as AddressInfo).port)
+  const link = await openLink(await listenOn(scope, recorder))
+  scope.teardown(link.close)
 
   const control = async (change: object): Promise<void> => {
     const body = JSON.stringify(change)
@@ -125,12 +124,6 @@ export const openLaneProvider = async (firstBody = 0): Promise<LaneProvider> => 
     set: fault => control('mode' in fault ? { fault: fault.mode } : { latencyMs: fault.latencyMs }),
     setRun: next => {
       run = next
-    },
-    stop: async () => {
-      link.close()
-      recorder.close()
-      recorder.closeAllConnections()
-      await simulator.close()
     },
   }
 }

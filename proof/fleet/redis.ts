@@ -2,8 +2,8 @@
 // history has it empty at its begin. Counts are removed as a server that lost its file would have them, and keys of consumers
 // stay. Those with replicas are in replicated-redis.ts.
 
-import { Redis } from 'ioredis'
-import { startDurableRedis } from '../../test/support/redis-process.ts'
+import type { Redis } from 'ioredis'
+import { durable, startRedis } from '../../test/support/redis-server.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import type { Settings, StoreFault } from '../steps.ts'
@@ -48,15 +48,13 @@ export const emptyBut = async (admin: Redis): Promise<void> => {
 }
 
 export const openSingleRedis = async (scope: Teardown): Promise<LaneRedis> => {
-  const server = await startDurableRedis(scope)
-  const admin = new Redis(server.url)
-  admin.on('error', () => {})
-  scope.teardown(() => admin.disconnect())
+  const server = await startRedis(scope, { args: durable })
+  const { admin } = server
   let present: StoreFault | undefined
   let isStarting = false
   const thaw = (): void => {
     if (present !== 'frozen') return
-    server.thaw()
+    server.signal('SIGCONT')
     present = undefined
   }
   const end = async (ended: StoreFault): Promise<void> => {
@@ -69,7 +67,7 @@ export const openSingleRedis = async (scope: Teardown): Promise<LaneRedis> => {
     present = begun
     if (begun === 'read-only') await admin.call('REPLICAOF', '127.0.0.1', '1')
     if (begun === 'full') await admin.call('CONFIG', 'SET', 'maxmemory', '100kb')
-    if (begun === 'frozen') server.freeze()
+    if (begun === 'frozen') server.signal('SIGSTOP')
   }
   return {
     settings: { 'redis.url': server.url },
@@ -91,7 +89,7 @@ export const openSingleRedis = async (scope: Teardown): Promise<LaneRedis> => {
       await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
     },
     server: {
-      port: Number(new URL(server.url).port),
+      port: server.port,
       begin,
       end,
       restart: async () => {

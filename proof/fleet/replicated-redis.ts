@@ -2,8 +2,8 @@
 // over once the replica is master and the old master follows it.
 
 import { startCluster } from '../../test/support/redis-cluster.ts'
-import type { RedisProcess } from '../../test/support/redis-process.ts'
 import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'
+import type { RedisProcess } from '../../test/support/redis-server.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'
 import type { Settings } from '../steps.ts'
@@ -21,8 +21,7 @@ type Replicated = {
 }
 
 const behindSentinel = async (scope: Teardown): Promise<Replicated> => {
-  const { url, others, servers, sentinels, stop } = await startSentinel()
-  scope.teardown(stop)
+  const { url, others, servers, sentinels } = await startSentinel(scope)
   return {
     settings: {
       'redis.url': url,
@@ -44,8 +43,7 @@ const behindSentinel = async (scope: Teardown): Promise<Replicated> => {
 }
 
 const asCluster = async (scope: Teardown): Promise<Replicated> => {
-  const { url, nodes, stop } = await startCluster()
-  scope.teardown(stop)
+  const { url, nodes } = await startCluster(scope)
   return {
     settings: {
       'redis.url': url,

@@ -3,8 +3,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { buildConnector, Pool } from 'undici'
+import { decoded } from '../../test/support/decoded.ts'
 import type { Recorder } from '../history.ts'
 import { type PlannedRequest, type Protocol, statusPath } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
@@ -92,7 +92,7 @@ export const createSender = (parts: SenderParts): Sender => {
         ...(certificate !== undefined && { certificate }),
         status: response.statusCode,
         headers,
-        body: bytes.length > 0 ? decoded(bytes, headers) : '',
+        body: bytes.length > 0 ? decoded(bytes, headers['content-encoding']).toString() : '',
         bytes: bytes.length,
       })
     } catch (error) {
@@ -147,10 +147,4 @@ const openPool = (url: string, protocol: Protocol): Opened => {
       }),
   })
   return { pool, certificate: () => certificate }
-}
-
-const decoded = (bytes: Buffer, headers: Readonly<Record<string, string>>): string => {
-  const coding = headers['content-encoding']
-  if (coding === 'gzip') return gunzipSync(bytes).toString()
-  return (coding === 'br' ? brotliDecompressSync(bytes) : bytes).toString()
 }

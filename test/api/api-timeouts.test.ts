@@ -6,13 +6,11 @@ import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import type { DecisionCallback } from '../../src/keys/count.ts'
 import { goodKey, startApp, type TestApp } from '../support/api-app.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 const host = '127.0.0.1'
-const request = (more = '') =>
-  `GET /api/v1/locations?type=union&limit=100 HTTP/1.1\r\nhost: x\r\nx-api-key: ${goodKey}\r\n${more}\r\n`
-
-type Teardown = { teardown(fn: () => unknown): void }
+const request = `GET /api/v1/locations?type=union&limit=100 HTTP/1.1\r\nhost: x\r\nx-api-key: ${goodKey}\r\n\r\n`
 
 const open = async (t: Teardown, { server }: TestApp): Promise<Socket> => {
   const { port } = server.address() as AddressInfo
@@ -25,7 +23,7 @@ const open = async (t: Teardown, { server }: TestApp): Promise<Socket> => {
 // A client that takes nothing of its answers, of which more come than the buffers of a connection hold.
 const openStuck = async (t: Teardown, api: TestApp): Promise<void> => {
   const socket = (await open(t, api)).pause()
-  socket.write(request().repeat(600))
+  socket.write(request.repeat(600))
   await until('it is owed answers', () => api.answered.length > 0)
 }
 

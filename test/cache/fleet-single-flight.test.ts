@@ -221,7 +221,7 @@ t.test('a waiter looks ten times a second, and loads when it gets the lease', as
 })
 
 t.test('when Redis fails, a waiter loads for itself, once', { skip: withoutOwnRedis }, async t => {
-  const own = await startRedis()
+  const own = await startRedis(t)
   const { one, other, errors } = await setUp(t, { url: own.url, prefix: 'x:' })
   const slow = gated('first')
   const first = one.run('a', slow.load)
@@ -229,7 +229,7 @@ t.test('when Redis fails, a waiter loads for itself, once', { skip: withoutOwnRe
   const alone = gated('alone')
   const second = other.run('a', alone.load)
   await other.store.ping()
-  await own.stop()
+  await own.kill()
   await alone.begun
   alone.open()
   t.strictSame(await second, { result: 'alone', joined: false })

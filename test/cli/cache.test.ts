@@ -1,9 +1,10 @@
 // Without this, `cache` commands could differ with and without a gateway, or a purge could take the last usable copy.
 
 import t from 'tap'
+import { createKey } from '../scenarios/set-up.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +12,7 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
   const provider = await startProvider(t, undefined, null)
   const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_TEST_PROVIDER__RETRIES: '0' })
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  const key = await createFreeKey(env)
+  const key = await createKey(env, 'free')
   const get = () => sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })
   t.equal((await get()).status, 200)
 

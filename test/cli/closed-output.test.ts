@@ -1,12 +1,12 @@
 // Without this, a reader that leaves or a full disk could turn a command into a crash, or lose a new key.
 
-import { type StdioOptions, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { type StdioOptions, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cleanEnv, product, runCommand, withoutPrlimit } from '../support/process.ts'
+import { cleanEnv, product, runCommand, spawnProgram, withoutPrlimit } from '../support/process.ts'
 import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { startTarget } from '../tools/load/replay/scripted-target.ts'
 import { arriving, linesOf } from '../tools/load/replay/send-some.ts'
 
@@ -18,15 +18,10 @@ const env = {
 
 /** A command whose output nobody reads, or the first bytes of it. */
 const unread = async (args: readonly string[], reads: 'nothing' | 'some' = 'nothing') => {
-  const child = spawn(product, args, { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
-  let stderr = ''
-  child.stderr.on('data', text => {
-    stderr += text
-  })
-  if (reads === 'some') await once(child.stdout, 'data')
-  child.stdout.destroy()
-  const [code] = await once(child, 'close')
-  return { code, stderr }
+  const { child, said, closed } = spawnProgram(t, [product, ...args], { env: cleanEnv(env) })
+  if (reads === 'some') await until('some is read', () => said.stdout)
+  child.stdout?.destroy()
+  return { code: await closed, stderr: said.stderr }
 }
 
 t.test('a stream whose reader has enough ends well, without a word', async t => {
@@ -43,14 +38,9 @@ t.test('what a command found is its exit code, whoever reads it', async t => {
 
 t.test('standard error without a reader takes nothing from a command', async t => {
   const run = async (args: readonly string[]) => {
-    const child = spawn(product, args, { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
-    child.stderr.destroy()
-    let stdout = ''
-    child.stdout.on('data', text => {
-      stdout += text
-    })
-    const [code] = await once(child, 'close')
-    return { code, stdout }
+    const { child, said, closed } = spawnProgram(t, [product, ...args], { env: cleanEnv(env) })
+    child.stderr?.destroy()
+    return { code: await closed, stdout: said.stdout }
   }
   const create = ['keys', 'create', '--create-store', '--subscriber', 'B', '--tier', 'free']
   t.match(await run(create), { code: 0, stdout: /^svc_live_/ })
@@ -77,8 +67,7 @@ t.test('keys are not created when nobody sees them', async t => {
 
 const onFullDisk = { skip: withoutPrlimit || withoutOwnRedis }
 t.test('on a disk that fills up, the keys created are those that can be read', onFullDisk, async t => {
-  const redis = await startRedis()
-  t.teardown(redis.stop)
+  const redis = await startRedis(t)
   const store = { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url }
   const create = ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--count', '200']
   const limit = ['--fsize=15000:unlimited', product]

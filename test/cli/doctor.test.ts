@@ -10,13 +10,7 @@ import { listenOn } from '../support/listening.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { account, makeAccount } from '../support/redis-account.ts'
-import {
-  freePort,
-  patientRedisEnv,
-  startRedisFor,
-  testRedis,
-  withoutOwnRedis,
-} from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 
 type Check = { name: string; status: string; detail: string; fix: string | null }
 
@@ -191,7 +185,7 @@ t.test(
   'a right to keys that the user lacks is told once, with its command',
   { skip: withoutOwnRedis },
   async t => {
-    const { url, raw } = await startRedisFor(t)
+    const { url, admin: raw } = await startRedis(t)
     await makeAccount(raw)
     const { user, password } = account
     const { doctor } = await setUp(t, {

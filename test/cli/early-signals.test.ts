@@ -2,7 +2,7 @@
 
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import { startCommand } from '../support/process.ts'
+import { bareEnv, startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const preload = pathToFileURL(`${import.meta.dirname}/../support/early-signal.ts`).href
@@ -12,10 +12,7 @@ const start = (t: Test, signals: string, args: string[], listeners: string[]) =>
     NODE_OPTIONS: `--import=${preload}`,
     EARLY_SIGNALS: signals,
     ABOHAWA_STORE__PATH: ':memory:',
-    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
+    ...bareEnv,
   })
 
 t.test('SIGHUP and SIGUSR2 are acted upon after the start, and SIGALRM does nothing', async t => {

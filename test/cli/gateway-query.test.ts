@@ -1,9 +1,8 @@
 // Without this, commands could guess why a gateway did not answer, instead of giving its own reason.
 
-import { createServer } from 'node:http'
 import t from 'tap'
-import { listenOn } from '../support/listening.ts'
 import { runCommand } from '../support/process.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 
 const idle = {
   ...{ state: 'idle', target: '', cells: 0, toLoad: 0, weight: 0, loaded: 0, fresh: 0, failed: [] },
@@ -11,11 +10,10 @@ const idle = {
 }
 
 t.test('a gateway that restarts while it warms is not waited for without end', async t => {
-  const server = createServer(({ method }, response) => {
+  const { url } = await startScriptedProvider(t, ({ method }, response) => {
     const state = method === 'POST' ? 'running' : 'idle'
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...idle, state }))
   })
-  const url = `http://127.0.0.1:${await listenOn(t, server)}`
   const { code, stdout, stderr } = await runCommand(['cache', 'warm', '--top', '5', '--gateway', url])
   t.strictSame([code, stdout], [1, ''])
   t.match(stderr, `abohawa: the gateway at ${url} has restarted and no longer warms: run the command again`)
@@ -27,10 +25,9 @@ const other = 'it answered 404, and is no gateway of this version'
 
 t.test('what a gateway refuses is said in its words, and what is none is named', async t => {
   let [status, error] = [409, '']
-  const server = createServer((_request, response) => {
+  const { url } = await startScriptedProvider(t, (_request, response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
   })
-  const url = `http://127.0.0.1:${await listenOn(t, server)}`
   const https = url.replace('http:', 'https:')
   const cases: [args: string[], status: number, error: string, gateway: string, said: string | RegExp][] = [
     [['status'], 409, 'the fleet is being moved', url, 'refused: the fleet is being moved\n'],

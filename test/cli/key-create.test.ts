@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t, { type Test } from 'tap'
 import { checkMistakes, type Mistake } from '../support/printed.ts'
-import { runCommand, spawnCommand } from '../support/process.ts'
+import { cleanEnv, product, runCommand, spawnProgram } from '../support/process.ts'
 import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -246,8 +246,7 @@ for (const [way, onRedis, how] of ways)
     `a run that is ${how} shows what it created, and is repeated to the same set, each once`,
     { skip: onRedis && withoutOwnRedis },
     async t => {
-      const redis = onRedis ? await startRedis() : undefined
-      if (redis) t.teardown(redis.stop)
+      const redis = onRedis ? await startRedis(t) : undefined
       const timeouts = { ...patientRedisEnv, ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s' }
       const place = redis && { ...timeouts, ABOHAWA_REDIS__URL: redis.url }
       const { env, create, file, folder, list } = setUp(t, place)
@@ -255,14 +254,14 @@ for (const [way, onRedis, how] of ways)
       const given = file('keys.csv', many(count))
       const [first, second] = [join(folder, '1.csv'), join(folder, '2.csv')]
       const args = ['keys', 'create', '--create-store', '--from', given, '--csv', '--out']
-      const { child, said, exited } = spawnCommand(t, [...args, first], { env })
+      const { child, said, closed } = spawnProgram(t, [product, ...args, first], { env: cleanEnv(env) })
       // A part is created once its lines are written: with the second part, the first is there.
       const isSome = () => existsSync(first) && readFileSync(first, 'utf8').split('\n').length > 60
       await until('some are created', isSome)
-      if (way === 'away') process.kill(redis?.pid ?? 0, 'SIGSTOP')
+      if (way === 'away') redis?.signal('SIGSTOP')
       else child.kill(way)
-      const code = await exited
-      if (way === 'away') process.kill(redis?.pid ?? 0, 'SIGCONT')
+      const code = await closed
+      if (way === 'away') redis?.signal('SIGCONT')
       const shown = rows(readFileSync(first, 'utf8').replace(/[^\n]*$/, ''))
       t.ok(shown.length > 0 && shown.length < count, `${shown.length} of ${count}`)
       if (way !== 'SIGKILL') {

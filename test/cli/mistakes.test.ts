@@ -5,10 +5,10 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'no
 import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createKey } from '../scenarios/set-up.ts'
 import { listenOn } from '../support/listening.ts'
 import { checkMistakes, type Mistake, runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
-import { useStore } from '../support/use-store.ts'
 import { ok, startTarget } from '../tools/load/replay/scripted-target.ts'
 import { arriving, linesOf } from '../tools/load/replay/send-some.ts'
 
@@ -28,7 +28,7 @@ const posts = file('posts.ndjson', [0], { method: 'POST' })
 const nowhere = 'http://127.0.0.1:1'
 
 const env = { ABOHAWA_STORE__PATH: at('store.db'), ABOHAWA_OPS__PORT: '1' }
-await useStore(env)
+await createKey(env)
 
 /** Mistakes of one command, whose words come first. */
 const of = (command: string, ...rest: (readonly [string, number, RegExp])[]): Mistake[] =>

@@ -2,9 +2,10 @@
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { product, runCommand, spawnCommand, startCommand } from '../support/process.ts'
+import { createKey } from '../scenarios/set-up.ts'
+import { cleanEnv, product, runCommand, spawnProgram, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -17,7 +18,7 @@ const unlimited = { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '', ABOHAWA_PROVIDER__
 const small = { ...unlimited, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '15' }
 const env = await singleGatewayEnv(t, provider.url, small)
 const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-const key = await createFreeKey(env)
+const key = await createKey(env, 'free')
 const loaded = ['23.71,90.41', '23.61,90.51', '23.81,90.41', '22.31,91.81']
 for (const point of loaded) {
   const path = `/api/v1/weather/coords/${point.replace(',', '/')}`
@@ -71,31 +72,29 @@ t.test('a terminal asks before a purge that costs more than the budget leaves', 
   const onTerminal = (answer: string, args = '') => {
     let isAnswered = false
     const command = `${product} cache purge district/3026 --area ${args}`
-    const { child, said, exited } = spawnCommand(t, ['-qec', command, '/dev/null'], {
-      env,
-      program: 'script',
-    })
-    child.stdout.on('data', () => {
+    const line = ['script', '-qec', command, '/dev/null']
+    const { child, said, closed } = spawnProgram(t, line, { env: cleanEnv(env) })
+    child.stdout?.on('data', () => {
       if (isAnswered || !said.stdout.includes('[y/N]')) return
       isAnswered = true
-      child.stdin.write(answer)
+      child.stdin?.write(answer)
     })
-    return { said, exited }
+    return { said, closed }
   }
   for (const answer of ['n\r', '\r', '\u0004']) {
-    const { said, exited } = onTerminal(answer)
-    t.equal(await exited, 1, JSON.stringify(answer))
+    const { said, closed } = onTerminal(answer)
+    t.equal(await closed, 1, JSON.stringify(answer))
     t.match(said.stdout, /This purge costs more than the budget leaves: district\/3026\.\r\n {2}cached /)
     t.match(said.stdout, /Nothing was purged\.\r\n$/)
   }
   t.equal(await purgedAs('23.71,90.41'), null)
 
   const agreed = onTerminal('y\r')
-  t.equal(await agreed.exited, 0)
+  t.equal(await agreed.closed, 0)
   t.match(agreed.said.stdout, /Purged softly: Dhaka \(district 3026\) with all below it, \d+ places\.\r\n/)
   await until('it is in force', async () => (await purgedAs('23.71,90.41')) === 'soft')
-  const { said, exited } = onTerminal('', '--yes')
-  t.equal(await exited, 0)
+  const { said, closed } = onTerminal('', '--yes')
+  t.equal(await closed, 0)
   t.notMatch(said.stdout, 'y/N')
 })
 

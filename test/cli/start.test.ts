@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { product, startCommand } from '../support/process.ts'
+import { bareEnv, product, startCommand } from '../support/process.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const run = promisify(execFile)
@@ -86,11 +86,8 @@ t.test('a second start takes all code from the cache: what it would refuse, it w
   const startAndStop = async (): Promise<string[]> => {
     const { child, exited } = await startCommand(t, ['serve'], ['api', 'ops'], {
       NODE_COMPILE_CACHE: cache,
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+      ...bareEnv,
       ABOHAWA_STORE__PATH: ':memory:',
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: '0',
     })
     child.kill('SIGTERM')
     t.equal(await exited, 0)

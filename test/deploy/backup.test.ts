@@ -14,9 +14,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
-import { processEnv, startProcess } from '../scenarios/set-up.ts'
+import { createKey, processEnv, startProcess } from '../scenarios/set-up.ts'
 import { replaced } from '../support/nginx.ts'
-import { cleanEnv, product, type Running, runCommand } from '../support/process.ts'
+import { cleanEnv, product, type Running } from '../support/process.ts'
 import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operating/redis.md'), 'utf8')
@@ -64,10 +64,7 @@ const machine = async (t: Test, env: (at: (path: string) => string) => Record<st
         else await shell(part)
       }
     },
-    createKey: async (): Promise<string> => {
-      const create = ['keys', 'create', '--create-store', '--subscriber', 'Padma', '--tier', 'free', '--json']
-      return JSON.parse((await runCommand(create, settings)).stdout).key
-    },
+    createKey: () => createKey(settings, 'free'),
     /** What is left of the key's quota after one request more; the status where there is none. */
     leftAfterOne: async (key: string): Promise<number> => {
       const url = `${gateway?.urls.api}/api/v1/locations?type=division`

@@ -1,7 +1,6 @@
 // Without it the image could lack files or packages, run as root, or compile anew at every start.
 
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -14,11 +13,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { replaced } from '../support/nginx.ts'
+import { startProgram } from '../support/process.ts'
 import { freePort } from '../support/redis-server.ts'
-import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 // Continued lines are one.
@@ -149,16 +147,7 @@ const startImage = async (t: Test, args: string[]) => {
   }
   const [entry = ''] = JSON.parse(all('ENTRYPOINT')[0] ?? '[]')
   const command = join(at('app'), entry)
-  const child = spawn(command, args, { cwd: at('app'), env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
-  const lines: string[] = []
-  createInterface({ input: child.stdout }).on('line', line => lines.push(line))
-  await until('it listens', () => lines.some(line => line.includes('"listener":"api"')))
-  return { child, exited, env }
+  return { ...(await startProgram(t, [command, ...args], ['api'], { cwd: at('app'), env })), env }
 }
 
 t.test('the entry point serves, the health check agrees, and the store is on the volume', async t => {
@@ -168,7 +157,7 @@ t.test('the entry point serves, the health check agrees, and the store is on the
   t.equal(spawnSync(command, args, { env }).status, 0, 'healthy')
   t.ok(existsSync(at('data/abohawa.db')))
   child.kill('SIGTERM')
-  t.equal((await exited)[0], 0)
+  t.equal(await exited, 0)
   t.equal(spawnSync(command, args, { env }).status, 1, 'and not when it has ended')
 })
 

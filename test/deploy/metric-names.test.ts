@@ -1,8 +1,7 @@
 // Without it alerts, dashboard, runbook and docs could name metrics that no gateway has.
 
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -164,9 +163,7 @@ t.test('promtool takes the alerts, their tests and every query', { skip: without
   }
   t.match(promtool('check', 'rules', rulesFile), `SUCCESS: ${alerts.length} rules found`)
   t.match(promtool('test', 'rules', join(root, 'deploy/prometheus/tests.yaml')), 'SUCCESS')
-  const folder = mkdtempSync(join(tmpdir(), 'abohawa-dashboard-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'queries.yaml')
+  const file = join(t.testdir(), 'queries.yaml')
   const rules = queries.map((expr, i) => ({
     record: `query_${i}`,
     expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'any'),

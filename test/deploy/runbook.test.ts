@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { patientRedisEnv, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { paragraphOf, paragraphs, runInShell } from '../support/runbook.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -44,13 +44,13 @@ t.test('the causes of errors are in the log, in an outage and without one', asyn
       msg,
     )
     writeFileSync(log, `${logged.map(line => JSON.stringify(line)).join('\n')}\n`)
-    t.match((await runInShell(printing, { LOG: log })).stdout, new RegExp(`^ +\\d+ "code":"${code}"\\n$`))
+    t.match((await runInShell(t, printing, { LOG: log })).stdout, new RegExp(`^ +\\d+ "code":"${code}"\\n$`))
   }
 })
 
 t.test('every command that only reads runs, and prints something', { skip: withoutOwnRedis }, async t => {
   const provider = await startProvider(t, undefined, null)
-  const { url } = await startRedisFor(t)
+  const { url } = await startRedis(t)
   const env = {
     ...patientRedisEnv,
     ABOHAWA_REDIS__URL: url,
@@ -83,7 +83,7 @@ t.test('every command that only reads runs, and prints something', { skip: witho
   })
 
   for (const text of new Set(commands.filter(({ skipped }) => !skipped).map(command => command.text))) {
-    const { code, stdout, stderr } = await runInShell(text, variables)
+    const { code, stdout, stderr } = await runInShell(t, text, variables)
     t.equal(code, 0, `${text}\n${stderr}`)
     t.not(stdout, '', text)
     t.notMatch(stdout, /"error"/, text)

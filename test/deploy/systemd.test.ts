@@ -1,15 +1,15 @@
 // Without it the systemd unit could be too open, refuse a system call, or fail to start, reload or stop.
 
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { withoutCurl } from '../support/curl.ts'
 import { replaced } from '../support/nginx.ts'
+import { childrenOf } from '../support/proc.ts'
+import { spawnProgram, startProgram } from '../support/process.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -80,30 +80,15 @@ const startUnit = async (
   listeners: readonly string[],
   wrapper: readonly string[] = [],
 ) => {
-  const [command = '', ...args] = [...wrapper, ...oneOf(unit, 'ExecStart').split(' ')]
-  const child = spawn(command, args, {
-    env: environmentOf(unit),
-    cwd: oneOf(unit, 'WorkingDirectory'),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
-  const lines: string[] = []
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text
-  })
-  createInterface({ input: child.stdout }).on('line', line => lines.push(line))
+  const words = [...wrapper, ...oneOf(unit, 'ExecStart').split(' ')]
+  const options = { env: environmentOf(unit), cwd: oneOf(unit, 'WorkingDirectory') }
+  const { child, said, exited, lines } = await startProgram(t, words, listeners, options)
   const logs = (text: string) =>
     until(`the log says ${text}`, () => {
-      if (child.exitCode !== null) throw new Error(errors)
+      if (child.exitCode !== null) throw new Error(said.stderr)
       return lines.some(line => line.includes(text))
     })
-  for (const listener of listeners) await logs(`"listener":"${listener}"`)
-  return { child, exited, lines, logs }
+  return { child, exited, logs }
 }
 
 t.test('the times of the unit are longer than what they wait for, and its starts have an end', async t => {
@@ -153,10 +138,9 @@ t.test('the command lines start, await, reload, restart and stop it', { skip: wi
   const parts = await installed(t)
   const { child, exited, logs } = await startUnit(t, parts, [])
   // Begun before it listens, as systemd does.
-  const [wait = '', ...args] = oneOf(parts.unit, 'ExecStartPost').split(' ')
-  const waiting = spawn(wait, args, { env: environmentOf(parts.unit), stdio: 'ignore' })
-  const [code] = await once(waiting, 'exit')
-  t.equal(code, 0, 'it has waited until the gateway is ready')
+  const wait = oneOf(parts.unit, 'ExecStartPost').split(' ')
+  const waiting = spawnProgram(t, wait, { env: environmentOf(parts.unit) })
+  t.equal(await waiting.exited, 0, 'it has waited until the gateway is ready')
   t.equal((await fetch(`${parts.ops}/readyz`)).status, 200)
   t.equal((await fetch(`${parts.ops}/status`)).status, 401, 'the token of the credential is asked for')
   const authorization = `Bearer ${token}`
@@ -170,7 +154,7 @@ t.test('the command lines start, await, reload, restart and stop it', { skip: wi
   child.kill('SIGALRM')
   await logs('processes restarted')
   child.kill('SIGTERM')
-  t.equal((await until('it has ended', () => exited))[0], 0)
+  t.equal(await exited, 0)
 })
 
 /** The names of a filter's group, those of groups in it too. */
@@ -197,13 +181,10 @@ t.test('no system call is refused', { skip: withoutAnalyze || withoutStrace }, a
   t.equal((await fetch(`http://127.0.0.1:${parts.api}/api/v1/locations`)).status, 401)
   t.equal((await fetch(`${parts.ops}/metrics`)).status, 200)
   // strace does not hand a signal on.
-  process.kill(childOf(child.pid), 'SIGTERM')
-  t.equal((await until('it has ended', () => exited))[0], 0)
+  process.kill(childrenOf(child.pid)[0] ?? 0, 'SIGTERM')
+  t.equal(await exited, 0)
   const calls = [...readFileSync(trace, 'utf8').matchAll(/^\d+ +(?:<\.\.\. )?(\w+)/gm)].map(
     ([, name]) => name,
   )
   t.strictSame([...new Set(calls)], [])
 })
-
-const childOf = (pid = 0): number =>
-  Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])

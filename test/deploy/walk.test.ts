@@ -1,7 +1,5 @@
 // Without it a command of docs/operating/install.md could fail, or its rolling restart lose requests.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   cpSync,
   existsSync,
@@ -15,11 +13,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
+import { spawnProgram } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patienceMs, until } from '../support/until.ts'
@@ -100,11 +98,10 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
 
   const [{ url: provider }, redis, http, https] = await Promise.all([
     startProvider(t, ['--runs', 'none'], null),
-    startRedis(),
+    startRedis(t),
     freePort(),
     freePort(),
   ])
-  t.teardown(redis.stop)
   // The nginx of the machine: it runs already, and reads conf.d.
   await startNginx(t, at('nginx'), `include ${at('etc/nginx/conf.d')}/*.conf;`)
   const nginxOptions = `-p ${at('nginx')} -e ${at('nginx/error.log')} -c ${at('nginx/nginx.conf')}`
@@ -144,7 +141,7 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
         // It has ended, as it should have.
       }
   })
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+  const { child, said, closed } = spawnProgram(t, ['bash', '-euo', 'pipefail', '-c', script], {
     cwd: at('product'),
     env: {
       PATH: `${at('programs')}:/usr/local/bin:/usr/bin:/bin`,
@@ -157,18 +154,18 @@ t.test('every command of the walk works, in its order', { skip }, async t => {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let stdout = ''
-  shell.stdout.setEncoding('utf8').on('data', (part: string) => {
-    stdout += part
-  })
-  const blocksRun = () => stdout.split('--- done\n').length - 1
-  const [stderr, [code], { answered, faults }] = await Promise.all([
-    text(shell.stderr),
-    once(shell, 'close'),
-    loadDuringRestart(folder, https, () => shell.exitCode !== null, blocksRun),
+  const printed = () => said.stdout.split('--- done\n')
+  const [code, { answered, faults }] = await Promise.all([
+    closed,
+    loadDuringRestart(
+      folder,
+      https,
+      () => child.exitCode !== null,
+      () => printed().length - 1,
+    ),
   ])
-  t.equal(code, 0, `${stdout}\n${stderr}`)
-  const [install, configure, start, , nginx, weather, restart] = stdout.split('--- done\n')
+  t.equal(code, 0, `${said.stdout}\n${said.stderr}`)
+  const [install, configure, start, , nginx, weather, restart] = printed()
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   t.match(install, `${version}\n`)
   t.match(configure, /^PONG\n/)

@@ -1,13 +1,10 @@
-// The tutorials: every command of a page, in its order and in one shell. Without this, a command that stopped working would be found by a
-// newcomer. Only ports are replaced, and the address and key that a person copies from the demo.
+// Without it a newcomer would find a command of a tutorial that stopped working. All run in their order and in one shell; only ports are
+// replaced, and the address and key that a person copies from the demo.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { cleanEnv, startCommand } from '../support/process.ts'
+import { cleanEnv, spawnProgram, startCommand } from '../support/process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -30,21 +27,19 @@ const follow = async (
     blocks.join('\n'),
   )
   const path = `${join(root, 'bin')}:${process.env.PATH ?? ''}`
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
+  const { child, said, exited, closed } = spawnProgram(t, ['bash', '-euo', 'pipefail', '-c', commands], {
     cwd: folder,
     // A group of its own, so that what a failed page left running can be ended with it.
     detached: true,
     env: { ...cleanEnv(env), PATH: path },
   })
-  const exited = once(shell, 'exit').then(([code]) => {
-    try {
-      process.kill(-(shell.pid ?? 0))
-    } catch {}
-    return code
-  })
-  const [printed, said, code] = await Promise.all([text(shell.stdout), text(shell.stderr), exited])
-  t.equal(code, 0, said)
-  return printed
+  const code = await exited
+  try {
+    process.kill(-(child.pid ?? 0))
+  } catch {}
+  await closed
+  t.equal(code, 0, said.stderr)
+  return said.stdout
 }
 
 /** Ports in place of those of the page, and the settings that have a gateway listen there. */

@@ -43,7 +43,7 @@ const serve = async (t: Teardown, respond: Respond, isTls: boolean): Promise<Sys
     ? createTlsServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, onConnection)
     : createServer({ allowHalfOpen: true }, onConnection)
   const apiUrl = `http${isTls ? 's' : ''}://127.0.0.1:${await listenOn(t, server)}`
-  const gateway = { apiUrl, isAlive: () => true, residentBytes: () => 0 }
+  const gateway = { apiUrl, isAlive: () => true, residentMiB: () => 0 }
   return {
     gateway: () => gateway,
     key: `svc_live_${'0'.repeat(38)}`,

@@ -1,8 +1,6 @@
 // Without it a fuzzed case could not be repeated from its seed, or a fault be printed unreadably.
 
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
@@ -13,6 +11,7 @@ import { writeReport } from '../../fuzz/summary.ts'
 import { createLogWatch } from '../../fuzz/system/log-watch.ts'
 import { targetNames } from '../../fuzz/target.ts'
 import { targets } from '../../fuzz/targets/all.ts'
+import { runProgram } from '../support/process.ts'
 
 for (const { name, batches, kindOf, print } of targets)
   t.test(
@@ -75,9 +74,7 @@ t.test('a command line is read, or refused in a sentence', async t => {
 })
 
 t.test('a report is written between its markers, and nowhere else', async t => {
-  const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
-  t.teardown(() => rm(folder, { recursive: true }))
-  const file = join(folder, 'page.md')
+  const file = join(t.testdir(), 'page.md')
   await writeFile(file, '# Page\n\n<!-- fuzz: begin -->\nbefore\n<!-- fuzz: end -->\n\nThe rest.\n')
   await writeReport(file, 7, [], 'limited')
   const page = await readFile(file, 'utf8')
@@ -90,12 +87,7 @@ t.test('a report is written between its markers, and nowhere else', async t => {
   await t.rejects(writeReport(file, 7, [], 'limited'), UsageError)
 })
 
-const fuzz = (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
-  new Promise(resolve => {
-    execFile(process.execPath, ['fuzz/main.ts', ...args], (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
-    })
-  })
+const fuzz = (...args: string[]) => runProgram(t, [process.execPath, 'fuzz/main.ts', ...args])
 
 t.test('one batch is run again by its seed, target and path', async t => {
   const { code, stdout, stderr } = await fuzz('--seed', '7', '--only', 'parameters', '--case', '3', '--json')

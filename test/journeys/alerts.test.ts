@@ -8,8 +8,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { spawnServe } from '../support/process.ts'
 import { ruleTests, type Scrape, samplesIn, type Watch, withoutPromtool } from '../support/promtool.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { type GatewaySetting, sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
@@ -136,17 +135,12 @@ t.test('the provider refuses a point, and is limited', { skip: withoutPromtool }
 
 t.test('Redis is slow', { skip: withoutPromtool || withoutOwnRedis }, async t => {
   const provider = await startProviderHere(t)
-  const redis = await startRedisProcess({ args: ['--maxmemory', '1gb'] })
-  t.teardown(redis.stop)
+  const redis = await startRedis(t, { args: ['--maxmemory', '1gb'] })
   const { gateway, scrapeAt, fires } = await watched(t, {
     providerUrl: provider.url,
     // Redis has no other.
     clock: systemClock,
-    env: {
-      ...patientRedisEnv,
-      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
-      ABOHAWA_REDIS__COMMAND_TIMEOUT: '2s',
-    },
+    env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__COMMAND_TIMEOUT: '2s' },
   })
   await gateway.get('/locations?type=division')
   const healthy = await scrapeAt(0)
@@ -172,12 +166,11 @@ t.test('Redis is slow', { skip: withoutPromtool || withoutOwnRedis }, async t =>
 })
 
 t.test('Redis is nearly full', { skip: withoutPromtool || withoutOwnRedis }, async t => {
-  const redis = await startRedisProcess()
-  t.teardown(redis.stop)
+  const redis = await startRedis(t)
   const { scrapeAt, fires } = await watched(t, {
     providerUrl: 'http://127.0.0.1:9',
     clock: systemClock,
-    env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: `redis://${redis.address}` },
+    env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url },
   })
   const [, used] = /^used_memory:(\d+)/m.exec(await redis.admin.info('memory')) ?? []
   await redis.admin.config('SET', 'maxmemory', Math.round(Number(used) * 1.05))

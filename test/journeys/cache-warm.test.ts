@@ -1,15 +1,12 @@
 // Without it warming could exceed the budget, load fresh cells again, run twice, or lose its counts when stopped.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
+import { createKey } from '../scenarios/set-up.ts'
+import { cleanEnv, product, runCommand, spawnProgram, startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
-import { useStore } from '../support/use-store.ts'
 
 // Each has 54 cells of weight 3.
 const boxes = ['23.5,90,24,90.8', '22.5,90,23,90.8', '21.5,90,22,90.8'] as const
@@ -22,12 +19,11 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
     ABOHAWA_LOG__ACCESS: 'false',
     ...more,
   })
-  await useStore(env)
+  const key = await createKey(env, 'free')
   const warm = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(['cache', 'warm', ...args, '--json'], env)
     return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) }
   }
-  const key = () => createFreeKey(env)
   const points = async () => (await provider.state()).points
   return { provider, env, warm, key, points }
 }
@@ -44,9 +40,8 @@ t.test('without a gateway and with one', async t => {
   const { budget } = JSON.parse((await runCommand(['status', '--json'], env)).stdout)
   t.equal(budget.windows[2].used, 162, 'charged to the budget that gateways share')
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  const consumer = await key()
   const read = async (path: string) =>
-    (await sendRequest(`${urls.api}/api/v1${path}`, { key: consumer })).headers['cache-status']
+    (await sendRequest(`${urls.api}/api/v1${path}`, { key })).headers['cache-status']
   const send = async (method: string, body?: object) => {
     const response = await fetch(`${urls.ops}/cache/warm`, {
       method,
@@ -121,7 +116,7 @@ t.test('it leaves the reserve for cold cells, and stops where the budget is full
   })
   t.equal(await points(), 10)
   const url = `${gateway.urls.api}/api/v1/weather/coords/22.3/91.8`
-  const cold = await sendRequest(url, { key: await key() })
+  const cold = await sendRequest(url, { key })
   t.equal(cold.status, 200, 'the reserve is there')
 })
 
@@ -141,15 +136,13 @@ t.test('cells that fail are counted with the reason, and a provider that is down
 t.test('Ctrl-C ends it after the request under way, with the counts', async t => {
   const { env, provider, points } = await setUp(t)
   await provider.steer({ hold: true })
-  const child = spawn(product, ['cache', 'warm', box, '--json'], { env: cleanEnv(env) })
-  t.teardown(() => child.kill('SIGKILL'))
-  const printed = text(child.stdout)
-  const exited = once(child, 'exit')
+  const line = [product, 'cache', 'warm', box, '--json']
+  const { child, said, closed } = spawnProgram(t, line, { env: cleanEnv(env) })
   await until('a request is under way', async () => (await provider.state()).inFlight === 1)
   child.kill('SIGINT')
   await provider.steer({ hold: false })
-  t.equal((await exited)[0], 1)
-  const report = JSON.parse(await printed)
+  t.equal(await closed, 1)
+  const report = JSON.parse(said.stdout)
   t.match(report, { state: 'stopped', stoppedBy: 'operator', failed: [] })
   t.equal(report.loaded, await points())
   t.ok(report.loaded < 54, `${report.loaded}`)

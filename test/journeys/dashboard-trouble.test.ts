@@ -1,8 +1,8 @@
 // Without it, the dashboard could hide trouble: a closed budget, errors, a full disk, a lost connection.
 
 import { join } from 'node:path'
-import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { createKey } from '../scenarios/set-up.ts'
 import { accessibilityFaults } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, type WatchedPage, withoutBrowser } from '../support/browser.ts'
 import {
@@ -22,22 +22,20 @@ import { startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
-import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 
 t.beforeEach(() => provider.steer({ fault: 'none', reset: true }))
 
-const start = async (t: Test, options: BrowserContextOptions = {}, more: Record<string, string> = {}) => {
-  const clock = manualClock()
+const start = async (t: Test, more: Record<string, string> = {}) => {
   const env = { ...largeCells, ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000', ...more }
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
-  const page = await visit(t, open, gateway, options)
-  return { clock, gateway, page }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
+  return { gateway, page: await visit(t, open, gateway) }
 }
 const elsewhere = '/weather/district/2015'
 const token = '0123456789abcdef0123456789abcdef'
@@ -65,15 +63,11 @@ t.test('a budget that the provider has closed is the first line, in red', { skip
 
 t.test('weather from a fallback needs attention, and a cell says that it has it', { skip }, async t => {
   const fallback = await startProviderHere(t)
-  const { gateway, page } = await start(
-    t,
-    {},
-    {
-      ABOHAWA_PROVIDER__FALLBACKS: `[{ name: public, baseUrl: "${fallback.url}" }]`,
-      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '10m',
-      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '10m',
-    },
-  )
+  const { gateway, page } = await start(t, {
+    ABOHAWA_PROVIDER__FALLBACKS: `[{ name: public, baseUrl: "${fallback.url}" }]`,
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '10m',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '10m',
+  })
   await provider.steer({ fault: 'reset' })
   t.equal((await gateway.get('/weather/district/3026')).status, 200)
   await untilSeen('it is told', async () =>
@@ -115,14 +109,10 @@ t.test('an error has its sentence, and its code beside it', { skip }, async t =>
 })
 
 t.test('the row of an instance has its circuit and the outage that it sees', { skip }, async t => {
-  const { gateway, page } = await start(
-    t,
-    {},
-    {
-      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '10m',
-      ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '10m',
-    },
-  )
+  const { gateway, page } = await start(t, {
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER: '10m',
+    ABOHAWA_TEST_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '10m',
+  })
   const row = page.locator('#instances tbody tr')
   t.match(await row.innerText(), /closed(.|\n)*errors in 5 min: 0/)
   await provider.steer({ fault: 'internal-error' })
@@ -138,7 +128,7 @@ t.test('the row of an instance has its circuit and the outage that it sees', { s
 t.test("a store that can't be written needs attention", { skip: skip || withoutMounts }, async t => {
   const disk = await smallDisk(t, 16_000_000)
   const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') })
-  const key = await createFreeKey(env)
+  const key = await createKey(env, 'free')
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const gateway = { opsUrl: urls.ops ?? '' }
   const page = await visit(t, open, gateway)
@@ -159,7 +149,6 @@ t.test("a store that can't be written needs attention", { skip: skip || withoutM
 })
 
 t.test('the token is asked for once, kept in the tab alone, and never in an address', { skip }, async t => {
-  if (!open) return
   const env = { ...largeCells, ABOHAWA_OPS__TOKEN: token }
   const gateway = await startGateway(t, { providerUrl: provider.url, env })
 
@@ -261,7 +250,6 @@ t.test('a hidden tab asks nothing, and shows what is now when it is seen again',
 })
 
 t.test('where site data is blocked the token holds for as long as the page', { skip }, async t => {
-  if (!open) return
   const env = { ...largeCells, ABOHAWA_OPS__TOKEN: token }
   const gateway = await startGateway(t, { providerUrl: provider.url, env })
   const page = await open({}, t)
@@ -294,8 +282,7 @@ t.test(
 
 t.test('a page whose scripts are refused says so', { skip }, async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url, env: largeCells })
-  const page = await open?.({}, t)
-  if (!page) return
+  const page = await open({}, t)
   await page.route('**/main.js', route => route.fulfill({ status: 403 }))
   await page.goto(gateway.opsUrl)
   const told = page.getByText('The scripts of this page did not load.')

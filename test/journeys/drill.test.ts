@@ -8,8 +8,7 @@ import { type ManualClock, manualClock, noon } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
 import { firesExactly, type Scrape, samplesIn, withoutPromtool } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { patientRedisEnv, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { paragraphOf, runInShell } from '../support/runbook.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -100,11 +99,11 @@ const drill = async (
   const [first, ...later] = steps
     .flatMap(({ commands }) => commands)
     .filter(({ skipped, text }) => !skipped && isOfHere(text))
-  const found = await runInShell(first?.text ?? 'false', variables)
+  const found = await runInShell(t, first?.text ?? 'false', variables)
   t.equal(found.code, 0, `${first?.text}\n${found.stderr}`)
   t.match(found.stdout, firstStep, `its first step names the cause: ${first?.text}`)
   for (const { text } of later) {
-    const { code, stdout, stderr } = await runInShell(text, variables)
+    const { code, stdout, stderr } = await runInShell(t, text, variables)
     const isStatus = text.startsWith('bin/abohawa status ')
     t.equal(code, (isStatus && status.code) || 0, `${text}\n${stderr}`)
     t.not(stdout, '', text)
@@ -250,15 +249,14 @@ t.test('the certificate has expired', { skip: withoutPromtool }, async t => {
 })
 
 t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t => {
-  const redis = await startRedisProcess()
-  t.teardown(redis.stop)
+  const redis = await startRedis(t)
   await provider.steer({ fault: 'none', reset: true, now: null })
   const scene = await started(t, {
     providerUrl: provider.url,
     clock: manualClock(Date.now()),
     env: {
       ...patientRedisEnv,
-      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
+      ABOHAWA_REDIS__URL: redis.url,
       ABOHAWA_REDIS__COMMAND_TIMEOUT: '2s',
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '600',
     },

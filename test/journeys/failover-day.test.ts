@@ -1,12 +1,11 @@
 // Without it a fleet could leave new places without weather during a long outage of its primary upstream.
 
-import { fork } from 'node:child_process'
+import type { StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { processEnv } from '../scenarios/set-up.ts'
-import { constantsPreload } from '../support/constants.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { cleanEnv } from '../support/process.ts'
+import { cleanEnv, spawnProgram } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
@@ -20,18 +19,13 @@ const main = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** A gateway in a separate process, whose clock stands still; resolves with its address and what kills it. */
 const startThird = async (t: Test, env: Record<string, string>, now: number) => {
-  const preload = constantsPreload(env)
-  const child = fork(main, ['serve', '--moved-clock', String(now)], {
-    env: cleanEnv(env),
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    execArgv: preload === undefined ? [] : [preload],
-  })
-  const exited = once(child, 'exit')
+  const line = [process.execPath, main, 'serve', '--moved-clock', String(now)]
+  const stdio: StdioOptions = ['ignore', 'ignore', 'inherit', 'ipc']
+  const { child, exited } = spawnProgram(t, line, { env: cleanEnv(env), stdio })
   const kill = async () => {
     child.kill('SIGKILL')
     await exited
   }
-  t.teardown(kill)
   const [{ ready }] = (await once(child, 'message')) as [{ ready: string }]
   return { url: ready, kill }
 }

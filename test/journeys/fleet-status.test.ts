@@ -3,7 +3,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { statusReport } from '../../src/operate/reports/status-report.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
@@ -19,10 +18,7 @@ const esc = '\u001b'
 const weather = '/api/v1/weather/district/3026'
 
 const setUp = async (t: Test) => {
-  const redis = await startRedis()
-  t.teardown(redis.stop)
-  const raw = new Redis(redis.url)
-  t.teardown(() => raw.disconnect())
+  const redis = await startRedis(t)
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '3s',
@@ -45,11 +41,11 @@ const setUp = async (t: Test) => {
     const create = ['keys', 'create', '--create-store', '--subscriber', 'Padma', '--tier', tier, '--json']
     return JSON.parse((await runCommand(create, env)).stdout)
   }
-  return { env, redis, raw, start, status, createKey }
+  return { env, redis, start, status, createKey }
 }
 
 t.test('a fleet is seen from each gateway and from the store', { skip: withoutOwnRedis }, async t => {
-  const { env, redis, raw, start, status, createKey } = await setUp(t)
+  const { env, redis, start, status, createKey } = await setUp(t)
   const differing = { ABOHAWA_QUOTA__TIERS__FREE: '101' }
   const [one, two, three] = await Promise.all([start(), start(), start(differing)])
   const urlOf = ({ urls }: typeof one) => urls.ops ?? ''
@@ -116,17 +112,16 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   three.child.kill('SIGKILL')
   await three.exited
   // In place of waiting: its last heartbeat is set back by the time of three, then of a fourth.
-  await raw.zincrby('abohawa:instances', -3 * 5_000, other?.id ?? '')
+  await redis.admin.zincrby('abohawa:instances', -3 * 5_000, other?.id ?? '')
   t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'it may still come')
-  await raw.zincrby('abohawa:instances', -5_000, other?.id ?? '')
+  await redis.admin.zincrby('abohawa:instances', -5_000, other?.id ?? '')
   await until('the killed one is gone after four missed heartbeats', async () =>
     (await pidsSeen()).every(seen => seen.startsWith(`${one.child.pid} `)),
   )
   t.match(await status('--gateway', urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
 
   await t.test('with Redis away it says so in a sentence, and ends with 1', async t => {
-    raw.disconnect()
-    await redis.stop()
+    await redis.kill()
     const away = await until('the gateway has noticed', async () => {
       const ended = await runCommand(['status', '--gateway', urlOf(one)], env)
       return ended.code === 1 && ended

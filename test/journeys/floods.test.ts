@@ -1,10 +1,10 @@
 // Without it a flood that reads no responses could fill the gateway's memory or keep consumers waiting.
 
-import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { createKey, metric, processEnv } from '../scenarios/set-up.ts'
-import { type Running, startLimited, startScript } from '../support/process.ts'
+import { residentMiB } from '../support/proc.ts'
+import { startLimited, startProgram } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
@@ -18,7 +18,7 @@ const env = processEnv(provider.url, { ABOHAWA_STORE__PATH: `${t.testdir()}/stor
 const key = await createKey(env)
 
 const startFlooded = async (t: Teardown) => {
-  const gateway = await startLimited(t, 1_500 * MiB, ['serve'], ['api', 'ops'], env)
+  const gateway = await startLimited(t, 1_500 * MiB, env)
   const dispatcher = new Agent({ connections: 1, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
   const url = gateway.urls.api ?? ''
@@ -39,11 +39,8 @@ const startFlooded = async (t: Teardown) => {
   // Over kept and over new connections, so that later growth is due to the flood.
   for (let i = 0; i < 200; i++) await (i % 10 === 0 ? getAnew() : get())
   const read = (name: string) => metric(gateway.urls.ops ?? '', name)
-  return { url, get, getAnew, metric: read, residentMiB: () => residentMiB(gateway) }
+  return { url, get, getAnew, metric: read, residentMiB: () => residentMiB(gateway.child.pid) }
 }
-
-const residentMiB = ({ child }: Running): number =>
-  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024
 
 const floodOf = async (
   t: Test,
@@ -56,7 +53,7 @@ const floodOf = async (
   const numbers = { sockets: String(sockets), requests: String(requests), addresses: String(addresses) }
   const options = { url, ...numbers, request: one }
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
-  const { lines, child } = await startScript(t, script, args, [])
+  const { lines, child } = await startProgram(t, [process.execPath, script, ...args], [])
   return {
     state: () =>
       JSON.parse(lines.at(-1) ?? '{"connected":0,"closed":0}') as { connected: number; closed: number },

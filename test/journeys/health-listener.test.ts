@@ -4,13 +4,14 @@ import t from 'tap'
 import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 const providerUrl = 'http://127.0.0.1:9'
 const host = 'host: 10.244.3.17:9091'
 const chromium = 'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0'
 
-const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
+const start = async (t: Teardown, env: Record<string, string> = {}) => {
   const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_HEALTH__PORT: '0', ...env } })
   const url = gateway.healthUrl ?? ''
   const get = (path: string, headers: readonly string[] = [host]) =>

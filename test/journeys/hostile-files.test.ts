@@ -1,7 +1,6 @@
 // Without it a pipe, a device, a huge file or deep YAML could hang a command or exhaust its memory.
 
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import {
   mkdtempSync,
   openSync,
@@ -14,17 +13,17 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { metric } from '../scenarios/set-up.ts'
 import {
   cleanEnv,
-  limitedCommandServer,
+  commandServerIn,
   product,
+  runProgram,
   spawnServe,
   startCommand,
   withoutPrlimit,
 } from '../support/process.ts'
-import { samplesIn } from '../support/promtool.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { patienceMs, until } from '../support/until.ts'
 
@@ -42,28 +41,20 @@ const written = (name: string, text: string): string => {
   return at(name)
 }
 
-type Ended = { code: number | string; stdout: string; stderr: string }
+type Ended = { code: number | null; stdout: string; stderr: string }
 const dataBytes = 1_536 * 1_024 * 1_024
 
 const little = { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
 
-const runAlone = async (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> => {
-  const child = spawn('prlimit', [`--data=${dataBytes}`, product, ...args], {
+const runAlone = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
+  runProgram(t, ['prlimit', `--data=${dataBytes}`, product, ...args], {
     cwd: folder,
     env: cleanEnv({ ...little, ...env }),
-    stdio: ['ignore', 'pipe', 'pipe'],
     timeout: patienceMs,
     killSignal: 'SIGKILL',
   })
-  const [stdout, stderr, [code, signal]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ])
-  return { code: code ?? signal, stdout, stderr }
-}
 
-const commands = limitedCommandServer(t, dataBytes, folder)
+const commands = commandServerIn(t, folder, dataBytes)
 const run = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
   until(`${args.join(' ')} has ended`, () => commands.run(args, { ...little, ...env }))
 
@@ -145,12 +136,7 @@ t.test('a pipe that the shell hands over is read, and waited for', async t => {
       /quotas is not a known setting; did you mean quota\?/,
     ],
   ] as const) {
-    const child = spawn('bash', ['-c', line], {
-      env: cleanEnv(),
-      stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: patienceMs,
-    })
-    t.match(await text(child.stdout), wanted, line)
+    t.match((await runProgram(t, ['bash', '-c', line], { timeout: patienceMs })).stdout, wanted, line)
   }
 })
 
@@ -191,10 +177,8 @@ const running = async (t: Test, text: string) => {
     ...{ ...little, ABOHAWA_SERVER__DRAIN_FOR: '0s', ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1' },
     ABOHAWA_TEST_CONFIG__POLL_EVERY: '50ms',
   })
-  const outcomes = async (outcome: string): Promise<number> => {
-    const text = await (await fetch(`${urls.ops}/metrics`)).text()
-    return samplesIn(text).get(`abohawa_config_reloads_total{outcome="${outcome}"}`) ?? 0
-  }
+  const outcomes = (outcome: string) =>
+    metric(urls.ops ?? '', `abohawa_config_reloads_total{outcome="${outcome}"}`)
   // A change while the first polls read what is there would be read twice.
   await until('what is there has been read', async () => (await outcomes('unchanged')) > 0)
   const configuration = async () => (await sendRequest(`${urls.ops}/readyz`)).body.detail.configuration

@@ -3,11 +3,12 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
+import { createKey } from '../scenarios/set-up.ts'
 import { runCommand, startLimited } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
@@ -73,8 +74,8 @@ t.test('whatever the provider writes, the log has short lines, and the screen no
     ABOHAWA_TEST_PROVIDER__RETRIES: '0',
     ABOHAWA_TEST_PROVIDER__BREAKER__AFTER: '100',
   })
-  const key = await createFreeKey(env)
-  const gateway = await startLimited(t, maxOfTheGateway, ['serve'], ['api', 'ops'], env)
+  const key = await createKey(env, 'free')
+  const gateway = await startLimited(t, maxOfTheGateway, env)
   const { api = '', ops = '' } = gateway.urls
   const isTame = (title: string, text: string, most: number) => {
     t.equal(rawControlIn(text), undefined, title)

@@ -1,10 +1,8 @@
 // Without it, a web page in the operator's browser could use the ops listener.
 
-import t from 'tap'
-import { purgeBytes as purge, refusedFor } from '../support/ops-requests.ts'
-import { requestBytes, sendRaw } from '../support/raw-connection.ts'
-import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { startGateway } from '../support/start-gateway.ts'
+import t, { type Test } from 'tap'
+import { purgeBytes as purge, refreshBytes as refresh, startOps } from '../support/ops-requests.ts'
+import { requestBytes } from '../support/raw-connection.ts'
 
 const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [
@@ -14,19 +12,12 @@ const paths = [
 const chromium =
   'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36'
 
-/** Spends, as what passes to the provider does, and changes what is cached. */
-const refresh = (headers: readonly string[]) =>
-  requestBytes('POST /cache/refresh?of=district/3026', [...headers, 'content-length: 0'])
-
-const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
-  const provider = await startScriptedProvider(t)
-  const gateway = await startGateway(t, { providerUrl: provider.url, env })
-  const refused = (reason: string) => refusedFor(gateway.opsUrl, reason)
-  const get = (path: string, headers: readonly string[]) => send(requestBytes(`GET ${path}`, headers))
-  const send = (bytes: string) => sendRaw(gateway.opsUrl, bytes)
+const start = async (t: Test, env: Record<string, string> = {}) => {
+  const started = await startOps(t, { env })
+  const { provider, gateway } = started
   const isUntouched = () =>
     provider.requests.length === 0 && !gateway.logged.some(({ msg }) => msg === 'cache purged')
-  return { gateway, refused, get, send, isUntouched, host: `host: ${new URL(gateway.opsUrl).host}` }
+  return { ...started, isUntouched, host: `host: ${new URL(gateway.opsUrl).host}` }
 }
 
 t.test('a foreign host name is refused on every path, whatever its port', async t => {

@@ -11,6 +11,7 @@ import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-connection.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 const host = ['host: 127.0.0.1']
@@ -90,7 +91,7 @@ t.test('a head or a body that comes too slowly, or is too long, is refused with 
 
 /** A listener whose test counts the work of readiness and metrics, and can delay it. */
 const counting = async (
-  t: { teardown(fn: () => unknown): void },
+  t: Teardown,
   answerWithinMs = 30_000,
   maxConnections = 128,
   metricsBytes = 20_000,

@@ -1,15 +1,14 @@
 // Without it, a real browser with a hostile page could send the ops listener what the other tests only imitate.
 
-import { createServer } from 'node:http'
 import t from 'tap'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
-import { listenOn } from '../support/listening.ts'
-import { refusedFor } from '../support/ops-requests.ts'
+import { refusedFor, startOps } from '../support/ops-requests.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import type { TestGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 
 // Each way that a page has to send a request elsewhere. The forms and links go into frames, which load for themselves.
@@ -34,16 +33,16 @@ Promise.allSettled(asks).then(all => fetch('/told', { method: 'POST', body: JSON
   all.map(one => one.status === 'rejected' ? 'unreadable' : one.value.type)) }))
 </script>`
 
-const startHostileSite = async (t: { teardown(fn: () => unknown): void }, ops: string) => {
+const startHostileSite = async (t: Teardown, ops: string) => {
   const told: string[] = []
-  const server = createServer(async (request, response) => {
+  const { url } = await startScriptedProvider(t, async (request, response) => {
     if (request.url === '/told') {
       for await (const chunk of request) told.push(String(chunk))
       response.end()
     } else if (request.url === '/redirect') response.writeHead(302, { location: `${ops}${question}` }).end()
     else response.writeHead(200, { 'content-type': 'text/html' }).end(hostilePage(ops))
   })
-  return { url: `http://127.0.0.1:${await listenOn(t, server)}`, told }
+  return { url, told }
 }
 
 const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) =>
@@ -55,10 +54,9 @@ const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) =>
 t.test('a page of another site reads, spends and purges nothing', { skip }, async t => {
   for (const env of [{}, { ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef' }])
     await t.test(Object.keys(env).join() || 'no token', async t => {
-      const provider = await startScriptedProvider(t)
-      const gateway = await startGateway(t, { providerUrl: provider.url, env })
+      const { provider, gateway } = await startOps(t, { env })
       const site = await startHostileSite(t, gateway.opsUrl)
-      await (await open?.({}, t))?.goto(site.url)
+      await (await open({}, t)).goto(site.url)
       await until('the page has tried everything', () => site.told.length > 0)
       t.strictSame(JSON.parse(site.told.join('')), Array(5).fill('unreadable'))
       // Five by script, and the elements of the page.
@@ -70,10 +68,9 @@ t.test('a page of another site reads, spends and purges nothing', { skip }, asyn
 })
 
 t.test('an address that was entered and leads to the ops listener spends nothing', { skip }, async t => {
-  const provider = await startScriptedProvider(t)
-  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const { provider, gateway } = await startOps(t, {})
   const site = await startHostileSite(t, gateway.opsUrl)
-  await (await open?.({}, t))?.goto(`${site.url}/redirect`)
+  await (await open({}, t)).goto(`${site.url}/redirect`)
   await until('it was refused', async () => (await refusals(gateway, 'browser')) > 0)
   t.strictSame(provider.requests, [])
 })

@@ -1,13 +1,11 @@
 // Without it, a route could answer without the token, or the token could appear in a log.
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { purgeBytes as purge, refusedFor } from '../support/ops-requests.ts'
+import { purgeBytes as purge, refreshBytes as refresh, startOps } from '../support/ops-requests.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { requestBytes, sendRaw } from '../support/raw-connection.ts'
-import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { requestBytes } from '../support/raw-connection.ts'
 import { singleGatewayEnv } from '../support/single-gateway.ts'
-import { startGateway } from '../support/start-gateway.ts'
 
 const token = 'k3J9-xQ2.mN7_pR4~tW8+yZ1/bD5cF6g=='
 const right = `authorization: Bearer ${token}`
@@ -19,18 +17,9 @@ const guarded = [
   ...[cell, '/status', '/cells', '/search?q=a', question],
   '/provider/data/ecmwf_ifs/static/meta.json',
 ]
-const refresh = (headers: readonly string[]) =>
-  requestBytes('POST /cache/refresh?of=district/3026', [...headers, 'content-length: 0'])
-
-const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
-  const provider = await startScriptedProvider(t)
+const start = async (t: Test, env: Record<string, string> = {}) => {
   const clock = manualClock()
-  const settings = { ABOHAWA_OPS__TOKEN: token, ...env }
-  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: settings })
-  const refused = (reason: string) => refusedFor(gateway.opsUrl, reason)
-  const send = (bytes: string) => sendRaw(gateway.opsUrl, bytes)
-  const get = (path: string, headers: readonly string[]) => send(requestBytes(`GET ${path}`, headers))
-  return { provider, clock, gateway, refused, send, get }
+  return { clock, ...(await startOps(t, { clock, env: { ABOHAWA_OPS__TOKEN: token, ...env } })) }
 }
 
 const sentenceOf = (given: string) =>

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/common/clock.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
-import { patientRedisEnv, startRedisFor } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis } from '../support/redis-server.ts'
 import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -137,7 +137,7 @@ t.test("a key's own limits replace those of its tier", async t => {
 
 /** Gateways on one Redis, by the machine's clock, with one key. */
 const twoOnRedis = async (t: Test, rates: string) => {
-  const { url, raw } = await startRedisFor(t)
+  const { url, admin: raw } = await startRedis(t)
   const env = {
     ...{
       ...patientRedisEnv,

@@ -5,9 +5,8 @@ import { systemClock } from '../../src/common/clock.ts'
 import { quietZone } from '../scenarios/keys.ts'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { masterName, startSentinel } from '../support/redis-sentinel.ts'
-import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
+import { startSentinel } from '../support/redis-sentinel.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { patienceMs, until } from '../support/until.ts'
 
@@ -42,13 +41,12 @@ t.test(
   'of a Redis that evicted all keys, a key that was known gets 500, and another 401',
   { skip },
   async t => {
-    const redis = await startRedisProcess()
-    t.teardown(redis.stop)
+    const redis = await startRedis(t)
     const provider = await startProvider(t)
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
       clock: systemClock,
-      env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: `redis://${redis.address}` },
+      env: { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url },
     })
     const send = (key = gateway.keys.free ?? '') => gateway.get('/locations?type=division', { key })
     // A look-up is not kept while changes of keys are read, and each change is read once: one more look-up than changes is kept.
@@ -79,18 +77,13 @@ t.test(
 )
 
 t.test('the second choice of the sentinels has what the first counted', { skip }, async t => {
-  const sentinel = await startSentinel()
-  t.teardown(sentinel.stop)
+  const sentinel = await startSentinel(t)
   const provider = await startProvider(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock: systemClock,
     env: {
-      ...patientRedisEnv,
-      ABOHAWA_REDIS__URL: sentinel.url,
-      ABOHAWA_REDIS__MODE: 'sentinel',
-      ABOHAWA_REDIS__NODES: sentinel.others.join(','),
-      ABOHAWA_REDIS__SENTINEL_MASTER: masterName,
+      ...{ ...patientRedisEnv, ...sentinel.env },
       ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
     },
   })

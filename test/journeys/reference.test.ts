@@ -1,18 +1,16 @@
 // Without it, the API reference could differ from what a gateway answers, and its sample programs could fail.
 
-import { execFile, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Sample } from '../../tools/reference/samples.ts'
 import { referenceFiles } from '../../tools/reference/write.ts'
 import { deviations } from '../support/conforming.ts'
+import { runProgram, spawnProgram } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -92,19 +90,13 @@ const languages: Readonly<Record<string, { ending: string; command: string[] } |
   go: spawnSync('go', ['version']).error ? undefined : { ending: 'go', command: ['go', 'run'] },
 }
 
-const run = ({ lang, source }: Sample, env: Record<string, string>) => {
+const run = async ({ lang, source }: Sample, env: Record<string, string>) => {
   const language = languages[lang]
   if (!language) return undefined
   const file = join(folder, `sample.${language.ending}`)
   writeFileSync(file, source)
-  const [command = '', ...args] = language.command
-  // Not synchronously: the gateway runs in this process.
-  const { PATH = '', HOME = '' } = process.env
-  return new Promise<{ code: number; out: string; err: string }>(resolve => {
-    execFile(command, [...args, file], { env: { PATH, HOME, ...env } }, (error, out, err) =>
-      resolve({ code: error ? Number(error.code) : 0, out, err }),
-    )
-  })
+  const { PATH, HOME } = process.env
+  return runProgram(t, [...language.command, file], { env: { PATH, HOME, ...env } })
 }
 
 // What programs are told of the gateway.
@@ -138,13 +130,13 @@ t.test('the programs of the reference print what a real gateway answers', async 
         t.comment(`${sample.label} is not installed`)
         continue
       }
-      t.strictSame([ended.code, ended.err], [0, ''], title)
-      if (sample.lang === 'shell' || sample.lang === 'go') t.type(JSON.parse(ended.out), 'object', title)
-      else t.match(ended.out, expected[operationId], title)
+      t.strictSame([ended.code, ended.stderr], [0, ''], title)
+      if (sample.lang === 'shell' || sample.lang === 'go') t.type(JSON.parse(ended.stdout), 'object', title)
+      else t.match(ended.stdout, expected[operationId], title)
       if (at > 0) continue
       const refused = await run(sample, { ...env, ABOHAWA_KEY: trial })
       t.not(refused?.code, 0, 'a used-up day ends the program at once')
-      t.match(`${refused?.out}${refused?.err}`, /quota_exhausted/)
+      t.match(`${refused?.stdout}${refused?.stderr}`, /quota_exhausted/)
     }
 })
 
@@ -161,8 +153,8 @@ t.test('every program on docs/api.md runs', async t => {
   for (const program of programs) {
     const ended = await run(program, env)
     if (!ended) continue
-    t.strictSame([ended.code, ended.err], [0, ''], program.source)
-    printed.push(ended.out)
+    t.strictSame([ended.code, ended.stderr], [0, ''], program.source)
+    printed.push(ended.stdout)
   }
   const [list = '', forecast = '', near = ''] = printed
   t.equal(JSON.parse(list).results[0].id, '3026')
@@ -185,16 +177,11 @@ t.test(
     const cwd = mkdtempSync(join(folder, 'places-'))
     writeFileSync(join(cwd, 'places.txt'), points.join('\n'))
     const limit = Number((await gateway.get('/locations/division/30')).headers['x-ratelimit-remaining'])
-    const child = spawn('python3', ['-c', source], { cwd, env: { PATH: process.env.PATH, ...env } })
-    t.teardown(() => child.kill())
-    let printed = ''
-    for (const output of [child.stdout, child.stderr])
-      output.on('data', chunk => {
-        printed += chunk
-      })
-    await until('all are there', () => printed.split('\n').length > 5)
+    const options = { cwd, env: { PATH: process.env.PATH, ...env } }
+    const { said } = spawnProgram(t, ['python3', '-c', source], options)
+    await until('all are there', () => said.stdout.split('\n').length > 5 || said.stderr)
     const lines = [1, 2, 3, 4, 5].map(list => `200 100 places, ${limit - 100 * list} units left\n`)
-    t.equal(printed, lines.join(''))
+    t.strictSame(said, { stdout: lines.join(''), stderr: '' })
     const left = (await gateway.get('/locations/division/30')).headers['x-ratelimit-remaining']
     t.equal(left, String(limit - 501))
   },
@@ -204,19 +191,16 @@ t.test(
   'the program for many places asks once a minute while an answer is stale',
   { skip: !languages.python },
   async t => {
-    const server = createServer((_, response) => {
+    const { url } = await startScriptedProvider(t, (_, response) => {
       response.writeHead(200, { 'cache-control': 'private, max-age=0', etag: 'W/"a"' }).end('[{}]')
-    }).listen(0, '127.0.0.1')
-    t.teardown(() => server.close())
-    await once(server, 'listening')
+    })
     const [, source = ''] = /^```python\n(.*?)^while /ms.exec(readFileSync('docs/api.md', 'utf8')) ?? []
     const cwd = mkdtempSync(join(folder, 'stale-'))
     writeFileSync(join(cwd, 'places.txt'), 'district/3026')
     const last = 'refresh(lists[0])\nprint(round(lists[0]["due"] - time.time()))'
-    const { port } = server.address() as AddressInfo
-    const own = { ...env, PATH: process.env.PATH, ABOHAWA_URL: `http://127.0.0.1:${port}` }
-    const child = spawn('python3', ['-c', `${source}${last}`], { cwd, env: own })
-    t.equal((await text(child.stdout)).split('\n').at(-2), '60')
+    const own = { ...env, PATH: process.env.PATH, ABOHAWA_URL: url }
+    const { stdout } = await runProgram(t, ['python3', '-c', `${source}${last}`], { cwd, env: own })
+    t.equal(stdout.split('\n').at(-2), '60')
   },
 )
 

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 const minute = 60_000
 const provider = await startProviderHere(t)
-const open = skip ? undefined : await startBrowser(t)
+const open = await startBrowser(t)
 t.beforeEach(() => provider.steer({ fault: 'none', reset: true }))
 
 const on = { ABOHAWA_SERVER__STATUS_PAGE: 'true' }
@@ -190,17 +190,15 @@ t.test('the model run is one that was read, also when none can be read for long'
 
 t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRedis }, async t => {
   const clock = manualClock()
-  const redis = await startRedis()
-  let stop = redis.stop
-  t.teardown(() => stop())
+  const redis = await startRedis(t)
   const gateway = await start(t, clock, { ...patientRedisEnv, ABOHAWA_REDIS__URL: redis.url })
   await gateway.get(dhaka)
-  await redis.stop()
+  await redis.kill()
   await until('it is shown', async () => (await statusOf(gateway, clock)).outages[0]?.of === 'quotas')
   const pageText = async (lang: string) => (await sendRequest(`${gateway.apiUrl}/status?lang=${lang}`)).text
   t.match(await pageText('bn'), /<h2>এপিআই কী ও কোটায় সমস্যা হচ্ছে<(.|\n)*<p>১২:০০ থেকে \(চলমান\)</)
   clock.advance(7 * minute)
-  stop = (await startRedis(redis.port)).stop
+  await redis.start()
   const { days } = await until('it is over', async () => {
     const status = await statusOf(gateway, clock)
     return status.outages.length === 0 && status
@@ -215,8 +213,7 @@ t.test('an outage of the store is one of keys and quotas', { skip: withoutOwnRed
 t.test('the page needs no script, and has the other language a link away', { skip }, async t => {
   const gateway = await start(t, manualClock())
   await gateway.get(dhaka)
-  const page = await open?.({ javaScriptEnabled: false, locale: 'en-GB' }, t)
-  if (!page) return
+  const page = await open({ javaScriptEnabled: false, locale: 'en-GB' }, t)
   await page.goto(`${gateway.apiUrl}/status`)
   const main = page.locator('main')
   t.match(await main.innerText(), /^\s*All systems operational(.|\n)*Fresh cells\s+100%/)
@@ -241,8 +238,7 @@ t.test('the page needs no script, and has the other language a link away', { ski
 t.test('the strip has a bar for each day, one Tab stop, and the day in words', { skip }, async t => {
   const gateway = await start(t, manualClock())
   await gateway.get(dhaka)
-  const page = await open?.({ javaScriptEnabled: false }, t)
-  if (!page) return
+  const page = await open({ javaScriptEnabled: false }, t)
   await page.goto(`${gateway.apiUrl}/status?lang=en`)
   const days = page.getByRole('radiogroup', { name: 'Last 30 days' }).getByRole('radio')
   t.equal(await days.count(), 30)
@@ -269,8 +265,7 @@ t.test('axe-core finds nothing, and nothing is wider than the screen', { skip },
   await provider.steer({ fault: 'internal-error' })
   for (const id of ['2015', '1006', '4041']) await gateway.get(`/weather/district/${id}`)
   t.equal((await statusOf(gateway, clock)).outages.length, 1)
-  const page = await open?.({ reducedMotion: 'reduce' }, t)
-  if (!page) return
+  const page = await open({ reducedMotion: 'reduce' }, t)
   for (const [lang, colorScheme, width, rules] of [
     ['en', 'light', 1280, undefined],
     ['bn', 'dark', 390, undefined],

@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { issueKeys, quietZone } from '../scenarios/keys.ts'
 import { metric, processEnv } from '../scenarios/set-up.ts'
-import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
+import { residentMiB } from '../support/proc.ts'
+import { runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
@@ -38,7 +39,7 @@ const setUp = async (t: Test) => {
 }
 
 const startGateway = async (t: Test, env: Record<string, string>) => {
-  const gateway = await startLimited(t, dataBytes, ['serve'], ['api', 'ops'], env)
+  const gateway = await startLimited(t, dataBytes, env)
   const { api = '', ops = '' } = gateway.urls
   const read = (name: string) => metric(ops, name)
   const send = (path: string, key: string) => sendRequest(`${api}/api/v1${path}`, { key })
@@ -89,7 +90,7 @@ t.test('whatever lies under the key of a cell, its own weather is answered', { s
     (await runCommand(command, env)).stdout,
     /the cached entry is invalid: it was written for another cell/,
   )
-  const peak = peakOf(gateway.child)
+  const peak = residentMiB(gateway.child.pid, 'VmHWM')
   t.ok(peak < maxMiB, `${peak.toFixed(0)} MiB at most`)
 })
 

@@ -7,10 +7,11 @@ import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { createKey } from '../scenarios/set-up.ts'
 import { startCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -24,7 +25,7 @@ type Export = { resourceSpans: { resource: { attributes: Attributes }; scopeSpan
 const provider = await startProviderHere(t, undefined, null)
 // The gateways of this file follow one another on one store, with one key.
 const settings = { ...(await singleGatewayEnv(t, provider.url)), ABOHAWA_OPS__PORT: '0' }
-const key = await createFreeKey(settings)
+const key = await createKey(settings, 'free')
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerSpan = '00f067aa0ba902b7'
 

@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { forAll } from '../scenarios/set-up.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
-import { patientRedisEnv, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { quiet } from '../support/redis-store.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
@@ -22,7 +22,7 @@ type Given = Parameters<StatementSync['all']>
 type StoreKind = { env: Env; stepsOf(act: () => Promise<unknown>): Promise<number> }
 
 const onRedis = async (t: Test): Promise<StoreKind> => {
-  const { url, raw } = await startRedisFor(t)
+  const { url, admin: raw } = await startRedis(t)
   const stepsOf: StoreKind['stepsOf'] = async act => {
     await raw.config('RESETSTAT')
     await act()

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { reconcileForMs } from '../../src/keys/reconciliation.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { consume, endSubscriptions, meterOnRedis } from './meters.ts'
 
@@ -11,7 +11,7 @@ const skip = withoutOwnRedis
 const twoInstances = { instances: () => 2 }
 
 t.test('the count of two instances is right once each has sent one more batch', { skip }, async t => {
-  const { url, raw } = await startRedisFor(t)
+  const { url, admin: raw } = await startRedis(t)
   const open = () => meterOnRedis(t, url, { ...twoInstances, whenStoreIsDown: 'refuse' })
   const [one, other] = [await open(), await open()]
   await one.admit(30)
@@ -28,7 +28,7 @@ t.test('the count of two instances is right once each has sent one more batch', 
 })
 
 t.test('sequences that no instance wrote, in every key, cost two tries and no count', { skip }, async t => {
-  const { url, raw } = await startRedisFor(t)
+  const { url, admin: raw } = await startRedis(t)
   const away: string[] = []
   const { meter, used } = await meterOnRedis(t, url, { observer: { storeAway: reason => away.push(reason) } })
   const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
@@ -52,7 +52,7 @@ t.test('sequences that no instance wrote, in every key, cost two tries and no co
 })
 
 t.test('after a lost subscription all counts are reported in steps, lost ones too', { skip }, async t => {
-  const { url, raw } = await startRedisFor(t)
+  const { url, admin: raw } = await startRedis(t)
   const open = () => meterOnRedis(t, url, twoInstances)
   const [{ store, meter, used }, other] = [await open(), await open()]
   const keys = 3_000
@@ -102,7 +102,7 @@ for (const [whenStoreIsDown, limit] of [
   ['refuse', 60],
 ] as const)
   t.test(`with \`${whenStoreIsDown}\` all report before anything is counted again`, { skip }, async t => {
-    const { url, raw } = await startRedisFor(t)
+    const { url, admin: raw } = await startRedis(t)
     // Reconciling lasts as long as the test says.
     const clock = manualClock(Date.now())
     const open = () => meterOnRedis(t, url, { ...twoInstances, whenStoreIsDown, clock })

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { reconcileForMs } from '../../src/keys/reconciliation.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { meterOnRedis } from './meters.ts'
 
@@ -48,7 +48,7 @@ const faults: [string, 'before' | 'after', (raw: Redis, t: Test) => unknown, Reg
 
 // First, because it takes longest: a connection holds once it has lasted for five seconds.
 t.test('counts of others are read, and messages are awaited once a connection holds', { skip }, async t => {
-  const { url, raw } = await startRedisFor(t)
+  const { url, admin: raw } = await startRedis(t)
   await setUser(raw, 'on', '>pw', '~*', '+@all', 'resetchannels')
   const [one, two] = await openMeters(t, url, 2)
   if (!one || !two) return
@@ -68,7 +68,7 @@ t.test('counts of others are read, and messages are awaited once a connection ho
 for (const count of [1, 2])
   for (const [what, when, break_, reason] of count === 1 ? faults.slice(0, 2) : faults)
     t.test(`${what}, ${count === 1 ? 'one gateway' : 'two gateways'}`, { skip }, async t => {
-      const { url, raw } = await startRedisFor(t)
+      const { url, admin: raw } = await startRedis(t)
       await setUser(raw, 'on', '>pw', '~*', '&*', '+@all')
       if (when === 'before') await break_(raw, t)
       const clock = manualClock(Date.now())

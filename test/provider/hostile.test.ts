@@ -1,13 +1,11 @@
 // Without it one response of a hostile provider could end the gateway for want of memory.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Attack, forever, startHostileProvider } from '../support/hostile-provider.ts'
+import { startProgram } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { until } from '../support/until.ts'
 import type { LoadRequest, Outcome } from './load-cells.ts'
@@ -118,31 +116,18 @@ const loadRequest: LoadRequest = {
   points,
 }
 const script = join(import.meta.dirname, 'load-cells.ts')
-const child = spawn(
-  'prlimit',
-  [`--data=${maxMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)],
-  { stdio: ['ignore', 'pipe', 'pipe'] },
-)
+const line = ['prlimit', `--data=${maxMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)]
+const { child, said, closed, lines } = await startProgram(t, line, [])
 let isOver = false
-const over = once(child, 'close').then(() => {
+void closed.then(() => {
   isOver = true
 })
-t.teardown(async () => {
-  child.kill('SIGKILL')
-  await over
-})
-let errorText = ''
-child.stderr.setEncoding('utf8').on('data', text => {
-  errorText += text
-})
-const outcomes: Outcome[] = []
-createInterface({ input: child.stdout }).on('line', line => outcomes.push(JSON.parse(line)))
 
 for (const [at, name] of names.entries())
   t.test(`${name}: loaded, or refused in a sentence, early and within memory`, async t => {
-    await until(`the process has met ${name}`, () => outcomes.length > at || isOver)
-    const outcome = outcomes[at]
-    const why = errorText.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
+    await until(`the process has met ${name}`, () => lines.length > at || isOver)
+    const outcome: Outcome | undefined = lines[at] && JSON.parse(lines[at])
+    const why = said.stderr.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
     if (!outcome) throw new Error(`the process ended by ${child.signalCode ?? child.exitCode}: ${why}`)
     const [, sentence, mostRead = wholeBody, reason, times = 1] = attacks[name] ?? []
     t.equal(outcome.loaded, name === 'honest' ? points : 0)

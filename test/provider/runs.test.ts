@@ -8,11 +8,12 @@ import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
+import type { Teardown } from '../support/teardown.ts'
 
 const hour = 3_600_000
 const simulator = await startProvider(t, ['--runs', 'ecmwf'])
 
-const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', baseUrl = simulator.url) => {
+const setUp = (t: Teardown, model = 'ecmwf_ifs', baseUrl = simulator.url) => {
   const clock = manualClock()
   const reported: string[] = []
   const refused: string[] = []

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Teardown } from '../support/teardown.ts'
 
-export type TimedResponse = {
+type TimedResponse = {
   /** 0 when the connection ended first. */
   readonly status: number
   /** From the write to the last byte of the response. */

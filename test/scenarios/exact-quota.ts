@@ -68,15 +68,12 @@ export const measureOn = async (
 export const mixedTiers = Array<string[]>(10).fill(['free', 'starter', 'free', 'business', 'free']).flat()
 
 /** The settings for its own Redis. */
-export const oneRedis = async (scope: Teardown): Promise<Env> => {
-  const redis = await startRedis()
-  scope.teardown(redis.stop)
-  return { ABOHAWA_REDIS__URL: redis.url }
-}
+export const oneRedis = async (scope: Teardown): Promise<Env> => ({
+  ABOHAWA_REDIS__URL: (await startRedis(scope)).url,
+})
 
 /** The settings for a Redis Cluster of three masters. */
-export const redisCluster = async (scope: Teardown): Promise<Env> => {
-  const cluster = await startCluster(0)
-  scope.teardown(cluster.stop)
-  return { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' }
-}
+export const redisCluster = async (scope: Teardown): Promise<Env> => ({
+  ABOHAWA_REDIS__URL: (await startCluster(scope, 0)).url,
+  ABOHAWA_REDIS__MODE: 'cluster',
+})

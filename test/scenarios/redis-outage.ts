@@ -1,16 +1,65 @@
-// Freezes or kills Redis under load on quotas. Measures latency and admitted requests during the outage, and the counts
-// after it. redis-faults.ts has the faults; the benchmark and the tests have the bars.
+// Freezes or kills Redis under load on quotas: a server, or a master behind Sentinel or in a cluster. Measures latency and admitted
+// requests during the outage, and the counts after it. The benchmark and the tests have the bars.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { patientRedisEnv } from '../support/redis-server.ts'
+import { usageTag } from '../../src/stores/redis/key-names.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { startSentinel } from '../support/redis-sentinel.ts'
+import { durable, patientRedisEnv, startRedis } from '../support/redis-server.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { foundWithin, patienceMs, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import { type Answer, inTurn, meterEnv, sendOn, startGateways } from './quota-load.ts'
-import { type RedisFault, redisFaults } from './redis-faults.ts'
-import { metric } from './set-up.ts'
+import { type Env, metric } from './set-up.ts'
 
-export type RedisOutage = {
+type FaultyRedis = {
+  readonly env: Env
+  /** Injects the fault. @param keyId key whose count it must hit */
+  strike(keyId: string): Promise<void>
+  /** Ends the fault; absent where the servers recover by themselves. */
+  recover?(): Promise<void>
+}
+
+export type RedisFault = 'frozen' | 'killed' | 'sentinel' | 'cluster'
+
+/** Part of how long a failover takes. */
+const downAfterMs = 1_000
+
+const redisFaults: Record<RedisFault, (scope: Teardown) => Promise<FaultyRedis>> = {
+  frozen: async scope => {
+    const { url, signal } = await startRedis(scope, { args: durable })
+    return {
+      env: { ABOHAWA_REDIS__URL: url },
+      strike: async () => signal('SIGSTOP'),
+      recover: async () => signal('SIGCONT'),
+    }
+  },
+  killed: async scope => {
+    const redis = await startRedis(scope, { args: durable })
+    return { env: { ABOHAWA_REDIS__URL: redis.url }, strike: redis.kill, recover: redis.start }
+  },
+  sentinel: async scope => {
+    const sentinel = await startSentinel(scope, undefined, downAfterMs)
+    return { env: sentinel.env, strike: async () => (await sentinel.master()).kill() }
+  },
+  cluster: async scope => {
+    const cluster = await startCluster(scope, 1, downAfterMs)
+    return {
+      env: {
+        ABOHAWA_REDIS__URL: cluster.url,
+        ABOHAWA_REDIS__MODE: 'cluster',
+        // Another node than the first, which may be the killed one when commands start.
+        ABOHAWA_REDIS__NODES: cluster.nodes
+          .slice(1)
+          .map(({ address }) => address)
+          .join(','),
+      },
+      strike: async keyId => (await cluster.masterOf(`abohawa:quota:${usageTag(keyId)}`)).kill(),
+    }
+  },
+}
+
+type RedisOutage = {
   readonly processes: number
   readonly connections: number
   /** Between a response and the caller's next request. */
@@ -26,7 +75,7 @@ export type RedisOutage = {
   readonly commandTimeout?: string
 }
 
-export type RedisOutageFound = {
+type RedisOutageFound = {
   readonly normalP99: number
   /** From one second after the fault until the end. */
   readonly outageP99: number

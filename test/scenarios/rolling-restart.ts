@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, type Dispatcher, RetryAgent } from 'undici'
 import { runCommand } from '../support/process.ts'
 import { startProcesses } from '../support/processes.ts'
-import type { Teardown } from '../support/teardown.ts'
+import { inScope, type Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 import { createKey, processEnv } from './set-up.ts'
 
@@ -84,8 +84,6 @@ export const restartUnderLoad = async (
 
 const [, script, folder] = process.argv
 if (import.meta.filename === script && folder !== undefined) {
-  const endings: (() => unknown)[] = []
-  const result = await restartUnderLoad({ teardown: end => void endings.push(end) }, folder, 0)
-  for (const end of endings) await end()
+  const result = await inScope(scope => restartUnderLoad(scope, folder, 0))
   process.stdout.write(JSON.stringify(result))
 }

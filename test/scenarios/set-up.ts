@@ -1,13 +1,12 @@
-// Building blocks of fleet scenarios for tests and benchmarks: gateway processes, keys, the places and cells of the
-// catalogue, a request function, and metrics.
+// Building blocks of fleet scenarios for tests and benchmarks: gateway processes, keys, the places and cells of the catalogue, and
+// metrics.
 
 import { readFileSync } from 'node:fs'
-import { Pool, request } from 'undici'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { noBudget, onFreePorts, plentyOfQuota } from '../support/gateway-env.ts'
+import { metricOf } from '../support/metric.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
-import type { ProviderProcess } from '../support/provider-process.ts'
 import type { Teardown } from '../support/teardown.ts'
-import { until } from '../support/until.ts'
 import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 
 export type Env = Record<string, string>
@@ -30,31 +29,18 @@ export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
   return [...cells.values()]
 }
 
-/** No budget limits, for scenarios that do not test them. */
-export const noBudget: Env = {
-  ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
-  ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
-  ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
-}
-export const plentyOfQuota: Env = { ABOHAWA_QUOTA__TIERS__ENTERPRISE: '1000000000' }
-
 export const processEnv = (providerUrl: string, more: Env): Env => ({
   ABOHAWA_PROVIDER__BASE_URL: providerUrl,
   ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-  ABOHAWA_SERVER__PORT: '0',
-  ABOHAWA_SERVER__DRAIN_FOR: '0s',
-  ABOHAWA_OPS__PORT: '0',
   ABOHAWA_LOG__ACCESS: 'false',
   ABOHAWA_LOG__LEVEL: 'error',
   // What is measured is fetched once and kept, whatever runs come meanwhile.
   ABOHAWA_CACHE__FRESHNESS: 'age',
-  ...noBudget,
-  ...plentyOfQuota,
-  ...more,
+  ...{ ...onFreePorts, ...noBudget, ...plentyOfQuota, ...more },
 })
 
-export const createKey = async (env: Env): Promise<string> => {
-  const given = 'keys create --create-store --subscriber Bench --tier enterprise --json'
+export const createKey = async (env: Env, tier = 'enterprise'): Promise<string> => {
+  const given = `keys create --create-store --subscriber Bench --tier ${tier} --json`
   const { code, stdout, stderr } = await runCommand(given.split(' '), env)
   if (code !== 0) throw new Error(`no key: ${stderr}`)
   return (JSON.parse(stdout) as { key: string }).key
@@ -62,24 +48,6 @@ export const createKey = async (env: Env): Promise<string> => {
 
 export const startProcess = (scope: Teardown, env: Env): Promise<Running> =>
   startCommand(scope, ['serve'], ['api', 'ops'], env)
-
-export type SendRequest = (
-  path: string,
-) => Promise<{ status: number; ms: number; cache: string; text: string }>
-
-/** Returns a function that sends requests to a gateway over kept connections. */
-export const senderTo = (scope: Teardown, apiUrl: string, key: string, connections = 32): SendRequest => {
-  const pool = new Pool(apiUrl, { connections })
-  scope.teardown(() => pool.destroy())
-  const headers = { 'x-api-key': key }
-  return async path => {
-    const started = performance.now()
-    const answer = await pool.request({ path, method: 'GET', headers })
-    const text = await answer.body.text()
-    const cache = String(answer.headers['cache-status'] ?? '')
-    return { status: answer.statusCode, ms: performance.now() - started, cache, text }
-  }
-}
 
 /** Runs `act` on every item, `atOnce` at a time. */
 export const forAll = async <Item>(
@@ -95,23 +63,5 @@ export const forAll = async <Item>(
 }
 
 /** The value of a metric, named with its labels as exposed; 0 when it is missing. */
-export const metric = async (opsUrl: string, name: string): Promise<number> => {
-  const text = await (await request(`${opsUrl}/metrics`)).body.text()
-  const line = text.split('\n').find(one => one.startsWith(`${name} `))
-  return Number(line?.slice(name.length + 1) ?? 0)
-}
-
-/** Waits until a gateway has no provider request in flight or waiting. */
-export const quiet = async (provider: ProviderProcess, opsUrl: string): Promise<void> => {
-  let [still, points] = [0, -1]
-  await until('the provider is quiet', async () => {
-    const state = await provider.state()
-    const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
-    const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
-    still = isStill ? still + 1 : 0
-    points = state.points
-    return still >= 2
-  })
-}
-
-export const isoOf = (instant: number): string => new Date(instant).toISOString()
+export const metric = async (opsUrl: string, name: string): Promise<number> =>
+  (await metricOf(opsUrl, name)) ?? 0

@@ -4,8 +4,7 @@ import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { localCertificate } from '../support/http2-client.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { messagesArrive } from '../support/usage-instance.ts'
@@ -14,13 +13,12 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const { cert, key } = localCertificate
 const tlsPort = await freePort()
-const server = await startRedisProcess({
+const server = await startRedis(t, {
   args: [
     ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no'],
     ...['--tls-cert-file', cert, '--tls-key-file', key],
   ],
 })
-t.teardown(server.stop)
 await makeAccount(server.admin)
 await server.admin.config('RESETSTAT')
 

@@ -7,8 +7,13 @@ import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
-import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts'
-import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
+import {
+  freePort,
+  patientRedisEnv,
+  type RedisProcess,
+  startRedis,
+  withoutOwnRedis,
+} from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
@@ -20,8 +25,7 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 /** Where a node hangs. A busy machine is faster when it is well. */
 const hurried = { connectTimeoutMs: 5_000, commandTimeoutMs: 2_000 }
-const cluster = await startCluster()
-t.teardown(cluster.stop)
+const cluster = await startCluster(t)
 for (const { admin } of cluster.nodes) await makeAccount(admin, true)
 const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
 
@@ -95,8 +99,7 @@ t.test('a start in another mode ends with a sentence', async t => {
 
 t.test('a cluster whose nodes announce no address is refused for that reason', async t => {
   const args = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
-  const { admin, address, stop } = await startRedisProcess({ args })
-  t.teardown(stop)
+  const { admin, address } = await startRedis(t, { args })
   await admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383)
   await until('it is ok', async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
   const start = async () => {
@@ -139,8 +142,7 @@ t.test(
     await store.raiseUsed(ofOther, day, 7, later)
     await reopened()
 
-    const single = await startRedisProcess()
-    t.teardown(single.stop)
+    const single = await startRedis(t)
     const start = async () => {
       const options = { ...patient, url: `redis://${single.address}`, prefix: 'x:' }
       await (await openRedisStore(options, quiet)).close()
@@ -209,8 +211,7 @@ t.test('the documented user was refused nothing', async t => {
 })
 
 t.test('masters alone', async t => {
-  const masters = await startCluster(0)
-  t.teardown(masters.stop)
+  const masters = await startCluster(t, 0)
   const of = masters
   await t.test('a store that once lost all of them does not report them away when it is closed', async t => {
     const events: string[] = []

@@ -1,7 +1,6 @@
 // Without it each command would cost Redis and the gateway a system call.
 
-import { Redis } from 'ioredis'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -10,28 +9,17 @@ import { instanceOn } from '../support/usage-instance.ts'
 
 // Servers of their own, whose reads are those of this test.
 const places = {
-  single: async () => {
-    const { url, stop } = await startRedis()
-    return { urls: [url], stop }
-  },
-  cluster: async () => {
-    const { nodes, stop } = await startCluster(0)
-    return { urls: nodes.map(({ address }) => `redis://${address}`), stop }
-  },
+  single: async (t: Test) => [await startRedis(t)],
+  cluster: async (t: Test) => (await startCluster(t, 0)).nodes,
 }
 
 for (const mode of ['single', 'cluster'] as const)
   t.test(`what is asked in one turn reaches Redis in one piece (${mode})`, async t => {
-    const { urls, stop } = await places[mode]()
-    t.teardown(stop)
-    const store = await openRedisStore({ ...patient, mode, url: urls[0] ?? '', prefix: 'a:' }, quiet)
-    const servers = urls.map(url => new Redis(url))
-    t.teardown(async () => {
-      for (const server of servers) await server.quit()
-      await store.close()
-    })
+    const servers = await places[mode](t)
+    const store = await openRedisStore({ ...patient, mode, url: servers[0]?.url ?? '', prefix: 'a:' }, quiet)
+    t.teardown(() => store.close())
     const reads = async () => {
-      const stats = await Promise.all(servers.map(server => server.info('stats')))
+      const stats = await Promise.all(servers.map(({ admin }) => admin.info('stats')))
       return stats.reduce((sum, text) => sum + Number(/total_reads_processed:(\d+)/.exec(text)?.[1]), 0)
     }
     const names = Array.from({ length: 300 }, (_, i) => `cell-${i}`)
@@ -50,14 +38,9 @@ for (const mode of ['single', 'cluster'] as const)
   })
 
 t.test('a batch of quotas is one command, which waits for no later turn of the event loop', async t => {
-  const { url, stop } = await startRedis()
-  t.teardown(stop)
+  const { url, admin: server } = await startRedis(t)
   const store = await openRedisStore({ ...patient, url, prefix: 'a:' }, quiet)
-  const server = new Redis(url)
-  t.teardown(async () => {
-    await server.quit()
-    await store.close()
-  })
+  t.teardown(() => store.close())
   const commit = instanceOn(store, 'one')
   await commit({ units: 1, limit: 9 })
   await server.config('RESETSTAT')

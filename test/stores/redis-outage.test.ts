@@ -4,8 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { listenOn } from '../support/listening.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { patienceMs, until } from '../support/until.ts'
@@ -17,10 +16,9 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 const hurried = { connectTimeoutMs: 5_000, commandTimeoutMs: 2_000 }
 
 /** A Redis of the test, a store on it, and what its observer saw. */
-const setUp = async (t: Test, setting: Parameters<typeof startRedisProcess>[0] = {}, timeouts = patient) => {
+const setUp = async (t: Test, setting: Parameters<typeof startRedis>[1] = {}, timeouts = patient) => {
   const events: string[] = []
-  const server = await startRedisProcess(setting)
-  t.teardown(server.stop)
+  const server = await startRedis(t, setting)
   const user = setting.password ? `:${setting.password}@` : ''
   const place = { ...timeouts, url: `redis://${user}${server.address}`, prefix: 'x:' }
   const store = await openRedisStore(place, recordingObserver(events))
@@ -49,14 +47,13 @@ t.test('a Redis that hangs fails commands in time; its outage and its return are
 t.test('a Redis that is restarted is reported away and back, and messages arrive again', async t => {
   const { events, server: first, store } = await setUp(t)
   await messagesArrive(store)
-  await first.stop()
+  await first.kill()
   await until('it is away', async () => events.length > 0)
   await t.rejects(store.ping(), { name: 'StoreError', code: 'store_unavailable' })
   await t.rejects(store.appendChangeRecord('purges', '{}', Date.now() + 60_000), {
     message: /^Redis failed: (the connection was closed|connect ECONNREFUSED|read ECONNRESET)/,
   })
-  const again = await startRedisProcess({ port: first.port })
-  t.teardown(again.stop)
+  await first.start()
   await messagesArrive(store)
   t.match(inTurn(events), wentAndCameBack)
 })

@@ -13,8 +13,7 @@ import { instanceOn } from '../support/usage-instance.ts'
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const password = 'of-the-sentinels'
-const sentinel = await startSentinel(password)
-t.teardown(sentinel.stop)
+const sentinel = await startSentinel(t, password)
 
 const place = {
   ...patient,
@@ -60,10 +59,7 @@ t.test("a start that can't go well ends with a sentence", async t => {
 t.test('a command finds the store through the sentinels, names it, and ends', async t => {
   const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
     ...patientRedisEnv,
-    ABOHAWA_REDIS__URL: sentinel.url,
-    ABOHAWA_REDIS__MODE: 'sentinel',
-    ABOHAWA_REDIS__NODES: sentinel.others.join(','),
-    ABOHAWA_REDIS__SENTINEL_MASTER: masterName,
+    ...sentinel.env,
     ABOHAWA_REDIS__SENTINEL_PASSWORD: password,
     ABOHAWA_REDIS__PREFIX: 'nothing-there:',
   })

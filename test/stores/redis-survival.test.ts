@@ -4,8 +4,7 @@ import t, { type Test } from 'tap'
 import { dayOfNumber, utcDayMs } from '../../src/common/calendar.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
 
@@ -15,9 +14,8 @@ const later = Date.now() + 7 * utcDayMs
 
 /** A Redis with a key, used 7 times. */
 const open = async (t: Test, args: string[]) => {
-  const redis = await startRedisProcess({ args })
-  t.teardown(redis.stop)
-  const store = await openRedisStore({ ...patient, url: `redis://${redis.address}`, prefix: 'x:' }, quiet)
+  const redis = await startRedis(t, { args })
+  const store = await openRedisStore({ ...patient, url: redis.url, prefix: 'x:' }, quiet)
   t.teardown(() => store.close())
   await store.ensureSubscriber(sampleSubscriber)
   await store.addKey(sampleKey('key_1'))

@@ -2,8 +2,8 @@
 // that fits its schema with no unknown field, a documented code. `sendRequest` calls it.
 
 import { readFileSync } from 'node:fs'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { decoded } from './decoded.ts'
 
 type Described = {
   readonly headers?: Readonly<Record<string, { readonly $ref: string }>>
@@ -102,9 +102,6 @@ export const deviations = ({ method, url, status, headers, bytes }: Received): s
     found.push(`${what} has the code ${code}, which is not documented for it`)
   return found
 }
-
-const decoded = (bytes: Buffer, coding: string | undefined): Buffer =>
-  coding === 'br' ? brotliDecompressSync(bytes) : coding === 'gzip' ? gunzipSync(bytes) : bytes
 
 /** @throws Error when a response is not as documented */
 export const assertConforming = (received: Received): void => {

@@ -1,7 +1,10 @@
 // What tests of the ops listener share: a purge as bytes, one that is ordered, and how many requests were refused for a reason.
 
-import { requestBytes } from './raw-connection.ts'
-import { sendRequest } from './start-gateway.ts'
+import { metricOf } from './metric.ts'
+import { requestBytes, sendRaw } from './raw-connection.ts'
+import { startScriptedProvider } from './scripted-provider.ts'
+import { type GatewaySetting, startGateway } from './start-gateway.ts'
+import type { Teardown } from './teardown.ts'
 
 const purgeAll = '{"scope":"all"}'
 
@@ -13,13 +16,25 @@ export const purgeBytes = (headers: readonly string[]) =>
     purgeAll,
   )
 
-/** By the metric; over its own connection, so that none stays open. */
-export const refusedFor = async (opsUrl: string, reason: string): Promise<number> => {
-  const { text } = await sendRequest(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
-  return Number(
-    new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
-  )
+/** Spends, as what passes to the provider does, and changes what is cached. */
+export const refreshBytes = (headers: readonly string[]) =>
+  requestBytes('POST /cache/refresh?of=district/3026', [...headers, 'content-length: 0'])
+
+/** A gateway beside a provider that records what it is asked, and requests to its ops listener as bytes. */
+export const startOps = async (t: Teardown, setting: Omit<GatewaySetting, 'providerUrl'>) => {
+  const provider = await startScriptedProvider(t)
+  const gateway = await startGateway(t, { providerUrl: provider.url, ...setting })
+  const send = (bytes: string) => sendRaw(gateway.opsUrl, bytes)
+  return {
+    ...{ provider, gateway, send },
+    get: (path: string, headers: readonly string[]) => send(requestBytes(`GET ${path}`, headers)),
+    refused: (reason: string) => refusedFor(gateway.opsUrl, reason),
+  }
 }
+
+/** By the metric; over its own connection, so that none stays open. */
+export const refusedFor = async (opsUrl: string, reason: string): Promise<number> =>
+  (await metricOf(opsUrl, `abohawa_ops_refused_total{reason="${reason}"}`, true)) ?? 0
 
 /** Orders a purge at this gateway. */
 export const orderPurge = async (opsUrl: string, scope: string, hard?: boolean): Promise<unknown> => {

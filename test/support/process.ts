@@ -1,12 +1,11 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
-import type { ChildProcess, ChildProcessByStdio, ForkOptions, StdioOptions } from 'node:child_process'
+import type { ChildProcess, ForkOptions, SpawnOptions, StdioOptions } from 'node:child_process'
 import { execFile, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { constantsPreload } from './constants.ts'
+import { onFreePorts } from './gateway-env.ts'
 import { keyForm } from './key-form.ts'
 import type { Teardown } from './teardown.ts'
 import { patienceMs } from './until.ts'
@@ -28,22 +27,70 @@ export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv =
   }
 }
 
-export type Running = {
-  child: ChildProcess
-  /** Base addresses by listener: `api`, `ops`, `provider`. */
-  urls: Record<string, string>
-  /** All lines of standard output so far. */
-  lines: string[]
-  /** Resolves with the exit code, or null after a signal. */
-  exited: Promise<number | null>
-}
-
 /** Few places for commands that serve or compute answers. */
 const placesFor = ([command = '']: readonly string[]): Record<string, string> =>
   ['serve', 'whatif', 'rehearse'].includes(command) ? { ABOHAWA_CATALOGUE__PATH: usualCatalogue } : {}
 
-/** What a start waits for, its environment, and whether the process and this one can send each other messages. */
-type StartOptions = [listeners: readonly string[], env?: Record<string, string>, hasChannel?: boolean]
+/** Starts a program whose output a test reads while it runs; it ends with the test. */
+export const spawnProgram = (
+  t: Teardown,
+  [program = '', ...args]: readonly string[],
+  options: SpawnOptions = {},
+) => {
+  const child = spawn(program, args, { env: cleanEnv(), ...options })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', text => {
+      said[name] += text
+    })
+  const codeAt = (event: string) => once(child, event).then(([code]) => code as number | null)
+  /** The exit code, or null after a signal: when it has ended, and when all that it said is read too. */
+  const [exited, closed] = [codeAt('exit'), codeAt('close')]
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  })
+  return { child, said, exited, closed }
+}
+
+/** Runs a program to its end. */
+export const runProgram = async (t: Teardown, words: readonly string[], options: SpawnOptions = {}) => {
+  const { said, closed } = spawnProgram(t, words, options)
+  return { code: await closed, ...said }
+}
+
+/** Starts a program with nothing to read; resolves when it has logged a line, and the addresses of the named listeners. */
+export const startProgram = async (
+  t: Teardown,
+  words: readonly string[],
+  listeners: readonly string[],
+  options: SpawnOptions = {},
+) => {
+  const lines: string[] = []
+  t.teardown(() => {
+    const shown = words.includes('serve') && [...lines, started.said.stderr].find(text => keyForm.test(text))
+    if (shown) throw new Error(`a gateway wrote a key: ${shown.slice(0, 500)}`)
+  })
+  const started = spawnProgram(t, words, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
+  const { child, said, exited } = started
+  /** Base addresses by listener: `api`, `ops`, `provider`. */
+  const urls: Record<string, string> = {}
+  let late: NodeJS.Timeout | undefined
+  await new Promise<void>((resolve, reject) => {
+    if (child.stdout)
+      createInterface({ input: child.stdout }).on('line', line => {
+        lines.push(line)
+        const entry = line.startsWith('{') ? JSON.parse(line) : {}
+        if (entry.msg === 'listening') urls[entry.listener] = entry.url
+        if (listeners.every(listener => urls[listener])) resolve()
+      })
+    const failed = (how: string) => reject(new Error(`${words.join(' ')} ${how}: ${said.stderr}`))
+    late = setTimeout(failed, patienceMs, `does not listen after ${patienceMs} ms`)
+    void exited.then(code => failed(`ended with ${code}`))
+  }).finally(() => clearTimeout(late))
+  return { ...started, urls, lines }
+}
+export type Running = Awaited<ReturnType<typeof startProgram>>
 
 /** Starts a long-running command, a gateway with few places, and waits until the named listeners have logged their addresses. */
 export const startCommand = (
@@ -51,116 +98,38 @@ export const startCommand = (
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => start(t, product, args, listeners, { ...placesFor(args), ...env })
+): Promise<Running> =>
+  startProgram(t, [product, ...args], listeners, { env: cleanEnv({ ...placesFor(args), ...env }) })
 
-/** The same with limited memory and all places: a test that fills memory must not exhaust the machine. */
+/** A gateway with limited memory and all places: a test that fills memory must not exhaust the machine. */
 export const startLimited = (
   t: Teardown,
   dataBytes: number,
-  args: readonly string[],
-  ...options: StartOptions
-): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], ...options)
-
-/** The same with a script of the tests in place of the product's command line. */
-export const startScript = (
-  t: Teardown,
-  script: string,
-  args: readonly string[],
-  ...options: StartOptions
-): Promise<Running> => start(t, process.execPath, [script, ...args], ...options)
-
-/** Peak resident memory of a process so far, in MiB; only on Linux. */
-export const peakOf = ({ pid }: ChildProcess): number => {
-  const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kib) / 1024
-}
+  env: Record<string, string>,
+  options: SpawnOptions = {},
+): Promise<Running> =>
+  startProgram(t, ['prlimit', `--data=${dataBytes}`, product, 'serve'], ['api', 'ops'], {
+    env: cleanEnv(env),
+    ...options,
+  })
 
 /** For tests that bound a process with prlimit of util-linux: false, or why they are skipped. */
 export const withoutPrlimit: string | false =
   spawnSync('prlimit', ['--version']).status === 0 ? false : 'needs prlimit of util-linux'
 
-const start = async (
-  t: Teardown,
-  command: string,
-  args: readonly string[],
-  ...[listeners, env = {}, hasChannel = false]: StartOptions
-): Promise<Running> => {
-  const child = spawn(command, args, {
-    env: cleanEnv(env),
-    stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
-  }) as ChildProcessByStdio<null, Readable, Readable>
-  const exited = once(child, 'exit').then(([code]) => code as number | null)
-  t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    await exited
-    const shown = args.includes('serve') && [...lines, errors].find(text => keyForm.test(text))
-    if (shown) throw new Error(`a gateway wrote a key: ${shown.slice(0, 500)}`)
-  })
-  const urls: Record<string, string> = {}
-  const lines: string[] = []
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text
-  })
-  let late: NodeJS.Timeout | undefined
-  await new Promise<void>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', line => {
-      lines.push(line)
-      const entry = line.startsWith('{') ? JSON.parse(line) : {}
-      if (entry.msg === 'listening') urls[entry.listener] = entry.url
-      if (listeners.every(listener => urls[listener])) resolve()
-    })
-    const failed = (how: string) => reject(new Error(`${args.join(' ')} ${how}: ${errors}`))
-    late = setTimeout(failed, patienceMs, `does not listen after ${patienceMs} ms`)
-    void exited.then(code => failed(`ended with ${code}`))
-  }).finally(() => clearTimeout(late))
-  return { child, urls, lines, exited }
+/** Of a gateway with few places and without a provider, on free ports. */
+export const bareEnv = {
+  ...onFreePorts,
+  ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+  ABOHAWA_CATALOGUE__PATH: usualCatalogue,
 }
 
-/** Starts the gateway in a folder without provider and store, for tests of its log, whose streams the test chooses. */
-export const spawnServe = (
-  t: Teardown,
-  cwd: string,
-  stdio: StdioOptions,
-  env: Record<string, string> = {},
-): { child: ChildProcess; exited: Promise<unknown[]> } => {
-  const child = spawn(product, ['serve'], {
-    cwd,
-    env: cleanEnv({
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
-      ABOHAWA_STORE__PATH: ':memory:',
-      ABOHAWA_CATALOGUE__PATH: usualCatalogue,
-      ...env,
-    }),
-    stdio,
+/** Starts that gateway in a folder, with nothing to keep, for tests of its log, whose streams the test chooses. */
+export const spawnServe = (t: Teardown, cwd: string, stdio: StdioOptions, env: Record<string, string> = {}) =>
+  spawnProgram(t, [product, 'serve'], {
+    ...{ cwd, stdio },
+    env: cleanEnv({ ...bareEnv, ABOHAWA_STORE__PATH: ':memory:', ...env }),
   })
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
-  return { child, exited }
-}
-
-/** Starts a command that a test reads and stops while it runs; under another program where one is given. */
-export const spawnCommand = (
-  t: Teardown,
-  args: readonly string[],
-  { env = {}, program = product }: { env?: Record<string, string>; program?: string } = {},
-) => {
-  const child = spawn(program, args, { env: cleanEnv(env) })
-  t.teardown(() => child.kill('SIGKILL'))
-  const said = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', text => {
-      said[name] += text
-    })
-  const exited = once(child, 'close').then(([code]) => code as number | null)
-  return { child, said, exited }
-}
 
 export type Ended = { code: number; stdout: string; stderr: string }
 
@@ -218,18 +187,13 @@ const createCommandServer = (options: ForkOptions): CommandServer => {
 
 const shared = createCommandServer({})
 
-const serverFor = (t: Teardown, options: ForkOptions): Pick<CommandServer, 'run'> => {
-  const server = createCommandServer(options)
+/** A process for the commands of a test file that are given in a folder, with limited memory where that is given. */
+export const commandServerIn = (t: Teardown, cwd: string, dataBytes?: number): Pick<CommandServer, 'run'> => {
+  const limited = { execPath: 'prlimit', execArgv: [`--data=${dataBytes}`, process.execPath] }
+  const server = createCommandServer({ cwd, ...(dataBytes !== undefined && limited) })
   t.teardown(server.stop)
   return server
 }
-
-/** A process for the commands of a test file that are given in a folder; ends with the test. */
-export const commandServerIn = (t: Teardown, cwd: string) => serverFor(t, { cwd })
-
-/** The same with limited memory. */
-export const limitedCommandServer = (t: Teardown, dataBytes: number, cwd: string) =>
-  serverFor(t, { cwd, execPath: 'prlimit', execArgv: [`--data=${dataBytes}`, process.execPath] })
 
 // Such a process reads its environment for more than settings, or lives on.
 const needsProcess = (args: readonly string[], env: Record<string, string>): boolean =>

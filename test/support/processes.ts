@@ -26,23 +26,17 @@ export type RunningProcesses = Running & {
   opened(times: number): Promise<unknown>
 }
 
-/** Resolves when all of them serve. @param args further ones of `serve` */
+/** Resolves when all of them serve. */
 export const startProcesses = async (
   scope: Teardown,
   processes: number,
   env: Env,
-  args: readonly string[] = [],
 ): Promise<RunningProcesses> => {
   const port = await freePort()
-  const running = await startCommand(
-    scope,
-    ['serve', '--processes', String(processes), ...args],
-    ['api', 'ops'],
-    {
-      ...{ ABOHAWA_LOG__LEVEL: 'info', ABOHAWA_OPS__PORT: '0', ...env },
-      ABOHAWA_SERVER__PORT: String(port),
-    },
-  )
+  const running = await startCommand(scope, ['serve', '--processes', String(processes)], ['api', 'ops'], {
+    ...{ ABOHAWA_LOG__LEVEL: 'info', ABOHAWA_OPS__PORT: '0', ...env },
+    ABOHAWA_SERVER__PORT: String(port),
+  })
   const logged = () =>
     running.lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as Line)
   const numbers = Array.from({ length: processes }, (_, i) => i + 1)

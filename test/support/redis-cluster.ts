@@ -1,8 +1,8 @@
 // A real Redis Cluster for a test: three masters, by default with a replica each, on free ports of loopback.
 // It fails over within a few seconds.
 
-import { type RedisProcess, startRedisProcess } from './redis-process.ts'
-import { freePort } from './redis-server.ts'
+import { freePort, type RedisProcess, startRedis } from './redis-server.ts'
+import type { Teardown } from './teardown.ts'
 import { patienceMs, until } from './until.ts'
 
 export type TestCluster = {
@@ -15,7 +15,6 @@ export type TestCluster = {
   moveSlotOf(key: string): Promise<void>
   /** Hands all slots of a master, which are empty, to another one, and takes the node out of the cluster; it runs on. */
   remove(node: RedisProcess): Promise<void>
-  stop(): Promise<void>
 }
 
 const slots = 16_384
@@ -24,6 +23,7 @@ const slots = 16_384
 const attempts = 3
 
 export const startCluster = async (
+  t: Teardown,
   replicas: 0 | 1 = 1,
   // A node of a busy machine is not down.
   downAfterMs = 2_500,
@@ -31,7 +31,7 @@ export const startCluster = async (
 ): Promise<TestCluster> => {
   const nodes = await Promise.all(
     Array.from({ length: 3 * (1 + replicas) }, async () =>
-      startRedisProcess({
+      startRedis(t, {
         args: [
           ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '60000'],
           ...['--cluster-port', String(await freePort()), '--cluster-replica-validity-factor', '0'],
@@ -41,16 +41,13 @@ export const startCluster = async (
     ),
   )
   const masters = nodes.slice(0, 3)
-  const stop = async () => {
-    await Promise.all(nodes.map(node => node.stop()))
-  }
   const fault: unknown = await form(nodes, masters, downAfterMs).then(
     () => undefined,
     error => error,
   )
   if (fault) {
-    await stop()
-    if (attempt < attempts) return startCluster(replicas, downAfterMs, attempt + 1)
+    await Promise.all(nodes.map(node => node.kill()))
+    if (attempt < attempts) return startCluster(t, replicas, downAfterMs, attempt + 1)
     throw new Error('the cluster could not be formed', { cause: fault })
   }
 
@@ -65,7 +62,7 @@ export const startCluster = async (
     throw new Error(`no node knows who is master for ${key}`)
   }
   return {
-    url: `redis://${nodes[0]?.address}`,
+    url: nodes[0]?.url ?? '',
     nodes,
     masterOf,
     moveSlotOf: async key => {
@@ -102,7 +99,6 @@ export const startCluster = async (
       await node.admin.flushall()
       await node.admin.call('CLUSTER', 'RESET', 'SOFT')
     },
-    stop,
   }
 }
 

@@ -1,8 +1,8 @@
-// Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback, or fewer. It fails
-// over within a few seconds, twice with two replicas.
+// Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback. It fails over within a few
+// seconds, twice.
 
-import { type RedisProcess, startRedisProcess } from './redis-process.ts'
-import { freePort } from './redis-server.ts'
+import { freePort, type RedisProcess, startRedis } from './redis-server.ts'
+import type { Teardown } from './teardown.ts'
 import { until } from './until.ts'
 
 export type TestSentinel = {
@@ -10,25 +10,27 @@ export type TestSentinel = {
   url: string
   /** The other sentinels, `host:port`. */
   others: string[]
+  /** What a gateway needs to find the master; the password of sentinels beside it. */
+  env: Record<string, string>
   servers: RedisProcess[]
   sentinels: RedisProcess[]
   /** The current master according to the sentinels. */
   master(): Promise<RedisProcess>
-  stop(): Promise<void>
 }
 
 export const masterName = 'weather'
 
 /** @param password of the sentinels; the servers have none */
 export const startSentinel = async (
+  t: Teardown,
   password?: string,
   // A server of a busy machine is not down.
-  { replicas: replicaCount = 2, sentinels: sentinelCount = 3, downAfterMs = 2_500 } = {},
+  downAfterMs = 2_500,
 ): Promise<TestSentinel> => {
-  const first = await startRedisProcess({ args: ['--repl-diskless-sync-delay', '0'] })
+  const first = await startRedis(t, { args: ['--repl-diskless-sync-delay', '0'] })
   const replicas = await Promise.all(
-    Array.from({ length: replicaCount }, () =>
-      startRedisProcess({
+    [1, 2].map(() =>
+      startRedis(t, {
         args: ['--replicaof', '127.0.0.1', String(first.port), '--repl-diskless-sync-delay', '0'],
       }),
     ),
@@ -41,15 +43,15 @@ export const startSentinel = async (
   )
   // They are introduced to each other, because their own discovery takes ten seconds.
   const places: [port: number, id: string][] = []
-  for (let i = 1; i <= sentinelCount; i++) places.push([await freePort(), String(i).repeat(40)])
+  for (let i = 1; i <= 3; i++) places.push([await freePort(), String(i).repeat(40)])
   const sentinels = await Promise.all(
     places.map(([port, id]) =>
-      startRedisProcess({
+      startRedis(t, {
         port,
         ...(password && { password }),
         config: [
           `sentinel myid ${id}`,
-          `sentinel monitor ${masterName} 127.0.0.1 ${first.port} ${Math.floor(sentinelCount / 2) + 1}`,
+          `sentinel monitor ${masterName} 127.0.0.1 ${first.port} 2`,
           `sentinel down-after-milliseconds ${masterName} ${downAfterMs}`,
           `sentinel failover-timeout ${masterName} 5000`,
           ...replicas.map(({ port }) => `sentinel known-replica ${masterName} 127.0.0.1 ${port}`),
@@ -65,22 +67,24 @@ export const startSentinel = async (
     const known = await Promise.all(
       sentinels.map(async ({ admin }) => String(await admin.call('SENTINEL', 'MASTER', masterName))),
     )
-    const expected = `num-slaves,${replicaCount},num-other-sentinels,${sentinelCount - 1},`
-    return known.every(text => text.includes('flags,master,') && text.includes(expected))
+    return known.every(text => /flags,master,.*num-slaves,2,num-other-sentinels,2,/.test(text))
   })
   const [url = '', ...others] = sentinels.map(({ address }) => address)
   return {
     url: `redis://${url}`,
     others,
+    env: {
+      ABOHAWA_REDIS__URL: `redis://${url}`,
+      ABOHAWA_REDIS__MODE: 'sentinel',
+      ABOHAWA_REDIS__NODES: others.join(','),
+      ABOHAWA_REDIS__SENTINEL_MASTER: masterName,
+    },
     servers,
     sentinels,
     master: async () => {
       const call = sentinels[0]?.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName)
       const address = (await call) as string[]
       return servers.find(({ port }) => port === Number(address[1])) as RedisProcess
-    },
-    stop: async () => {
-      await Promise.all([...sentinels, ...servers].map(process => process.stop()))
     },
   }
 }

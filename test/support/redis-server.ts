@@ -1,12 +1,16 @@
-// A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, or a separate process on a free port. Every caller gets a
-// prefix of its own, so that tests on one server do not interfere.
+// A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, where every caller gets a prefix of its own, so that tests on one server
+// do not interfere; or a separate process on loopback, whose arguments decide its role.
 
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
-import { spawnRedis } from './redis-process.ts'
 import type { Teardown } from './teardown.ts'
-
-export { freePort } from './redis-process.ts'
 
 const found = spawnSync('redis-server', ['--version']).status === 0
 
@@ -28,28 +32,104 @@ export type TestRedis = {
 
 export const testRedis = async (t: Teardown): Promise<TestRedis> => {
   const prefix = `test-${process.pid}-${Math.random().toString(36).slice(2)}:`
-  let url = process.env.ABOHAWA_TEST_REDIS_URL
-  if (!url) {
-    const started = await startRedis()
-    t.teardown(started.stop)
-    url = started.url
-  }
+  const url = process.env.ABOHAWA_TEST_REDIS_URL || (await startRedis(t)).url
   return { url, prefix, env: { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix, ...patientRedisEnv } }
 }
 
-/** A Redis process without persistence; on a free port unless one is given. */
-export const startRedis = async (
-  givenPort?: number,
-): Promise<{ url: string; port: number; pid: number; stop(): Promise<void> }> => {
-  const { port, pid, stop } = await spawnRedis({ port: givenPort })
-  return { url: `redis://127.0.0.1:${port}`, port, pid, stop }
+export type RedisProcess = {
+  port: number
+  /** Of its first start. */
+  pid: number
+  /** `127.0.0.1:port`. */
+  address: string
+  url: string
+  /** A connection of the test itself. */
+  admin: Redis
+  signal(name: NodeJS.Signals): void
+  /** Kills it at once, as if the machine had failed, and waits for its end. */
+  kill(): Promise<void>
+  /** Starts it again after a kill, on the same port and with the same files. @param args beside those of its first start */
+  start(args?: readonly string[]): Promise<void>
 }
 
-/** A Redis process for one test alone, and a client of the test beside the code under test. */
-export const startRedisFor = async (t: Teardown): Promise<{ url: string; raw: Redis }> => {
-  const { url, stop } = await startRedis()
-  t.teardown(stop)
-  const raw = new Redis(url)
-  t.teardown(() => raw.quit())
-  return { url, raw }
+type Setting = {
+  port?: number
+  /** Further arguments of redis-server. */
+  args?: readonly string[]
+  /** The lines of a configuration file, which Sentinel requires. */
+  config?: readonly string[]
+  password?: string
+}
+
+/** Arguments of one that keeps a file, as operators run it. */
+export const durable = ['--appendonly', 'yes', '--appendfsync', 'everysec']
+
+/** Starts one that ends with the test; ready when it says so. */
+export const startRedis = async (
+  t: Teardown,
+  { port: given, args = [], config, password }: Setting = {},
+): Promise<RedisProcess> => {
+  const port = given ?? (await freePort())
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-redis-'))
+  const file = join(folder, 'redis.conf')
+  if (config) await writeFile(file, `${config.join('\n')}\n`)
+  const asSentinel = config ? [file, '--sentinel'] : []
+  const common = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
+  let child: ChildProcess
+  let exited: Promise<unknown>
+  const begin = async (more: readonly string[] = []): Promise<number> => {
+    const all = [...asSentinel, ...common, ...args, ...more]
+    const started = spawn('redis-server', all, { stdio: ['ignore', 'pipe', 'inherit'] })
+    child = started
+    exited = once(started, 'exit')
+    for await (const line of createInterface({ input: started.stdout }))
+      if (/Ready to accept connections|Sentinel ID is/.test(line)) break
+    started.stdout.resume()
+    return started.pid ?? 0
+  }
+  const pid = await begin()
+  const admin = new Redis({ port, ...(password && { password }) })
+  admin.on('error', () => {})
+  const kill = async (): Promise<void> => {
+    admin.disconnect()
+    child.kill('SIGKILL')
+    await exited
+  }
+  t.teardown(async () => {
+    await kill()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const address = `127.0.0.1:${port}`
+  return {
+    ...{ port, pid, address, url: `redis://${address}`, admin, kill },
+    signal: name => void child.kill(name),
+    start: async more => {
+      await begin(more)
+      await admin.connect()
+    },
+  }
+}
+
+// Below the ports that a system hands out itself (from 32,768 on Linux, 49,152 elsewhere): between this check and the moment
+// when a server of the test binds the port, no other server on port 0 and no client of a test can come by it.
+const firstPort = 10_000
+const portCount = 22_000
+
+/**
+ * A port that nothing listens on and that the system gives to nobody by itself.
+ * @param count of ports from it on of which that holds
+ */
+export const freePort = async (count = 1): Promise<number> => {
+  const first = firstPort + randomInt(portCount - count + 1)
+  for (let port = first; port < first + count; port++) {
+    const server = createServer().listen(port, '127.0.0.1')
+    try {
+      await once(server, 'listening')
+    } catch {
+      return freePort(count)
+    }
+    server.close()
+    await once(server, 'close')
+  }
+  return first
 }

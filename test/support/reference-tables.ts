@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runShared } from './process.ts'
 import { sendRequest, startGateway } from './start-gateway.ts'
-import type { Teardown } from './teardown.ts'
+import { inScope, type Teardown } from './teardown.ts'
 
 const marker = (name: string, end: 'begin' | 'end'): string => `<!-- ${name}: ${end} -->\n`
 const code = (text: string): string => `\`${text}\``
@@ -88,8 +88,7 @@ export const pagesWithTables = async (t: Teardown): Promise<Readonly<Record<stri
 }
 
 if (import.meta.main) {
-  await using started = new AsyncDisposableStack()
-  const pages = await pagesWithTables({ teardown: fn => started.defer(async () => void (await fn())) })
+  const pages = await inScope(pagesWithTables)
   for (const [path, text] of Object.entries(pages))
     writeFileSync(join(import.meta.dirname, '../..', path), text)
 }

@@ -1,10 +1,10 @@
 // Reads docs/runbook.md as an operator does: the paragraph of an alert, its steps, and their commands, which are run in bash.
 // A command that must not or can't be run by a test is on a list, with the reason.
 
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cleanEnv, type Ended } from './process.ts'
+import { cleanEnv, runProgram } from './process.ts'
+import type { Teardown } from './teardown.ts'
 import { patienceMs } from './until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -78,10 +78,9 @@ export const paragraphOf = (alert: string): Paragraph => {
 }
 
 /** Runs a command as one that was pasted into a shell, where a stage of a pipe may fail too. */
-export const runInShell = (command: string, variables: Record<string, string>): Promise<Ended> =>
-  new Promise(resolve => {
-    const options = { cwd: root, env: cleanEnv(variables), timeout: patienceMs }
-    execFile('bash', ['-o', 'pipefail', '-u', '-c', command], options, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr })
-    })
+export const runInShell = (t: Teardown, command: string, variables: Record<string, string>) =>
+  runProgram(t, ['bash', '-o', 'pipefail', '-u', '-c', command], {
+    cwd: root,
+    env: cleanEnv(variables),
+    timeout: patienceMs,
   })

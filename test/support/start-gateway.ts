@@ -17,8 +17,10 @@ import { openStore } from '../../src/stores/open-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { assertConforming } from './conforming.ts'
 import { withConstants } from './constants.ts'
+import { noBudget, onFreePorts } from './gateway-env.ts'
 import { keyForm } from './key-form.ts'
 import { manualClock } from './manual-clock.ts'
+import { metricOf } from './metric.ts'
 import type { Teardown } from './teardown.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
 
@@ -61,9 +63,7 @@ export const startGateway = async (
   // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
   const settings: Record<string, string> = {
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: '0',
+    ...onFreePorts,
     ABOHAWA_STORE__PATH: join(folder, 'store.db'),
     ABOHAWA_CATALOGUE__PATH: usualCatalogue,
     ABOHAWA_PROVIDER__BASE_URL: providerUrl,
@@ -74,10 +74,7 @@ export const startGateway = async (
     ABOHAWA_TEST_PROVIDER__BODY_TIMEOUT: '30s',
     // By age, which a test that moves the clock can count on; runs are for the tests of runs.
     ABOHAWA_CACHE__FRESHNESS: 'age',
-    // By default the provider has no limits.
-    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
-    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
-    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
+    ...noBudget,
     ...env,
   }
   const read = () => withConstants(settings, () => readConfig({ files: [], env: settings }))
@@ -135,11 +132,7 @@ export const startGateway = async (
       for (const [path, value] of Object.entries(changed)) settings[variableOf(path.split('.'))] = value
       return gateway.reloadConfig()
     },
-    metric: async name => {
-      const text = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
-      const line = text.split('\n').find(each => each.startsWith(`${name} `))
-      return line === undefined ? undefined : Number(line.split(' ').at(-1))
-    },
+    metric: name => metricOf(gateway.opsUrl, name),
     get: (path, options = {}) =>
       sendRequest(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...options }),
   }

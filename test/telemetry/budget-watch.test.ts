@@ -5,9 +5,10 @@ import type { BudgetState } from '../../src/provider/budget.ts'
 import { watchBudget } from '../../src/telemetry/budget-watch.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
-const setUp = (t: Tap) => {
+const setUp = (t: Teardown) => {
   const clock = manualClock()
   const lines: Record<string, unknown>[] = []
   const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })
@@ -26,7 +27,6 @@ const setUp = (t: Tap) => {
   const said = (msg: RegExp) => lines.filter(line => msg.test(String(line.msg)))
   return { clock, closure, lines, said }
 }
-type Tap = { teardown(fn: () => unknown): void }
 
 t.test('a closure has one line with its reason and the next step, and one when it has run out', async t => {
   const { clock, closure, lines, said } = setUp(t)

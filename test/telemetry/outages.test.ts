@@ -8,8 +8,9 @@ import type { Urgency } from '../../src/provider/queue.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { openOutages } from '../../src/telemetry/outages.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import type { Teardown } from '../support/teardown.ts'
 
-const setUp = (t: { teardown(fn: () => unknown): void }) => {
+const setUp = (t: Teardown) => {
   const clock = manualClock()
   const lines: { msg: string; outage: string; code?: string; causes?: object; reconciled?: number }[] = []
   const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })

@@ -5,15 +5,13 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createStoreWatch } from '../../src/telemetry/store-watch.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startRedisProcess } from '../support/redis-process.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const setUp = async (test: Test, commandTimeoutMs = 20_000) => {
-  const redis = await startRedisProcess()
-  test.teardown(redis.stop)
+  const redis = await startRedis(test)
   const outcomes: string[] = []
   const store = await openRedisStore(
     { url: `redis://${redis.address}`, prefix: 'x:', connectTimeoutMs: 20_000, commandTimeoutMs },

@@ -1,6 +1,5 @@
 // Without it, `doctor` could pass a cluster that lost a master, or a Sentinel master without replicas.
 
-import { Redis } from 'ioredis'
 import t from 'tap'
 import { systemClock } from '../../../src/common/clock.ts'
 import { loadConfig } from '../../../src/config/load.ts'
@@ -25,8 +24,7 @@ const checksOf = async (redis: Record<string, unknown>) => {
 }
 
 t.test('a cluster is well with the documented user, and is not once a master is gone', async t => {
-  const cluster = await startCluster(0)
-  t.teardown(cluster.stop)
+  const cluster = await startCluster(t, 0)
   for (const { admin } of cluster.nodes) await makeAccount(admin, true)
   const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
   const look = () => checksOf({ url, mode: 'cluster' })
@@ -35,29 +33,25 @@ t.test('a cluster is well with the documented user, and is not once a master is 
   t.match(checks.get('redis rights'), { status: 'ok' })
 
   const last = cluster.nodes.at(-1)
-  await last?.stop()
+  await last?.kill()
   await until('the cluster is not well', async () =>
     [...(await look()).values()].some(({ status }) => status === 'fail'),
   )
 })
 
 t.test('a master behind Sentinel is well with replicas, and is to be looked at without', async t => {
-  const sentinel = await startSentinel()
-  t.teardown(sentinel.stop)
+  const sentinel = await startSentinel(t)
   const { url, others: nodes } = sentinel
   const look = () => checksOf({ url, mode: 'sentinel', nodes, sentinelMaster: masterName })
   await until('the replicas are there', async () => (await look()).get('redis')?.status === 'ok')
   t.match((await look()).get('redis'), { detail: /; master with 2 replicas$/ })
-  for (const replica of sentinel.servers.slice(1)) await replica.stop()
+  for (const replica of sentinel.servers.slice(1)) await replica.kill()
   await until('the replicas are missed', async () => (await look()).get('redis')?.status === 'warn')
   t.match((await look()).get('redis'), { detail: /nothing can take over/, fix: /Start a replica/ })
 })
 
 t.test('a wrong password, a frozen process and missing rights are told as what they are', async t => {
-  const { url, pid, stop } = await startRedis()
-  t.teardown(stop)
-  const raw = new Redis(url)
-  t.teardown(() => raw.disconnect())
+  const { url, signal, admin: raw } = await startRedis(t)
   await makeAccount(raw)
   const as = (password: string) => url.replace('//', `//${account.user}:${password}@`)
   t.match((await checksOf({ url: as('wrong') })).get('redis'), {
@@ -93,8 +87,7 @@ t.test('a wrong password, a frozen process and missing rights are told as what t
   })
   await raw.config('SET', 'maxclients', '100')
   t.match(checks.get('redis settings'), { status: 'warn', detail: /^appendonly no/ })
-  process.kill(pid, 'SIGSTOP')
-  t.teardown(() => process.kill(pid, 'SIGCONT'))
+  signal('SIGSTOP')
   const frozen = await checksOf({ url: as(account.password), connectTimeoutMs: 500, commandTimeoutMs: 500 })
   t.match(frozen.get('redis'), { status: 'fail', fix: /takes no commands/ })
   t.comment(frozen.get('redis')?.detail)

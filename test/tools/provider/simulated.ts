@@ -1,8 +1,7 @@
 // A simulated provider in the process of a test, on a real port, with short functions to send requests and to steer it.
 
 import { type SimulatorOptions, startSimulator } from '../../../tools/provider/simulator.ts'
-
-type Teardown = { teardown(fn: () => unknown): void }
+import type { Teardown } from '../../support/teardown.ts'
 
 export type Answer = {
   status: number

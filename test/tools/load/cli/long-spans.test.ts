@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { lineOf } from '../../../../tools/load/traffic/traffic-request.ts'
-import { runShared, spawnCommand } from '../../../support/process.ts'
+import { childrenOf } from '../../../support/proc.ts'
+import { product, runShared, spawnProgram } from '../../../support/process.ts'
 import { patienceMs, until } from '../../../support/until.ts'
 
 const file = (t: Test, ...instants: string[]): string => {
@@ -36,15 +37,15 @@ t.test('a span that no clock passes is refused in one sentence before the work b
 for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const)
   t.test(`${signals.join(' and ')} ends whatif in a year without requests`, async t => {
     const path = file(t, '2025-01-01T00:00:00Z', '2026-01-01T00:00:00Z')
-    const line = ['whatif', path, '--threads', '2', '--set', 'cache.freshFor=1h,2h,3h', '--json']
-    const { child, said, exited } = spawnCommand(t, line)
+    const line = [product, 'whatif', path, '--threads', '2', '--set', 'cache.freshFor=1h,2h,3h', '--json']
+    const { child, said, closed } = spawnProgram(t, line)
     const threads = `/proc/${child.pid}/task`
     await until('a thread tries settings', () =>
       readdirSync(threads).some(id => readFileSync(join(threads, id, 'comm'), 'utf8').startsWith('settings')),
     )
     for (const signal of signals) child.kill(signal)
     const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs)
-    const code = await exited
+    const code = await closed
     clearTimeout(timer)
     t.equal(code, 1, said.stderr)
     if (signals.length > 1) return
@@ -55,12 +56,11 @@ for (const signals of [['SIGINT'], ['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const
 
 t.test('a signal ends a rehearsal within a gap of half a year', async t => {
   const path = file(t, '2025-01-01T00:00:00Z', '2025-06-01T00:00:00Z')
-  const { child, said, exited } = spawnCommand(t, ['rehearse', path, '--json'])
-  const children = `/proc/${child.pid}/task/${child.pid}/children`
-  await until('its processes run', () => readFileSync(children, 'utf8').trim().split(' ').length === 2)
+  const { child, said, closed } = spawnProgram(t, [product, 'rehearse', path, '--json'])
+  await until('its processes run', () => childrenOf(child.pid).length === 2)
   child.kill('SIGTERM')
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs)
-  const code = await exited
+  const code = await closed
   clearTimeout(timer)
   t.equal(code, 1, said.stderr)
 })

@@ -7,7 +7,8 @@ import t, { type Test } from 'tap'
 import type { RehearsedCase } from '../../../../tools/load/rehearsal/rehearsed-case.ts'
 import { replayResult } from '../../../../tools/load/report/result.ts'
 import { lineOf } from '../../../../tools/load/traffic/traffic-request.ts'
-import { runCommand, spawnCommand } from '../../../support/process.ts'
+import { childrenOf } from '../../../support/proc.ts'
+import { cleanEnv, product, runCommand, spawnProgram } from '../../../support/process.ts'
 import { until } from '../../../support/until.ts'
 import { usualCatalogue } from '../../../support/usual-catalogue.ts'
 
@@ -132,8 +133,6 @@ t.test('what was answered without a known key is sent with one, which no tier li
   t.match(none, { code: 1, stderr: /none of the 1 requests has a key id or a status/ })
 })
 
-const childrenOf = (pid: number): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 for (const signal of ['SIGINT', 'SIGKILL'] as const)
@@ -142,8 +141,9 @@ for (const signal of ['SIGINT', 'SIGKILL'] as const)
     const arrivals = Array.from({ length: 5_000 }, (_, i): Arrival => [second(i).slice(8, -1), dhaka])
     const file = fileOf(t, arrivals)
     const temporary = join(t.testdirName, 'tmp')
-    const options = { env: { ...fewPlaces, TMPDIR: temporary } }
-    const { child, said, exited } = spawnCommand(t, ['rehearse', file, '--json', '--step', '0ms'], options)
+    const env = cleanEnv({ ...fewPlaces, TMPDIR: temporary })
+    const line = [product, 'rehearse', file, '--json', '--step', '0ms']
+    const { child, said, closed } = spawnProgram(t, line, { env })
     const folder = await until('its folder is there', () =>
       readdirSync(temporary).find(name => name.startsWith('abohawa-rehearsal-')),
     )
@@ -156,10 +156,10 @@ for (const signal of ['SIGINT', 'SIGKILL'] as const)
         db.close()
       }
     })
-    const started = childrenOf(child.pid ?? 0)
+    const started = childrenOf(child.pid)
     t.equal(started.length, 2)
     child.kill(signal)
-    const code = await exited
+    const code = await closed
     await until('the processes have ended', () => !started.some(isAlive))
     if (signal === 'SIGKILL') return
     t.equal(code, 1)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { busiestMinute, type RateVerdict, searchRate } from '../../../../tools/load/replay/rate-search.ts'
 import { replayResult } from '../../../../tools/load/report/result.ts'
 import { runCommands } from '../../../support/printed.ts'
-import { spawnCommand } from '../../../support/process.ts'
+import { product, spawnProgram } from '../../../support/process.ts'
 import { until } from '../../../support/until.ts'
 import { ok, startTarget } from '../replay/scripted-target.ts'
 import { arriving, every, linesOf } from '../replay/send-some.ts'
@@ -129,9 +129,9 @@ t.test('--until-slower says in one sentence how far the target is from the traff
 t.test('Ctrl-C says what was held until then', async t => {
   const target = await startTarget(t)
   const line = `replay ${traffic} --target ${target.url} --until-slower --duration 1m --threshold errors<9%`
-  const { child, said, exited } = spawnCommand(t, line.split(' '))
+  const { child, said, closed } = spawnProgram(t, [product, ...line.split(' ')])
   await until('some requests were sent', () => target.received.length > 5)
   child.kill('SIGINT')
-  t.equal(await exited, 1, said.stderr)
+  t.equal(await closed, 1, said.stderr)
   t.match(said.stdout, /Interrupted: http.* held no rate that was tried until then; .* has 20\/s\.\n$/)
 })

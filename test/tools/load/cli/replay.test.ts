@@ -9,7 +9,7 @@ import { replayResult } from '../../../../tools/load/report/result.ts'
 import { startSimulator } from '../../../../tools/provider/simulator.ts'
 import { listenOn } from '../../../support/listening.ts'
 import { runCommands } from '../../../support/printed.ts'
-import { product, spawnCommand } from '../../../support/process.ts'
+import { product, runProgram, spawnProgram } from '../../../support/process.ts'
 import { startGateway } from '../../../support/start-gateway.ts'
 import { until } from '../../../support/until.ts'
 import { ok, startTarget } from '../replay/scripted-target.ts'
@@ -137,11 +137,8 @@ t.test('a target that leaves each tenth without an answer passes no threshold of
 })
 
 /** As a user whose shell allows 60 open files. */
-const runWithFewFiles = async (args: readonly string[]) => {
-  const line = ['-c', 'ulimit -n 60; exec "$0" "$@"', product, ...args]
-  const { said, exited } = spawnCommand(t, line, { program: '/bin/sh' })
-  return { code: await exited, ...said }
-}
+const runWithFewFiles = (args: readonly string[]) =>
+  runProgram(t, ['/bin/sh', '-c', 'ulimit -n 60; exec "$0" "$@"', product, ...args])
 
 t.test('open files that run out limit the load generator, which goes on and decides nothing', async t => {
   const slow = await startTarget(t, (_request, socket) => {
@@ -181,10 +178,10 @@ t.test('Ctrl-C reports what ran', async t => {
   const target = await startTarget(t, () => ok('{}', headers))
   const out = file('interrupted.json')
   const line = `replay ${keyless} --target ${target.url} --rate 100 --loop --workers 2 --out ${out}`
-  const { child, said, exited } = spawnCommand(t, line.split(' '))
+  const { child, said, closed } = spawnProgram(t, [product, ...line.split(' ')])
   await until('some requests were sent', () => target.received.length > 5)
   child.kill('SIGINT')
-  t.equal(await exited, 1, said.stderr)
+  t.equal(await closed, 1, said.stderr)
   t.match(said.stdout, /^Interrupted: /)
   const result = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
   t.equal(result.interrupted, true)

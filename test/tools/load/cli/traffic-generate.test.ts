@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { runCommands } from '../../../support/printed.ts'
-import { cleanEnv, product, spawnCommand } from '../../../support/process.ts'
+import { cleanEnv, product, spawnProgram } from '../../../support/process.ts'
 import { until } from '../../../support/until.ts'
 
 const root = join(import.meta.dirname, '../../../..')
@@ -76,11 +76,11 @@ t.test('an interrupted command leaves a whole file of what it generated so far',
   const folder = t.testdir()
   const out = join(folder, 'long.ndjson.gz')
   const args = generate('--rate', '1000', '--duration', '9d', '--out', out)
-  const { child, said, exited } = spawnCommand(t, args)
+  const { child, said, closed } = spawnProgram(t, [product, ...args])
   const isWritten = () => readdirSync(folder).some(name => statSync(join(folder, name)).size > 0)
   await until('something is written', isWritten)
   child.kill('SIGINT')
-  t.equal(await exited, 1)
+  t.equal(await closed, 1)
   const lines = textOf(out).trimEnd().split('\n')
   t.match(said.stderr, `Interrupted: ${out} has the first ${lines.length.toLocaleString('en-US')} requests.`)
   t.match(JSON.parse(lines.at(-1) ?? ''), { method: 'GET' })

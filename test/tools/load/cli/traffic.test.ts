@@ -8,7 +8,7 @@ import t from 'tap'
 import { requestOf, type TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 import { runCommands } from '../../../support/printed.ts'
-import { cleanEnv, product, spawnCommand } from '../../../support/process.ts'
+import { cleanEnv, product, spawnProgram } from '../../../support/process.ts'
 import { startProvider } from '../../../support/provider-process.ts'
 import { startGateway } from '../../../support/start-gateway.ts'
 import { until } from '../../../support/until.ts'
@@ -212,16 +212,16 @@ t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async 
       /^Interrupted: the figures count only the first [\d,]+ requests\.\n$/,
     ],
   ] as const) {
-    const { child, said, exited } = spawnCommand(t, args)
-    child.stdin.on('error', () => {})
+    const { child, said, closed } = spawnProgram(t, [product, ...args])
+    child.stdin?.on('error', () => {})
     // Bytes that were taken say that it reads; it goes on with the next ones.
     const line = linesOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
-    for (let i = 0; i < 5; i++) await new Promise(resolve => child.stdin.write(line, resolve))
+    for (let i = 0; i < 5; i++) await new Promise(resolve => child.stdin?.write(line, resolve))
     if (args.includes('import'))
       await until('the file is begun', () => readdirSync(folder).some(name => name.endsWith('.part')))
     child.kill('SIGINT')
-    const feeding = setInterval(() => child.stdin.write(line), 20)
-    t.equal(await exited, 1)
+    const feeding = setInterval(() => child.stdin?.write(line), 20)
+    t.equal(await closed, 1)
     clearInterval(feeding)
     t.match(said.stderr, sentence)
     if (args.includes('stats')) t.match(said.stdout, /requests from 2026-11-21T06:00:00\.000Z/)

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { checkReachable, targetOf } from '../../../../tools/load/replay/target.ts'
 import { listenOn } from '../../../support/listening.ts'
+import type { Teardown } from '../../../support/teardown.ts'
 import { until } from '../../../support/until.ts'
 import { arriving, sendSome } from './send-some.ts'
 
@@ -15,7 +16,7 @@ const fixtures = join(import.meta.dirname, '../../../fixtures')
 const ca = join(fixtures, 'localhost.crt')
 const pair = { cert: readFileSync(ca), key: readFileSync(join(fixtures, 'localhost.key')) }
 
-const started = async (t: { teardown(fn: () => unknown): void }, server: Http2Server) => {
+const started = async (t: Teardown, server: Http2Server) => {
   const sessions = new Set<ServerHttp2Session>()
   server.on('session', session => sessions.add(session))
   server.listen(0, '127.0.0.1')

@@ -3,6 +3,7 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Teardown } from '../../../support/teardown.ts'
 
 type Received = {
   readonly method: string
@@ -23,7 +24,6 @@ export type ScriptedTarget = {
   release(): void
 }
 
-type Scope = { teardown(fn: () => unknown): void }
 type Answer = (request: Received, socket: Socket) => string | undefined
 
 export const ok = (body = '{}', headers = ''): string =>
@@ -31,7 +31,7 @@ export const ok = (body = '{}', headers = ''): string =>
 
 /** @param answer the bytes of an answer; undefined sends none */
 export const startTarget = async (
-  t: Scope,
+  t: Teardown,
   answer: Answer = () => ok(),
   listen: { path: string } | { port: number; host: string } = { port: 0, host: '127.0.0.1' },
 ): Promise<ScriptedTarget> => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import t from 'tap'
 import { checkedCount, histogramOf } from '../../../../tools/load/report/histogram.ts'
-import { type Ended, limitedCommandServer, withoutPrlimit } from '../../../support/process.ts'
+import { commandServerIn, type Ended, withoutPrlimit } from '../../../support/process.ts'
 import { drawnRehearsal } from '../../../support/replay-results.ts'
 import { until } from '../../../support/until.ts'
 
@@ -62,7 +62,7 @@ t.test('a histogram that no run has is not decoded', async t => {
 })
 
 // One process for all: what one command leaves behind counts for those after it.
-const commands = limitedCommandServer(t, 1_073_741_824, t.testdir())
+const commands = commandServerIn(t, t.testdir(), 1_073_741_824)
 const run = (args: readonly string[]): Promise<Ended> =>
   until(`${args.join(' ')} has ended`, () => commands.run(['replay', ...args]))
 
