@@ -84,7 +84,8 @@ t.test('beside a serving gateway its ports are well, and the point is charged to
 })
 
 t.test('the ports of several processes are those of each of them', async t => {
-  const held = createServer()
+  // It ends each request, so that nothing waits for its answer.
+  const held = createServer(request => request.destroy())
   const port = await listenOn(t, held)
   const ports = async (more: Record<string, string>) =>
     (await (await setUp(t, more)).doctor('--no-spend', '--processes', '2')).get('ports')
