@@ -158,10 +158,12 @@ const withoutScript = spawnSync('script', ['--version']).status === 0 ? false : 
 t.test('--watch draws on the alternate screen, and restores it', { skip: withoutScript }, async t => {
   const env = await singleGatewayEnv(t, provider.url)
   await startCommand(t, ['serve'], ['ops'], env)
-  const file = join(t.testdir(), 'typescript')
-  // The file begins with this line, which the pattern does not match.
-  const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
+  const folder = t.testdir()
   for (const NO_COLOR of ['', '1']) {
+    // One each: `script` empties its file after the start of the command, which would find what the one before has drawn, and
+    // interrupt a process that does not listen yet. The file begins with the command, which the pattern does not match.
+    const file = join(folder, `typescript${NO_COLOR}`)
+    const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aqs '[P]rovider' ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
     const { stdout } = spawnSync('script', ['-qfec', line, file], {
       env: cleanEnv({ ...env, TERM: 'xterm', NO_COLOR }),
       encoding: 'utf8',
