@@ -86,6 +86,13 @@ const weatherOf = (afterMs: number, upstream: string): At =>
 const withField = (name: string): string =>
   JSON.stringify({ ...JSON.parse((seen as At & { body: string }).body), [name]: 1 })
 
+/** Weather that is old already, of a list whose places were all loaded, or all found. */
+const late = (how: 'miss' | 'hit'): At =>
+  listed(20_000, 1, 7, {
+    'cache-status': `abohawa; ${how === 'miss' ? 'fwd=miss' : how}; ttl=-11; detail="2 ${how}"`,
+    'cache-control': 'private, max-age=0',
+  })
+
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
@@ -248,6 +255,7 @@ const cases: readonly Case[] = [
   // Of a list each place takes a unit.
   [7, [said, listed(1, 1, 7), counted(2, 0)], [said, listed(1, 1, 7), counted(2, 1)]],
   [7, [counted(1, 2), counted(2, 1), listRefused(3, 1)], [said, counted(1, 2), listRefused(2, 2)]],
+  [2, [said, late('miss')], [said, late('hit')]],
   [3, [said, listed(1, 1, 7)], [said, listed(1, 1, 8)]],
   [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
   [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
