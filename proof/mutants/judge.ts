@@ -1,6 +1,6 @@
-// Judges a mutant in a copy of the checkout: by the tests of its room, and if these stay green by a few histories of a fleet. A
-// failure counts when it comes twice, because a busy machine fails a test too. An endless loop is a kill, since it uses up its
-// time on the processor; a run that only waits beyond its limit on the clock "does not end", which is no kill.
+// Judges a mutant in a copy of the checkout: by the tests of its room, and by a few histories of a fleet. A failure counts when it
+// comes twice, because a busy machine fails a test too. An endless loop is a kill, since it uses up its time on the processor; a run
+// that only waits beyond its limit on the clock "does not end", which is no kill.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,9 +10,14 @@ import { join, relative } from 'node:path'
 import { allFiles, startsProcess } from '../../test/support/test-files.ts'
 import type { Mutant, Room } from './draw.ts'
 
-type Outcome = 'tests' | 'histories' | 'survived' | 'does not end'
-/** With the test file that failed or did not end. */
-export type Judgement = { readonly outcome: Outcome; readonly by?: string }
+type Verdict = 'killed' | 'passed' | 'does not end'
+export type Judgement = {
+  readonly tests: Verdict
+  /** The test file that failed or did not end. */
+  readonly by?: string
+  /** Missing where no history ran. */
+  readonly histories?: Verdict
+}
 
 /** How a run ended; `loops`: it used up its time on the processor; `late`: it had not ended by its limit on the clock. */
 type End = 'passed' | 'failed' | 'loops' | 'late'
@@ -73,8 +78,9 @@ const runLimited = async (
   const cpuSeconds = Math.ceil(cpuMs / 1_000)
   const limits = [`--data=${dataBytes}`, `--cpu=${cpuSeconds}:${cpuSeconds + 5}`]
   const all = [...limits, process.execPath, '--disable-warning=ExperimentalWarning', ...args]
-  // Without a limit of tap's own, which would fail a test that is only slow.
-  const env = { ...process.env, TAP_TIMEOUT: '0' }
+  // Without a limit of tap's own, which would fail a test that is only slow. A test that waits for what the mutant never does fails
+  // before its run is late.
+  const env = { ...process.env, TAP_TIMEOUT: '0', TEST_PATIENCE_MS: `${2 * leastMs}` }
   const child = spawn('prlimit', all, { cwd, env, detached: true, stdio: 'ignore' })
   const endAll = (): void => {
     try {
@@ -121,45 +127,52 @@ const inOrder = (root: string, { room, file }: Mutant, durations: Durations): st
     .sort((a, b) => rankOf(a) - rankOf(b) || (durations.get(a) ?? 0) - (durations.get(b) ?? 0))
 }
 
+/** @param isBoth whether histories judge what tests kill, too */
 export const judgeMutant = async (
-  ...[copy, root, mutant, durations, seeds]: [Copy, string, Mutant, Durations, number]
+  ...[copy, root, mutant, durations, { seeds, isBoth }]: [
+    ...[Copy, string, Mutant, Durations],
+    { readonly seeds: number; readonly isBoth: boolean },
+  ]
 ): Promise<Judgement> => {
   const original = readFileSync(join(root, mutant.file), 'utf8')
   copy.write(mutant.file, mutant.source)
   try {
-    let late: string | undefined
-    for (const test of inOrder(root, mutant, durations)) {
-      const cpuMs = leastMs + timesUsual * (durations.get(test) ?? 0)
-      const end = await endOf(cpuMs, clockMs => copy.runTest(test, cpuMs, clockMs))
-      if (end === 'failed') return { outcome: 'tests', by: test }
-      if (end === 'late') late ??= test
-    }
-    if (late) return { outcome: 'does not end', by: late }
-    const end =
-      seeds > 0 &&
-      (await endOf(historiesAtMostMs, clockMs => copy.runHistories(seeds, historiesAtMostMs, clockMs)))
-    if (end === 'failed') return { outcome: 'histories' }
-    return { outcome: end === 'late' ? 'does not end' : 'survived' }
+    const ofTests = await judgeByTests(copy, inOrder(root, mutant, durations), durations)
+    if (seeds === 0 || (ofTests.tests !== 'passed' && !isBoth)) return ofTests
+    const histories = await verdictOf(historiesAtMostMs, clockMs =>
+      copy.runHistories(seeds, historiesAtMostMs, clockMs),
+    )
+    return { ...ofTests, histories }
   } finally {
     copy.write(mutant.file, original)
   }
+}
+
+const judgeByTests = async (
+  copy: Copy,
+  tests: readonly string[],
+  durations: Durations,
+): Promise<Judgement> => {
+  let late: string | undefined
+  for (const test of tests) {
+    const cpuMs = leastMs + timesUsual * (durations.get(test) ?? 0)
+    const verdict = await verdictOf(cpuMs, clockMs => copy.runTest(test, cpuMs, clockMs))
+    if (verdict === 'killed') return { tests: verdict, by: test }
+    if (verdict === 'does not end') late ??= test
+  }
+  return late === undefined ? { tests: 'passed' } : { tests: 'does not end', by: late }
 }
 
 /**
  * What runs of a mutant say together: a late one is repeated with a longer limit, and a failure has to come twice.
  * @param run runs it with a limit on the clock
  */
-export const endOf = async (
-  cpuMs: number,
-  run: (clockMs: number) => Promise<End>,
-): Promise<'passed' | 'failed' | 'late'> => {
+export const verdictOf = async (cpuMs: number, run: (clockMs: number) => Promise<End>): Promise<Verdict> => {
   const runPatiently = async (): Promise<End> => {
     const end = await run(clockTimes * cpuMs)
     return end === 'late' ? run(patientTimes * cpuMs) : end
   }
   const first = await runPatiently()
-  if (first === 'loops') return 'failed'
-  if (first !== 'failed') return first
-  const second = await runPatiently()
-  return second === 'loops' ? 'failed' : second
+  const last = first === 'failed' ? await runPatiently() : first
+  return ({ passed: 'passed', failed: 'killed', loops: 'killed', late: 'does not end' } as const)[last]
 }

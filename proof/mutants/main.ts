@@ -12,13 +12,15 @@ const usual = { count: 100, seed: 1, seeds: 4, lanes: Math.min(2, availableParal
 const usage = `Usage: npm run mutants -- [options]
 
 Changes one place of the product at a time, such as < to <=, and runs the tests of its room against the changed copy. What
-these do not notice is run through some histories of a fleet. Needs redis-server and prlimit on the path.
+these do not notice is run through some histories of a fleet; with --both every mutant is. Needs redis-server and prlimit
+on the path.
 
   --count <number>       mutants; default ${usual.count}
   --seed <number>        which ones; equal seeds draw equal mutants of equal sources; default ${usual.seed}
   --rooms <room,…>       ${roomNames.join(', ')}; all by default
   --only <number,…>      of these mutants only those with these numbers
   --histories <number>   seeds of histories for each that the tests do not notice, 0 for none; default ${usual.seeds}
+  --both                 histories for each that the tests notice, too
   --lanes <number>       copies at once, 1 to 16; default ${usual.lanes}
   --list                 prints the mutants without running them
   --json                 the results as JSON on standard output
@@ -36,6 +38,7 @@ type Options = {
   readonly rooms: readonly Room[]
   readonly only: readonly number[] | undefined
   readonly histories: number
+  readonly both: boolean
   readonly lanes: number
   readonly list: boolean
   readonly json: boolean
@@ -44,14 +47,14 @@ type Options = {
 const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const
 const options = {
   ...{ count: text, seed: text, rooms: text, only: text, histories: text, lanes: text },
-  ...{ list: flag, json: flag, help: flag },
+  ...{ both: flag, list: flag, json: flag, help: flag },
 }
 
 /** The options of the run; undefined for --help. @throws UsageError */
 const readCommandLine = (args: readonly string[]): Options | undefined => {
   const { values } = optionsIn(args, options)
   if (values.help) return undefined
-  const { list = false, json = false, only } = values
+  const { both = false, list = false, json = false, only } = values
   const whole = (
     name: 'count' | 'seed' | 'histories' | 'lanes',
     byDefault: number,
@@ -67,7 +70,7 @@ const readCommandLine = (args: readonly string[]): Options | undefined => {
     only: only?.split(',').map(Number),
     histories: whole('histories', usual.seeds, 0, 1_000),
     lanes: whole('lanes', usual.lanes, 1, 16),
-    ...{ list, json },
+    ...{ both, list, json },
   }
 }
 
@@ -77,8 +80,9 @@ type Result = Omit<Mutant, 'source'> &
 const root = new URL('../../', import.meta.url).pathname
 
 /** Judges the mutants in as many copies as there are lanes. */
-const judgeAll = async (mutants: readonly Mutant[], { lanes, histories }: Options): Promise<Result[]> => {
+const judgeAll = async (mutants: readonly Mutant[], { lanes, ...wish }: Options): Promise<Result[]> => {
   const results: Result[] = []
+  const histories = { seeds: wish.histories, isBoth: wish.both }
   const copies = Array.from({ length: lanes }, () => openCopy(root))
   process.once('exit', () => {
     for (const copy of copies) copy.close()
@@ -114,25 +118,35 @@ const sameAs = ({ file, before, after }: Mutant): { same?: string } => {
   return found ? { same: found.why } : {}
 }
 
-const lineOf = ({ number, file, line, operator, outcome, by, same }: Result): string =>
-  `mutant ${number}, ${file}:${line}, ${operator}: ${same ? 'same program' : outcome}${by ? ` (${by})` : ''}`
-
-const isKilled = ({ outcome }: Judgement): boolean => outcome === 'tests' || outcome === 'histories'
+const isKilled = ({ tests, histories }: Judgement): boolean => tests === 'killed' || histories === 'killed'
 const isSurvivor = (result: Result): boolean => !isKilled(result) && result.same === undefined
+
+const lineOf = (result: Result): string => {
+  const { number, file, line, operator, tests, histories, by, same } = result
+  const ofTests = `tests: ${tests}${by ? ` (${by})` : ''}`
+  const judged = same ? 'same program' : `${ofTests}${histories ? `, histories: ${histories}` : ''}`
+  return `mutant ${number}, ${file}:${line}, ${operator}: ${judged}`
+}
 
 const tableOf = (results: readonly Result[]): string => {
   const rows = roomNames.flatMap(room => {
-    const of = results.filter(result => result.room === room && result.same === undefined)
+    const inRoom = results.filter(result => result.room === room)
+    const of = inRoom.filter(({ same }) => same === undefined)
     if (of.length === 0) return []
-    const same = results.filter(result => result.room === room && result.same !== undefined).length
-    const count = (outcome: Judgement['outcome']): number => of.filter(one => one.outcome === outcome).length
-    const share = Math.floor((100 * of.filter(isKilled).length) / of.length)
-    const counts = [count('tests'), count('histories'), count('does not end'), count('survived'), same]
-    return `| \`${room}/\` | ${of.length + same} | ${counts.join(' | ')} | ${share} % |`
+    const count = (is: (result: Result) => boolean): number => of.filter(is).length
+    const byTests = count(({ tests }) => tests === 'killed')
+    const byHistories = count(({ histories }) => histories === 'killed')
+    const byBoth = count(({ tests, histories }) => tests === 'killed' && histories === 'killed')
+    const late = count(
+      result => !isKilled(result) && [result.tests, result.histories].includes('does not end'),
+    )
+    const share = Math.floor((100 * count(isKilled)) / of.length)
+    const counts = [byTests, byHistories, byBoth, late, count(isSurvivor) - late, inRoom.length - of.length]
+    return `| \`${room}/\` | ${inRoom.length} | ${counts.join(' | ')} | ${share} % |`
   })
   return [
-    '| room | mutants | killed by tests | by histories | do not end | survived | same program | killed of the others |',
-    '|---|--:|--:|--:|--:|--:|--:|--:|',
+    '| room | mutants | killed by tests | by histories | by both | do not end | survived | same program | killed of the others |',
+    '|---|--:|--:|--:|--:|--:|--:|--:|--:|',
     ...rows,
   ].join('\n')
 }

@@ -8,7 +8,7 @@ import t from 'tap'
 import { API } from 'typescript/unstable/sync'
 import { drawMutants } from '../../proof/mutants/draw.ts'
 import { equivalents } from '../../proof/mutants/equivalents.ts'
-import { endOf, openCopy } from '../../proof/mutants/judge.ts'
+import { openCopy, verdictOf } from '../../proof/mutants/judge.ts'
 import { changesOf } from '../../proof/mutants/operators.ts'
 import { withoutPrlimit } from '../support/process.ts'
 
@@ -52,25 +52,25 @@ t.test('a run fails, uses up its memory or its processor, or is late', { skip: w
 })
 
 t.test('only a failure that comes twice and an endless loop are kills', async t => {
-  type Run = Parameters<typeof endOf>[1]
-  const endOfRuns = async (...ends: Awaited<ReturnType<Run>>[]) => {
+  type Run = Parameters<typeof verdictOf>[1]
+  const verdictOfRuns = async (...ends: Awaited<ReturnType<Run>>[]) => {
     const limits: number[] = []
-    const end = await endOf(10, async clockMs => {
+    const verdict = await verdictOf(10, async clockMs => {
       limits.push(clockMs)
       const [next] = ends.splice(0, 1)
       if (!next) throw new Error('one run too many')
       return next
     })
-    return [end, ...limits]
+    return [verdict, ...limits]
   }
-  t.strictSame(await endOfRuns('passed'), ['passed', 20])
-  t.strictSame(await endOfRuns('loops'), ['failed', 20])
-  t.strictSame(await endOfRuns('failed', 'failed'), ['failed', 20, 20])
-  t.strictSame(await endOfRuns('failed', 'passed'), ['passed', 20, 20])
-  t.strictSame(await endOfRuns('late', 'passed'), ['passed', 20, 60])
-  t.strictSame(await endOfRuns('late', 'late'), ['late', 20, 60])
-  t.strictSame(await endOfRuns('late', 'failed', 'late', 'failed'), ['failed', 20, 60, 20, 60])
-  t.strictSame(await endOfRuns('failed', 'late', 'late'), ['late', 20, 20, 60])
+  t.strictSame(await verdictOfRuns('passed'), ['passed', 20])
+  t.strictSame(await verdictOfRuns('loops'), ['killed', 20])
+  t.strictSame(await verdictOfRuns('failed', 'failed'), ['killed', 20, 20])
+  t.strictSame(await verdictOfRuns('failed', 'passed'), ['passed', 20, 20])
+  t.strictSame(await verdictOfRuns('late', 'passed'), ['passed', 20, 60])
+  t.strictSame(await verdictOfRuns('late', 'late'), ['does not end', 20, 60])
+  t.strictSame(await verdictOfRuns('late', 'failed', 'late', 'failed'), ['killed', 20, 60, 20, 60])
+  t.strictSame(await verdictOfRuns('failed', 'late', 'late'), ['does not end', 20, 20, 60])
 })
 
 t.test('each mutant that changes nothing is still in its file', async t => {

@@ -4,8 +4,11 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
-/** The limit of a wait: only a hang reaches it, however busy the machine is. No test may need a shorter one. */
-export const patienceMs = 180_000
+/**
+ * The limit of a wait: only a hang reaches it, however busy the machine is. No test may need a shorter one. Whoever runs tests of
+ * programs that are broken on purpose shortens it.
+ */
+export const patienceMs = Number(process.env.TEST_PATIENCE_MS ?? 180_000)
 
 type Nothing = undefined | null | false | 0 | ''
 type Something<Found> = Exclude<Awaited<Found>, Nothing>
