@@ -100,7 +100,8 @@ const modifiedFault = (
     return `last-modified ${isoOf(modified)}, and others have ${isoOf(fetchedAt)} for its load`
   const isMiss = /fwd=miss; stored/.test(answer.headers['cache-status'] ?? '')
   const skew = isMiss ? facts.skewOf(answer) : Math.max(0, ...facts.skews)
-  if (modified > said.arrivedAt + skew)
+  // Of a gateway that waited for the load of another one.
+  if (modified > said.arrivedAt + skew && !isOwn)
     return `last-modified ${isoOf(modified)}, and the provider was asked ${isoOf(said.arrivedAt)}`
   return isMiss && modified <= from - second
     ? `last-modified ${isoOf(modified)}, and it was requested ${isoOf(from)}`
@@ -140,7 +141,7 @@ export const oneEnd = (
     if (facts.skewSpan > 0) most = Number.POSITIVE_INFINITY
     for (const { answer, said, from, to } of some) {
       const ttl = ttlOf(answer)
-      if (ttl === 0 && mayHaveEnded(facts, answer, said)) continue
+      if (mayEndHere(facts, answer, said, ttl)) continue
       ;[least, most] = [Math.max(least, from + ttl), Math.min(most, to + ttl + second)]
       if (least > most) {
         report.broken(answer, `ttl=${ttl / second}, which is another end than that of its load`)
@@ -151,11 +152,14 @@ export const oneEnd = (
 }
 const spread = 1.2
 
-/** What a purge made stale, or the clock of another gateway has yet to reach, ends where it is read. */
-const mayHaveEnded = (facts: Facts, { seq }: Answer, said: SaidByProvider): boolean =>
-  facts.skewSpan > 0 ||
-  facts.firstTrouble < seq ||
-  facts.of('purged').some(purge => purge.seq > said.seq && purge.seq < seq)
+/** What a purge made stale, or the clock of another gateway has yet to reach, ends where this answer read it. */
+const mayEndHere = (facts: Facts, { seq, sent, at }: Answer, said: SaidByProvider, ttl: number): boolean => {
+  const mayHaveEnded =
+    facts.skewSpan > 0 ||
+    facts.firstTrouble < seq ||
+    facts.of('purged').some(purge => purge.seq > said.seq && purge.seq < seq)
+  return mayHaveEnded && ttl <= 0 && at + ttl + second >= sent.at
+}
 
 /** What a gateway has served once is in its memory. */
 const readOnce = (all: readonly Loaded[], report: Parameters<Rule>[1]): void => {
