@@ -40,6 +40,7 @@ export class Provider {
   readonly #throttles = new Throttles()
   readonly #closing = new AbortController()
   #endWake: (() => void) | undefined
+  #wakesAt = 0
   #isPending = false
   /** The last attempt found no room, and the next one is due soon. */
   #isFull = false
@@ -130,8 +131,13 @@ export class Provider {
 
   #wakeAt(at: number): void {
     const { clock } = this.#parts
+    const now = clock.now()
     // Tried again every second at least, because the windows follow another clock than the timer.
-    this.#endWake ??= after(clock, Math.min(Math.max(at - clock.now(), 20), 1_000), () => this.#send())
+    const inMs = Math.min(Math.max(at - now, 20), 1_000)
+    if (this.#endWake && this.#wakesAt <= now + inMs) return
+    this.#endWake?.()
+    this.#wakesAt = now + inMs
+    this.#endWake = after(clock, inMs, () => this.#send())
   }
 
   #send(): void {
@@ -205,6 +211,7 @@ export class Provider {
   #requeueOrReject(refused: readonly RefusedCell[]): void {
     const now = this.#parts.clock.now()
     const requeued: Waiting[] = []
+    let wakeAt = Number.POSITIVE_INFINITY
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
       // Counted from the first refusal: the next try may always be a second away. After the clock was set back, from then.
@@ -214,9 +221,11 @@ export class Provider {
       if (waiting.urgency === 'cold' && retryAt <= waiting.refusedAt + this.#options.queueForMs) {
         requeued.push(waiting)
         if (error instanceof OutOfBudgetError) this.#isFull = true
-        this.#wakeAt(retryAt)
+        wakeAt = Math.min(wakeAt, retryAt)
       } else waiting.reject(error)
     }
     this.#queue.putBack(requeued)
+    // Cells that were not in this batch may wait for a share that has room sooner.
+    if (requeued.length > 0) this.#wakeAt(Math.min(wakeAt, this.#throttles.nextEnd(now)))
   }
 }

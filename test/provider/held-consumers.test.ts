@@ -124,28 +124,33 @@ t.test('a cell that waits is tried again when its share has room, every second a
   }
 })
 
-t.test('consumers are held back each for its own time, and the first that ends is waited for', async t => {
-  let heldUntil = 0
-  const holding = ({ consumer }: Claim) => {
-    heldUntil = now + (consumer === 'small' ? 300 : 700)
-    return 0
-  }
-  const { provider, due } = setUp(
-    t,
-    {},
-    budgetFor(holding, () => heldUntil),
-  )
-  for (const [i, consumer] of ['greedy', 'small', 'greedy'].entries()) {
-    provider.load(cellsFrom(22, 3)[i] as Cell, 'cold', consumer).catch(() => {})
+for (const [order, turnsBetween] of [
+  ['greedy, small, greedy', 20],
+  ['small, greedy', 20],
+  ['greedy and small', 20],
+  // Of two requests that reserve at the same time.
+  ['greedy, small', 2],
+] as const)
+  t.test(`the share that has room first is waited for: ${order}, ${turnsBetween} turns apart`, async t => {
+    const msFor: Record<string, number> = { greedy: 700, small: 300 }
+    const reserve: ProviderParts['budget']['reserve'] = async (_points, _purpose, claims = []) => {
+      await turns(5)
+      return granted(0, {
+        claims: claims.map(({ consumer }) => ({ points: 0, throttledUntil: now + (msFor[consumer] ?? 0) })),
+      })
+    }
+    const { provider, due } = setUp(t, { maxConcurrent: 2 }, { reserve })
+    const cells = cellsFrom(22, 3)
+    for (const together of order.split(', ')) {
+      for (const consumer of together.split(' and '))
+        provider.load(cells.pop() as Cell, 'cold', consumer).catch(() => {})
+      await turns(turnsBetween)
+    }
     await turns()
-  }
-  t.strictSame([...due.values()], [300])
-  for (const [consumer, ms] of [
-    ['greedy', 700],
-    ['small', 300],
-  ] as const)
-    t.match(provider.throttled(consumer, 'refresh'), { retryAt: now + ms })
-})
+    t.strictSame([...due.values()], [300])
+    for (const [consumer, ms] of Object.entries(msFor))
+      t.match(provider.throttled(consumer, 'refresh'), { retryAt: now + ms }, 'each for its own time')
+  })
 
 t.test('a cold cell waits for its share as long as it may, and what is not cold does not', async t => {
   for (const [ms, code] of [
