@@ -55,9 +55,10 @@ export const factsOf = ({ events, schedule, places }: History) => {
     // What happens at once is over with the next step.
     const next: Moment = steps[i + 1] ?? phases[0] ?? end
     if (concernsAllAtOnce.includes(step.do)) note(everybody, next)
+    if (step.do === 'link' && step.fault.kind === 'reset') note(step.gateways, next)
     // To a process that stood still, replies of Redis come too late.
     if (step.do === 'suspend') note([step.gateway], next)
-    if (step.do !== 'link' && step.do !== 'store') return
+    if ((step.do !== 'link' || step.fault.kind === 'reset') && step.do !== 'store') return
     const healed =
       steps.find(other => other.step.do === 'heal' && other.step.id === step.id) ??
       phases.find(({ phase }) => phase === 'end')
