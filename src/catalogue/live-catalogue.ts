@@ -18,7 +18,7 @@ export type LiveCatalogueOptions = Readonly<{
   pollMs: number
   /** Called after a swap that changed places. */
   onChange?: (change: CatalogueChange) => void
-  /** Called once for each unusable version of the file. */
+  /** Called once for each unusable version of the file; of versions in a row that could not be read, for the first. */
   onFault?: (fault: InputError) => void
 }>
 
@@ -72,7 +72,7 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
   const poll = async (force: boolean): Promise<void> => {
     const version = await versionOf(path)
     if (closed || (version === seen && !force && !isUnread)) return
-    const isNewVersion = version !== seen
+    const [isNewVersion, wasUnread] = [version !== seen, isUnread]
     seen = version
     try {
       const next = createCatalogue(await readSnapshot(path))
@@ -82,7 +82,9 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
     } catch (thrown) {
       isUnread = isOfSystem(thrown)
       fault = thrown instanceof InputError ? thrown : new InputError(messageOf(thrown), { cause: thrown })
-      if (isNewVersion && !closed) onFault?.(fault)
+      // What keeps one version from being read keeps the next from it too. While a file takes the place of another, there is a
+      // version between them.
+      if (isNewVersion && !(wasUnread && isUnread) && !closed) onFault?.(fault)
       if (force) throw fault
     }
   }

@@ -8,7 +8,9 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -81,13 +83,17 @@ t.test('a new file that could not be read is read with a later poll', { skip: wi
   })
   renameSync(next, path)
   t.match((await fault).message, /EMFILE/)
+  // Another version, which can't be read either.
+  const { mtimeMs } = statSync(path)
+  utimesSync(path, mtimeMs / 1_000, mtimeMs / 1_000 + 1)
+  await t.rejects(live.reload(), /EMFILE/)
   t.ok(live.current.find('district', '1004'), 'the former one stays')
   limiter.stdin.end('\n')
   await ended
   await change
   t.equal(live.current.find('district', '1004'), undefined)
   t.equal(live.fault(), undefined)
-  t.equal(faults.received.length, 1, 'one fault for one version')
+  t.equal(faults.received.length, 1, 'one fault for both versions')
 })
 
 t.test('swaps are noticed, a catalogue in use stays complete, and a reload waits for no poll', async t => {
