@@ -2,6 +2,7 @@
 // each with a reply.
 
 import { subscribe } from 'node:diagnostics_channel'
+import type { ServerResponse } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { messageOf } from './errors.ts'
 import type { MovedClock } from './moved-clock.ts'
@@ -10,7 +11,7 @@ export type Order = { readonly moveTo: number } | { readonly settle: true } | { 
 
 /** The reply to an order, when nothing is under way any more that the clock must wait for. */
 export type Reply = {
-  /** HTTP requests that were received and are not answered: they wait for a later instant. */
+  /** HTTP requests that were received, and are neither answered nor given up: they wait for a later instant. */
   readonly unanswered: number
   readonly counts: Readonly<Record<string, number>>
   readonly report?: ProcessReport
@@ -37,11 +38,13 @@ export type Controlled = {
 /** Sends that the process serves, and takes commands from now on. The process ends with the one that started it. */
 export const takeCommands = (clock: MovedClock, { url, settled, counts }: Controlled): void => {
   let unanswered = 0
-  subscribe('http.server.request.start', () => {
+  subscribe('http.server.request.start', message => {
+    const { response } = message as { response: ServerResponse }
     unanswered += 1
-  })
-  subscribe('http.server.response.finish', () => {
-    unanswered -= 1
+    // Also where the client gives up.
+    response.once('close', () => {
+      unanswered -= 1
+    })
   })
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
