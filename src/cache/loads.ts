@@ -20,6 +20,8 @@ export type Loaded<Value> = { entry: MemoryEntry<Value>; source: Source; joined:
 /** All that runs for a key: the read of the shared tier, then the load. */
 export type InFlight<Value> = {
   readonly purpose: Purpose
+  /** For whom it was begun. */
+  readonly consumer: string | undefined
   /** The number of the newest purge at its start. */
   readonly generation: number
   /** Resolves when the shared tier was read; undefined from then on. */
@@ -92,10 +94,11 @@ export class Loads<Of extends Subject, Value> {
         const found = await load.result
         return joined ? { ...found, joined } : found
       } catch (error) {
-        // A failure that concerns one consumer does not fail another one that waited for the same load, which may have been
-        // queued for several; nor does one of a less urgent load fail a read.
+        // A failure that concerns one consumer fails its reads of a load that it began. Others may have waited for the same load,
+        // which is then queued for any of them. A failure of a less urgent load fails no read.
         const concerned = this.#parts.consumerOf(error)
-        const isOfAnother = concerned !== undefined && (joined || concerned !== request.consumer)
+        const isOfAnother =
+          concerned !== undefined && (concerned !== load.consumer || concerned !== request.consumer)
         const wasLessUrgent = request.purpose === 'cold' && load.purpose !== 'cold'
         if (!isOfAnother && !wasLessUrgent) throw error
       }
@@ -126,6 +129,7 @@ export class Loads<Of extends Subject, Value> {
     const read = Promise.withResolvers<void>()
     const load: InFlight<Value> = {
       purpose,
+      consumer: request.consumer,
       generation: this.#parts.purges.generation,
       sharedTierRead: read.promise,
       isLoading: false,

@@ -70,6 +70,15 @@ for (const where of ['the same instance', 'another instance'])
     t.strictSame([...failed, ...loadFailures, failures.last('a')], [undefined], 'no failure of the subject')
   })
 
+t.test('all reads of one whose share is used up fail with its load, which no other read repeats', async t => {
+  const { loads, usedUp, gate, instance } = setUp(t)
+  const cache = instance()
+  const reads = Array.from({ length: 20 }, async () => cache.read(subject, 'greedy'))
+  gate.resolve()
+  for (const read of reads) await t.rejects(read, new ShareUsedUp('greedy'))
+  t.strictSame([loads, usedUp], [['greedy'], ['cold']])
+})
+
 t.test('who is held back loads nothing, and gets what is there', async t => {
   const { clock, loads, usedUp, held, gate, instance } = setUp(t)
   const cache = instance()
