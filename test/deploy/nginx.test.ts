@@ -12,12 +12,10 @@ import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { startCommand } from '../support/process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 
-if (withoutNginx) {
-  t.plan(0, withoutNginx)
-  process.exit(0)
-}
+skipFileIf(withoutNginx)
 
 const path = '/api/v1/locations?type=division'
 const opsToken = '0123456789abcdef0123456789abcdef'

@@ -24,13 +24,11 @@ import {
   startCommand,
   withoutPrlimit,
 } from '../support/process.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { patienceMs, until } from '../support/until.ts'
 
-if (withoutPrlimit) {
-  t.plan(0, withoutPrlimit)
-  process.exit(0)
-}
+skipFileIf(withoutPrlimit)
 
 const folder = mkdtempSync(join(tmpdir(), 'abohawa-files-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

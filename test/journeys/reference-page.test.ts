@@ -246,7 +246,7 @@ t.test('each language is a link away, and in Bengali nothing but names is Englis
 })
 
 // One page, whose language, theme and size change.
-const looked = skip ? undefined : await open({ reducedMotion: 'reduce' })
+let opened: ReturnType<typeof open> | undefined
 // All rules on either width and in either language; in the other pairs of these what only the pair or its theme can break.
 for (const [lang, colorScheme, width, rules] of [
   ['en', 'light', 1280, undefined],
@@ -255,8 +255,8 @@ for (const [lang, colorScheme, width, rules] of [
   ['bn', 'light', 390, undefined],
 ] as const)
   t.test(`axe-core finds nothing: ${lang}, ${colorScheme}, ${width} pixels`, { skip }, async t => {
-    const page = looked
-    if (!page) return
+    opened ??= open({ reducedMotion: 'reduce' })
+    const page = await opened
     await page.setViewportSize({ width, height: 844 })
     await page.emulateMedia({ colorScheme })
     await page.goto(`${gateway.apiUrl}/docs?lang=${lang}`)

@@ -5,10 +5,13 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Attack, forever, startHostileProvider } from '../support/hostile-provider.ts'
-import { startProgram } from '../support/process.ts'
+import { startProgram, withoutPrlimit } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 import type { LoadRequest, Outcome } from './load-cells.ts'
+
+skipFileIf(withoutPrlimit)
 
 // Node itself does not start with half of it.
 const maxMiB = 768

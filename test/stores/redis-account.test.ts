@@ -6,10 +6,11 @@ import { localCertificate } from '../support/http2-client.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
 import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { messagesArrive } from '../support/usage-instance.ts'
 
-if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+skipFileIf(withoutOwnRedis)
 
 const { cert, key } = localCertificate
 const tlsPort = await freePort()

@@ -15,13 +15,14 @@ import {
   withoutOwnRedis,
 } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { instanceOn, messagesArrive } from '../support/usage-instance.ts'
 
-if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+skipFileIf(withoutOwnRedis)
 
 /** Where a node hangs. A busy machine is faster when it is well. */
 const hurried = { connectTimeoutMs: 5_000, commandTimeoutMs: 2_000 }

@@ -6,11 +6,12 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { listenOn } from '../support/listening.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { patienceMs, until } from '../support/until.ts'
 import { messagesArrive } from '../support/usage-instance.ts'
 
-if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+skipFileIf(withoutOwnRedis)
 
 /** Where Redis hangs. A busy machine is faster when it is well. */
 const hurried = { connectTimeoutMs: 5_000, commandTimeoutMs: 2_000 }

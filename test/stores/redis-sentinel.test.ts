@@ -6,11 +6,12 @@ import { runCommand } from '../support/process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { storeContract } from '../support/store-contract.ts'
 import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 
-if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+skipFileIf(withoutOwnRedis)
 
 const password = 'of-the-sentinels'
 const sentinel = await startSentinel(t, password)

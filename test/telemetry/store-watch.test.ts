@@ -6,9 +6,10 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { createStoreWatch } from '../../src/telemetry/store-watch.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 
-if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+skipFileIf(withoutOwnRedis)
 
 const setUp = async (test: Test, commandTimeoutMs = 20_000) => {
   const redis = await startRedis(test)

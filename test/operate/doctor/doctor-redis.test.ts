@@ -10,9 +10,10 @@ import { startCluster } from '../../support/redis-cluster.ts'
 import { masterName, startSentinel } from '../../support/redis-sentinel.ts'
 import { startRedis, withoutOwnRedis } from '../../support/redis-server.ts'
 import { patient } from '../../support/redis-store.ts'
+import { skipFileIf } from '../../support/skip-file.ts'
 import { until } from '../../support/until.ts'
 
-if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+skipFileIf(withoutOwnRedis)
 
 const checksOf = async (redis: Record<string, unknown>) => {
   const config = loadConfig({ files: [], env: {} })

@@ -61,14 +61,18 @@ const unlooked = '.whole ~ .whole'
 const repeatedIds =
   "[...document.querySelectorAll('[id]')].map(({ id }) => id).filter((id, i, all) => all.indexOf(id) < i)"
 // One page: the report in it, its size and its theme change.
-const shared = skip ? undefined : await open()
+let opened: ReturnType<typeof open> | undefined
+const sharedPage = () => {
+  opened ??= open()
+  return opened
+}
 const drawnCharts = { one: 7, bad: 6, several: 20, comparison: 6, 'what if': 4 }
 for (const [i, [name, url]] of Object.entries(pages).entries())
   t.test(`${name}: no faults, in light and dark, on phone and desk`, { skip }, async t => {
+    const shared = await sharedPage()
     // Each page in two of them, one of them on a phone; all that is looked at is made of the same parts.
     for (const [width, colorScheme] of [0, 1].map(n => looks[(2 * i + n) % looks.length] ?? looks[0])) {
       const where = `${width} ${colorScheme}`
-      if (!shared) return
       shared.asked.length = 0
       await shared.setViewportSize({ width, height: 800 })
       await shared.emulateMedia({ colorScheme })
@@ -108,8 +112,7 @@ t.test('the theme is chosen by keyboard and kept', { skip }, async t => {
 })
 
 t.test('a chart shows its values under the pointer and by arrow keys', { skip }, async t => {
-  const page = shared
-  if (!page) return
+  const page = await sharedPage()
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.goto(pages.one)
   const figure = page.locator('figure.chart').first()
@@ -144,7 +147,7 @@ t.test('without a script all but the charts can be read, and no control is there
 })
 
 t.test('on paper it is light, without controls', { skip }, async t => {
-  if (!shared) return
+  const shared = await sharedPage()
   await shared.setViewportSize({ width: 800, height: 1000 })
   await shared.emulateMedia({ colorScheme: 'dark' })
   await shared.goto(pages.one)
