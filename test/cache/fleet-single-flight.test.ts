@@ -106,7 +106,7 @@ for (const isOfAll of [true, false])
     }
     t.match(await second, isOfAll ? failure : { result: 'for itself', joined: false })
     const again = await one.run('a', async () => 'again')
-    t.match(again, { result: isOfAll ? 'again' : 'for itself' }, 'its own failure holds up none')
+    t.hasStrict(again, { result: isOfAll ? 'again' : 'for itself' }, 'its own failure holds up none')
   })
 
 t.test('the failure in a lease is validated, cut and escaped', async t => {
@@ -123,7 +123,7 @@ t.test('the failure in a lease is validated, cut and escaped', async t => {
   const message = '\u001b[31m<b>down</b>\r\n'.repeat(100)
   const failure = { code: 'provider_failing', message, retryAt: 12_345 }
   const found = (await release(JSON.stringify(failure))) as AbohawaError
-  t.match(found, { name: 'FailedElsewhere', code: 'provider_failing', retryAt: 12_345 })
+  t.hasStrict({ ...found }, { name: 'FailedElsewhere', code: 'provider_failing', retryAt: 12_345 })
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
   t.ok(found.message.length <= 301 && !/[\u0000-\u001f]/.test(found.message), found.message)
   for (const message of [
@@ -133,7 +133,7 @@ t.test('the failure in a lease is validated, cut and escaped', async t => {
     '{"code":"<script>","message":"x"}',
     `{"code":"${'x'.repeat(41)}","message":"x"}`,
   ])
-    t.match(await release(message), { result: 'loaded here', joined: false }, message)
+    t.hasStrict(await release(message), { result: 'loaded here', joined: false }, message)
 })
 
 t.test('a load that takes longer than a lease renews it', async t => {
@@ -152,7 +152,7 @@ t.test('a load that takes longer than a lease renews it', async t => {
     await until('it is renewed', async () => (await raw.pttl(lease)) <= 3_000)
   }
   slow.open()
-  t.match(await second, { result: 'slow', joined: true })
+  t.hasStrict(await second, { result: 'slow', joined: true })
   await first
 })
 
@@ -237,5 +237,5 @@ t.test('when Redis fails, a waiter loads for itself, once', { skip: withoutOwnRe
   t.strictSame(await first, { result: 'first', joined: false })
   t.equal(alone.loads(), 1)
   t.ok(errors.length > 0, 'and the error was reported')
-  t.match(await one.run('b', async () => 'still'), { result: 'still', joined: false })
+  t.hasStrict(await one.run('b', async () => 'still'), { result: 'still', joined: false })
 })

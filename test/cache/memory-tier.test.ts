@@ -13,7 +13,7 @@ t.test('bytes kept beside an entry count, and the last figure holds', async t =>
   for (const extra of [500, 50, 0, 900]) {
     derived.setBytes(extra)
     t.equal(memory.calculatedSize, 100 + extra, `with ${extra} beside it`)
-    t.match(memory.get('a'), { value: 'one', bytes: 100 })
+    t.hasStrict(memory.get('a'), { value: 'one', bytes: 100 })
   }
   memory.delete('a')
   t.strictSame([memory.calculatedSize, memory.size], [0, 0])

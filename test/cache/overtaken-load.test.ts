@@ -45,7 +45,7 @@ const setUp = async (t: Test) => {
   const taking = other.cache.read({ id: 'a' })
   await other.begun
   other.end('newer')
-  t.match(await taking, { value: 'newer', outcome: 'miss' })
+  t.hasStrict(await taking, { value: 'newer', outcome: 'miss' })
   return { stalled, other, reading }
 }
 
@@ -53,9 +53,9 @@ t.test('a stalled holder takes the newer entry when it resumes', async t => {
   const { stalled, reading } = await setUp(t)
   stalled.end('older')
   const result = await reading
-  t.match(result, { value: 'newer', outcome: 'miss' }, 'for its waiters')
-  t.match(stalled.cache.read({ id: 'a' }), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and later')
-  t.match(await stalled.shared.get('a'), { value: 'newer' })
+  t.hasStrict(result, { value: 'newer', outcome: 'miss' }, 'for its waiters')
+  t.has(stalled.cache.read({ id: 'a' }), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and later')
+  t.hasStrict(await stalled.shared.get('a'), { value: 'newer' })
   const before = stalled.memory.calculatedSize
   result.derived.setBytes(50)
   t.equal(stalled.memory.calculatedSize, before + 50, 'what is kept beside it counts as the newer one’s')
@@ -66,7 +66,7 @@ t.test('where the newer entry is gone meanwhile, its own is for its memory alone
   const { stalled, other, reading } = await setUp(t)
   await other.store.deleteBytes(['a'])
   stalled.end('older')
-  t.match(await reading, { value: 'older' })
-  t.match(stalled.memory.peek('a'), { value: 'older' })
+  t.hasStrict(await reading, { value: 'older' })
+  t.hasStrict(stalled.memory.peek('a'), { value: 'older' })
   t.equal(await stalled.shared.get('a'), undefined)
 })

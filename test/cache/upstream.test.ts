@@ -153,14 +153,14 @@ const setUp = (
 
 t.test('each upstream is asked, charged and stored by its own protocol', async t => {
   const { upstream, asked, spent, isStored, away, seen } = setUp(t)
-  t.match(await upstream.timelines.read(cell), { outcome: 'miss', upstream: 'primary' })
+  t.hasStrict(await upstream.timelines.read(cell), { outcome: 'miss', upstream: 'primary' })
   t.strictSame(asked.splice(0), [`${urls.first}/${cell.id}`])
   t.strictSame([spent(), await isStored(urls.first), await isStored(urls.second)], [[2, 0], [true], [false]])
 
   away.add(urls.first)
   await upstream.timelines.reload(cell)
   t.strictSame(asked, [`${urls.first}/${cell.id}`, `${urls.second}/${cell.id}`])
-  t.match(await upstream.timelines.read(cell), { outcome: 'hit', upstream: 'second' })
+  t.hasStrict(await upstream.timelines.read(cell), { outcome: 'hit', upstream: 'second' })
   const [, ofSecond] = spent()
   t.strictSame([ofSecond, await isStored(urls.second)], [7, [true]])
   t.strictSame(seen.loaded, ['primary', 'second'])
@@ -180,7 +180,7 @@ t.test('an instance starts with what others have loaded, and leaves its demand w
   t.strictSame(first.background, [], 'and does nothing any more')
   const second = setUp(t, first)
   t.strictSame(await second.upstream.start(), { warmed: 2, wanted: 2 })
-  t.match(await second.upstream.timelines.read(cell), {
+  t.hasStrict(await second.upstream.timelines.read(cell), {
     outcome: 'hit',
     source: 'memory',
     upstream: 'primary',
@@ -197,7 +197,7 @@ t.test('an instance starts with what others have loaded, and leaves its demand w
   )
   const third = setUp(t, first)
   await third.upstream.start()
-  t.match(third.upstream.timelines.overview(cell), { state: 'stale' }, 'it knows the purges')
+  t.hasStrict(third.upstream.timelines.overview(cell), { state: 'stale' }, 'it knows the purges')
 })
 
 t.test('an instance knows the newest run and what others have spent from its start', async t => {
@@ -212,7 +212,7 @@ t.test('an instance knows the newest run and what others have spent from its sta
   await upstream.start()
   t.strictSame(spent(), [2, 0])
   await upstream.timelines.reload(cell)
-  t.match(await upstream.timelines.explain(cell), { memory: { run: runAt }, shared: { run: runAt } })
+  t.hasStrict(await upstream.timelines.explain(cell), { memory: { run: runAt }, shared: { run: runAt } })
 })
 
 t.test('a heartbeat finds what others have spent and loaded, and that the store is away', async t => {
@@ -299,7 +299,7 @@ t.test('a gateway that stops leaves to others what it has not requested, and not
   t.strictSame(renewed, [keyOf(cell)], 'the lease of the request under way')
   gate.resolve()
   await closed
-  t.match(await Promise.all([loaded, left]), [{ outcome: 'miss' }, { outcome: 'miss' }])
+  t.hasStrict(await Promise.all([loaded, left]), [{ outcome: 'miss' }, { outcome: 'miss' }])
 })
 
 t.test('a cell that the provider refuses backs off up to ten minutes', async t => {
@@ -334,7 +334,7 @@ t.test('a recovered provider ends all backoff, and a raised budget that of cells
   elapsedMs = 60_000
   await tick(0)
   t.strictSame(seen.circuits, ['half-open', 'closed'])
-  t.match(await timelines.read(cell), { outcome: 'miss' })
+  t.hasStrict(await timelines.read(cell), { outcome: 'miss' })
 
   away.add(urls.first).add(urls.second)
   failLike('provider_refused')
@@ -348,7 +348,7 @@ t.test('a recovered provider ends all backoff, and a raised budget that of cells
   upstream.applyBudget(withDay(1))
   await t.rejects(async () => timelines.read(otherCell), { code: 'provider_limited' })
   upstream.applyBudget(config)
-  t.match(await timelines.read(otherCell), { outcome: 'miss' })
+  t.hasStrict(await timelines.read(otherCell), { outcome: 'miss' })
   await t.rejects(async () => timelines.read(briefCell), { code: 'provider_refused' })
 })
 
@@ -395,10 +395,10 @@ t.test('a changed freshness counts for what is cached and for what is requested 
   t.equal(asking.staleForMs, config.cache.staleForMs)
   const before = await timelines.coverage()
   clock.advance(60_000)
-  t.match(timelines.overview(cell), { state: 'fresh' })
+  t.hasStrict(timelines.overview(cell), { state: 'fresh' })
   const staleForMs = config.cache.staleForMs / 2
   upstream.applyFreshness({ ...config, cache: { ...config.cache, freshForMs: 1_000, staleForMs } })
-  t.match(timelines.overview(cell), { state: 'stale' })
+  t.hasStrict(timelines.overview(cell), { state: 'stale' })
   t.ok((await timelines.coverage()).allowedMs < before.allowedMs)
   await timelines.reload(cell)
   t.equal(asking.staleForMs, staleForMs)
@@ -423,7 +423,7 @@ t.test('operators see each cell in demand, and how long its weather lasts', asyn
   t.equal(await timelines.firstExpiryAt(), briefEnd)
   t.strictSame(timelines.mostRequested(1), [{ cell, requests: 3 }])
   t.strictSame(timelines.overview(cell), { state: 'fresh', fetchedAt, demand: 3 })
-  t.match(await timelines.explain(cell), { loading: false, lastFailure: null, lastRequestedAt: fetchedAt })
+  t.has(await timelines.explain(cell), { loading: false, lastFailure: null, lastRequestedAt: fetchedAt })
   t.equal(timelines.cached().entries, 2)
 
   away.add(urls.first).add(urls.second)
@@ -431,8 +431,8 @@ t.test('operators see each cell in demand, and how long its weather lasts', asyn
   t.strictSame(timelines.overview(cell), { state: 'fresh', fetchedAt, demand: 3 }, 'what it has is fresh')
   clock.advance(2 * hourMs)
   t.strictSame(timelines.mostRequested(1), [{ cell, requests: 3 / 16 }], 'half in half an hour')
-  t.match(timelines.overview(cell), { state: 'failed', fetchedAt })
-  t.match(timelines.overview(briefCell), { state: 'stale', fetchedAt })
+  t.hasStrict(timelines.overview(cell), { state: 'failed', fetchedAt })
+  t.hasStrict(timelines.overview(briefCell), { state: 'stale', fetchedAt })
   await t.rejects(async () => timelines.read(otherCell))
   t.strictSame(timelines.overview(otherCell), { state: 'failed', fetchedAt: null, demand: 1 })
   t.equal(await timelines.firstExpiryAt(), briefEnd, 'one that the provider refuses does not count')

@@ -145,7 +145,7 @@ t.test('parts of keys, their usage and subscribers are made few in a turn of the
     await administration.partOfKeys(10, 105),
     await administration.partOfUsage(0, 105, 1),
   ]
-  t.match([keys.keys.length, keys.keys[0]?.id, keys.next], [105, 'key_10', 115])
+  t.hasStrict([keys.keys.length, keys.keys[0]?.id, keys.next], [105, 'key_10', 115])
   t.match([usage.keys.length, usage.next], [105, 105])
   t.equal((await administration.partOfKeys(10, 200)).next, null)
   t.equal(inTurn.most, 50)
@@ -178,7 +178,7 @@ t.test('subscribers are listed in parts of 500 with a turn of the event loop eac
     sizes.push(part.length)
   }
   t.strictSame(sizes, [500, 1])
-  t.match((await administration.listSubscribers())[7], { name: 'Name 7', keys: 0 })
+  t.hasStrict((await administration.listSubscribers())[7], { name: 'Name 7', keys: 0 })
   t.equal((await administration.showSubscriber('Name 7')).keys, 0)
 })
 
@@ -342,7 +342,7 @@ t.test('a key whose subscriber was lost brings its record back, under the name t
   })
   const again = (subscriber: string) => Array.fromAsync(lost.createKeys([request('a', { subscriber })]))
   t.match(made, { key: /^svc_live_/, existed: false })
-  t.match(await again('A'), [[{ id: made?.id, subscriber: 'A', key: null, existed: true }]])
+  t.hasStrict(await again('A'), [[{ id: made?.id, subscriber: 'A', key: null, existed: true }]])
   t.strictSame(written, [{ id, name: 'A', createdAt: clock.now(), revokedAt: null }])
   await t.rejects(again('B'), {
     message: /^the record of subscriber sub_\w+ .* "B" is not known as its name; /,
@@ -363,7 +363,7 @@ t.test('wrong tiers, limits and ids are refused, and so is a key for a revoked s
     [() => administration.createKey('A', 'free'), /^subscriber "A" is revoked; /],
   ]
   for (const [act, message] of refused) await t.rejects(act, { name: 'InputError', message })
-  t.match(await store.listKeys(), [{ id, tier: 'free' }])
+  t.hasStrict(await store.listKeys(), [{ id, tier: 'free' }])
 })
 
 t.test('a key has expired at its instant, and a former one has ended at its', async t => {
@@ -396,15 +396,15 @@ t.test('a key that would not be valid gets no new secret, and setting one term k
   const { administration, store, clock } = setUp(t)
   const { id } = await administration.createKey('A', 'free', { limit: 7 })
   const { subscriberId } = await administration.showKey(id)
-  t.match(await administration.setKey(id, { tier: 'paid' }), { tier: 'paid', limit: 7 })
-  t.match(await administration.setKey(id, { expires: '2026-12-31' }), { tier: 'paid', limit: 7 })
+  t.hasStrict(await administration.setKey(id, { tier: 'paid' }), { tier: 'paid', limit: 7 })
+  t.hasStrict(await administration.setKey(id, { expires: '2026-12-31' }), { tier: 'paid', limit: 7 })
   await administration.revokeKey(id)
   const before = (await store.listKeys()).map(({ hash }) => hash)
   await t.rejects(administration.rotateKey(id, 0), { message: /^key \w+ is revoked; / })
   await administration.reinstateKey(id)
   await administration.revokeSubscriber(subscriberId)
   await t.rejects(administration.rotateKey(id, 0), { message: /^subscriber "A" is revoked; / })
-  t.match(await administration.listSubscribers(), [{ name: 'A', status: 'revoked' }])
+  t.hasStrict(await administration.listSubscribers(), [{ name: 'A', status: 'revoked' }])
   await administration.reinstateSubscriber(subscriberId)
   const notShown = () => Promise.reject(new Error('not shown'))
   await t.rejects(administration.rotateKey(id, 0, notShown), { message: 'not shown' })

@@ -23,7 +23,7 @@ t.test('requests are counted by hour, for a day', t => {
     { keyId: 'key_1', count: 4 },
   ])
   const lastUsedAt = clock.now()
-  t.match(of('key_1'), { refusals: {}, lastUsedAt })
+  t.hasStrict(of('key_1'), { refusals: {}, lastUsedAt })
   t.strictSame(hoursOf(of('key_1')?.hours), [7])
   clock.advance(2 * hour)
   used([{ keyId: 'key_1', count: 5 }])

@@ -262,7 +262,7 @@ t.test('a former key is refused by the clock, and a limit of its own goes before
   const authenticate = createAuthenticate(directory, tiers, clock)
   await store.replaceHash('key_2', hashOf(second), clock.now() + 1_000)
   for (const key of [first, second])
-    t.match(await authenticate(key), { client: { keyId: 'key_2', limit: 100 } })
+    t.hasStrict(await authenticate(key), { client: { keyId: 'key_2', limit: 100 } })
   clock.advance(999)
   t.ok('client' in (await authenticate(first)))
   clock.advance(1)
@@ -387,7 +387,7 @@ t.test('a key is known on another connection, and revoked there too', async t =>
   }
   const authenticate = createAuthenticate({ copyOf, find: () => 'unknown' }, tiers, clock)
   const onAnother = () => authenticate(presented, emptyKeyMemo())
-  for (let i = 0; i < 3; i++) t.match(onAnother(), { client: { keyId: 'key_2', limit: 100 } })
+  for (let i = 0; i < 3; i++) t.hasStrict(onAnother(), { client: { keyId: 'key_2', limit: 100 } })
   t.equal(lookedUp, 1, 'the other connections found it')
   const memo = emptyKeyMemo()
   const onOne = () => authenticate(presented, memo) as { client?: unknown }
@@ -396,14 +396,14 @@ t.test('a key is known on another connection, and revoked there too', async t =>
   // As the directory does when it reads that the key has changed.
   copy.freshUntil = 0
   copy = await copyAs({ revokedAt: 7 })
-  for (let i = 0; i < 2; i++) t.match(onAnother(), { refusal: 'key-revoked' })
+  for (let i = 0; i < 2; i++) t.hasStrict(onAnother(), { refusal: 'key-revoked' })
   t.equal(lookedUp, 3, 'what is refused is not remembered')
 
   copy = await copyAs({ revokedAt: null })
-  t.match(onAnother(), { client: { keyId: 'key_2' } })
+  t.hasStrict(onAnother(), { client: { keyId: 'key_2' } })
   copy = undefined
   clock.advance(-120_000)
-  t.match(onAnother(), { refusal: 'unknown' }, 'a clock that goes back keeps nothing fresh')
+  t.hasStrict(onAnother(), { refusal: 'unknown' }, 'a clock that goes back keeps nothing fresh')
 })
 
 t.test('20,000 good keys are known at least, for a minute after their last request', async t => {
@@ -464,8 +464,8 @@ t.test('a client has the limits of its tier, and the nearest end of its key', as
     return 'client' in decision ? decision.client : undefined
   }
   for (let i = 0; i < 2; i++) {
-    t.match(await clientOf(former), { keyId: 'key_2', limit: 100, endsAt: null, isTest: false, rates })
-    t.match(await clientOf(ofTests), { keyId: 'key_3', limit: 9, isTest: true })
+    t.hasStrict(await clientOf(former), { keyId: 'key_2', limit: 100, endsAt: null, isTest: false, rates })
+    t.hasStrict(await clientOf(ofTests), { keyId: 'key_3', limit: 9, isTest: true })
     t.equal((await clientOf(ofTests))?.rates, undefined)
   }
   const [soon, later] = [clock.now() + 1_000, clock.now() + 9_000]

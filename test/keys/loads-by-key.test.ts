@@ -36,7 +36,7 @@ t.test('begins anew at midnight UTC, for whoever looks first', async t => {
     clock.advance(1)
     t.strictSame(loads[look](), { all: [], topShare: 0 }[look], look)
     loads.record('key_1')
-    t.match(loads.all(), [{ keyId: 'key_1', cells: 1 }])
+    t.hasStrict(loads.all(), [{ keyId: 'key_1', cells: 1 }])
   }
 })
 

@@ -516,7 +516,7 @@ t.test('in an outage a request that the store might have admitted is an error', 
   await scene.ask(0, 'large', 1)
   await scene.store.down('lost')
   await scene.ask(0, 'small', 1)
-  t.match(scene.refused, [{ message: 'the store is away and the local allowance of this key is spent' }])
+  t.equal(scene.refused.join(), 'StoreError: the store is away and the local allowance of this key is spent')
   await scene.ask(0, 'large', 100)
   tiers.large = 100
   scene.request(0, 'large', 0)
@@ -743,7 +743,7 @@ t.test('without messages the counts of others are read, once a second, and bound
 t.test('80 and 100 per cent are observed once a day, by the instance that reaches them', async t => {
   const scene = setUp(3, limits)
   for (let i = 0; i < 60; i++) await scene.ask(i, 'middle', 1)
-  t.match(scene.near, [
+  t.hasStrict(scene.near, [
     { keyId: 'middle', day: '2026-11-21', limit: 40, percent: 80, used: 32 },
     { percent: 100, used: 40 },
   ])
@@ -1044,7 +1044,7 @@ t.test(
     reads = 0
     for (let i = 0; i < 5; i++) {
       await partition.probe()
-      t.match([partition.state(), await admit()], ['away', { allowed: true }])
+      t.hasStrict([partition.state(), await admit()], ['away', { allowed: true }])
     }
     t.equal(reads, 0)
     isFull = false

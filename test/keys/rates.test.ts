@@ -112,7 +112,7 @@ t.test('the limit by the minute refuses too, and takes nothing of the other', as
   t.equal(await admitted(client, 10), 10)
   clock.advance(1_000)
   t.equal(await admitted(client, 10), 2)
-  t.match((await ask(client)).tooSoon, { policy: 'minute', limit: 12, waitMs: 4_000 })
+  t.hasStrict((await ask(client)).tooSoon, { policy: 'minute', limit: 12, waitMs: 4_000 })
   t.match(client.rate && rateFigures(client.rate, clock.now()), [{ left: 8 }, { left: 0 }])
   clock.advance(4_000)
   t.equal(await admitted(client, 10), 1)
@@ -122,7 +122,7 @@ t.test('requests that cost nothing, or more than is left of the day, take a toke
   const { clientOf, ask, used, batches } = fleet(t)
   const client = clientOf(limits({ perSecond: 4 }), 'key_1', 5)
   const asked = [0, 3, 9, 1, 1].map(units => ask(client, units))
-  t.match(await Promise.all(asked), [
+  t.hasStrict(await Promise.all(asked), [
     { allowed: true, remaining: 5 },
     { allowed: true, remaining: 2 },
     { allowed: false, remaining: 2, tooSoon: undefined },
@@ -245,7 +245,7 @@ t.test('without the store a changed limit keeps what was used of each bucket', t
   for (let i = 0; i < 10; i++) admitLocally(rate, 0, 1)
   for (const perSecond of [10, 100]) {
     rates.of(client, limits({ perSecond, perMinute: 200 }))
-    t.match(admitLocally(rate, 0, 1), { policy: 'second' })
+    t.hasStrict(admitLocally(rate, 0, 1), { policy: 'second' })
   }
   t.end()
 })
