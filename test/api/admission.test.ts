@@ -63,9 +63,9 @@ t.test('each request of a key is counted once, but not what asks for the key its
 t.test('a refused key that is known is named to alerts and to the log', async t => {
   const authenticate = () => ({ refusal: 'key-expired' as const, keyId: 'key_9' })
   const { inject, told, accesses } = await startTold(t, { authenticate })
-  t.match(await inject(weather), { status: 401, body: { code: 'key_expired' } })
+  t.hasStrict(await inject(weather), { status: 401, body: { code: 'key_expired' } })
   t.strictSame(told()[1], ['refused', 'key_9', 'key_expired'])
-  t.match(accesses, [{ keyId: 'key_9', keyNumber: undefined, tier: undefined, reason: 'key-expired' }])
+  t.hasStrict(accesses, [{ keyId: 'key_9', keyNumber: undefined, tier: undefined, reason: 'key-expired' }])
 })
 
 t.test('requests of test keys are no admissions, however they end', async t => {
@@ -124,7 +124,7 @@ t.test('the time of a request is told in microseconds, and in seconds to metrics
 t.test('weather that can not be loaded is 500, with its cause, its cell and when to try again', async t => {
   const failure = Object.assign(new AbohawaError('provider_failing', 'down'), { retryAt: now + 30_001 })
   const app = await startApp(t, { timelines: { read: () => Promise.reject(failure) } })
-  t.match(await app.inject(weather), {
+  t.hasStrict(await app.inject(weather), {
     status: 500,
     headers: { 'retry-after': '31', 'x-ratelimit-remaining': '9', 'cache-control': 'no-store' },
     body: { code: 'provider_failing', doc_url: '/docs#error-provider_failing' },
@@ -158,11 +158,11 @@ t.test('a failure says in whole seconds when to try again, ten where nobody know
 
 t.test('a key whose look-up takes time is admitted as any other, and fails with its store', async t => {
   const good = await startApp(t, { authenticate: async () => ({ client: goodClient }) })
-  t.match(await good.inject(weather), { status: 200, headers: { 'x-ratelimit-remaining': '9' } })
+  t.hasStrict(await good.inject(weather), { status: 200, headers: { 'x-ratelimit-remaining': '9' } })
   const away = await startApp(t, {
     authenticate: () => Promise.reject(new AbohawaError('store_unavailable', 'away')),
   })
-  t.match(await away.inject(weather), { status: 500, body: { code: 'store_unavailable' } })
+  t.hasStrict(await away.inject(weather), { status: 500, body: { code: 'store_unavailable' } })
   t.strictSame(away.decisions, ['unavailable'])
 })
 
@@ -175,19 +175,19 @@ t.test(
         `/api/v1/weather?places=${Array.from({ length: count }, (_, i) => `coords/23.${i + 10}/90.4`)}`,
       )
     const { status, headers, body } = await list(11)
-    t.match(
+    t.hasStrict(
       { status, headers },
       { status: 429, headers: { 'x-ratelimit-cost': '11', 'retry-after': '42900' } },
     )
-    t.match(body, { code: 'quota_insufficient', limit: 10, remaining: 10, cost: 11 })
-    t.match(app.answered.at(-1), { cost: 11, reason: 'quota_insufficient' })
-    t.match((await list(2)).headers, { 'x-ratelimit-cost': '2', 'x-ratelimit-remaining': '8' })
-    t.match(await app.inject('/api/v1/weather?lang=en'), {
+    t.hasStrict(body, { code: 'quota_insufficient', limit: 10, remaining: 10, cost: 11 })
+    t.hasStrict(app.answered.at(-1), { cost: 11, reason: 'quota_insufficient' })
+    t.hasStrict((await list(2)).headers, { 'x-ratelimit-cost': '2', 'x-ratelimit-remaining': '8' })
+    t.hasStrict(await app.inject('/api/v1/weather?lang=en'), {
       status: 404,
       headers: { 'x-ratelimit-cost': undefined, 'x-ratelimit-remaining': '7' },
     })
-    t.match(app.answered.at(-1), { endpoint: 'other', cost: undefined })
-    t.match(await app.inject('/api/v1/weather?places=x&lang=fr'), {
+    t.hasStrict(app.answered.at(-1), { endpoint: 'other', cost: undefined })
+    t.hasStrict(await app.inject('/api/v1/weather?places=x&lang=fr'), {
       status: 400,
       headers: { 'x-ratelimit-cost': '1', 'x-ratelimit-remaining': '6' },
     })
@@ -207,7 +207,7 @@ t.test('a bound key that comes too soon is told so, and not what it is bound to'
     headers: { 'x-ratelimit-remaining': '4', 'retry-after': '1', ratelimit: /^"daily";r=4;/ },
     body: { code: 'rate_limited', policy: 'second', limit: 3, reset_at: '2026-11-21T06:05:00.200Z' },
   })
-  t.match(accesses.at(-1), { reason: 'rate_limited' })
+  t.hasStrict(accesses.at(-1), { reason: 'rate_limited' })
   t.strictSame(told().slice(0, 2), [
     ['admission', 'rate_limited'],
     ['limited', 'second'],
@@ -235,7 +235,7 @@ t.test(
       ['203.0.113.0/24', '198.51.100.0/24'],
     )
     const plain = { status: 400, body: { code: 'https_required' } }
-    t.match(await app.inject(weather, { 'x-api-key': goodKey }), plain, 'with a host that was good')
+    t.hasStrict(await app.inject(weather, { 'x-api-key': goodKey }), plain, 'with a host that was good')
     t.equal(app.decisions.length, 2, 'no key is read before')
   },
 )
@@ -254,7 +254,7 @@ t.test('a trace continues that of the client, and ends with the request', async 
   await traced.inject(weather, { 'x-api-key': goodKey, traceparent })
   await traced.inject('/nowhere')
   t.strictSame(parents, [{ traceId, spanId, isSampled: true }, undefined])
-  t.match(ended, [
+  t.hasStrict(ended, [
     { traceId: 'mine', status: 200, address: '127.0.0.1' },
     { traceId: 'mine', status: 404 },
   ])

@@ -40,7 +40,7 @@ t.test('a page of a listed origin may read every response, and another page none
   ]
   for (const [status, path, given, method] of outcomes) {
     const answer = await app.inject(path, given, method)
-    t.match(answer, { status, headers: readable })
+    t.hasStrict(answer, { status, headers: readable })
     t.match(answer.headers.vary, /\borigin$/)
   }
   for (const origin of ['https://evil.example.org', 'https://app.example.org.evil', 'null', '', '*']) {
@@ -73,7 +73,7 @@ t.test('where any origin may read, a cache keeps apart what a key of some origin
     t.equal(headers['access-control-allow-origin'], '*')
     const vary = 'accept-encoding, x-api-key'
     t.strictSame(headers.vary?.split(/, ?/), [...vary.split(', '), ...(origins ? ['origin'] : [])])
-    if (origins) t.match(await app.inject(weather), { status: 403, headers: { vary: 'origin' } })
+    if (origins) t.hasStrict(await app.inject(weather), { status: 403, headers: { vary: 'origin' } })
   }
 })
 
@@ -149,7 +149,7 @@ t.test('origins of apps may read, and a star stands for exactly one label', asyn
       t.match(headers.vary, /\borigin$/)
     }
     const preflight = await app.inject(weather, { origin }, 'OPTIONS')
-    t.match(preflight, { status: 204, headers: { 'access-control-allow-origin': origin } })
+    t.hasStrict(preflight, { status: 204, headers: { 'access-control-allow-origin': origin } })
   }
   for (const origin of [
     ...['https://example.org', 'https://.example.org', 'https://a.b.example.org', 'http://app.example.org'],

@@ -18,7 +18,7 @@ t.test('what is rendered of test weather is kept until the catalogue is replaced
   t.equal(inMemory(cell), undefined)
   const made = read(cell)
   const readAt = Date.parse('2026-04-14T06:00:00Z')
-  t.match(made, {
+  t.hasStrict(made, {
     ...{ subject: cell, readAt, fetchedAt: readAt, freshUntil: readAt + 3_600_000 },
     ...{ outcome: 'hit', source: 'test', forwarded: false, collapsed: false },
   })

@@ -42,7 +42,7 @@ t.test('weather that has ended for all places is a failure, as for one place', a
 t.test('beside the error of a place it is a failure too: no place has weather', async t => {
   t.throws(() => joined([nowhere, point]), exhausted)
   const { chunks } = await joined([nowhere])
-  t.match(JSON.parse(Buffer.concat([...chunks]).toString()), [{ code: 'place_not_found' }])
+  t.hasStrict(JSON.parse(Buffer.concat([...chunks]).toString()), [{ code: 'place_not_found' }])
 })
 
 t.test('the clock is read with the first place, and its instant is that of the others', async t => {

@@ -27,7 +27,7 @@ t.test('the language is that of the query, else the preferred one of the browser
 t.test('the pages are open, take no unit, and let in nothing from elsewhere', async t => {
   const app = await startApp(t)
   const page = await app.inject('/docs', { 'accept-language': 'bn' })
-  t.match(page.headers, {
+  t.hasStrict(page.headers, {
     ...{ 'content-language': 'bn', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' },
     ...{ vary: 'accept-encoding, accept-language', 'referrer-policy': 'no-referrer' },
     'content-security-policy': [
@@ -38,11 +38,11 @@ t.test('the pages are open, take no unit, and let in nothing from elsewhere', as
   })
   t.match(page.bytes.toString(), '<html lang="bn"')
   t.match((await app.inject('/docs?lang=en', {})).bytes.toString(), '<html lang="en"')
-  t.match(app.answered.at(-1), { endpoint: 'reference', status: 200, keyId: undefined })
+  t.hasStrict(app.answered.at(-1), { endpoint: 'reference', status: 200, keyId: undefined })
   const headers = { 'if-none-match': page.headers.etag ?? '', 'accept-language': 'bn' }
   t.equal((await app.inject('/docs', headers)).status, 304)
   const file = await app.inject('/docs/reference.js', {}, 'HEAD')
-  t.match(file, { status: 200, headers: { vary: 'accept-encoding', 'cache-control': 'no-cache' } })
+  t.hasStrict(file, { status: 200, headers: { vary: 'accept-encoding', 'cache-control': 'no-cache' } })
   t.equal(file.bytes.length, 0)
   t.strictSame(app.decisions, [], 'no key is read')
   t.equal((await app.inject('/docs', { 'x-api-key': goodKey }, 'POST')).status, 405)
@@ -56,7 +56,7 @@ t.test('people who guess where the reference is are led there, also behind the p
     ['/openapi.json', 'api/v1/openapi.json'],
   ] as const)
     for (const method of ['GET', 'HEAD'])
-      t.match(await inject(`${path}?x`, {}, method), {
+      t.hasStrict(await inject(`${path}?x`, {}, method), {
         status: 308,
         headers: { location, 'cache-control': 'no-cache', 'content-length': '0' },
       })
@@ -97,7 +97,7 @@ t.test('the status page is there where it is on, and nowhere else', async t => {
     ['/status.json', 'application/json; charset=utf-8'],
     ['/status.css', 'text/css; charset=utf-8'],
   ] as const) {
-    t.match(await on.inject(path, {}), { status: 200, headers: { 'content-type': type } })
+    t.hasStrict(await on.inject(path, {}), { status: 200, headers: { 'content-type': type } })
     t.match(await off.inject(path, {}), { status: 401 })
   }
   const css = async (path: string) => (await on.inject(path, {})).bytes.toString()
@@ -108,6 +108,6 @@ t.test('the status page is there where it is on, and nowhere else', async t => {
     ['/docs', 'the reference'],
   ] as const) {
     const error = `${name} may be requested 300 times a minute from one address`
-    t.match(await on.inject(path, {}), { status: 429, body: { error } })
+    t.hasStrict(await on.inject(path, {}), { status: 429, body: { error } })
   }
 })

@@ -22,7 +22,7 @@ t.test('encodings count as a body’s size, and move the least recently used one
   t.equal(read('first'), first)
   t.equal(renders, 2, 'both are kept')
   const zipped = await second.encode({ preferred: 'gzip', gzip: true })
-  t.match(zipped, { coding: 'gzip' })
+  t.hasStrict(zipped, { coding: 'gzip' })
   t.equal(await second.encode({ preferred: 'gzip', gzip: true }), zipped, 'it is made once')
   t.equal(read('second'), second)
   t.equal(read('first'), first, 'there is room for both and the encoding')

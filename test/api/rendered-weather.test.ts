@@ -98,8 +98,8 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
     for (const place of [one, other]) {
       const result = resultAt(start + after, timeline)
       const body = JSON.parse(textOf(current(result, place)))
-      t.match(body, { location: {}, current: { time: '2026-11-21T12:00' } })
-      t.match(body, { timezone: 'Asia/Dhaka', utc_offset_seconds: 21_600 })
+      t.hasStrict(body, { location: {}, current: { time: '2026-11-21T12:00' } })
+      t.hasStrict(body, { timezone: 'Asia/Dhaka', utc_offset_seconds: 21_600 })
     }
   t.equal(rendered(), 1)
   const next = resultAt(start + quarterHourMs, timeline)
@@ -127,7 +127,7 @@ t.test('what codes mean is a slice of its own in each language, rendered once an
     for (const words of ['bn', 'en'] as const) {
       const text = textOf(current(at(after), somewhere, words))
       texts.add(text)
-      t.match(JSON.parse(text).current, {
+      t.hasStrict(JSON.parse(text).current, {
         weather_text: words === 'en' ? 'Clear sky' : 'পরিষ্কার আকাশ',
         icon: 'clear-night',
       })
@@ -204,7 +204,7 @@ t.test('the part of a list is the slice, compressed once, and counts towards the
   const { part, deflated, current } = setUp()
   const result = resultAt(start)
   const found = part(result, somewhere, undefined)
-  t.match(found, { maxAge: 900, ttl: 86_400, place: somewhere, result })
+  t.hasStrict(found, { maxAge: 900, ttl: 86_400, place: somewhere, result })
   const alone = beside()
   const zipped = deflated(found)
   t.equal(deflated(part(result, pointPart(2, 90), undefined)), zipped)
@@ -245,7 +245,7 @@ t.test('the offset is that of the instant, also on the day that changes it', asy
   ] as const) {
     const result = resultAt(day + after, timeline)
     t.equal(answers.weather(result).utcOffsetSeconds, offset, `${after}`)
-    t.match(answers.forecast(result, 1), { utcOffsetSeconds: offset, endsAt }, `${after}`)
+    t.hasStrict(answers.forecast(result, 1), { utcOffsetSeconds: offset, endsAt }, `${after}`)
   }
 })
 
@@ -286,12 +286,12 @@ t.test('br is for bodies that are often requested, and for those who take nothin
   const { current } = setUp({ deflate: bytes => deflateRawSync(bytes), brotli })
   const result = resultAt(start)
   const seldom = current(result, pointPart(1, 90))
-  t.match(await seldom.encode(both), { coding: 'gzip' })
+  t.hasStrict(await seldom.encode(both), { coding: 'gzip' })
   t.equal(made, 0)
   const { coding, chunks } = (await seldom.encode(brOnly)) as Encoded
   t.equal(coding, 'br')
   t.ok(brotliDecompressSync(Buffer.concat(chunks)).equals(Buffer.concat(seldom.chunks)))
-  t.match(await seldom.encode(brOnly), { coding: 'br' })
+  t.hasStrict(await seldom.encode(brOnly), { coding: 'br' })
   t.equal(made, 1, 'it is kept')
   const often = current(result, pointPart(2, 90))
   const codings: string[] = []
@@ -302,7 +302,7 @@ t.test('br is for bodies that are often requested, and for those who take nothin
   const alone = current(resultAt(start + 1), somewhere)
   for (let i = 0; i < 1_023; i++) await alone.encode(both)
   t.equal(made, 2)
-  t.match(await alone.encode(both), { coding: 'gzip' }, 'nobody waits for it')
+  t.hasStrict(await alone.encode(both), { coding: 'gzip' }, 'nobody waits for it')
   t.equal(made, 3, 'from the 1,024th request on')
 })
 
@@ -368,7 +368,7 @@ t.test('there is no end of points: some are kept, and none keeps an often reques
   const often = current(result, pointPart(5_000, 90))
   let last: Encoded | undefined
   for (let i = 0; i < 1_100; i++) last = await often.encode(both)
-  t.match(last, { coding: 'br' })
+  t.hasStrict(last, { coding: 'br' })
   // Bodies in br that are displaced count no more.
   for (let i = 0; i < 1_000; i++) await current(result, pointPart(6_000 + i, 90)).encode(brOnly)
   t.ok(beside() >= alone + 60 * 2_000, 'those of the first are kept')

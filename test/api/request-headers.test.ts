@@ -49,7 +49,7 @@ t.test('the preferred coding is taken, br before gzip, and none for what fits in
   ] as const)
     for (const _ of ['read', 'remembered']) t.strictSame(acceptedOf(header, 1_024), accepted, header)
   t.equal(acceptedOf('gzip', 1_023), undefined)
-  t.match(acceptedOf('gzip, identity;q=0', 0), { preferred: 'gzip' }, 'a client that takes nothing else')
+  t.hasStrict(acceptedOf('gzip, identity;q=0', 0), { preferred: 'gzip' }, 'a client that takes nothing else')
 })
 
 t.test('x-gzip is gzip, in any case, with its weight, and beside a coding of another name', async t => {
@@ -64,7 +64,7 @@ t.test('x-gzip is gzip, in any case, with its weight, and beside a coding of ano
 t.test('256 characters of a preference are read, and a longer one counts as none', async t => {
   t.equal(longestPreference, 256)
   const of = (wanted: string, length: number) => `${wanted},`.padEnd(length, 'x')
-  t.match(acceptedOf(of('gzip', 256), large), { preferred: 'gzip' })
+  t.hasStrict(acceptedOf(of('gzip', 256), large), { preferred: 'gzip' })
   t.equal(acceptedOf(of('gzip', 257), large), undefined)
 })
 
@@ -76,13 +76,13 @@ t.test('a good traceparent', async t => {
   t.strictSame(traceContextOf(`00-${traceId}-${spanId}-00`), { traceId, spanId, isSampled: false })
   for (const flags of ['03', '11'])
     t.match(traceContextOf(`00-${traceId}-${spanId}-${flags}`), { isSampled: true })
-  t.match(
+  t.hasStrict(
     traceContextOf(`cc-${traceId}-${spanId}-01-`.padEnd(256, 'x')),
     { traceId },
     'as long as one may be',
   )
-  t.match(traceContextOf(`cc-${traceId}-${spanId}-01`), { traceId }, 'of a later version')
-  t.match(traceContextOf(`cc-${traceId}-${spanId}-01-what-comes`), { traceId }, 'with more fields')
+  t.hasStrict(traceContextOf(`cc-${traceId}-${spanId}-01`), { traceId }, 'of a later version')
+  t.hasStrict(traceContextOf(`cc-${traceId}-${spanId}-01-what-comes`), { traceId }, 'with more fields')
 })
 
 t.test('another traceparent is as good as none', async t => {

@@ -57,7 +57,7 @@ t.test(
       headers: /\r\ncontent-language: en\r\nrefresh: 60\r\n$/,
       vary: 'accept-encoding, accept-language',
     })
-    t.match(await get('/status.json'), { type: 'application/json; charset=utf-8' })
+    t.hasStrict(await get('/status.json'), { type: 'application/json; charset=utf-8' })
   },
 )
 

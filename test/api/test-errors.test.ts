@@ -46,12 +46,12 @@ t.test('the error has the status, the headers and the figures of the real one', 
     answered.filter(({ reason }) => reason !== undefined),
     [],
   )
-  t.match(await ask('place_not_found', '/nowhere'), { status: 404, body: { code: 'place_not_found' } })
+  t.hasStrict(await ask('place_not_found', '/nowhere'), { status: 404, body: { code: 'place_not_found' } })
 })
 
 t.test('a day that is used up, and one with too little left, have the figures of their bodies', async t => {
   const { ask } = await start(t)
-  t.match(await ask('quota_exhausted'), {
+  t.hasStrict(await ask('quota_exhausted'), {
     status: 429,
     headers: {
       ...ofTest,
@@ -66,14 +66,14 @@ t.test('a day that is used up, and one with too little left, have the figures of
     ['/api/v1/weather?places=district/3026', 2],
     [weather, 2],
   ] as const)
-    t.match(await ask('quota_insufficient', url), {
+    t.hasStrict(await ask('quota_insufficient', url), {
       status: 429,
       headers: { 'x-ratelimit-cost': `${cost}`, 'x-ratelimit-remaining': '1' },
       body: { code: 'quota_insufficient', limit: 10, cost, remaining: 1 },
     })
-  t.match((await ask('quota_exhausted', list)).body, { code: 'quota_exhausted', cost: 3, remaining: 0 })
+  t.hasStrict((await ask('quota_exhausted', list)).body, { code: 'quota_exhausted', cost: 3, remaining: 0 })
   const next = await start(t)
-  t.match((await next.ask('key_endpoint_not_allowed', list)).headers, { 'x-ratelimit-cost': '0' })
+  t.hasStrict((await next.ask('key_endpoint_not_allowed', list)).headers, { 'x-ratelimit-cost': '0' })
   t.equal((await next.ask('key_revoked', list)).headers['x-ratelimit-cost'], undefined)
 })
 
@@ -85,7 +85,7 @@ t.test('too many requests are those of the limits of the key, or of one a second
   ] as const) {
     const { ask } = await start(t, { rates })
     const { status, body, headers } = await ask('rate_limited')
-    t.match({ status, body }, { status: 429, body: { code: 'rate_limited', policy, limit } })
+    t.hasStrict({ status, body }, { status: 429, body: { code: 'rate_limited', policy, limit } })
     t.equal(headers['retry-after'], `${wait}`)
     t.match(headers.ratelimit, new RegExp(`, "${policy}";r=0;t=${wait}(,|$)`))
     t.match(headers['ratelimit-policy'], `, "${policy}";q=${limit};w=${policy === 'second' ? 1 : 60}`)

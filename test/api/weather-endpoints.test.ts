@@ -45,10 +45,10 @@ t.test('each wrong item of a list has its own error, in its place', async t => {
       body.map(({ code, parameter }: Record<string, string>) => [code, parameter]),
       items.map(([, code, parameter]) => [code, parameter]),
     )
-    t.match(body.slice(-2), [{ location: { id: '3026' } }, { location: { name: '23.800, 90.400' } }])
+    t.hasStrict(body.slice(-2), [{ location: { id: '3026' } }, { location: { name: '23.800, 90.400' } }])
   }
   const alone = await inject('/api/v1/weather/coords/23.8')
-  t.match(alone, { status: 400, body: { code: 'longitude_missing', parameter: 'lng' } })
+  t.hasStrict(alone, { status: 400, body: { code: 'longitude_missing', parameter: 'lng' } })
 })
 
 t.test('a list is in the language or of the length that it asks for', async t => {
@@ -62,7 +62,7 @@ t.test('a list is in the language or of the length that it asks for', async t =>
     ['&lang=bn', 'bn', 'ঢাকা'],
     ['&lang=en', 'en', 'Dhaka'],
   ] as const)
-    t.match(await list('weather', query), {
+    t.hasStrict(await list('weather', query), {
       headers: { 'content-language': lang },
       body: [{ location: { name, parent: name } }, { location: { name: '23.800, 90.400', name_bn: null } }],
     })
@@ -76,7 +76,7 @@ t.test('a list is in the language or of the length that it asks for', async t =>
 t.test('units are those of the contract, in every block', async t => {
   const { inject } = await startApp(t, { quota })
   const { body } = await inject('/api/v1/weather/coords/23.8/90.4?include=text')
-  t.match(body.current_units, { time: 'iso8601', interval: 'seconds', temperature_2m: '°C', icon: '' })
+  t.hasStrict(body.current_units, { time: 'iso8601', interval: 'seconds', temperature_2m: '°C', icon: '' })
   for (const name of ['hourly', 'daily']) {
     t.equal(body[`${name}_units`].time, 'iso8601')
     t.strictSame(Object.keys(body[`${name}_units`]), Object.keys(body[name]))
@@ -102,7 +102,7 @@ t.test(
     const near = await placesAt('?include=place,text')
     t.strictSame(near.keys, ['location', 'place', 'current'])
     t.strictSame(Object.keys(near.place), ['union', 'upazila', 'district'])
-    t.match(near.place.district, { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' })
+    t.hasStrict(near.place.district, { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' })
     const other: Catalogue = Object.create(catalogue.current, { checksum: { value: 'other' } })
     const identities = [undefined, catalogue.current, other].map(
       given => pointPart(23.9, 90.2, given).identity,
@@ -152,7 +152,7 @@ t.test('a place has its names and those of its parent, in the language or in the
   const item = { ...summary, population: 5, area_sq_km: 2 }
   t.strictSame(detailOf(location, parents), { ...item, website: null, bbs_code: 9 })
   const alone = namedSummaryOf(parent, parents, 'bn')
-  t.match(alone, { name: 'Parent', parent_en: null, parent_bn: null })
+  t.hasStrict(alone, { name: 'Parent', parent_en: null, parent_bn: null })
   t.notOk('parent' in alone)
   const page = {
     results: [location],
@@ -176,21 +176,22 @@ t.test(
       try {
         return findLocation({ ...none, ...more } as unknown as Catalogue, type, id)
       } catch (error) {
-        return error
+        return { ...(error as Error), message: (error as Error).message }
       }
     }
     const same = ['1', '2', '3', '4'].map(id => at({ id, slug_en: 'x' }))
-    t.match(refusal({ withSlug: () => same }, 'X'), {
+    t.hasStrict(refusal({ withSlug: () => same }, 'X'), {
       ...{ status: 404, code: 'place_ambiguous' },
-      message: '"x" is the slug of 4 places of the type union, such as 1, 2, 3; request',
+      message:
+        '"x" is the slug of 4 places of the type union, such as 1, 2, 3; request one by its id, which /api/v1/locations?type=union&q=x lists',
     })
     const [one] = same
     t.equal(refusal({ withSlug: () => same.slice(0, 1) }, 'x'), one)
-    t.match(refusal({ withSlug: () => same }, '7'), { code: 'place_not_found' }, 'a number is no slug')
-    t.match(refusal({ withSlug: () => same.slice(0, 2) }, '7a'), { code: 'place_ambiguous' })
+    t.hasStrict(refusal({ withSlug: () => same }, '7'), { code: 'place_not_found' }, 'a number is no slug')
+    t.hasStrict(refusal({ withSlug: () => same.slice(0, 2) }, '7a'), { code: 'place_ambiguous' })
     const successorOf = () => ({ location: one, since: '2012-04-25' }) as never
     t.match(refusal({ successorOf }, '7'), { code: 'place_code_changed', message: / 1 since 2012-04-25$/ })
-    t.match(refusal({}, '7', 'planet'), { status: 400, code: 'type_invalid' })
+    t.hasStrict(refusal({}, '7', 'planet'), { status: 400, code: 'type_invalid' })
     t.end()
   },
 )

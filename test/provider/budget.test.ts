@@ -321,7 +321,7 @@ t.test('an operator’s reopening reaches every gateway with its next reply of t
   const refusedAt = clock.now()
   clock.advance(1_000)
   const closure = { until, reason: 'Daily API request limit exceeded.' }
-  t.match(await store.reopen('acc1', clock.now()), { closure })
+  t.hasStrict(await store.reopen('acc1', clock.now()), { closure })
   t.equal(budget.closedUntil(), until, 'not before it has read the store')
   t.notOk(budget.isLifted(refusedAt))
   for (const each of [{ budget, events }, other]) {

@@ -57,7 +57,7 @@ t.test('what a consumer wants refreshed does not wait until its share has room a
     )
     t.strictSame((await codesOf(stale)).toSorted(), [...Array(6).fill(usedUp), 'ok', 'ok'])
     t.equal(provider.waiting(), 0)
-    t.match(provider.throttled('greedy', 'refresh'), { code: usedUp })
+    t.hasStrict(provider.throttled('greedy', 'refresh'), { code: usedUp })
     t.equal(provider.throttled('other', 'refresh'), undefined)
   }
 })

@@ -122,17 +122,18 @@ t.test('an answer streams on, and costs the whole points of its weight', async t
 })
 
 t.test('a refusal streams on too, and costs and means what it does for cells', async t => {
+  const limited = 'Hourly API request limit exceeded.'
   const hourly = (length = 0) => {
-    const [begin, end] = ['{"reason":"Hourly API request limit exceeded.', '"}']
+    const [begin, end] = [`{"reason":"${limited}`, '"}']
     return begin.padEnd(length - end.length) + end
   }
   const [minute, hour] = ['2026-11-21T06:11:02Z', '2026-11-21T07:00:02Z'].map(at => Date.parse(at))
-  for (const [status, body, code, used, circuit, closedUntil] of [
-    [500, '{"reason":"it burns"}', 'provider_failing', 1, 'open', null],
+  for (const [status, body, code, used, circuit, closedUntil, reason] of [
+    [500, '{"reason":"it burns"}', 'provider_failing', 1, 'open', null, 'it burns'],
     [404, '', 'provider_denied', 1, 'closed', null],
-    [429, hourly(), 'provider_limited', 0, 'closed', hour],
-    [429, gzipSync(hourly()), 'provider_limited', 0, 'closed', hour],
-    [429, hourly(16_384), 'provider_limited', 0, 'closed', hour],
+    [429, hourly(), 'provider_limited', 0, 'closed', hour, limited],
+    [429, gzipSync(hourly()), 'provider_limited', 0, 'closed', hour, limited],
+    [429, hourly(16_384), 'provider_limited', 0, 'closed', hour, `${limited.padEnd(200)}…`],
     [429, hourly(16_385), 'provider_limited', 0, 'closed', minute],
   ] as const) {
     const { budget, clock } = openBudget(t)
@@ -142,12 +143,13 @@ t.test('a refusal streams on too, and costs and means what it does for cells', a
       clock,
       responding(status, body, headers),
     )
-    t.match(await ask(60), { status, read: String(body) })
-    t.match(details, [[0, true, `the provider answered ${status}`]])
+    t.hasStrict(await ask(60), { status, read: String(body) })
+    const detail = `the provider answered ${status}${reason ? `: ${reason}` : ''}`
+    t.strictSame(details, [[0, true, detail]])
     t.strictSame([requests, breaker.state().state], [[code], circuit])
     t.strictSame(usedIn(budget.state()), Array(3).fill(used), code)
     t.equal(budget.closedUntil(), closedUntil ?? null)
-    if (status === 429) t.match(budget.state(), { closedBecause: /^the provider answered 429/ })
+    if (status === 429) t.equal(budget.state().closedBecause, detail)
   }
 })
 

@@ -73,7 +73,7 @@ t.test('a cell that was queued again before it is put back is loaded once, for b
   queue.putBack([older])
   t.equal(queue.size, 1)
   t.strictSame(queue.take(2), [newer])
-  t.match(newer, { urgency: 'cold', queuedAt: 1 }, 'as urgent as either')
+  t.hasStrict(newer, { urgency: 'cold', queuedAt: 1 }, 'as urgent as either')
   t.equal(queue.size, 0)
   newer.reject(new Error('it failed'))
   await t.rejects(older.promise, { message: 'it failed' })
@@ -124,7 +124,7 @@ t.test('a queued cell changes to another consumer only where its turn comes soon
     add(queue, cold, 'many')
     const waiting = queue.add(cell(number), urgency, 'many', 5)
     t.equal(queue.add(cell(number), 'cold', by, 9), waiting)
-    t.match(waiting, { consumer: expected, urgency: 'cold' }, `${cold.length} ${urgency} ${by}`)
+    t.hasStrict(waiting, { consumer: expected, urgency: 'cold' }, `${cold.length} ${urgency} ${by}`)
   }
 })
 

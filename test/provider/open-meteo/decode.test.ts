@@ -86,7 +86,7 @@ t.test('a value outside of the range of its variable is left out and counted, in
       const beyond = [least - 1, most + 1.01, 1e308, -1e308, 8191.9, '1', true, [1], {}]
       for (const value of [...beyond, ...(whole ? [least + 0.5] : []), ...(codes ? [4] : [])]) {
         t.ok(Number.isNaN(await served(value)), `${name} ${value}`)
-        t.match(odd.pop(), { section, variable, count: 1, value: JSON.stringify(value) })
+        t.hasStrict(odd.pop(), { section, variable, count: 1, value: JSON.stringify(value) })
       }
     }
 })
@@ -102,7 +102,7 @@ t.test('only an element with more odd values of a variable than one and a tenth 
     const most = Math.max(1, Math.floor(counts[section] / 10))
     t.notOk((await decodeWith(1, fillOdd(most))).some(isRefused), `${most} of ${counts[section]}`)
     const [first, refused, last] = await decodeWith(1, fillOdd(most + 1))
-    t.match(refused, { refused: 'out_of_range', opensCircuit: false })
+    t.hasStrict(refused, { refused: 'out_of_range', opensCircuit: false })
     for (const good of [first, last]) t.notOk(isRefused(good))
   }
   t.ok(counts.daily <= 19 && counts.hourly > 100, 'both bounds were met')

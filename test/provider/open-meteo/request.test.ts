@@ -19,7 +19,7 @@ t.test('one question for all cells, in their order, with the variables of every 
   const path = pathFor(cells, { quarterHours: 54, days: 9 }, 'Asia/Dhaka')
   const { pathname, searchParams } = new URL(path, 'http://provider')
   t.equal(pathname, '/v1/forecast')
-  t.match(Object.fromEntries(searchParams), {
+  t.hasStrict(Object.fromEntries(searchParams), {
     latitude: '23.8,20',
     longitude: '90.4,93',
     timezone: 'Asia/Dhaka',
@@ -55,7 +55,7 @@ t.test('a point weighs by its variables and its days, and never less than 1', as
 
 t.test('an operator may pass each parameter of the provider’s APIs, at its weight', async t => {
   const { passthrough } = openMeteo
-  t.match(passthrough, {
+  t.hasStrict(passthrough, {
     ...{ paths: ['/v1/<API>', '/data/<file>'], examplePath: '/v1/forecast', keyParameter: 'apikey' },
   })
   const { lists = [], counts = [], dates = [], choices = [] } = passthrough.parametersOf('/v1/x') ?? {}
