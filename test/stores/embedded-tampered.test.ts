@@ -47,7 +47,7 @@ t.test('a count that is none affects its own key alone, and begins again at the 
     const grant = { granted: 1, used: used + 1, before: used }
     t.strictSame(await one(...batch(1)), [grant, grant, grant])
     const report = { record: 'usage' as const, name: 'bad' }
-    t.match(refused.splice(0), [report, report])
+    t.hasStrict(refused.splice(0), [report, report])
     spoil()
     await store.raiseUsed('bad', day, used + 1, keepUntil)
     t.strictSame(await store.usedOn('bad', [day]), [used + 1])

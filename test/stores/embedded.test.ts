@@ -230,7 +230,7 @@ t.test('a log keeps its last thousand change records, and takes none of anotherâ
   await store.appendChangeRecord('keys', 'kept', later)
   for (let i = 0; i < 1_003; i++) await store.appendChangeRecord('purges', `${i}`, later)
   const rows = beside.prepare(`SELECT topic, count(*) AS count FROM notices GROUP BY topic`)
-  t.match(rows.all(), [
+  t.hasStrict(rows.all(), [
     { topic: 'keys', count: 1 },
     { topic: 'purges', count: 1_000 },
   ])

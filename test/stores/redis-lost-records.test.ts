@@ -62,9 +62,9 @@ t.test('what is stored again overwrites nothing that has changed', async t => {
   await lose('keys', 'subscribers')
   t.match(await store.ensureSubscriber(sampleSubscriber), { revokedAt: 6_000 })
   t.match(await store.addKey(key), { revokedAt: 5_000 })
-  t.match(await store.addKey({ ...key, externalId: null }), { revokedAt: 5_000, externalId: 'ours-1' })
-  t.match(await store.listKeys(), [{ id: 'key_1', revokedAt: 5_000 }])
-  t.match(await store.listSubscribers(), [{ id: 'sub_a', revokedAt: 6_000 }])
+  t.hasStrict(await store.addKey({ ...key, externalId: null }), { revokedAt: 5_000, externalId: 'ours-1' })
+  t.hasStrict(await store.listKeys(), [{ id: 'key_1', revokedAt: 5_000 }])
+  t.hasStrict(await store.listSubscribers(), [{ id: 'sub_a', revokedAt: 6_000 }])
 })
 
 t.test('a key of a lost subscriber is reported, and valid again with the next key of that name', async t => {
@@ -83,9 +83,9 @@ t.test('a key of a lost subscriber is reported, and valid again with the next ke
   const { code, stdout } = await command('keys', 'create', ...ofPadma)
   t.equal(code, 0)
   const subscriber = { id: 'sub_a', name: 'Padma', revokedAt: null }
-  t.match(await store.findByHash(hashOf(JSON.parse(stdout).key)), { subscriber })
-  t.match(await store.findByHash('hash-of-key_1'), { subscriber })
-  t.match(await store.listSubscribers(), [subscriber])
+  t.hasStrict(await store.findByHash(hashOf(JSON.parse(stdout).key)), { subscriber })
+  t.hasStrict(await store.findByHash('hash-of-key_1'), { subscriber })
+  t.hasStrict(await store.listSubscribers(), [subscriber])
   t.equal(refused.length, 1)
 
   await lose('key:key_1')
@@ -107,8 +107,8 @@ t.test('a key created again by its external id has its lost subscriber again, an
   t.equal(await store.findSubscriber('Meghna'), undefined)
   const { code, stdout } = await create('Padma')
   t.equal(code, 0)
-  t.match(JSON.parse(stdout), [{ id: 'key_1', subscriber: 'Padma', existed: true }])
-  t.match(await store.findByHash('hash-of-key_1'), { subscriber: { id: 'sub_a', name: 'Padma' } })
+  t.hasStrict(JSON.parse(stdout), [{ id: 'key_1', subscriber: 'Padma', existed: true }])
+  t.hasStrict(await store.findByHash('hash-of-key_1'), { subscriber: { id: 'sub_a', name: 'Padma' } })
   await store.ensureSubscriber({ ...sampleSubscriber, id: 'sub_b', name: 'Meghna' })
   t.match(await create('Meghna'), { stderr })
   // Of a name that is lost too nobody knows whose it was.
@@ -150,11 +150,11 @@ t.test('an import writes what is lost again, and an export says what it leaves o
 
   const imported = await command('store', 'import', file, '--json')
   t.match(imported, { code: 0, stdout: /"newSubscribers":1,"newKeys":0/ })
-  t.match(await store.findByHash('hash-of-key_1'), { subscriber: sampleSubscriber })
+  t.hasStrict(await store.findByHash('hash-of-key_1'), { subscriber: sampleSubscriber })
 
   await lose('key-of:hash-of-key_1', 'subscriber-name:Padma')
   t.match(await command('store', 'import', file), { code: 0 })
-  t.match(await store.findByHash('hash-of-key_1'), { subscriber: sampleSubscriber })
+  t.hasStrict(await store.findByHash('hash-of-key_1'), { subscriber: sampleSubscriber })
   t.match(await store.findSubscriber('Padma'), sampleSubscriber)
 
   const other = join(folder, 'other.ndjson')

@@ -131,7 +131,7 @@ t.test('sums that can’t be read are none in reports, and an import raises what
     await raw.hset(sums, 'bad', text)
     refused.length = 0
     t.strictSame(await store.usedOn('bad', [day, '2126-11-20']), [0, 0], text.slice(0, 20))
-    t.match(refused, [{ record: 'usage' }])
+    t.hasStrict(refused, [{ record: 'usage' }])
   }
   for (const { what, put } of damages) {
     await raw.del(live, sums)

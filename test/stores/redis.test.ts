@@ -169,9 +169,9 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
   }
   t.strictSame(await beat('two', 'f'), [2, 2])
   t.strictSame(await beat('two', null), [2, 1], 'those of an instance that stops are gone')
-  t.match((await store.aliveInstances(20_000)).map(({ id }) => id).sort(), ['one', 'two'])
+  t.hasStrict((await store.aliveInstances(20_000)).map(({ id }) => id).sort(), ['one', 'two'])
   // In place of waiting.
   await raw.zincrby(`${prefix}instances`, -20_001, 'two')
-  t.match(await store.aliveInstances(20_000), [{ id: 'one', report: '{}' }])
+  t.hasStrict(await store.aliveInstances(20_000), [{ id: 'one', report: '{}' }])
   t.strictSame(await beat('one', 'e'), [1, 1])
 })

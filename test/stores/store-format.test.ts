@@ -92,7 +92,7 @@ t.test('Redis: one without a number gets it with the first record', async t => {
   await raw.del(`${prefix}format`)
   const again = await openRedisStore({ ...patient, url, prefix }, quiet)
   t.teardown(() => again.close())
-  t.match(await again.listSubscribers(), [{ id: 'sub_a', name: 'Padma' }])
+  t.hasStrict(await again.listSubscribers(), [{ id: 'sub_a', name: 'Padma' }])
   await again.heartbeat(heartbeatOf('one'))
   t.equal(await raw.get(`${prefix}format`), '1', 'as each heartbeat sees to')
 

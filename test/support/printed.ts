@@ -26,7 +26,7 @@ export const checkMistakes = async (
   for (const [i, [, code, sentence]] of mistakes.entries()) {
     const title = plain((lines[i] ?? []).join(' '))
     const { code: given, stdout, stderr = '' } = ended[i] ?? {}
-    t.match({ code: given, stdout }, { code, stdout: '' }, title)
+    t.hasStrict({ code: given, stdout }, { code, stdout: '' }, title)
     t.match(stderr, sentence, title)
     t.match(stderr, /^abohawa: [^\n]*\n$/, `${title}: one line`)
     t.notMatch(stderr, / at .*\.ts|\.; `--help/, `${title}: no stack, and no stop in the sentence`)

@@ -167,11 +167,11 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const key = keyRecord(keyId, { subscriberId, externalId: 'ours-1' })
     await store.addKey(key)
     t.equal(longestId, 200)
-    t.match(await store.findByHash(key.hash), { key, subscriber: { id: subscriberId } })
+    t.hasStrict(await store.findByHash(key.hash), { key, subscriber: { id: subscriberId } })
     t.strictSame(await store.findByExternalId('ours-1'), key)
     t.strictSame(await store.listKeys(), [key])
-    t.match(await store.findSubscriber('Padma'), { id: subscriberId })
-    t.match(await store.listSubscribers(), [{ id: subscriberId }])
+    t.hasStrict(await store.findSubscriber('Padma'), { id: subscriberId })
+    t.hasStrict(await store.listSubscribers(), [{ id: subscriberId }])
   })
 
   keysTest(
@@ -629,7 +629,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.match(await closeIn(store, 'acc1', closure, 0), { closure: null, reopenedAt: now + 10 })
     t.equal((await found()).closedUntil, null, 'who does not know the reopening closes nothing')
     await closeIn(store, 'acc1', closure, now + 10)
-    t.match(await store.spend(spend), { granted: 0, closure })
+    t.hasStrict(await store.spend(spend), { granted: 0, closure })
     const again = await store.reopen('acc1', now)
     t.equal(again.reopenedAt, now + 11, 'later than any before, whatever the clock of the caller')
     await closeIn(store, 'acc1', closure, null)
