@@ -24,8 +24,8 @@ t.test('a fallback has what an account has, with its defaults', async t => {
   const config = loadTexts(t, { files: [list] })
   const [own, customer, publicOne, ...more] = upstreamsIn(config)
   t.equal(more.length, 0)
-  t.match(own, { name: 'primary', config: { provider: { baseUrl: 'http://own:8090', fallbacks: [] } } })
-  t.match(customer, {
+  t.hasStrict(own, { name: 'primary', config: { provider: { baseUrl: 'http://own:8090', fallbacks: [] } } })
+  t.hasStrict(customer, {
     name: 'customer',
     config: {
       provider: {
@@ -35,7 +35,7 @@ t.test('a fallback has what an account has, with its defaults', async t => {
       cache: config.cache,
     },
   })
-  t.match(publicOne, {
+  t.hasStrict(publicOne, {
     name: 'fallback-2',
     config: { provider: { baseUrl: 'https://api.open-meteo.com', apiKey: null, timeoutMs: 10_000 } },
   })
@@ -47,7 +47,7 @@ t.test('a list in a variable is that of a file', async t => {
   const env = {
     ABOHAWA_PROVIDER__FALLBACKS: '[{ baseUrl: "http://b", budget: { perDay: 7 } }, { baseUrl: "http://c" }]',
   }
-  t.match(loadTexts(t, { env }).provider.fallbacks, [
+  t.hasStrict(loadTexts(t, { env }).provider.fallbacks, [
     { baseUrl: 'http://b', budget: { perDay: 7, perHour: 5_000 } },
     { baseUrl: 'http://c' },
   ])
@@ -61,7 +61,7 @@ t.test(
     const values = valuesOf(config).map(({ path, shown: value }) => `${path} ${value}`)
     for (const text of [shown, ...values]) t.notMatch(text, /hunter2/)
     t.match(shown, /name: customer/)
-    t.match(loadTexts(t, { files: [shown] }).provider.fallbacks, [{ apiKey: '***', name: 'customer' }, {}])
+    t.has(loadTexts(t, { files: [shown] }).provider.fallbacks, [{ apiKey: '***', name: 'customer' }, {}])
     const wrong = list.replace('hunter2', '"hunter2 b"')
     t.strictSame(faultsOfTexts(t, { files: [wrong] }), [
       'one.yaml:7:15: provider.fallbacks[0].apiKey must be text without blanks and without quotes as a part of it (in quotes if it is all digits), or null, got "***"',

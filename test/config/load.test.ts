@@ -6,7 +6,7 @@ import { ConfigError, loadConfig, readConfig } from '../../src/config/load.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 t.test('without files or variables the configuration is that of the schema, with the constants', async t => {
-  t.match(loadConfig({ files: [], env: {} }), {
+  t.hasStrict(loadConfig({ files: [], env: {} }), {
     server: { host: '127.0.0.1', port: 8080, tls: { cert: null, http2: true }, drainForMs: 2_000 },
     ops: { port: 9090, maxConnections: 128, requestTimeoutMs: 10_000 },
     health: { port: null, maxConnections: 32 },
@@ -119,10 +119,10 @@ t.test('faults are handed on with file, line, column, variable and path', async 
     path: 'server.port',
     sentence: /:2:9: server\.port must be .*, got "x"/,
   })
-  t.match(faults[1], { file, line: 3, column: 3, path: 'server.prot' })
-  t.match(faults[2], { file, line: 5, column: 16, path: 'redis.nodes[1]' })
-  t.match(faults.at(-2), { variable: 'ABOHAWA_OPS__PORT', path: 'ops.port' })
-  t.match(faults.at(-1), { variable: 'ABOHAWA_CACHE__STALE_FOR', path: 'cache.staleFor' })
+  t.hasStrict(faults[1], { file, line: 3, column: 3, path: 'server.prot' })
+  t.hasStrict(faults[2], { file, line: 5, column: 16, path: 'redis.nodes[1]' })
+  t.hasStrict(faults.at(-2), { variable: 'ABOHAWA_OPS__PORT', path: 'ops.port' })
+  t.hasStrict(faults.at(-1), { variable: 'ABOHAWA_CACHE__STALE_FOR', path: 'cache.staleFor' })
 })
 
 t.test('every value has the place where it was given', async t => {
@@ -131,8 +131,8 @@ t.test('every value has the place where it was given', async t => {
   })
   const file = `${folder}/one.yaml`
   const { origins } = readConfig({ files: [file], env: { ABOHAWA_LOG__LEVEL: 'warn' } })
-  t.match(origins.get('cache.freshFor'), { file, line: 1, column: 21 })
-  t.match(origins.get('quota.tiers.gold'), { file, line: 4 })
+  t.hasStrict(origins.get('cache.freshFor'), { file, line: 1, column: 21 })
+  t.hasStrict(origins.get('quota.tiers.gold'), { file, line: 4 })
   t.equal(origins.get('quota.tiers.free'), undefined)
   t.strictSame(origins.get('log.level'), { variable: 'ABOHAWA_LOG__LEVEL' })
 })
@@ -244,9 +244,9 @@ t.test('a name that is not known is refused with the nearest one that is, at eve
     `one.yaml:1:19: quota.tiers.Gold ${tier}`,
   ])
   // A path of settings shows no more of a name.
-  t.match(faultsOfTexts(t, { files: [`quota: { tiers: { ${'a'.repeat(61)}: 5 } }`] }), [tier])
-  t.equal(
-    loadTexts(t, { files: [`quota: { tiers: { ${'a'.repeat(60)}: 5 } }`] }).quota.tiers['a'.repeat(60)],
-    5,
-  )
+  const longest = 'a'.repeat(60)
+  t.strictSame(faultsOfTexts(t, { files: [`quota: { tiers: { ${longest}a: 5 } }`] }), [
+    `one.yaml:1:19: quota.tiers."${longest}…" ${tier}`,
+  ])
+  t.equal(loadTexts(t, { files: [`quota: { tiers: { ${longest}: 5 } }`] }).quota.tiers[longest], 5)
 })

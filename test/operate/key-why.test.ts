@@ -47,15 +47,15 @@ const subscriber = { id: 's', name: 'A', createdAt: 0, revokedAt: null }
 t.test('the state of then is that of the order in which a request is refused', async t => {
   const state = (change: object, of: typeof subscriber | undefined = subscriber) =>
     keyAt({ ...record, ...change }, of, moment)
-  t.match(state({}), { state: 'valid', since: null, replacedAt: [] })
-  t.match(state({ createdAt: moment.end }), { state: 'not created' })
-  t.match(state({ revokedAt: before, expiresAt: before }), { state: 'revoked', since: iso(before) })
-  t.match(state({ expiresAt: before }), { state: 'expired', since: iso(before) })
-  t.match(state({}, { ...subscriber, revokedAt: before as never }), { state: 'subscriber revoked' })
-  t.match(keyAt(record, undefined, moment), { state: 'subscriber missing' })
-  t.match(state({ revokedAt: moment.at + 30_000 }), { state: 'revoked' }, 'in the middle of the minute')
+  t.hasStrict(state({}), { state: 'valid', since: null, replacedAt: [] })
+  t.hasStrict(state({ createdAt: moment.end }), { state: 'not created' })
+  t.hasStrict(state({ revokedAt: before, expiresAt: before }), { state: 'revoked', since: iso(before) })
+  t.hasStrict(state({ expiresAt: before }), { state: 'expired', since: iso(before) })
+  t.hasStrict(state({}, { ...subscriber, revokedAt: before as never }), { state: 'subscriber revoked' })
+  t.hasStrict(keyAt(record, undefined, moment), { state: 'subscriber missing' })
+  t.hasStrict(state({ revokedAt: moment.at + 30_000 }), { state: 'revoked' }, 'in the middle of the minute')
   const later = moment.at + 60_000
-  t.match(state({ revokedAt: later, expiresAt: later }), { state: 'valid' }, 'what came later is no matter')
+  t.has(state({ revokedAt: later, expiresAt: later }), { state: 'valid' }, 'what came later is no matter')
   const previousHashes = [before, later].map(validUntil => ({ hash: 'f', validUntil }))
   t.strictSame(state({ previousHashes }).replacedAt, [iso(before)])
 })
@@ -157,7 +157,7 @@ t.test('an outage whose process ended is not told of later minutes', async t => 
       name,
     )
   const earlier = reportOf(['08:05:00', { ...begins, since: '2026-11-26T08:03:00.000Z' }])
-  t.match(earlier.outages, [{ from: '2026-11-26T08:03:00.000Z' }])
+  t.hasStrict(earlier.outages, [{ from: '2026-11-26T08:03:00.000Z' }])
 })
 
 t.test('the limit of that time is the one in the lines of the key', async t => {

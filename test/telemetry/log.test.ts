@@ -57,13 +57,13 @@ t.test('fields within the bounds are unchanged', async t => {
   log.error({ requestId: 'r', err: Object.assign(new TypeError('wrong'), { code: 'E_X' }) }, 'failed')
   log.info('alone')
   const [full, failed, alone] = lines.map(line => JSON.parse(line))
-  t.match(full, { ...fields, at: '1970-01-01T00:00:00.000Z' })
+  t.hasStrict(full, { ...fields, at: '1970-01-01T00:00:00.000Z' })
   t.match(failed, {
     level: 'error',
     requestId: 'r',
     err: { type: 'TypeError', message: 'wrong', code: 'E_X', stack: /^TypeError: wrong\n {4}at / },
   })
-  t.match(alone, { level: 'info', msg: 'alone' })
+  t.hasStrict(alone, { level: 'info', msg: 'alone' })
 })
 
 t.test('terminal controls are escaped, and the value stays the same', async t => {
@@ -110,10 +110,10 @@ t.test('secrets under their usual names, and those in URLs, are hidden', async t
     'sample',
   )
   for (const line of lines) t.notMatch(line, secret, line)
-  t.match(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
-  t.match(JSON.parse(lines[3] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
-  t.match(JSON.parse(lines[5] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
-  t.match(JSON.parse(lines[6] ?? ''), { reason: 'connect to rediss://***@h:1 and http://***@b failed' })
+  t.hasStrict(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
+  t.hasStrict(JSON.parse(lines[3] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
+  t.hasStrict(JSON.parse(lines[5] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
+  t.hasStrict(JSON.parse(lines[6] ?? ''), { reason: 'connect to rediss://***@h:1 and http://***@b failed' })
 })
 
 t.test('a line of a request that slipped through with a key is written without it', async t => {
@@ -133,7 +133,7 @@ t.test('a line of a request that slipped through with a key is written without i
   const lines = stdout.trimEnd().split('\n')
   t.equal(lines.length, given.length)
   t.strictSame(JSON.parse(lines[1] ?? ''), { url: '/x?k=svc_live_…&y=1', msg: 'answered' })
-  t.match(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'sample' })
+  t.hasStrict(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'sample' })
   t.equal(lines[3], given[3])
   t.equal(lines.at(-1), '{"url":"svc_live_…"}')
 })
@@ -193,5 +193,5 @@ t.test('lines that wait for their reader at the end are neither cut nor reordere
     all.slice(0, -1).map(line => JSON.parse(line).number),
     Array.from({ length: 10_000 }, (_, i) => i),
   )
-  t.match(JSON.parse(all.at(-1) ?? ''), { msg: 'all is said' })
+  t.hasStrict(JSON.parse(all.at(-1) ?? ''), { msg: 'all is said' })
 })

@@ -46,10 +46,10 @@ t.test('a hundred seconds of failures are three lines', async t => {
   outage.end()
   outage.tick()
   t.equal(outage.state(), undefined)
-  t.match(lines, [['started', cause], ['continues'], ['ended']])
+  t.hasStrict(lines, [['started', cause], ['continues'], ['ended']])
   t.equal(lines.length, 3)
   const [, minute, end] = lines.map(([, fields]) => fields)
-  t.match(minute, {
+  t.hasStrict(minute, {
     seconds: 60,
     failures: 65,
     causes: { provider_failing: 59, provider_circuit_open: 6 },
@@ -98,7 +98,7 @@ t.test('after a stop there is one line for all minutes, and a clock set back sil
   t.strictSame(seconds.slice(0, 3), [250, 250, 300], 'and keeps to whole ones')
   t.equal(seconds[4], 60)
   outage.end()
-  t.match(lines.at(-1), ['ended', { seconds: 0 }], 'no outage lasts less than no time')
+  t.hasStrict(lines.at(-1), ['ended', { seconds: 0 }], 'no outage lasts less than no time')
 })
 
 t.test('in any order of events the sums add up, and there is a line a minute at most', async () => {
@@ -153,7 +153,7 @@ t.test('a further cause is a line, each kind once and twenty in all', async t =>
     ['started', cause],
     ['has another cause', refused],
   ])
-  t.match(outage.state(), refused, 'the newest')
+  t.hasStrict(outage.state(), refused, 'the newest')
   for (let i = 0; i < 100; i++) outage.further({ code: `${i}`, reason: 'x' })
   t.equal(lines.length, 20)
 })

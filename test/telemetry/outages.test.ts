@@ -36,11 +36,11 @@ t.test('it begins with the first answer that failed, and ends with weather of an
   t.strictSame(told(), [], 'an upstream would load the next one')
   next.room = 'none'
   meet('stale', 'provider_circuit_open')
-  t.match(outages.open(), [{ outage: 'provider', since, ...cause }])
+  t.hasStrict(outages.open(), [{ outage: 'provider', since, ...cause }])
   clock.advance(5_000)
   outages.loaded()
   t.strictSame(told(), ['provider outage started', 'provider outage ended'])
-  t.match(lines, [{ ...cause, since: new Date(since).toISOString() }, { seconds: 10 }])
+  t.hasStrict(lines, [{ ...cause, since: new Date(since).toISOString() }, { seconds: 10 }])
 })
 
 t.test('an open circuit is no outage while consumers meet nothing of it', async t => {
@@ -73,7 +73,7 @@ t.test('limits that are used up are one where answers fail for want of them', as
   meet('stale', 'provider_limited')
   t.strictSame(told(), [], 'what is stale leaves them what is left')
   meet('failed', 'provider_limited')
-  t.match(outages.open(), [{ code: 'provider_limited' }])
+  t.hasStrict(outages.open(), [{ code: 'provider_limited' }])
 })
 
 t.test('a limit that is used up after other failures is a further cause', async t => {
@@ -81,7 +81,7 @@ t.test('a limit that is used up after other failures is a further cause', async 
   outages.requestFailed(cause)
   next.room = 'none'
   meet('failed', 'provider_limited')
-  t.match(lines, [
+  t.hasStrict(lines, [
     { msg: 'provider outage started', code: 'provider_timeout' },
     { msg: 'provider outage has another cause', code: 'provider_limited' },
   ])
@@ -92,7 +92,7 @@ t.test('a limit that is used up after other failures is a further cause', async 
   t.equal(lines.length, 4, 'what is stale leaves the limit what is left')
   for (let i = 0; i < 2; i++) meet('failed', 'provider_limited')
   t.equal(lines.length, 5)
-  t.match(outages.open(), [{ code: 'provider_limited' }])
+  t.hasStrict(outages.open(), [{ code: 'provider_limited' }])
 })
 
 t.test('what this gateway could not send begins no outage and is counted in none', async t => {
@@ -109,7 +109,7 @@ t.test('what this gateway could not send begins no outage and is counted in none
   t.strictSame(told(), [])
   meet('failed', 'provider_timeout')
   all()
-  t.match(outages.open(), [{ code: 'provider_timeout', failures: 0 }])
+  t.hasStrict(outages.open(), [{ code: 'provider_timeout', failures: 0 }])
   t.strictSame(told(), ['provider outage started'])
 })
 
@@ -121,7 +121,7 @@ t.test('a used-up share of a key is one where what is left is a reserve', async 
   meet('failed', 'provider_timeout')
   t.strictSame(outages.open(), [])
   meet('failed', 'key_share_used_up')
-  t.match(outages.open(), [{ outage: 'provider' }])
+  t.hasStrict(outages.open(), [{ outage: 'provider' }])
 })
 
 t.test('failures hours apart are not one outage', async t => {
@@ -136,7 +136,7 @@ t.test('failures hours apart are not one outage', async t => {
   outages.requestFailed(cause)
   next.room = 'none'
   meet('failed', 'provider_circuit_open')
-  t.match(outages.open(), [{ since: clock.now(), ...cause }])
+  t.hasStrict(outages.open(), [{ since: clock.now(), ...cause }])
 })
 
 t.test('the store is away once, whoever can’t reach it, and back with the last', async t => {
@@ -149,12 +149,12 @@ t.test('the store is away once, whoever can’t reach it, and back with the last
   outages.storeBack('redis')
   outages.storeBack('quota', { reconciled: 12 })
   t.strictSame(told(), ['store outage started'])
-  t.match(outages.open(), [
+  t.hasStrict(outages.open(), [
     { outage: 'store', since: clock.now(), reason: 'connect ECONNREFUSED', failures: 4 },
   ])
   outages.storeBack('budget')
   t.strictSame(told(), ['store outage started', 'store outage ended'])
-  t.match(lines[0], { reason: 'connect ECONNREFUSED', code: 'store_unavailable' })
+  t.hasStrict(lines[0], { reason: 'connect ECONNREFUSED', code: 'store_unavailable' })
   t.strictSame(outages.open(), [])
   t.match(lines[1], { causes: { redis: 1, quota: 1, read: 1, budget: 1 }, reconciled: 12 })
 })
@@ -173,8 +173,8 @@ t.test('a 500 belongs to the outage that caused it, and to no other', async t =>
   t.ok(outages.answered500(new AbohawaError('waited_too_long', 'x')))
   outages.storeBack('redis')
   outages.loaded()
-  t.match(lines.at(-2), { outage: 'store', errors: 5 })
-  t.match(lines.at(-1), { outage: 'provider', errors: 2, causes: { waited_too_long: 1 } })
+  t.hasStrict(lines.at(-2), { outage: 'store', errors: 5 })
+  t.hasStrict(lines.at(-1), { outage: 'provider', errors: 2, causes: { waited_too_long: 1 } })
 })
 
 t.test('an outage that nobody meets any more is over once an upstream would load', async t => {
@@ -202,7 +202,7 @@ t.test('an outage that nobody meets any more is over once an upstream would load
   t.equal(self().providerOutage, 'provider_failing', 'as long as answers fail')
   next.room = 'none'
   clock.advance(60_000)
-  t.match(self(), { providerOutage: 'provider_failing', outages: [{ outage: 'provider' }] })
+  t.hasStrict(self(), { providerOutage: 'provider_failing', outages: [{ outage: 'provider' }] })
   next.room = 'any'
   t.match(self(), { providerOutage: null, outages: [] })
   t.strictSame(outages.open(), [])

@@ -54,8 +54,8 @@ t.test('answers of two instances add up, and outlast both', async t => {
   await other.read()
   clock.advance(minute)
   const [today, yesterday] = (await one.read()).days
-  t.match(today, { day: '2026-11-21', availability: 0.999 })
-  t.match(yesterday, {
+  t.hasStrict(today, { day: '2026-11-21', availability: 0.999 })
+  t.hasStrict(yesterday, {
     day: '2026-11-20',
     availability: null,
     outageMinutes: { provider: null, store: null },
@@ -67,7 +67,7 @@ t.test('answers of two instances add up, and outlast both', async t => {
   const next = instance()
   const days = (await next.read()).days
   t.equal(days.length, 30)
-  t.match(days.slice(0, 2), [
+  t.hasStrict(days.slice(0, 2), [
     { day: '2026-11-22', availability: null },
     { day: '2026-11-21', availability: 0.995 },
   ])
@@ -93,8 +93,8 @@ t.test('an outage counts once, however many see it, in the days that it touches'
   clock.advance(minute)
   await one.read()
   const [today, before] = (await other.read()).days
-  t.match(today, { day: '2026-11-22', outageMinutes: { provider: 20, store: 3 } }, 'minutes that began count')
-  t.match(before, { day: '2026-11-21', outageMinutes: { provider: 10, store: 0 } })
+  t.has(today, { day: '2026-11-22', outageMinutes: { provider: 20, store: 3 } }, 'minutes that began count')
+  t.hasStrict(before, { day: '2026-11-21', outageMinutes: { provider: 10, store: 0 } })
 })
 
 t.test('what the store did not take is added later, once', async t => {
@@ -188,7 +188,7 @@ t.test('thirty days are shown, and twice as many are kept', async t => {
   one.out()
   clock.advance(29 * 24 * hour)
   one.answer(10)
-  t.match((await one.read()).days.at(-1), {
+  t.hasStrict((await one.read()).days.at(-1), {
     day: '2026-11-21',
     availability: 1,
     outageMinutes: { provider: 60 },

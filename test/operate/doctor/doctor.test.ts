@@ -120,8 +120,8 @@ t.test('a check is what is worst in it, with its fixes; what is well is told whe
   t.strictSame(checkOf('x', [...well, d]), { name: 'x', status: 'warn', detail: 'd', fix: 'Do d.' })
   const worst = { name: 'x', status: 'fail', detail: 'e; f', fix: 'Do e.' }
   t.strictSame(checkOf('x', [e, ...well, d, f]), worst)
-  t.match(checkOf('x', [skip('b')]), { status: 'skip', detail: 'b', fix: null })
-  t.match(checkOf('x', [e, fail('f', 'Do f.')]), { fix: 'Do e. Do f.' })
+  t.hasStrict(checkOf('x', [skip('b')]), { status: 'skip', detail: 'b', fix: null })
+  t.hasStrict(checkOf('x', [e, fail('f', 'Do f.')]), { fix: 'Do e. Do f.' })
   t.end()
 })
 
@@ -228,8 +228,8 @@ t.test('the file of the log can be written, or made, and is not made by the chec
   symlinkSync('a.log', join(folder, 'link'))
   const { log } = configOf()
   const found = (file: string | null) => logFinding({ ...log, file })
-  t.match(found(null), { status: 'ok' })
-  for (const name of ['a.log', 'new.log']) t.match(found(join(folder, name)), { status: 'ok' })
+  t.hasStrict(found(null), { status: 'ok' })
+  for (const name of ['a.log', 'new.log']) t.hasStrict(found(join(folder, name)), { status: 'ok' })
   for (const name of ['.', 'link', 'nowhere/a.log'])
     t.match(found(join(folder, name)), {
       status: 'fail',

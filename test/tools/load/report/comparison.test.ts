@@ -21,17 +21,17 @@ const verdicts = (a: readonly ReplayResult[], b: readonly ReplayResult[]) =>
 
 t.test('of five runs a side real differences are found, and equal runs differ by noise', async t => {
   const slower = side(20, { slow: 1.4 })
-  t.match(verdicts(base, slower), {
+  t.hasStrict(verdicts(base, slower), {
     p50: 'worse',
     p90: 'worse',
     hits: 'noise',
     weight: 'noise',
     cpu: 'noise',
   })
-  t.match(verdicts(slower, base), { p50: 'better', p90: 'better' })
+  t.hasStrict(verdicts(slower, base), { p50: 'better', p90: 'better' })
   const longer = side(20, { hitShare: 0.93 })
-  t.match(verdicts(base, longer), { p50: 'noise', hits: 'better', weight: 'better' })
-  t.match(verdicts(base, side(20, { failing: 0.05 })), { errors: 'worse', p99: 'worse', max: 'worse' })
+  t.hasStrict(verdicts(base, longer), { p50: 'noise', hits: 'better', weight: 'better' })
+  t.hasStrict(verdicts(base, side(20, { failing: 0.05 })), { errors: 'worse', p99: 'worse', max: 'worse' })
   const real = [30, 40, 50, 60].flatMap(from =>
     Object.values(verdicts(base, side(from))).filter(verdict => verdict !== 'noise'),
   )
@@ -42,10 +42,10 @@ t.test('medians are compared, and one run with a pause moves none', async t => {
   const [p50] = differences(base, base)
   const own = base.map(({ histogram, latency }) => [histogram, latency.p50 ?? 0] as const)
   const sorted = own.map(([, ms]) => ms).sort((a, b) => a - b)
-  t.match(p50, { metric: 'p50', a: { value: sorted[2], low: sorted[0], high: sorted[4] }, change: 0 })
+  t.hasStrict(p50, { metric: 'p50', a: { value: sorted[2], low: sorted[0], high: sorted[4] }, change: 0 })
   const paused = [...side(20, { slow: 1.4 }).slice(0, 4), drawnRehearsal({ slow: 1e4 }, { kind: 'replay' })]
-  t.match(verdicts(base, paused), { p50: 'worse' })
-  t.match(verdicts(base, [...side(20).slice(0, 4), ...paused.slice(4)]), { p50: 'noise' })
+  t.hasStrict(verdicts(base, paused), { p50: 'worse' })
+  t.hasStrict(verdicts(base, [...side(20).slice(0, 4), ...paused.slice(4)]), { p50: 'noise' })
 })
 
 t.test('a significant gap under a tenth is noise; of provider weight a hundredth', async t => {
@@ -60,19 +60,19 @@ t.test('a significant gap under a tenth is noise; of provider weight a hundredth
   }))
   const weighing = (factor: number) =>
     equal.map(run => ({ ...run, provider: { ...run.provider, weight: run.provider.weight * factor } }))
-  t.match(verdicts(equal, weighing(1.005)), { weight: 'noise' })
-  t.match(verdicts(equal, weighing(1.02)), { weight: 'worse' })
-  t.match(verdicts(base, by(0.5)), { weight: 'better' })
+  t.hasStrict(verdicts(equal, weighing(1.005)), { weight: 'noise' })
+  t.hasStrict(verdicts(equal, weighing(1.02)), { weight: 'worse' })
+  t.hasStrict(verdicts(base, by(0.5)), { weight: 'better' })
   const used = (bytes: number) =>
     base.map((run, i) => ({
       ...run,
       gateway: { cpuSeconds: 1, memoryBytes: bytes + i, loopDelayP50: 1, loopDelayP99: 1 },
     }))
-  t.match(verdicts(used(1e8), used(1.05e8)), { memory: 'noise' })
-  t.match(verdicts(used(1e8), used(1.2e8)), { memory: 'worse' })
+  t.hasStrict(verdicts(used(1e8), used(1.05e8)), { memory: 'noise' })
+  t.hasStrict(verdicts(used(1e8), used(1.2e8)), { memory: 'worse' })
   const hitting = (hit: number) =>
     base.map((run, i) => ({ ...run, outcomes: { hit: hit + i, miss: 1_000 - hit - i } }))
-  t.match(verdicts(hitting(955), hitting(970)), { hits: 'better' })
+  t.hasStrict(verdicts(hitting(955), hitting(970)), { hits: 'better' })
 })
 
 t.test('fewer runs, or disturbed ones, have numbers and no verdict', async t => {
@@ -90,7 +90,7 @@ t.test('fewer runs, or disturbed ones, have numbers and no verdict', async t => 
     const disturbed = slower.map(run => ({ ...run, ...changes }))
     none(base, disturbed)
     none(disturbed, base)
-    t.match(verdicts(base, [...slower.slice(0, 3), ...disturbed.slice(3)]), { p50: 'worse' }, 'two of five')
+    t.has(verdicts(base, [...slower.slice(0, 3), ...disturbed.slice(3)]), { p50: 'worse' }, 'two of five')
   }
 })
 
@@ -107,8 +107,8 @@ t.test('requests that are reset make percentiles longer, however soon they end',
   }
   const [whole, most] = [[resetting(0)], [resetting(0.6)]]
   const found = differences(whole, most)
-  t.match(limitVerdicts([changeLimitOf('p99>+10%')], found), [{ verdict: 'failed' }])
-  t.match(limitVerdicts([changeLimitOf('p50>+5%')], differences(whole, [resetting(0.1)])), [
+  t.hasStrict(limitVerdicts([changeLimitOf('p99>+10%')], found), [{ verdict: 'failed' }])
+  t.hasStrict(limitVerdicts([changeLimitOf('p50>+5%')], differences(whole, [resetting(0.1)])), [
     { verdict: 'passed' },
   ])
   const page = comparePage({ a: whole, b: most, warnings: [], differences: found, limits: [] }, 'UTC')
@@ -162,17 +162,17 @@ t.test('limits of change: broken by the numbers, of five runs a side by what is 
     [base.slice(0, 1), slower.slice(0, 1)],
   ] as const) {
     t.match(verdictOf('p50>+5%', a, b), { verdict: 'failed', change: Number })
-    t.match(verdictOf('p50 > 90%', a, b), { verdict: 'passed' })
-    t.match(verdictOf('p50<-5%', a, b), { verdict: 'passed' })
-    t.match(verdictOf('memory>+1%', a, b), { verdict: 'passed', change: 0 }, 'as much as in A')
+    t.hasStrict(verdictOf('p50 > 90%', a, b), { verdict: 'passed' })
+    t.hasStrict(verdictOf('p50<-5%', a, b), { verdict: 'passed' })
+    t.hasStrict(verdictOf('memory>+1%', a, b), { verdict: 'passed', change: 0 }, 'as much as in A')
   }
   const undecided = side(30, { requests: 500 })
   const p999 = differences(undecided, side(40, { requests: 500 })).find(({ metric }) => metric === 'p99.9')
   t.equal(p999?.isSignificant, false)
   const limit = `p999${(p999?.change ?? 0) > 0 ? '>+' : '<-'}0.1%`
-  t.match(verdictOf(limit, undecided, side(40, { requests: 500 })), { verdict: 'undecided' })
-  t.match(verdictOf('errors>+1000%', base, side(20, { failing: 0.05 })), { verdict: 'failed', change: null })
-  t.match(verdictOf('weight>+5%', base, [drawnReplay({ seed: 2 })]), { verdict: 'failed', change: null })
+  t.hasStrict(verdictOf(limit, undecided, side(40, { requests: 500 })), { verdict: 'undecided' })
+  t.has(verdictOf('errors>+1000%', base, side(20, { failing: 0.05 })), { verdict: 'failed', change: null })
+  t.hasStrict(verdictOf('weight>+5%', base, [drawnReplay({ seed: 2 })]), { verdict: 'failed', change: null })
   for (const text of ['p98>10%', 'p99', 'p99>10', 'p99=10%', '__proto__>1%', ''])
     t.throws(() => changeLimitOf(text), /^--fail-if is ".*"; allowed: .*p99>\+10%.* provider-?|weight/, text)
 })
