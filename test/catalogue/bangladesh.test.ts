@@ -134,7 +134,7 @@ t.test('names are found as they are often written, and with the word for their l
 
 t.test('a union that moved is found by its former code', async t => {
   const successor = catalogue.successorOf('union', '10040939')
-  t.match(successor, { location: { id: '10049039', parentId: '100490' }, since: '2012-04-25' })
+  t.hasStrict(successor, { location: { id: '10049039', parentId: '100490' }, since: '2012-04-25' })
   const moved = snapshot.locations.filter(({ formerIds }) => formerIds.length > 0)
   t.ok(moved.length >= 27, `${moved.length} places`)
   for (const { type, formerIds } of moved)

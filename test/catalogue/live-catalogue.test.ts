@@ -198,7 +198,7 @@ t.test('a file with other bounds or another title is refused until a restart', a
     t.not(changed, text)
     writeFileSync(path, changed)
     await t.rejects(live.reload(), { code: 'bad_input', message: /another title or other bounds .* restart/ })
-    t.match(live.current, { title: 'Sample', bounds: { north: 27 } })
+    t.hasStrict(live.current, { title: 'Sample', bounds: { north: 27 } })
   }
   writeFileSync(path, text)
   await live.reload()

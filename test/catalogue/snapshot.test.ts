@@ -76,7 +76,7 @@ t.test(
     t.equal(counts.union, 3)
     const table = path.replace('locations.json', 'table.csv')
     writeFileSync(table, readFileSync(table, 'utf8').replace('division,20', 'region,20'))
-    t.match(await checkFile(table, async () => bounds), { faults: [{ row: 'row 2', column: 'level' }] })
+    t.hasStrict(await checkFile(table, async () => bounds), { faults: [{ row: 'row 2', column: 'level' }] })
   },
 )
 

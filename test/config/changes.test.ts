@@ -43,13 +43,13 @@ t.test('changes are told with both values and when they take effect, secrets hid
 
 t.test('a secret that changed is a change, although both are shown alike', async t => {
   const [one, other] = ['a', 'b'].map(key => loadTexts(t, { env: { ABOHAWA_PROVIDER__API_KEY: key } }))
-  t.match(one && other && changesBetween(one, other), [{ path: 'provider.apiKey', effect: 'restart' }])
+  t.hasStrict(one && other && changesBetween(one, other), [{ path: 'provider.apiKey', effect: 'restart' }])
 })
 
 t.test('a certificate is live, but not between HTTP and HTTPS', async t => {
   const tls = (name: string) => loadTexts(t, { files: [`server: { tls: { cert: ${name}, key: k } }`] })
-  t.match(changesBetween(tls('a'), tls('b')), [{ path: 'server.tls.cert', effect: 'live' }])
-  t.match(changesBetween(usual, tls('b')), [{ effect: 'restart' }, { effect: 'restart' }])
+  t.hasStrict(changesBetween(tls('a'), tls('b')), [{ path: 'server.tls.cert', effect: 'live' }])
+  t.hasStrict(changesBetween(usual, tls('b')), [{ effect: 'restart' }, { effect: 'restart' }])
   const cert = settings.find(({ path }) => path.join('.') === 'server.tls.cert')
   t.match(cert && [effectOf(cert), exceptionOf(cert)], ['live', /^from null or to null/])
 })

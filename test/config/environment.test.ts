@@ -59,7 +59,7 @@ t.test('text, numbers, flags, durations and sizes are read from text', async t =
     ...{ ABOHAWA_CACHE__MEMORY: '1.5MiB', ABOHAWA_CACHE__FRESH_FOR: '90m' },
     ...{ ABOHAWA_QUOTA__TIERS__FREE: '3', ABOHAWA_QUOTA__TIERS__EXTRA_LARGE: '4' },
   })
-  t.match(config, {
+  t.hasStrict(config, {
     server: { port: 0 },
     log: { access: false, level: 'silent' },
     cache: { cellDegrees: 0.25, memoryBytes: 1_572_864, freshForMs: 5_400_000 },

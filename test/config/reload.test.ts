@@ -84,7 +84,7 @@ t.test('a budget is live while its upstream has its host and key, and waits with
     { restart },
     'applied',
   ])
-  t.match(reload.running().provider.fallbacks, [
+  t.hasStrict(reload.running().provider.fallbacks, [
     { apiKey: 'one', budget: { perDay: 5, reserve: 0.2 } },
     { apiKey: 'kept', budget: { perDay: 6, reserve: 0.3 } },
   ])
@@ -122,7 +122,7 @@ t.test('files that a configuration names are checked before anything is replaced
     const former = env[variable]
     Object.assign(env, { ABOHAWA_CACHE__FRESH_FOR: '2h', [variable]: value })
     t.equal(await reload.now(), 'refused')
-    t.match(told.at(-2), { refused: sentence })
+    t.hasStrict(told.at(-2), { refused: sentence })
     if (former === undefined) delete env[variable]
     else env[variable] = former
   }
@@ -144,7 +144,7 @@ t.test("what is prepared is replaced, and where one thing can't be prepared noth
   env.ABOHAWA_CACHE__FRESH_FOR = '2h'
   t.equal(await reload.now(), 'refused')
   t.strictSame(steps, ['certificate'])
-  t.match(told.slice(-2), [{ refused: 'no such thing' }, 'refused'])
+  t.hasStrict(told.slice(-2), [{ refused: 'no such thing' }, 'refused'])
   t.equal(reload.running().cache.freshForMs, 3_600_000)
 })
 

@@ -28,11 +28,11 @@ const given = [
 t.test('a configuration that names removed settings is read without them', async t => {
   const file = join(t.testdir({ 'one.yaml': old }), 'one.yaml')
   const { config, origins, removed } = readConfig({ files: [file], env })
-  t.match(removed, [
+  t.hasStrict(removed, [
     ...given.map(([path, line]) => ({ path, at: { file, line } })),
     { path: 'log.accessShare', at: { variable: 'ABOHAWA_LOG__ACCESS_SHARE' } },
   ])
-  t.match(config, {
+  t.hasStrict(config, {
     provider: { budget: { perDay: 7 }, fallbacks: [{ baseUrl: 'http://b' }] },
     log: { access: 0.5 },
   })
@@ -84,11 +84,11 @@ t.test('serve warns of each once, and config check names it', async t => {
     warned.map(({ level, setting }) => [level, setting]),
     given.map(([path]) => ['warn', path]),
   )
-  t.match(
+  t.hasStrict(
     lines.map(line => JSON.parse(line)).find(({ msg }) => msg === 'setting renamed'),
     { level: 'warn', setting: 'log.accessShare', renamedTo: 'log.access' },
   )
-  t.match(warned[0], { file, line: 1 })
+  t.hasStrict(warned[0], { file, line: 1 })
   t.match(await runCommand(['config', 'check', '--no-files', file]), {
     code: 0,
     stdout:

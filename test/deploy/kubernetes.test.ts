@@ -67,8 +67,8 @@ t.test('every object selects the pods of the deployment', async t => {
 t.test('the pod is restricted, and its image has an exact tag or a digest', async t => {
   t.equal(pod.enableServiceLinks, false)
   t.equal(pod.automountServiceAccountToken, false)
-  t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
-  t.match(gateway.securityContext, {
+  t.hasStrict(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+  t.hasStrict(gateway.securityContext, {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
@@ -113,7 +113,7 @@ t.test('the file passes the check, and its ports and times are those of the obje
     if (targetPort === 'health') t.equal(port, ports.health)
   }
   const allowed = named('NetworkPolicy').spec.ingress.flatMap((rule: Resource) => rule.ports)
-  t.match(allowed, [{ port: 'api' }, { port: 'health' }])
+  t.hasStrict(allowed, [{ port: 'api' }, { port: 'health' }])
   t.equal(allowed.length, 2)
   t.ok(pod.terminationGracePeriodSeconds * 1_000 > endsWithinMs(config))
   const { periodSeconds, failureThreshold } = gateway.readinessProbe

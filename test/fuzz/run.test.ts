@@ -53,12 +53,12 @@ t.test('the log is watched for keys in any spelling and for lines that are none'
 })
 
 t.test('a command line is read, or refused in a sentence', async t => {
-  t.match(readCommandLine([]), { seed: 1, seconds: 60, only: targetNames, path: undefined, json: false })
-  t.match(readCommandLine(['--seed', '7', '--only', 'sockets,traffic', '--seconds', '5']), {
+  t.hasStrict(readCommandLine([]), { seed: 1, seconds: 60, only: targetNames, path: undefined, json: false })
+  t.hasStrict(readCommandLine(['--seed', '7', '--only', 'sockets,traffic', '--seconds', '5']), {
     seed: 7,
     only: ['sockets', 'traffic'],
   })
-  t.match(readCommandLine(['--only', 'sockets', '--case', '5:0:1']), { path: '5:0:1' })
+  t.hasStrict(readCommandLine(['--only', 'sockets', '--case', '5:0:1']), { path: '5:0:1' })
   t.type(readCommandLine(['--seed', 'random'])?.seed, 'number')
   t.equal(readCommandLine(['--help']), undefined)
   const refused: [string[], RegExp][] = [
@@ -93,7 +93,7 @@ t.test('one batch is run again by its seed, target and path', async t => {
   const { code, stdout, stderr } = await fuzz('--seed', '7', '--only', 'parameters', '--case', '3', '--json')
   t.equal(code, 0, stdout)
   t.match(stderr, /^seed 7; /)
-  t.match(JSON.parse(stdout), { seed: 7, targets: [{ target: 'parameters', fault: null }] })
+  t.hasStrict(JSON.parse(stdout), { seed: 7, targets: [{ target: 'parameters', fault: null }] })
   t.ok(JSON.parse(stdout).targets[0].cases > 0)
 })
 

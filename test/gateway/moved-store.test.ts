@@ -26,12 +26,12 @@ for (const [what, file, change] of [
     change(at, `${at}.away`)
     t.equal(await store(), `embedded, ${at} is not the file that is open: it was moved, removed or replaced`)
     const lines = () => gateway.logged.filter(({ msg }) => /^store file /.test(String(msg)))
-    t.match(lines(), [
+    t.hasStrict(lines(), [
       { level: 'error', reason: `${at} is not the file that is open: it was moved, removed or replaced` },
     ])
     rmSync(at, { force: true })
     renameSync(`${at}.away`, at)
     await until('the log says that it is back', () => lines().length === 2)
-    t.match(lines().at(-1), { level: 'info', msg: 'store file is back' })
+    t.hasStrict(lines().at(-1), { level: 'info', msg: 'store file is back' })
     t.equal(await store(), 'embedded')
   })

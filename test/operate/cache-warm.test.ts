@@ -33,6 +33,6 @@ for (const isFresh of [false, true])
       const plan = await warm.startWarm({})
       t.equal(isFresh ? plan.fresh : plan.toLoad, looks)
       t.ok(looks < 20, `${looks} of 1,000 cells`)
-      t.match(await warm.stopWarm(), { state: 'stopped', stoppedBy: 'operator', loaded: 0 })
+      t.hasStrict(await warm.stopWarm(), { state: 'stopped', stoppedBy: 'operator', loaded: 0 })
     },
   )

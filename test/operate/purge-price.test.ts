@@ -73,7 +73,7 @@ t.test('refreshes leave the reserve, cold loads do not, and one key has its shar
   const priced = (kind: 'soft' | 'hard') =>
     priceOf(config, { store, clock }, { kind, cells, namespaces: ['first'] })
   // Of 300 less a reserve of 30, 240 are used: ten cells of weight 3.
-  t.match(await priced('soft'), {
+  t.hasStrict(await priced('soft'), {
     cells: 30,
     cached: 25,
     weight: 75,

@@ -46,7 +46,7 @@ t.test('a closure has one line with its reason and the next step, and one when i
 
   closure.until = clock.now() + 60_000
   await until('the next one is told', async () => said(/^budget closed/).length > 1)
-  t.match(said(/^budget closed/)[1], { level: 'warn' }, 'of a minute, and less loud')
+  t.hasStrict(said(/^budget closed/)[1], { level: 'warn' }, 'of a minute, and less loud')
   // Ended by an operator, which has its own line.
   closure.until = 0
   await until('another one is told', async () => {

@@ -29,7 +29,7 @@ t.test('a Redis that answers has a latency, and its memory is read once in ten s
   const { redis, look } = await setUp(t)
   await redis.admin.config('RESETSTAT')
   const [first, second] = [await look(), await look()]
-  t.match(first, { kind: 'redis', fault: null, size: { maxBytes: 0 } })
+  t.hasStrict(first, { kind: 'redis', fault: null, size: { maxBytes: 0 } })
   t.ok((first.latencyMs ?? 0) > 0)
   t.ok((first.size?.usedBytes ?? 0) > 100_000)
   t.equal(second.size, first.size)
@@ -47,10 +47,10 @@ t.test('a policy that may evict API keys is a line, and so is its end', async t 
   await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-lru')
   await redis.admin.config('SET', 'maxmemory', '1')
   await t.rejects(redis.admin.set('x:three', 'c'), /OOM/)
-  t.match(await eviction(), { policy: 'allkeys-lru', takesKeys: true, evicted: 2 })
+  t.hasStrict(await eviction(), { policy: 'allkeys-lru', takesKeys: true, evicted: 2 })
   await eviction()
   await redis.admin.config('SET', 'maxmemory-policy', 'volatile-lru')
-  t.match(await eviction(), { policy: 'volatile-lru', takesKeys: false })
+  t.hasStrict(await eviction(), { policy: 'volatile-lru', takesKeys: false })
   t.match(
     lines.map(line => JSON.parse(line)),
     [

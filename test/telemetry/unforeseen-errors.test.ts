@@ -28,6 +28,6 @@ t.test('the arguments of a command and the input of a parser stay out of the log
     t.match(JSON.parse(line), { requestId: 'id-1', msg: 'failed', err: { message: String } })
     t.notMatch(line, /QX|ZW/)
   }
-  t.match(JSON.parse(lineOf(new TypeError('x'))).err, { type: 'TypeError', message: 'x' })
+  t.hasStrict(JSON.parse(lineOf(new TypeError('x'))).err, { type: 'TypeError', message: 'x' })
   t.match(JSON.parse(lineOf(reply)).err, { type: 'Error', stack: /unforeseen-errors\.test\.ts/ })
 })

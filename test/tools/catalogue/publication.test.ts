@@ -11,7 +11,7 @@ t.test('unpublishing changes one line of a valid file, and publishing restores t
   const former = readFileSync(path, 'utf8')
   const { ino } = statSync(path)
   const location = { id: '1004', name_en: 'Barguna', published: false }
-  t.match(await setPublished(path, '1004', false), { changed: true, location })
+  t.hasStrict(await setPublished(path, '1004', false), { changed: true, location })
   const lines = former.split('\n')
   const changed = readFileSync(path, 'utf8')
     .split('\n')
@@ -29,7 +29,7 @@ t.test('the current state, an unknown id and a faulty snapshot leave the file al
   const { path } = await buildSample(t.testdir())
   const former = readFileSync(path)
   const unchanged = { changed: false, location: { id: '1004', published: true } }
-  t.match(await setPublished(path, '1004', true), unchanged)
+  t.hasStrict(await setPublished(path, '1004', true), unchanged)
   await t.rejects(setPublished(path, '99', false), {
     code: 'bad_input',
     message: `the id must be one of the 7 places in ${path}, got "99"`,

@@ -38,7 +38,7 @@ t.test('a POST answers as a GET, and says what it changed', async t => {
   const change = { fault: 'gaps', times: 3, latencyMs: 5, now: '2026-11-21T12:00:00+06:00' }
   const { status, body } = await steer(change)
   t.equal(status, 200)
-  t.match(body, { fault: 'gaps', latencyMs: 5, now: '2026-11-21T06:00:00.000Z' })
+  t.hasStrict(body, { fault: 'gaps', latencyMs: 5, now: '2026-11-21T06:00:00.000Z' })
   t.strictSame(await state(), body)
 })
 

@@ -45,7 +45,7 @@ t.test('many requests at once on one connection', async t => {
   for (const answer of waiting) answer()
   await ended
   t.equal(answers.length, 20)
-  t.match(answers[0], { endpoint: 'weather', outcome: 'miss', status: 200, bytes: 2 })
+  t.hasStrict(answers[0], { endpoint: 'weather', outcome: 'miss', status: 200, bytes: 2 })
   t.strictSame(seen[0], ['GET', '/api/v1/weather/district/3026', 'svc_live_a', 'br'])
 })
 

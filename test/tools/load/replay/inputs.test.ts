@@ -62,7 +62,7 @@ t.test('thresholds are compared with what was recorded', async t => {
   const measured = (text: string) => judged.find(({ threshold }) => threshold === text)?.measured
   t.equal(measured('forecast.p50<1s'), 'no response')
   t.match(measured('p99<9m'), /^no response after \d+ ms$/)
-  t.match(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no response', passed: false })
+  t.has(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no response', passed: false })
 })
 
 t.test('what is no threshold is one sentence with those that are', async t => {
@@ -138,10 +138,10 @@ t.test('a target that is not near is refused until it is allowed', async t => {
   const away = 'https://93.184.215.14'
   const refusal = /neither this machine nor in a private network; --allow-remote/
   await t.rejects(targetOf(away), { message: refusal })
-  t.match(await targetOf(away, { allowRemote: true }), { host: '93.184.215.14', port: 443, isTls: true })
+  t.hasStrict(await targetOf(away, { allowRemote: true }), { host: '93.184.215.14', port: 443, isTls: true })
   for (const near of ['127.0.0.1:1', 'localhost', '[::1]:8080', '10.1.2.3', '192.168.1.1', '[fd00::1]'])
     t.ok(await targetOf(`http://${near}`), near)
-  t.match(await targetOf('http://localhost:8080/base/'), { base: '/base', authority: 'localhost:8080' })
+  t.hasStrict(await targetOf('http://localhost:8080/base/'), { base: '/base', authority: 'localhost:8080' })
   for (const [bad, sentence] of [
     ['', /the target must be an address such as http.*, got ""/],
     ['ftp://localhost', /must be an address/],
@@ -199,5 +199,5 @@ t.test('cache-status is read as RFC 9211 has it', async t => {
   t.equal(headOf('220 mail\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\nno colon here\r\n\r\n'), undefined)
-  t.match(headOf('HTTP/1.0 200 OK\r\n\r\n'), { closes: true, length: -1, outcome: 'none' })
+  t.hasStrict(headOf('HTTP/1.0 200 OK\r\n\r\n'), { closes: true, length: -1, outcome: 'none' })
 })

@@ -41,9 +41,9 @@ t.test('every request that was due has a line', async t => {
   t.strictSame(instants, due, 'in ms from the begin of the run, also of what is sent by another worker')
   for (const each of all) {
     t.ok(each.sent !== undefined && each.sent >= each.due && each.end >= each.sent, JSON.stringify(each))
-    t.match(each, { method: 'GET', path: '/api/v1/weather/district/3026', key: 'key-0001' })
+    t.hasStrict(each, { method: 'GET', path: '/api/v1/weather/district/3026', key: 'key-0001' })
     t.strictSame(each.warmUp, each.due < 20 ? true : undefined)
-    t.match(each, each.failed === undefined ? { status: 200, outcome: 'hit' } : { failed: 'timeout' })
+    t.hasStrict(each, each.failed === undefined ? { status: 200, outcome: 'hit' } : { failed: 'timeout' })
   }
   t.equal(all.filter(each => each.failed !== undefined).length, 10)
   const counted = JSON.parse(several?.stdout ?? '').totals

@@ -127,7 +127,7 @@ t.test('what the cache did and how old the weather is comes from the head', asyn
   )
   const { ended, answers } = await sendSome(target.url, arriving([0]))
   await ended
-  t.match(answers, [{ endpoint: 'weather', outcome: 'hit', status: 200, ageSeconds: 600 }])
+  t.hasStrict(answers, [{ endpoint: 'weather', outcome: 'hit', status: 200, ageSeconds: 600 }])
 })
 
 t.test('a request on a kept connection that the target has closed is sent again, once', async t => {
@@ -185,7 +185,7 @@ t.test('a limit of the machine that sends is no failure of the target', async t 
   t.ok(capacity.allows(4))
   capacity.limited(3)
   t.notOk(capacity.allows(0), 'paused')
-  t.match(generatorOf([{ cpuShare: 0.2, loopDelayP99: 1, lateP99: 1, limit: 'no file is left' }], true), {
+  t.hasStrict(generatorOf([{ cpuShare: 0.2, loopDelayP99: 1, lateP99: 1, limit: 'no file is left' }], true), {
     saturated: true,
     limited: true,
     reason: 'no file is left',

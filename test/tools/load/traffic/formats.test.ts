@@ -91,13 +91,13 @@ t.test('nginx and Apache: common, combined, with a host before and durations beh
 t.test('what a reader of logs would take for another figure is read right or refused', async t => {
   const line = '203.0.113.7 - - [21/Nov/2026:12:00:01 +0600] "GET /a HTTP/1.1" 200'
   const { requests } = await readText(t, `${line} 1.834 5000\n`)
-  t.match(requests, [{ path: '/a', bytes: 5_000, ms: 1_834 }])
+  t.hasStrict(requests, [{ path: '/a', bytes: 5_000, ms: 1_834 }])
   const har = {
     comment: 'of "today"',
     creator: { name: '}', pages: [{ log: 1 }] },
     log: { entries: [entry({}, { url: 'https://a.example/x', headers: [] })] },
   }
-  t.match(await readText(t, JSON.stringify(har)), { format: 'har', requests: [{ path: '/x' }] })
+  t.hasStrict(await readText(t, JSON.stringify(har)), { format: 'har', requests: [{ path: '/x' }] })
   await t.rejects(readText(t, `${line} 5000\r${line} 5000\r`), /the lines end with CR only; convert them/)
 })
 
@@ -109,7 +109,7 @@ t.test('one host is taken of files that name hosts, whatever their format', asyn
   const paths = ({ requests }: { requests: TrafficRequest[] }) => requests.map(({ path }) => path)
   const ofLog = await readText(t, [...log, line('', 'http://a.example:81/4')].join('\n'), undefined, wanted)
   t.strictSame(paths(ofLog), ['/1', '/3'])
-  t.match(ofLog, { host: wanted, summary: { leftOut: { otherHosts: 2 }, skippedLines: 0 } })
+  t.hasStrict(ofLog, { host: wanted, summary: { leftOut: { otherHosts: 2 }, skippedLines: 0 } })
   const unnamed = await readText(t, [...log, line('', '/5')].join('\n'), undefined, wanted)
   t.match(unnamed, {
     requests: { length: 2 },
@@ -120,7 +120,7 @@ t.test('one host is taken of files that name hosts, whatever their format', asyn
     `1 ${id} 1795240800000000000\nGET /${id} HTTP/1.1\r\nHost: ${host}\r\n\r\n${gorSeparator}`
   const gor = await readText(t, payload('a1', 'A.example:80') + payload('b1', 'b.example'), undefined, wanted)
   t.strictSame(paths(gor), ['/a1'])
-  t.match(gor, { host: wanted, summary: { leftOut: { otherHosts: 1 } } })
+  t.hasStrict(gor, { host: wanted, summary: { leftOut: { otherHosts: 1 } } })
 
   const own = '{"at":"2026-11-21T06:00:00Z","method":"GET","path":"/x"}\n'
   const refused = /--host can't be used with .*, because the format ndjson has no hosts/
@@ -179,7 +179,7 @@ t.test('HAR, entry by entry', async t => {
 
   const cut = await readText(t, text.slice(0, text.indexOf('"now"')))
   t.equal(cut.requests.length, 0)
-  t.match(cut.faults, [{ reason: 'the HAR is not valid JSON, expected a file as a browser exports it' }])
+  t.hasStrict(cut.faults, [{ reason: 'the HAR is not valid JSON, expected a file as a browser exports it' }])
 
   const comment = 'x'.repeat(65 * 1024 * 1024)
   const long = await readText(t, text.replace('"pages"', `"comment":"${comment}","pages"`))
@@ -238,7 +238,7 @@ t.test('the lines that Docker keeps of a program are read as the lines of that p
   ] as const) {
     const read = await readText(t, text)
     t.equal(read.format, format)
-    t.match(read.requests, [{ path, at: at(instant) }])
+    t.hasStrict(read.requests, [{ path, at: at(instant) }])
     t.equal(read.requests.length, 1)
     t.match(read.faults, format === 'ndjson' ? [] : [{ line: 1, reason: /^"starting" is no/ }])
   }

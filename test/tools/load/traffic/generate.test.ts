@@ -128,6 +128,6 @@ t.test('another share leaves the rest of the requests as they were', async t => 
 
 t.test('requests are drawn as they are read, so that a long file takes no more memory', async t => {
   const year = generate({ ...usualSettings, rate: 1000, durationMs: 366 * 24 * hourMs }, productWorld)
-  t.match(year.next(), { done: false, value: { method: 'GET' } })
+  t.hasStrict(year.next(), { done: false, value: { method: 'GET' } })
   year.return(undefined)
 })

@@ -105,7 +105,7 @@ t.test('lines without an end and gzip that expands without measure take no memor
   writeFileSync(join(folder, 'long'), `${first}${'x'.repeat(1_000_000)}\n${first}`)
   const long = await readAll([join(folder, 'long')])
   t.equal(long.requests.length, 2)
-  t.match(long.faults, [{ line: 2, reason: 'the line is longer than 262144 bytes' }])
+  t.hasStrict(long.faults, [{ line: 2, reason: 'the line is longer than 262144 bytes' }])
 })
 
 t.test('neighbours out of order are sorted, and what is further away is counted and not lost', async t => {

@@ -123,7 +123,7 @@ t.test('gaps are found, and shortened for all that follow', async t => {
   const found = createGaps()
   t.strictSame(await all(found.pass(batchesOf(requests))), requests)
   const longest = [{ from: start + 510_000, ms: 1_490_000 }, { ms: 490_000 }]
-  t.match(found.found(), { count: 2, cutMs: 0, longest })
+  t.hasStrict(found.found(), { count: 2, cutMs: 0, longest })
   const cut = createGaps(60_000)
   const instants = (await all(cut.pass(batchesOf(requests)))).map(({ at }) => (at - start) / 1_000)
   t.strictSame(instants, [0, 10, 70, 80, 140])

@@ -100,7 +100,7 @@ t.test('traffic is counted by what it is for and how it was answered', async t =
   }
   const counters = createTrafficStats('cell', 10)
   for await (const _ of counters.pass(batches()));
-  t.match(counters.stats(), {
+  t.hasStrict(counters.stats(), {
     ...{ requests: 4, from: at, to: at + 900_000, rate: { peak: { requests: 3, at } }, gaps: { count: 1 } },
     ...{ endpoints: { weather: 3, other: 1 }, methods: { GET: 3, HEAD: 1 }, statuses: { 200: 2, 404: 1 } },
     ...{ outcomes: { hit: 2 }, tiers: { memory: 2 }, conditional: 1, compressed: 1 },
