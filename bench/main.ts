@@ -3,8 +3,8 @@
 // another. A missed bar is a result like any other; only a row that breaks makes the exit code 1.
 
 import { parseArgs } from 'node:util'
+import { readMarkedPart, writeMarkedPart } from '../fuzz/marked-part.ts'
 import { systemClock } from '../src/common/clock.ts'
-import { readMarkedPart, writeMarkedPart } from '../test/support/marked-part.ts'
 import { inScope } from '../test/support/teardown.ts'
 import { buildRows, compareBuilds } from './builds.ts'
 import { warmSeconds } from './rounds.ts'

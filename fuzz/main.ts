@@ -1,8 +1,8 @@
 // `npm run fuzz`: attacks the product with generated cases and reports what broke. Runs the targets one after the other,
 // each against its own system. Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
-import { readMarkedPart } from '../test/support/marked-part.ts'
 import { readCommandLine, runMain, usage, type Wish } from './command-line.ts'
+import { readMarkedPart } from './marked-part.ts'
 import { type Ran, runTarget } from './run-target.ts'
 import { jsonOf, partName, textOf, writeReport } from './summary.ts'
 import { memoryLimitText } from './system/gateway-process.ts'

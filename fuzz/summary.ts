@@ -1,7 +1,7 @@
 // Formats the results of a run: a table, text and JSON, and the measured part of a page. Says what was tried, what was checked, what
 // failed and how to run it again.
 
-import { measuredWith, writeMarkedPart } from '../test/support/marked-part.ts'
+import { measuredWith, writeMarkedPart } from './marked-part.ts'
 import type { Ran } from './run-target.ts'
 
 export const counted = (number: number): string => number.toLocaleString('en-US')

@@ -2,7 +2,7 @@
 // code: 0 all held, 1 one was broken, 2 usage error.
 
 import { runMain } from '../fuzz/command-line.ts'
-import { measuredWith, readMarkedPart, writeMarkedPart } from '../test/support/marked-part.ts'
+import { measuredWith, readMarkedPart, writeMarkedPart } from '../fuzz/marked-part.ts'
 import { type Options, readCommandLine, usage } from './command-line.ts'
 import type { Judged } from './lane-process.ts'
 import { runLanes } from './lanes.ts'

@@ -254,26 +254,25 @@ t.test('the machine’s clock and environment are read in one place each', t => 
 
 // Support files that any benchmark may use; everything else shared with the tests is a scenario.
 const supportOfBenchmarks = [
-  'decoded',
   'gateway-env',
   'http2-client',
   'manual-clock',
-  'marked-part',
   'proc',
   'process',
-  'program-path',
   'provider-process',
   'redis-server',
   'start-gateway',
   'teardown',
   'until',
-].map(name => `test/support/${name}.ts`)
+]
+  .map(name => `test/support/${name}.ts`)
+  .concat('test/runner/program-path.ts', 'fuzz/marked-part.ts', 'fuzz/http/response-reader.ts')
 const mayImport: Record<string, (imported: string) => boolean> = {
   test: imported => !imported.startsWith('bench/'),
   bench: imported =>
     /^(src|tools|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
   fuzz: imported => /^(src|tools|fuzz|test\/(scenarios|support))\//.test(imported),
-  proof: imported => /^(src|tools|fuzz|proof|test\/(scenarios|support))\//.test(imported),
+  proof: imported => /^(src|tools|fuzz|proof|test\/(scenarios|support|runner))\//.test(imported),
 }
 
 t.test('tests import no benchmarks, and benchmarks, fuzz and proof only what is for them', t => {

@@ -3,8 +3,8 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { decoded } from '../../fuzz/http/response-reader.ts'
 import { forAll } from '../../test/scenarios/set-up.ts'
-import { decoded } from '../../test/support/decoded.ts'
 import { runCommand } from '../../test/support/process.ts'
 import { requestOf, type TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import type { Traffic } from '../servers/gateway.ts'

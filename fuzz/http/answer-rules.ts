@@ -1,10 +1,10 @@
 // The rules that hold for every response of the API: a status of the contract, JSON, the rate-limit headers, an id, and
 // nothing of the request in its headers. Checks one response alone; the targets decide which response is right.
 
-import { decoded } from '../../test/support/decoded.ts'
 import { demand } from '../fault.ts'
 import { marker } from './request-text.ts'
 import type { Answer } from './response-reader.ts'
+import { decoded } from './response-reader.ts'
 
 const statuses: ReadonlySet<number> = new Set([200, 304, 308, 400, 401, 403, 404, 405, 429, 500])
 // A response without a body: what the client has already, or what leads to the reference.

@@ -1,6 +1,8 @@
 // Parses what a server sends on one connection as HTTP/1.1, strictly: the first wrong byte ends the parsing with a sentence.
 // Clients forgive what a fuzzer must not, and this shares no bug with the code under test.
 
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+
 export type Answer = {
   readonly status: number
   /** By lower-case name. */
@@ -134,4 +136,12 @@ const readChunks = (bytes: Buffer): Read => {
     at = end + 2
     if (end === lineEnd + 2) return { body: Buffer.concat(chunks), length: at }
   }
+}
+
+const largest = { maxOutputLength: 2 ** 24 }
+
+/** A body without its content-encoding. @throws Error for what is damaged, or larger than any answer */
+export const decoded = (bytes: Buffer, coding: string | undefined): Buffer => {
+  if (coding === 'gzip') return gunzipSync(bytes, largest)
+  return coding === 'br' ? brotliDecompressSync(bytes, largest) : bytes
 }

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { buildConnector, Pool } from 'undici'
-import { decoded } from '../../test/support/decoded.ts'
+import { decoded } from '../../fuzz/http/response-reader.ts'
 import type { Recorder } from '../history.ts'
 import { type PlannedRequest, type Protocol, statusPath } from '../steps.ts'
 import type { FleetClock } from './clock.ts'

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { allFiles, startsProcess } from '../../test/support/test-files.ts'
+import { allFiles, startsProcess } from '../../test/runner/test-files.ts'
 import type { Mutant, Room } from './draw.ts'
 
 type Verdict = 'killed' | 'passed' | 'does not end'

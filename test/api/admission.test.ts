@@ -9,7 +9,7 @@ import type { Access } from '../../src/api/request-state.ts'
 import { sentences } from '../../src/api/sentences.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { restrictedBy } from '../../src/keys/restrictions.ts'
-import { goodClient, goodKey, startApp } from '../support/api-app.ts'
+import { goodClient, goodKey, startApp } from './api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
 const testClient = { ...goodClient, isTest: true }

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import type { DecisionCallback } from '../../src/keys/count.ts'
-import { goodKey, startApp, type TestApp } from '../support/api-app.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
+import { goodKey, startApp, type TestApp } from './api-app.ts'
 
 const host = '127.0.0.1'
 const request = `GET /api/v1/locations?type=union&limit=100 HTTP/1.1\r\nhost: x\r\nx-api-key: ${goodKey}\r\n\r\n`

@@ -11,7 +11,7 @@ import { restrictedBy } from '../../src/keys/restrictions.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import type { Cell } from '../../src/weather/cell.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
-import { goodClient, goodKey, startApp } from '../support/api-app.ts'
+import { goodClient, goodKey, startApp } from './api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
 

@@ -8,9 +8,9 @@ import type { ApiOptions, ApiParts } from '../../src/api/api.ts'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
-import { goodKey, startApp } from '../support/api-app.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
+import { goodKey, startApp } from './api-app.ts'
 
 const request = (key = goodKey, path = '/api/v1/locations/district/3026') =>
   `GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { restrictedBy } from '../../src/keys/restrictions.ts'
-import { goodClient, goodKey, startApp } from '../support/api-app.ts'
+import { goodClient, goodKey, startApp } from './api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
 const page = 'https://app.example.org'

@@ -10,10 +10,10 @@ import t, { type Test } from 'tap'
 import type { ApiOptions, ApiParts } from '../../src/api/api.ts'
 import { http2Options } from '../../src/api/connection/http2-request.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
-import { goodKey, startApp } from '../support/api-app.ts'
 import { localCertificate, openHttp2, trusting } from '../support/http2-client.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
+import { goodKey, startApp } from './api-app.ts'
 
 const certificate = { cert: readFileSync(localCertificate.cert), key: readFileSync(localCertificate.key) }
 

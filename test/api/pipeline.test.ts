@@ -3,9 +3,9 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Authentication } from '../../src/keys/authentication.ts'
-import { startApp } from '../support/api-app.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
+import { startApp } from './api-app.ts'
 
 const request = (key: string): string =>
   `GET /api/v1/weather?places=district/3026 HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`

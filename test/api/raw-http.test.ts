@@ -2,8 +2,8 @@
 
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { goodKey, startApp } from '../support/api-app.ts'
 import { openRaw } from '../support/raw-connection.ts'
+import { goodKey, startApp } from './api-app.ts'
 
 const path = '/api/v1/locations?type=union&limit=1'
 const good = `GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${goodKey}\r\n\r\n`

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createReference, languageOf } from '../../src/api/served-reference.ts'
 import { sampleOrigin } from '../../src/common/endpoints.ts'
 import type { ServiceStatus } from '../../src/telemetry/service-status.ts'
-import { goodKey, startApp } from '../support/api-app.ts'
+import { goodKey, startApp } from './api-app.ts'
 
 t.test('the language is that of the query, else the preferred one of the browser, else English', t => {
   for (const [query, accepted, language] of [

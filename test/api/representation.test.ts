@@ -8,7 +8,7 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import type { Client } from '../../src/keys/authentication.ts'
 import { newRate } from '../../src/keys/rates.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
-import { goodClient, goodKey, startApp } from '../support/api-app.ts'
+import { goodClient, goodKey, startApp } from './api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
 const now = Date.parse('2026-11-21T06:05:00Z')

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { pathOf, routableUrl } from '../../src/api/request.ts'
 import type { DecisionCallback } from '../../src/keys/count.ts'
-import { startApp } from '../support/api-app.ts'
+import { startApp } from './api-app.ts'
 
 const found: [string, string][] = [
   ['/api/v1/weather/district/3026', 'weather'],

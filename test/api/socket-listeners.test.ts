@@ -3,8 +3,8 @@
 import type { AddressInfo, Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApplication } from '../../src/operate/listener/application.ts'
-import { goodKey, startApp } from '../support/api-app.ts'
 import { openRaw } from '../support/raw-connection.ts'
+import { goodKey, startApp } from './api-app.ts'
 
 const host = '127.0.0.1'
 const urlOf = (address: unknown): string => `http://${host}:${(address as AddressInfo).port}`

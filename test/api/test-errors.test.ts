@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import type { Client } from '../../src/keys/authentication.ts'
-import { goodClient, goodKey, startApp } from '../support/api-app.ts'
+import { goodClient, goodKey, startApp } from './api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
 const list = '/api/v1/weather?places=district/3026,coords/23.8/90.4,coords/23.9/90.4'

@@ -10,8 +10,8 @@ import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import type { Location } from '../../src/catalogue/location-schema.ts'
 import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { startApp } from '../support/api-app.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
+import { startApp } from './api-app.ts'
 
 const quota: ApiParts['quota'] = {
   ...{ now: () => 0, resetAfter: () => 1, refund: () => 0, isExact: () => true },

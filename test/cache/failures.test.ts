@@ -9,7 +9,7 @@ import {
 } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { workPerTurn } from '../support/work-per-turn.ts'
+import { workPerTurn } from './work-per-turn.ts'
 
 const options: BackoffOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
 const down = new Error('down')

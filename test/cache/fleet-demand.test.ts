@@ -8,8 +8,8 @@ import { createMemoryTier } from '../../src/cache/tiers.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { workPerTurn } from '../support/work-per-turn.ts'
 import { partsOn, textEntry } from './cache-set-up.ts'
+import { workPerTurn } from './work-per-turn.ts'
 
 const grid = createGrid(0.1)
 const [dhaka, sylhet, khulna] = [grid.cellOf(23.7, 90.4), grid.cellOf(24.9, 91.9), grid.cellOf(22.8, 89.5)]

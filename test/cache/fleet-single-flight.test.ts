@@ -11,7 +11,7 @@ import type { LeaseStore } from '../../src/stores/store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { until } from '../support/until.ts'
-import { workPerTurn } from '../support/work-per-turn.ts'
+import { workPerTurn } from './work-per-turn.ts'
 
 /** Waiters look more often than usual: a busy machine must not make them miss a failure, which is kept for a moment. */
 const clock: Clock = {

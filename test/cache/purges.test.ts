@@ -15,7 +15,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type Cell, type CellId, createGrid } from '../../src/weather/cell.ts'
 import { cellSetOf } from '../../src/weather/cell-set.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { workPerTurn } from '../support/work-per-turn.ts'
+import { workPerTurn } from './work-per-turn.ts'
 
 const cell = (id: string) => ({ cell: id as CellId })
 const begun = (generation: number) => ({ generation })

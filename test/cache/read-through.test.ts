@@ -11,8 +11,8 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
-import { workPerTurn } from '../support/work-per-turn.ts'
 import { type Parts, partsOn, policyOf, textEntry } from './cache-set-up.ts'
+import { workPerTurn } from './work-per-turn.ts'
 
 const [a, b] = [{ id: 'a' }, { id: 'b' }]
 

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { bareEnv, startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-const preload = pathToFileURL(`${import.meta.dirname}/../support/early-signal.ts`).href
+const preload = pathToFileURL(`${import.meta.dirname}/early-signal.ts`).href
 
 const start = (t: Test, signals: string, args: string[], listeners: string[]) =>
   startCommand(t, args, listeners, {

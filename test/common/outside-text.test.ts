@@ -158,7 +158,7 @@ t.test('error messages are printable and short, whoever wrote them', async t => 
 })
 
 t.test('a cut text does not keep the whole text in memory', { skip: withoutPrlimit }, async t => {
-  const script = join(import.meta.dirname, '../support/kept-messages.ts')
+  const script = join(import.meta.dirname, 'kept-messages.ts')
   const limited = ['--data=1500000000', process.execPath, script, '40', '8000000']
   const { stdout } = await promisify(execFile)('prlimit', limited)
   const { errors, bytes, longest } = JSON.parse(stdout)

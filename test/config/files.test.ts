@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { descriptionOf, schemaAt, settings } from '../../src/config/tree.ts'
-import { configFiles, configJsonSchema } from '../support/config-files.ts'
+import { configFiles, configJsonSchema } from '../../tools/reference/config-files.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const folder = new URL('../../config/', import.meta.url)

@@ -15,9 +15,9 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { createKey, processEnv, startProcess } from '../scenarios/set-up.ts'
-import { replaced } from '../support/nginx.ts'
 import { cleanEnv, product, type Running } from '../support/process.ts'
 import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
+import { replaced } from './nginx.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operating/redis.md'), 'utf8')
 const blockOf = (name: string): string => {

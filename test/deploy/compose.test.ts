@@ -7,8 +7,8 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { replaced } from '../support/nginx.ts'
 import { withoutPromtool } from '../support/promtool.ts'
+import { replaced } from './nginx.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

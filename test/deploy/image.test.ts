@@ -14,9 +14,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { replaced } from '../support/nginx.ts'
 import { startProgram } from '../support/process.ts'
 import { freePort } from '../support/redis-server.ts'
+import { replaced } from './nginx.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 // Continued lines are one.

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { rulesFile, samplesIn, withoutPromtool } from '../support/promtool.ts'
-import { paragraphOf, paragraphs } from '../support/runbook.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { paragraphOf, paragraphs } from './runbook.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')

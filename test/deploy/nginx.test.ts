@@ -8,12 +8,12 @@ import { Agent, request } from 'undici'
 import { loadConfig } from '../../src/config/load.ts'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
 import { makeCertificate } from '../support/certificate-chain.ts'
-import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { startCommand } from '../support/process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
+import { replaced, startNginx, withoutNginx } from './nginx.ts'
 
 skipFileIf(withoutNginx)
 

@@ -6,9 +6,9 @@ import t from 'tap'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { paragraphOf, paragraphs, runInShell } from '../support/runbook.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { paragraphOf, paragraphs, runInShell } from './runbook.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const commands = paragraphs.flatMap(({ steps }) => steps.flatMap(step => step.commands))

@@ -7,11 +7,11 @@ import t, { type Test } from 'tap'
 import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { withoutCurl } from '../support/curl.ts'
-import { replaced } from '../support/nginx.ts'
 import { childrenOf } from '../support/proc.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
+import { replaced } from './nginx.ts'
 
 const usual = loadConfig({ files: [], env: {} })
 const root = join(import.meta.dirname, '..', '..')

@@ -16,11 +16,11 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
 import { spawnProgram } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patienceMs, until } from '../support/until.ts'
+import { replaced, startNginx, withoutNginx } from './nginx.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'docs/operating/install.md'), 'utf8')

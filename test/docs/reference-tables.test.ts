@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { pagesWithTables } from '../support/reference-tables.ts'
+import { pagesWithTables } from './reference-tables.ts'
 
 t.test('the tables of commands and metrics are not stale', async t => {
   for (const [path, text] of Object.entries(await pagesWithTables(t))) {

@@ -2,11 +2,11 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { orderPurge } from '../support/ops-requests.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
+import { orderPurge } from './ops-requests.ts'
 
 const place = '/weather/coords/23.7/90.4'
 const provider = await startProviderHere(t)

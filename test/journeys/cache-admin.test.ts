@@ -3,13 +3,13 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
-import { coldCache } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { coldCache } from './dashboard-page.ts'
 
 const provider = await startProviderHere(t)
 // For the tests of one gateway that leave it as others can have it.

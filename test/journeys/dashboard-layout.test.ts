@@ -2,8 +2,14 @@
 
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
-import { accessibilityFaults, colourRules } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { foundWithin, patienceMs } from '../support/until.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
+import { accessibilityFaults, colourRules } from './accessibility.ts'
 import {
   coldCache,
   dhaka,
@@ -15,13 +21,7 @@ import {
   largeDhaka,
   openCell,
   visit,
-} from '../support/dashboard-page.ts'
-import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { testRedis } from '../support/redis-server.ts'
-import { startGateway } from '../support/start-gateway.ts'
-import { foundWithin, patienceMs } from '../support/until.ts'
-import { wholeCatalogue } from '../support/usual-catalogue.ts'
+} from './dashboard-page.ts'
 
 const skip = withoutBrowser
 const sizes = ['1366x768', '1440x900', '1920x1080', '1100x800', '390x844']

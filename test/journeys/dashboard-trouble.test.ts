@@ -2,9 +2,18 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { startNginx, withoutNginx } from '../deploy/nginx.ts'
 import { createKey } from '../scenarios/set-up.ts'
-import { accessibilityFaults } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, type WatchedPage, withoutBrowser } from '../support/browser.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startCommand } from '../support/process.ts'
+import { startProviderHere } from '../support/provider-here.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort } from '../support/redis-server.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
+import { smallDisk, withoutMounts } from '../support/small-disk.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { accessibilityFaults } from './accessibility.ts'
 import {
   faultsOf,
   hasten,
@@ -15,16 +24,7 @@ import {
   largeDhaka,
   openCell,
   visit,
-} from '../support/dashboard-page.ts'
-import { manualClock } from '../support/manual-clock.ts'
-import { startNginx, withoutNginx } from '../support/nginx.ts'
-import { startCommand } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { freePort } from '../support/redis-server.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
-import { smallDisk, withoutMounts } from '../support/small-disk.ts'
-import { sendRequest, startGateway } from '../support/start-gateway.ts'
+} from './dashboard-page.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)

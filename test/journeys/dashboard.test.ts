@@ -5,8 +5,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { accessibilityFaults } from '../support/accessibility.ts'
 import { startBrowser, untilSeen, withoutBrowser } from '../support/browser.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { wholeCatalogue } from '../support/usual-catalogue.ts'
+import { accessibilityFaults } from './accessibility.ts'
 import {
   cellsOnAWalk,
   dhaka,
@@ -20,11 +24,7 @@ import {
   statesHeld,
   statesShown,
   visit,
-} from '../support/dashboard-page.ts'
-import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { sendRequest, startGateway } from '../support/start-gateway.ts'
-import { wholeCatalogue } from '../support/usual-catalogue.ts'
+} from './dashboard-page.ts'
 
 const skip = withoutBrowser
 const provider = await startProvider(t)

@@ -2,7 +2,6 @@
 
 import t, { type Test } from 'tap'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { orderPurge } from '../support/ops-requests.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -15,6 +14,7 @@ import {
   type TestGateway,
 } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { orderPurge } from './ops-requests.ts'
 
 const [first, second] = await Promise.all([
   startProvider(t, ['--runs', 'none', '--seed', '1']),

@@ -10,7 +10,7 @@ import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 const MiB = 2 ** 20
-const script = new URL('../support/flood.ts', import.meta.url).pathname
+const script = new URL('./flood.ts', import.meta.url).pathname
 
 const provider = await startProviderHere(t, undefined, null)
 

@@ -6,10 +6,15 @@ import { generate } from '../../tools/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import { forAll } from '../scenarios/set-up.ts'
 import { plentyOfQuota } from '../support/gateway-env.ts'
-import { generated, noEndpoints, productWorld, usualSettings } from '../support/generated-traffic.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
+import {
+  generated,
+  noEndpoints,
+  productWorld,
+  usualSettings,
+} from '../tools/load/traffic/generated-traffic.ts'
 
 const provider = await startProviderHere(t)
 const env = { ...plentyOfQuota, ABOHAWA_CATALOGUE__PATH: wholeCatalogue, ABOHAWA_LOG__ACCESS: 'false' }

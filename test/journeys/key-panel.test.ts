@@ -1,14 +1,14 @@
 // Without it operators could see wrong use of keys, miss one in a search, or see a key itself.
 
 import t, { type Test } from 'tap'
-import { accessibilityFaults, colourRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
-import { faultsOf, isLive, largeCells } from '../support/dashboard-page.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { accessibilityFaults, colourRules } from './accessibility.ts'
+import { faultsOf, isLive, largeCells } from './dashboard-page.ts'
 
 const provider = await startProviderHere(t)
 const open = await startBrowser(t)

@@ -1,8 +1,8 @@
 // Without it, a web page in the operator's browser could use the ops listener.
 
 import t, { type Test } from 'tap'
-import { purgeBytes as purge, refreshBytes as refresh, startOps } from '../support/ops-requests.ts'
 import { requestBytes } from '../support/raw-connection.ts'
+import { purgeBytes as purge, refreshBytes as refresh, startOps } from './ops-requests.ts'
 
 const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [

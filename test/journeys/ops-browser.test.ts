@@ -2,11 +2,11 @@
 
 import t from 'tap'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
-import { refusedFor, startOps } from '../support/ops-requests.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import type { TestGateway } from '../support/start-gateway.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
+import { refusedFor, startOps } from './ops-requests.ts'
 
 const open = await startBrowser(t)
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'

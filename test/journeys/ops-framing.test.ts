@@ -2,11 +2,11 @@
 
 import t from 'tap'
 import { createKey, processEnv } from '../scenarios/set-up.ts'
-import { refusedFor } from '../support/ops-requests.ts'
 import { startCommand } from '../support/process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
+import { refusedFor } from './ops-requests.ts'
 
 const token = '0123456789-abcdefghijklmnopqrstuv'
 const authorization = `Bearer ${token}`

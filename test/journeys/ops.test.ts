@@ -7,12 +7,11 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { setPublished } from '../../tools/catalogue/publication.ts'
-import { productCounts } from '../support/product-places.ts'
 import { samplesIn } from '../support/promtool.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
-import { usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
+import { productCounts, usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 
 const provider = await startProviderHere(t)
 
@@ -25,7 +24,7 @@ t.test('health, readiness and metrics', async t => {
   t.match(await ops('/livez'), { status: 200, body: { status: 'live' } })
   t.match(await ops('/readyz'), {
     status: 200,
-    body: { status: 'ready', detail: { store: 'embedded', catalogue: `${productCounts.total} places` } },
+    body: { status: 'ready', detail: { store: 'embedded', catalogue: `${productCounts().total} places` } },
   })
   t.equal((await ops('/nothing')).status, 404)
 
@@ -47,7 +46,7 @@ t.test('health, readiness and metrics', async t => {
     ['abohawa_provider_request_duration_seconds_count{outcome="ok"}', 1],
     ['abohawa_provider_points_total', 1],
     ['abohawa_cache_memory_entries', 1],
-    ['abohawa_catalogue_places', productCounts.total],
+    ['abohawa_catalogue_places', productCounts().total],
   ] as const)
     t.equal(series.get(name), value, name)
   t.ok(series.get('process_resident_memory_bytes'))

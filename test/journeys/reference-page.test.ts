@@ -7,11 +7,11 @@ import { request } from 'undici'
 import { sampleOrigin } from '../../src/common/endpoints.ts'
 import { markup } from '../../src/common/page/html.ts'
 import { errors, proxyErrors } from '../../tools/reference/error-meanings.ts'
-import { accessibilityFaults, colourRules, roomRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { accessibilityFaults, colourRules, roomRules } from './accessibility.ts'
 
 const provider = await startProvider(t)
 const gateway = await startGateway(t, {

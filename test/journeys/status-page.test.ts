@@ -3,13 +3,13 @@
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
-import { accessibilityFaults, colourRules } from '../support/accessibility.ts'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { startProviderHere } from '../support/provider-here.ts'
 import { patientRedisEnv, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { accessibilityFaults, colourRules } from './accessibility.ts'
 
 const minute = 60_000
 const provider = await startProviderHere(t)

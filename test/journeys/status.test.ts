@@ -8,10 +8,10 @@ import { statusLines } from '../../src/cli/operate/status-text.ts'
 import { createCalendar, utcDayMs } from '../../src/common/calendar.ts'
 import { statusReport } from '../../src/operate/reports/status-report.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { orderPurge } from '../support/ops-requests.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { orderPurge } from './ops-requests.ts'
 
 const provider = await startProvider(t)
 const dhaka = '/weather/district/3026'

@@ -3,10 +3,10 @@
 import { type IncomingMessage, request as send } from 'node:http'
 import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
-import { isLive } from '../support/dashboard-page.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
+import { isLive } from './dashboard-page.ts'
 
 const provider = await startProvider(t)
 const gateway = await startGateway(t, { providerUrl: provider.url })

@@ -11,7 +11,7 @@ import { createKey, hashOf, testKeyPrefix } from '../../src/keys/key-form.ts'
 import { testTier } from '../../src/keys/test-keys.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { type FoundKey, type KeyChange, type Store, StoreError } from '../../src/stores/store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
+import { heartbeatOf } from '../stores/usage-instance.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { manualClock } from '../support/manual-clock.ts'
 

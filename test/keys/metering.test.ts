@@ -9,8 +9,8 @@ import { allowanceOf } from '../../src/keys/local-allowance.ts'
 import { createFleetSize, openMetering } from '../../src/keys/metering.ts'
 import { localDays } from '../../src/keys/window.ts'
 import { type Store, StoreError } from '../../src/stores/store.ts'
-import { heldIntervals } from '../support/held-intervals.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { heldIntervals } from './held-intervals.ts'
 import { calendar, consume, storeInMemory } from './meters.ts'
 
 /** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */

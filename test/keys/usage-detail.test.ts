@@ -7,9 +7,9 @@ import { numberOf } from '../../src/keys/key-index.ts'
 import { createUsageDetail } from '../../src/keys/usage-detail.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { StoreError } from '../../src/stores/store.ts'
-import { heldIntervals } from '../support/held-intervals.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
+import { heldIntervals } from './held-intervals.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const beforeMidnight = Date.parse('2026-11-21T17:59:59.999Z')

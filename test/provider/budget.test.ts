@@ -9,8 +9,8 @@ import { ProviderError, requestOutcomeOf } from '../../src/provider/errors.ts'
 import type { SpendingStore } from '../../src/stores/spending-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import { freeLimits } from '../../tools/provider/limits.ts'
+import { closeIn, closureIn } from '../stores/spending.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
-import { closeIn, closureIn } from '../support/spending.ts'
 import { budgetOn, faultyStore, limit, openBudget, usedIn } from './budget-set-up.ts'
 
 const start = Date.parse('2026-11-21T06:10:30Z')

@@ -12,17 +12,18 @@ import { garbled, ProviderError } from '../../src/provider/errors.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
+import { currentAt, daysFrom, hoursFrom } from '../weather/slices.ts'
 import {
   answering,
   anyTimeline,
   budgetFor,
+  callOptions,
   cellsFrom,
   codesOf,
   granted,
+  openMeteo,
   providerAt,
 } from './provider-set-up.ts'
 

@@ -1,8 +1,7 @@
 // Loads cells from providers with the gateway's own client, one provider after the other, in a process whose memory a test can
 // limit. Prints a line of JSON for each: the outcomes, how much of the body was read, and the growth of memory so far.
 
-import { openMeteo } from '../support/open-meteo.ts'
-import { cellsFrom, providerAt } from './provider-set-up.ts'
+import { cellsFrom, openMeteo, providerAt } from './provider-set-up.ts'
 
 export type LoadRequest = {
   /** Loaded first, so that code and pools are warm before anything is measured. */

@@ -11,9 +11,9 @@ import { garbled, notSent, ProviderError } from '../../src/provider/errors.ts'
 import { createPassthrough } from '../../src/provider/passthrough.ts'
 import type { ProviderCall } from '../../src/provider/provider-call.ts'
 import type { SpendingStore } from '../../src/stores/spending-store.ts'
-import { openMeteo } from '../support/open-meteo.ts'
 import { until } from '../support/until.ts'
 import { budgetOn, openBudget, usedIn } from './budget-set-up.ts'
+import { openMeteo } from './provider-set-up.ts'
 
 const request = { method: 'GET', path: '/v1/forecast', headers: {}, weight: 601 } as const
 

@@ -12,10 +12,9 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Cell } from '../../src/weather/cell.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { budgetOn } from './budget-set-up.ts'
-import { cellsFrom, providerAt } from './provider-set-up.ts'
+import { cellsFrom, openMeteo, providerAt } from './provider-set-up.ts'
 
 const weightPerCell = 7
 

@@ -15,9 +15,9 @@ import { brokenOff } from '../../src/provider/broken-call.ts'
 import { createProviderCall, unzipped } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { withoutPrlimit } from '../support/process.ts'
 import { foundWithin, patienceMs } from '../support/until.ts'
+import { callOptions, openMeteo } from './provider-set-up.ts'
 import type { Ended } from './without-descriptors.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i, unit: '°C' })))

@@ -1,16 +1,34 @@
 // Test helper: the parts of a provider on a manual clock, with budgets that grant what a test says, and what was requested.
 
 import type { Test } from 'tap'
+import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.ts'
 import type { Claim, Reservation } from '../../src/provider/charge.ts'
 import { Provider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
 import type { ProviderError } from '../../src/provider/errors.ts'
+import { createOpenMeteo } from '../../src/provider/open-meteo/protocol.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { horizonFor } from '../../src/weather/horizon.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
+import { patienceMs } from '../support/until.ts'
+
+/** The default protocol of a gateway. */
+export const openMeteo = createOpenMeteo({
+  horizon: horizonFor(13 * hourMs, 48),
+  calendar: createCalendar('Asia/Dhaka'),
+})
+
+/** Options of a provider call, with timeouts that no honest server on loopback exceeds, even on a busy machine. */
+export const callOptions = (baseUrl: string) => ({
+  baseUrl,
+  apiKey: null,
+  ...{ connectTimeoutMs: patienceMs, timeoutMs: patienceMs, bodyTimeoutMs: patienceMs },
+  totalTimeoutMs: patienceMs,
+  maxConcurrent: 1,
+})
 
 type Budget = ProviderParts['budget']
 

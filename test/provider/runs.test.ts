@@ -6,9 +6,9 @@ import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
 import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
 import type { Teardown } from '../support/teardown.ts'
+import { callOptions, openMeteo } from './provider-set-up.ts'
 
 const hour = 3_600_000
 const simulator = await startProvider(t, ['--runs', 'ecmwf'])

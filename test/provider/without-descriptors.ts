@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { createProviderCall, type ProviderCall } from '../../src/provider/provider-call.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { callOptions, openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from './provider-set-up.ts'
 
 /** The error of a call; empty where there was none. */
 export type Ended = { readonly code?: string; readonly message?: string }

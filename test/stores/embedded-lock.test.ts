@@ -5,10 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
-import { spendingStep, spendingWindow } from '../support/spending.ts'
-import { aDetail, anEntry, batchOf } from '../support/usage-instance.ts'
+import { spendingStep, spendingWindow } from './spending.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf } from './usage-instance.ts'
 
 const now = Date.now()
 const keepUntil = now + 86_400_000

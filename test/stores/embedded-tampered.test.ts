@@ -10,11 +10,10 @@ import { AbohawaError } from '../../src/common/errors.ts'
 import type { RefusedRecord } from '../../src/stores/records.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
-import { usedIn } from '../support/spending.ts'
-import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 import { costsOneKey } from './damaged-key.ts'
+import { usedIn } from './spending.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf, instanceOn } from './usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
 const { day, keepUntil } = anEntry

@@ -6,12 +6,11 @@ import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../src/common/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
-import { storeContract } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
-import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { spendingStep, spendingWindow, usedIn } from './spending.ts'
+import { storeContract } from './store-contract.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf, instanceOn } from './usage-instance.ts'
 
 storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
 

@@ -7,8 +7,8 @@ import { account, grantedCommands, makeAccount, refusals } from '../support/redi
 import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { skipFileIf } from '../support/skip-file.ts'
-import { storeContract } from '../support/store-contract.ts'
-import { messagesArrive } from '../support/usage-instance.ts'
+import { storeContract } from './store-contract.ts'
+import { messagesArrive } from './usage-instance.ts'
 
 skipFileIf(withoutOwnRedis)
 

@@ -16,11 +16,11 @@ import {
 } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { skipFileIf } from '../support/skip-file.ts'
-import { spendingStep, spendingWindow, usedIn } from '../support/spending.ts'
-import { storeContract } from '../support/store-contract.ts'
-import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
-import { instanceOn, messagesArrive } from '../support/usage-instance.ts'
+import { spendingStep, spendingWindow, usedIn } from './spending.ts'
+import { storeContract } from './store-contract.ts'
+import { checkFailover, recordingObserver } from './store-recovery.ts'
+import { instanceOn, messagesArrive } from './usage-instance.ts'
 
 skipFileIf(withoutOwnRedis)
 

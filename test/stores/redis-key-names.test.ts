@@ -4,13 +4,12 @@ import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis/key-names.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
-import { spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
-import { aDetail, anEntry, batchOf } from '../support/usage-instance.ts'
+import { spendingStep, spendingWindow } from './spending.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf } from './usage-instance.ts'
 
 const open = redisStores(await testRedis(t))
 const later = Date.now() + 3_600_000

@@ -5,7 +5,7 @@ import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
-import { instanceOn } from '../support/usage-instance.ts'
+import { instanceOn } from './usage-instance.ts'
 
 // Servers of their own, whose reads are those of this test.
 const places = {

@@ -7,9 +7,9 @@ import { listenOn } from '../support/listening.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { skipFileIf } from '../support/skip-file.ts'
-import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { patienceMs, until } from '../support/until.ts'
-import { messagesArrive } from '../support/usage-instance.ts'
+import { inTurn, recordingObserver, wentAndCameBack } from './store-recovery.ts'
+import { messagesArrive } from './usage-instance.ts'
 
 skipFileIf(withoutOwnRedis)
 

@@ -7,9 +7,9 @@ import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { skipFileIf } from '../support/skip-file.ts'
-import { storeContract } from '../support/store-contract.ts'
-import { checkFailover, recordingObserver } from '../support/store-recovery.ts'
-import { instanceOn } from '../support/usage-instance.ts'
+import { storeContract } from './store-contract.ts'
+import { checkFailover, recordingObserver } from './store-recovery.ts'
+import { instanceOn } from './usage-instance.ts'
 
 skipFileIf(withoutOwnRedis)
 

@@ -4,14 +4,13 @@ import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { OvertakenError, type Store } from '../../src/stores/store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
-import { spendingStep, spendingWindow } from '../support/spending.ts'
 import { until } from '../support/until.ts'
-import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
 import { costsOneKey } from './damaged-key.ts'
+import { spendingStep, spendingWindow } from './spending.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf, instanceOn } from './usage-instance.ts'
 
 const open = redisStores(await testRedis(t))
 

@@ -1,12 +1,11 @@
 // Without it records in Redis would never expire, and a lost log could repeat the numbers of its records.
 
 import t from 'tap'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { redisStores } from '../support/redis-store.ts'
-import { closeIn, spendingStep, spendingWindow } from '../support/spending.ts'
-import { storeContract } from '../support/store-contract.ts'
-import { aDetail, anEntry, batchOf, instanceOn } from '../support/usage-instance.ts'
+import { closeIn, spendingStep, spendingWindow } from './spending.ts'
+import { storeContract } from './store-contract.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf, instanceOn } from './usage-instance.ts'
 
 const server = await testRedis(t)
 const open = redisStores(server)

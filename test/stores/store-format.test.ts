@@ -8,11 +8,11 @@ import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
-import { heartbeatOf } from '../support/heartbeat.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { runCommand } from '../support/process.ts'
 import { patientRedisEnv, testRedis } from '../support/redis-server.ts'
 import { patient, quiet, redisStores } from '../support/redis-store.ts'
+import { heartbeatOf } from './usage-instance.ts'
 
 t.test('a file of a newer version is refused by name, and not a byte of it changes', async t => {
   const path = join(t.testdir(), 'store.db')

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { decoded } from './decoded.ts'
+import { decoded } from '../../fuzz/http/response-reader.ts'
 
 type Described = {
   readonly headers?: Readonly<Record<string, { readonly $ref: string }>>

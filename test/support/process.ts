@@ -59,6 +59,13 @@ export const runProgram = async (t: Teardown, words: readonly string[], options:
   return { code: await closed, ...said }
 }
 
+/** What a program prints until its end. @throws Error when it fails */
+export const outputOf = async (t: Teardown, words: readonly string[], options: SpawnOptions = {}) => {
+  const { code, stdout, stderr } = await runProgram(t, words, options)
+  if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}`)
+  return stdout
+}
+
 /** Starts a program with nothing to read; resolves when it has logged a line, and the addresses of the named listeners. */
 export const startProgram = async (
   t: Teardown,

@@ -39,3 +39,8 @@ export const smallCatalogue = async (): Promise<string> => {
 
 /** Its path. Benchmarks start gateways by the same helpers and have the whole one: tap sets TAP for its tests. */
 export const usualCatalogue: string = process.env.TAP ? await smallCatalogue() : wholeCatalogue
+
+type Counts = Readonly<Record<'division' | 'district' | 'upazila' | 'union' | 'total', number>>
+
+/** Places of the product, of each level and in total, so that no test repeats the figure. */
+export const productCounts = (): Counts => JSON.parse(readFileSync(wholeCatalogue, 'utf8')).provenance.counts

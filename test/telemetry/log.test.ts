@@ -1,15 +1,15 @@
 // Without it a log line could hold a key, a secret or a terminal control, or get lost at the end.
 
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { AbohawaError } from '../../src/common/errors.ts'
 import { createKey } from '../../src/keys/key-form.ts'
 import { createLog, openLog } from '../../src/telemetry/log.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'
+import { outputOf } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 
 const written = () => {
@@ -116,6 +116,13 @@ t.test('secrets under their usual names, and those in URLs, are hidden', async t
   t.hasStrict(JSON.parse(lines[6] ?? ''), { reason: 'connect to rediss://***@h:1 and http://***@b failed' })
 })
 
+/** Runs a program that logs in a process of its own, with a file as its argument. @returns what it printed */
+const printed = (t: Test, program: string, file: string) => {
+  const log = import.meta.resolve('../../src/telemetry/log.ts')
+  const whole = `import { readFileSync } from 'node:fs'; import { openLog } from '${log}'; ${program}`
+  return outputOf(t, [process.execPath, '--input-type=module', '-e', whole, file])
+}
+
 t.test('a line of a request that slipped through with a key is written without it', async t => {
   const key = createKey()
   const given = [
@@ -126,9 +133,14 @@ t.test('a line of a request that slipped through with a key is written without i
     ...Array.from({ length: 2_000 }, (_, i) => `{"line":${i},"pad":"${'x'.repeat(50)}"}`),
     `{"url":"${key}"}`,
   ]
-  const script = join(import.meta.dirname, '..', 'support', 'logging.ts')
   const file = join(t.testdir({ 'given.json': JSON.stringify(given) }), 'given.json')
-  const { stdout } = await promisify(execFile)(process.execPath, [script, file], { maxBuffer: 1e8 })
+  const program = `
+    const { log, lines, flush } = openLog('info')
+    for (const each of JSON.parse(readFileSync(process.argv[1], 'utf8')))
+      if (typeof each === 'string') lines.end(Buffer.from(each + '\\n'))
+      else log.info(each, 'sample')
+    flush()`
+  const stdout = await printed(t, program, file)
   t.equal(leakIn(stdout, key), undefined)
   const lines = stdout.trimEnd().split('\n')
   t.equal(lines.length, given.length)
@@ -160,12 +172,15 @@ t.test('a former file that can’t be closed is no end of the process', async t 
 })
 
 t.test('lines that are gathered when the process ends are written', async t => {
-  const script = join(import.meta.dirname, '..', 'support', 'last-log-lines.ts')
+  const program = `
+    const { lines } = openLog('info', process.argv[1])
+    for (let number = 0; number < 500; number++)
+      lines.end(Buffer.from(JSON.stringify({ number, text: 'x'.repeat(100) }) + '\\n'))`
   const folder = t.testdir()
   // Several: without that they would be lost in half of the processes.
   for (let i = 0; i < 8; i++) {
     const file = join(folder, `${i}.log`)
-    await promisify(execFile)(process.execPath, [script, file])
+    await printed(t, program, file)
     const numbers = readFileSync(file, 'utf8')
       .trimEnd()
       .split('\n')
@@ -178,7 +193,7 @@ t.test('lines that are gathered when the process ends are written', async t => {
 })
 
 t.test('lines that wait for their reader at the end are neither cut nor reordered nor lost', async t => {
-  const script = new URL('../support/slow-log-reader.ts', import.meta.url).pathname
+  const script = new URL('./slow-log-reader.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   const closed = once(child, 'close')

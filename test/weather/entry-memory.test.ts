@@ -11,7 +11,7 @@ import { compressed, plainColumns, plainHead, sealedBytes } from './sealed-bytes
 const key = 'q:23.7,90.4'
 const lengths = stepsWithin({ quarterHours: 98, days: 9 })
 const now = plainHead.fetchedAt
-const driver = new URL('../support/decode-entries.ts', import.meta.url).pathname
+const driver = new URL('./decode-entries.ts', import.meta.url).pathname
 // Node's own memory, and 300 MB.
 const dataBytes = 900_000_000
 

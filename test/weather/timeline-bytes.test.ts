@@ -23,9 +23,9 @@ import {
 } from '../../src/weather/timeline-bytes.ts'
 import { startSimulator } from '../../tools/provider/simulator.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { currentAt, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 import { compressed, plainColumns, plainHead, sealed, sealedBytes } from './sealed-bytes.ts'
+import { currentAt, hoursFrom } from './slices.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const metadata = { generation: 3, run: Date.parse('2026-11-21T01:40Z') }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/common/calendar.ts'
 import { layOut } from '../../src/weather/timeline.ts'
 import { createTimelineText } from '../../src/weather/timeline-text.ts'
-import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
+import { currentAt, daysFrom, hoursFrom } from './slices.ts'
 
 const start = Date.parse('2026-11-20T18:00Z')
 const value = fc.oneof(

@@ -13,7 +13,7 @@ import type { Timeline } from '../../../src/weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../../src/weather/weather-variables.ts'
 import { manualClock, noon } from '../../support/manual-clock.ts'
 import { startProvider } from '../../support/provider-process.ts'
-import { currentAt, daysFrom } from '../../support/slices.ts'
+import { currentAt, daysFrom } from '../../weather/slices.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { checkMistakes, type Mistake, runCommands } from '../../../support/printed.ts'
-import { drawnRehearsal, drawnReplay } from '../../../support/replay-results.ts'
+import { drawnRehearsal, drawnReplay } from '../report/drawn-results.ts'
 
 const traffic = { ...drawnRehearsal({ requests: 10 }).traffic, sha256: 'f'.repeat(64) }
 const side = (from: number, slow: number) =>

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createRecorder, type Observation, type Run } from '../../../../tools/load/replay/recorder.ts'
 import { percentileDistribution } from '../../../../tools/load/report/histogram.ts'
 import { replayResult } from '../../../../tools/load/report/result.ts'
-import { drawnReplay } from '../../../support/replay-results.ts'
+import { drawnReplay } from '../report/drawn-results.ts'
 
 const run: Run = { ...drawnReplay({ requests: 1 }), thresholds: [], seconds: 10 }
 

@@ -9,10 +9,9 @@ import { differences, leastRuns } from '../../../../tools/load/report/comparison
 import type { ReplayResult } from '../../../../tools/load/report/result.ts'
 import { reportPage as reportPageIn } from '../../../../tools/load/report/run-page.ts'
 import { whatIfPage } from '../../../../tools/load/what-if/what-if-page.ts'
-import { accessibilityFaults } from '../../../support/accessibility.ts'
+import { accessibilityFaults } from '../../../journeys/accessibility.ts'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../../../support/browser.ts'
-import { drawnRehearsal, drawnReplay } from '../../../support/replay-results.ts'
-import { drawnWhatIf } from '../../../support/what-if-results.ts'
+import { drawnRehearsal, drawnReplay, drawnWhatIf } from './drawn-results.ts'
 
 const timeZone = 'Asia/Dhaka'
 const reportPage = (results: readonly ReplayResult[]) => reportPageIn(results, timeZone)

@@ -7,7 +7,7 @@ import { comparePage } from '../../../../tools/load/report/compare-page.ts'
 import { changeLimitOf, differences, limitVerdicts } from '../../../../tools/load/report/comparison.ts'
 import { percentileDistribution } from '../../../../tools/load/report/histogram.ts'
 import type { ReplayResult } from '../../../../tools/load/report/result.ts'
-import { type Drawn, drawnRehearsal, drawnReplay } from '../../../support/replay-results.ts'
+import { type Drawn, drawnRehearsal, drawnReplay } from './drawn-results.ts'
 
 /** Five runs of one target, each with its own seed. */
 const side = (from: number, drawn: Drawn = {}, changes: Partial<ReplayResult> = {}): ReplayResult[] =>

@@ -6,8 +6,8 @@ import { deflateSync } from 'node:zlib'
 import t from 'tap'
 import { checkedCount, histogramOf } from '../../../../tools/load/report/histogram.ts'
 import { commandServerIn, type Ended, withoutPrlimit } from '../../../support/process.ts'
-import { drawnRehearsal } from '../../../support/replay-results.ts'
 import { until } from '../../../support/until.ts'
+import { drawnRehearsal } from './drawn-results.ts'
 
 const result = drawnRehearsal()
 const [step] = result.steps

@@ -7,7 +7,7 @@ import { comparePage } from '../../../../tools/load/report/compare-page.ts'
 import { differences } from '../../../../tools/load/report/comparison.ts'
 import type { ReplayResult } from '../../../../tools/load/report/result.ts'
 import { reportPage as reportPageIn } from '../../../../tools/load/report/run-page.ts'
-import { drawnRehearsal, drawnReplay } from '../../../support/replay-results.ts'
+import { drawnRehearsal, drawnReplay } from './drawn-results.ts'
 
 const timeZone = 'Asia/Dhaka'
 const reportPage = (results: readonly ReplayResult[]) => reportPageIn(results, timeZone)

@@ -11,7 +11,7 @@ import {
   productWorld,
   start,
   usualSettings,
-} from '../../../support/generated-traffic.ts'
+} from './generated-traffic.ts'
 
 const many = { rate: 1 }
 const isAbout = (t: Test, what: string, actual: number, expected: number, tolerance: number) =>

@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
-import { UsageError } from '../../fuzz/command-line.ts'
+import { UsageError } from './command-line.ts'
 
 /** The page, and where its measured part begins and ends. @throws UsageError when it lacks the markers */
 export const readMarkedPart = async (

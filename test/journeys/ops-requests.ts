@@ -1,10 +1,10 @@
 // What tests of the ops listener share: a purge as bytes, one that is ordered, and how many requests were refused for a reason.
 
-import { metricOf } from './metric.ts'
-import { requestBytes, sendRaw } from './raw-connection.ts'
-import { startScriptedProvider } from './scripted-provider.ts'
-import { type GatewaySetting, startGateway } from './start-gateway.ts'
-import type { Teardown } from './teardown.ts'
+import { metricOf } from '../support/metric.ts'
+import { requestBytes, sendRaw } from '../support/raw-connection.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { type GatewaySetting, startGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 
 const purgeAll = '{"scope":"all"}'
 

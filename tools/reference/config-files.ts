@@ -3,10 +3,8 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Document, type Pair, type Scalar, type YAMLMap } from 'yaml'
-import * as z from 'zod'
-import { allowedIn } from '../../src/config/explain.ts'
-import { configSchema } from '../../src/config/schema.ts'
+import { allowedIn } from 'abohawa/config/explain.ts'
+import { configSchema } from 'abohawa/config/schema.ts'
 import {
   defaultOf,
   descriptionOf,
@@ -15,8 +13,10 @@ import {
   type Setting,
   schemaAt,
   settings,
-} from '../../src/config/tree.ts'
-import { effectOf, exceptionOf } from '../../src/config/values.ts'
+} from 'abohawa/config/tree.ts'
+import { effectOf, exceptionOf } from 'abohawa/config/values.ts'
+import { Document, type Pair, type Scalar, type YAMLMap } from 'yaml'
+import * as z from 'zod'
 
 const yamlHead = `# yaml-language-server: $schema=./schema.json
 #

@@ -66,7 +66,7 @@ const pathOf = (files: readonly string[], i: number): string => {
   // tap begins them in the order of their names, and with such a name a file comes behind them.
   const path = join(written, `${String(i + 1).padStart(3, '0')}.test.mjs`)
   const list = files.map(file => `  '${relative(written, file)}',\n`).join('')
-  const runner = relative(written, 'test/support/sharing.ts')
+  const runner = relative(written, 'test/runner/sharing.ts')
   const text = `import { runTogether } from '${runner}'\n\nawait runTogether(import.meta.url, [\n${list}])\n`
   writeFileSync(join(root, path), text)
   return path

@@ -3,9 +3,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runShared } from './process.ts'
-import { sendRequest, startGateway } from './start-gateway.ts'
-import { inScope, type Teardown } from './teardown.ts'
+import { runShared } from '../support/process.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { inScope, type Teardown } from '../support/teardown.ts'
 
 const marker = (name: string, end: 'begin' | 'end'): string => `<!-- ${name}: ${end} -->\n`
 const code = (text: string): string => `\`${text}\``

@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { Teardown } from './teardown.ts'
-import { until } from './until.ts'
+import type { Teardown } from '../support/teardown.ts'
+import { until } from '../support/until.ts'
 
 /** For tests with nginx: false, or why they are skipped. */
 export const withoutNginx: string | false =

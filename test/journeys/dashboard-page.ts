@@ -2,9 +2,9 @@
 // tests are checked without the types of a browser.
 
 import type { BrowserContextOptions } from 'playwright-core'
-import { type OpenPage, untilSeen, type WatchedPage } from './browser.ts'
-import { sendRequest, type TestGateway } from './start-gateway.ts'
-import type { Teardown } from './teardown.ts'
+import { type OpenPage, untilSeen, type WatchedPage } from '../support/browser.ts'
+import { sendRequest, type TestGateway } from '../support/start-gateway.ts'
+import type { Teardown } from '../support/teardown.ts'
 
 /** Lets the page's waits, and so the time between two of its polls, pass eight times as fast, and counts those that ended. */
 export const hasten = (page: WatchedPage) =>

@@ -3,8 +3,8 @@
 // without Chromium, nginx or curl the tests with them are skipped, except in CI.
 
 import { spawnSync } from 'node:child_process'
-import { browser, lightBrowser } from './browser.ts'
-import { hasCurl } from './curl.ts'
+import { browser, lightBrowser } from '../support/browser.ts'
+import { hasCurl } from '../support/curl.ts'
 import './program-path.ts'
 
 /** Whether a command runs and ends well. */

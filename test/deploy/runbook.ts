@@ -3,9 +3,9 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cleanEnv, runProgram } from './process.ts'
-import type { Teardown } from './teardown.ts'
-import { patienceMs } from './until.ts'
+import { cleanEnv, runProgram } from '../support/process.ts'
+import type { Teardown } from '../support/teardown.ts'
+import { patienceMs } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -66,7 +66,7 @@ export const paragraphs: readonly Paragraph[] = runbook
     }))
     for (const { text: command, skipped } of steps.flatMap(({ commands }) => commands))
       if (skipped === undefined && !readsOnly.test(command))
-        throw new Error(`${alert}: \`${command}\` is neither run nor on the list of test/support/runbook.ts`)
+        throw new Error(`${alert}: \`${command}\` is neither run nor on the list of test/deploy/runbook.ts`)
     return { alert, cause, consumers, steps }
   })
 

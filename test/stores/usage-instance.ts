@@ -1,8 +1,8 @@
 // An instance from the store's point of view: it remembers its admitted units, reports them with every batch, and numbers
-// its batches.
+// its batches. And its heartbeats.
 import { randomUUID } from 'node:crypto'
-import type { Store, UsageBatch, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
-import { until } from './until.ts'
+import type { FleetStore, Store, UsageBatch, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
+import { until } from '../support/until.ts'
 
 const now = Date.now()
 
@@ -71,3 +71,11 @@ export const messagesArrive = async (store: Store): Promise<void> => {
   })
   stop()
 }
+
+type Heartbeat = Parameters<FleetStore['heartbeat']>[0]
+
+/** Alive for a minute, and in want of nothing. */
+export const heartbeatOf = (instance: string, given: Partial<Heartbeat> = {}): Heartbeat => ({
+  ...{ instance, aliveForMs: 60_000, settings: 'a', topic: 'q', requested: [], wantedForMs: 60_000 },
+  ...{ report: '{}', now: Date.now(), ...given },
+})

@@ -16,11 +16,10 @@ import {
 } from '../../src/stores/store.ts'
 import type { TokenEntry } from '../../src/stores/token-bucket.ts'
 import { createRandom } from '../../tools/load/traffic/generate/random.ts'
-import { heartbeatOf } from './heartbeat.ts'
-import { sampleKey } from './key-records.ts'
+import { sampleKey } from '../support/key-records.ts'
+import { until } from '../support/until.ts'
 import { closeIn, closureIn, spendingStep, spendingWindow, usedIn, usedOf } from './spending.ts'
-import { until } from './until.ts'
-import { aDetail, anEntry, batchOf, instanceOn, keysOfOnePartition } from './usage-instance.ts'
+import { aDetail, anEntry, batchOf, heartbeatOf, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
   ...{ id, name, createdAt, revokedAt: null },

@@ -1,11 +1,15 @@
 // Traffic that is generated in this process from the catalogue of the product, with settings of which a test changes some.
 
-import type { Catalogue } from '../../src/catalogue/catalogue.ts'
-import { readCatalogue } from '../../src/catalogue/live-catalogue.ts'
-import { createCalendar, hourMs } from '../../src/common/calendar.ts'
-import { type EndpointName, endpointNames } from '../../src/common/endpoints.ts'
-import { type GeneratedTraffic, generate, type World } from '../../tools/load/traffic/generate/generate.ts'
-import type { TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
+import type { Catalogue } from '../../../../src/catalogue/catalogue.ts'
+import { readCatalogue } from '../../../../src/catalogue/live-catalogue.ts'
+import { createCalendar, hourMs } from '../../../../src/common/calendar.ts'
+import { type EndpointName, endpointNames } from '../../../../src/common/endpoints.ts'
+import {
+  type GeneratedTraffic,
+  generate,
+  type World,
+} from '../../../../tools/load/traffic/generate/generate.ts'
+import type { TrafficRequest } from '../../../../tools/load/traffic/traffic-request.ts'
 
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
 export const productCatalogue: Catalogue = await readCatalogue(null)

@@ -3,7 +3,7 @@
 
 import { connect } from 'node:net'
 import { parseArgs } from 'node:util'
-import { patienceMs } from './until.ts'
+import { patienceMs } from '../support/until.ts'
 
 const { values } = parseArgs({
   options: {

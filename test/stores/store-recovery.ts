@@ -2,7 +2,7 @@
 
 import type { Test } from 'tap'
 import type { Store } from '../../src/stores/store.ts'
-import { until } from './until.ts'
+import { until } from '../support/until.ts'
 import { messagesArrive } from './usage-instance.ts'
 
 /** Collects the events of a connection as `away: <reason>` and `back`. */
