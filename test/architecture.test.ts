@@ -256,17 +256,19 @@ t.test('the machine’s clock and environment are read in one place each', t => 
 const supportOfBenchmarks = [
   'gateway-env',
   'http2-client',
+  'listening',
   'manual-clock',
   'proc',
   'process',
-  'provider-process',
+  'programs',
+  'provider',
   'redis-server',
   'start-gateway',
   'teardown',
   'until',
 ]
   .map(name => `test/support/${name}.ts`)
-  .concat('test/runner/program-path.ts', 'fuzz/marked-part.ts', 'fuzz/http/response-reader.ts')
+  .concat('fuzz/marked-part.ts', 'fuzz/http/response-reader.ts')
 const mayImport: Record<string, (imported: string) => boolean> = {
   test: imported => !imported.startsWith('bench/'),
   bench: imported =>

@@ -9,7 +9,7 @@ import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/w
 import { forAll, metric, placesByCell } from '../../test/scenarios/set-up.ts'
 import { plentyOfQuota } from '../../test/support/gateway-env.ts'
 import { manualClock } from '../../test/support/manual-clock.ts'
-import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
+import { type ProviderProcess, startProvider } from '../../test/support/provider.ts'
 import { startGateway } from '../../test/support/start-gateway.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { until } from '../../test/support/until.ts'

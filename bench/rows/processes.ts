@@ -1,7 +1,7 @@
 // Two processes on one port beside one: what an answer of the mix costs in processor time, of both and of Redis. All run on the
 // measured core, as the load needs the other: what is compared is what they lose by sharing keys, counts and weather.
 
-import { freePort } from '../../test/support/redis-server.ts'
+import { freePort } from '../../test/support/listening.ts'
 import { measureInRounds, resultOf } from '../rounds.ts'
 import type { Row } from '../row.ts'
 import { ours, setUp } from './mix.ts'

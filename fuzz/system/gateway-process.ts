@@ -1,18 +1,18 @@
 // One gateway as its own process, under a memory limit: its URLs, whether it is alive, its memory, and what is wrong with its log
 // and error output. Started with the product's own command, as operators start it.
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { residentMiB } from '../../test/support/proc.ts'
-import { cleanEnv, product } from '../../test/support/process.ts'
+import { cleanEnv, product, withoutPrlimit } from '../../test/support/process.ts'
 import { patienceMs } from '../../test/support/until.ts'
 import { demand } from '../fault.ts'
 import { createLogWatch } from './log-watch.ts'
 
 const limitBytes = 1536 * 1024 * 1024
-const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
+const hasPrlimit = !withoutPrlimit
 
 /** What starts a command under prlimit (util-linux), so that the machine survives, where there is one. */
 export const underMemoryLimit: readonly string[] = hasPrlimit ? ['prlimit', `--data=${limitBytes}`] : []

@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startHostileProvider as startServer } from '../../test/support/hostile-provider.ts'
-import type { ProviderProcess } from '../../test/support/provider-process.ts'
+import type { ProviderProcess } from '../../test/support/provider.ts'
 import { scopeOf } from '../../test/support/teardown.ts'
 import type { Element } from '../oracle/provider-body.ts'
 import type { Point } from './fresh-cells.ts'

@@ -1,6 +1,6 @@
 // Without this, a changed catalogue file could be missed, or a faulty one replace a good one.
 
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import {
   closeSync,
   mkdirSync,
@@ -14,12 +14,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { type CatalogueChange, openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import type { InputError } from '../../src/common/errors.ts'
 import { setPublished } from '../../tools/catalogue/publication.ts'
-import { withoutPrlimit } from '../support/process.ts'
+import { outputOf, withoutPrlimit } from '../support/process.ts'
 import { patienceMs, until } from '../support/until.ts'
 import { buildSample } from './sample-places.ts'
 
@@ -62,10 +61,10 @@ t.test('a file with a fault is not opened', async t => {
 t.test('a new file that could not be read is read with a later poll', { skip: withoutPrlimit }, async t => {
   const { path, live, changes, faults } = await startSample(t)
   const limit = ['--pid', String(process.pid), '--nofile']
-  const { stdout } = await promisify(execFile)('prlimit', [...limit, '--output=SOFT', '--noheadings'])
+  const former = await outputOf(t, ['prlimit', ...limit, '--output=SOFT', '--noheadings'])
   // Fewer than are open, so that no file can be opened; a process can't be started then either, so one waits for its turn.
-  const [pid, former] = [process.pid, stdout.trim()]
-  const script = `read _; prlimit --pid ${pid} --nofile=3:; read _; prlimit --pid ${pid} --nofile=${former}:`
+  const { pid } = process
+  const script = `read _; prlimit --pid ${pid} --nofile=3:; read _; prlimit --pid ${pid} --nofile=${former.trim()}:`
   const limiter = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'inherit'] })
   const ended = new Promise(resolve => limiter.once('exit', resolve))
   const next = `${path}.next`
@@ -182,9 +181,8 @@ t.test('watching a file does not keep a process alive', async t => {
     const live = await openCatalogue({ path: ${JSON.stringify(path)}, pollMs: 20 })
     console.log(live.current.size)
   `
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-    timeout: patienceMs,
-  })
+  const words = [process.execPath, '--input-type=module', '-e', program]
+  const stdout = await outputOf(t, words, { timeout: patienceMs })
   t.equal(stdout.trim(), '7')
 })
 

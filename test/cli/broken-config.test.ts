@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 
 t.test('a gateway with a broken file is seen by its address, and nothing else is done', async t => {
   const provider = await startProvider(t, ['--runs', 'none'], null)

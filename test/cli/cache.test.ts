@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { createKey } from '../scenarios/set-up.ts'
+import { singleGatewayEnv } from '../support/gateway-env.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
+import { startProvider } from '../support/provider.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

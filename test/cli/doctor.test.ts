@@ -6,11 +6,11 @@ import { createServer as createTls } from 'node:https'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { listenOn } from '../support/listening.ts'
+import { freePort, listenOn } from '../support/listening.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { account, makeAccount } from '../support/redis-account.ts'
-import { freePort, patientRedisEnv, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 
 type Check = { name: string; status: string; detail: string; fix: string | null }
 

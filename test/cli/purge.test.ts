@@ -1,16 +1,16 @@
 // Without this, a purge could hide its price, or start one that the budget cannot carry without asking.
 
-import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { createKey } from '../scenarios/set-up.ts'
+import { singleGatewayEnv } from '../support/gateway-env.ts'
 import { cleanEnv, product, runCommand, spawnProgram, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
+import { without } from '../support/programs.ts'
+import { startProvider } from '../support/provider.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 /** `script` gives a command a terminal. */
-const skip = spawnSync('script', ['--version']).status === 0 ? false : 'needs script of util-linux'
+const skip = without('script of util-linux', 'script', '--version')
 
 const provider = await startProvider(t, undefined, null)
 const unlimited = { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '', ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '' }

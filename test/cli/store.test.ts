@@ -21,8 +21,9 @@ import { systemClock } from '../../src/common/clock.ts'
 import { type Administration, createAdministration } from '../../src/keys/administration.ts'
 import { openStore, type StoreOptions } from '../../src/stores/open-store.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { freePort } from '../support/listening.ts'
 import { type Ended, runCommand } from '../support/process.ts'
-import { freePort, patientRedisEnv, testRedis } from '../support/redis-server.ts'
+import { patientRedisEnv, testRedis } from '../support/redis-server.ts'
 import { patient } from '../support/redis-store.ts'
 
 const calendar = createCalendar('Asia/Dhaka')

@@ -1,8 +1,6 @@
 // Without it text from outside could steer a terminal, hide its direction, or be cut within a character.
 
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { messageOf } from '../../src/common/errors.ts'
@@ -20,7 +18,7 @@ import { createKey } from '../../src/keys/key-form.ts'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { anyText, codePoint } from '../support/any-text.ts'
 import { leakIn, spellings } from '../support/key-spellings.ts'
-import { withoutPrlimit } from '../support/process.ts'
+import { outputOf, withoutPrlimit } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 
 const escapes: [string, string, string][] = [
@@ -159,9 +157,8 @@ t.test('error messages are printable and short, whoever wrote them', async t => 
 
 t.test('a cut text does not keep the whole text in memory', { skip: withoutPrlimit }, async t => {
   const script = join(import.meta.dirname, 'kept-messages.ts')
-  const limited = ['--data=1500000000', process.execPath, script, '40', '8000000']
-  const { stdout } = await promisify(execFile)('prlimit', limited)
-  const { errors, bytes, longest } = JSON.parse(stdout)
+  const limited = ['prlimit', '--data=1500000000', process.execPath, script, '40', '8000000']
+  const { errors, bytes, longest } = JSON.parse(await outputOf(t, limited))
   t.equal(errors, 40)
   t.equal(longest, 301)
   t.ok(bytes < 60_000_000, `${bytes} bytes for 40 errors out of 320 MB of text`)

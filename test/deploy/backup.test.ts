@@ -1,6 +1,5 @@
 // Without it the backup and restore commands of docs/operating/redis.md could lose units or keys.
 
-import { execFile } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
@@ -11,12 +10,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { createKey, processEnv, startProcess } from '../scenarios/set-up.ts'
-import { cleanEnv, product, type Running } from '../support/process.ts'
-import { freePort, patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort } from '../support/listening.ts'
+import { cleanEnv, outputOf, product, type Running } from '../support/process.ts'
+import { patientRedisEnv, withoutOwnRedis } from '../support/redis-server.ts'
 import { replaced } from './nginx.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operating/redis.md'), 'utf8')
@@ -36,7 +35,7 @@ const machine = async (t: Test, env: (at: (path: string) => string) => Record<st
   writeFileSync(at('/programs/abohawa'), `#!/bin/sh\nexec ${product} "$@"\n`, { mode: 0o755 })
   writeFileSync(at('/programs/runuser'), '#!/bin/sh\nshift 3\nexec "$@"\n', { mode: 0o755 })
   const shell = (script: string) =>
-    promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
+    outputOf(t, ['bash', '-euo', 'pipefail', '-c', script], {
       env: cleanEnv({ ...settings, PATH: `${at('/programs')}:${process.env.PATH}` }),
     })
   let gateway: Running | undefined
@@ -153,5 +152,5 @@ t.test('Redis: 95 left at the backup are 95 after the restore', { skip: withoutO
   rmSync(at('/var/lib/redis/appendonlydir'), { recursive: true })
   copyFileSync(at('/var/backups/abohawa.rdb'), at('/var/lib/redis/dump.rdb'))
   await services['redis-server'].start()
-  t.equal((await shell(`${client} dbsize`)).stdout, '0\n', 'as the page warns')
+  t.equal(await shell(`${client} dbsize`), '0\n', 'as the page warns')
 })

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { freePort } from '../support/listening.ts'
 import { startProgram } from '../support/process.ts'
-import { freePort } from '../support/redis-server.ts'
 import { replaced } from './nginx.ts'
 
 const root = join(import.meta.dirname, '..', '..')

@@ -6,12 +6,12 @@ import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { without } from '../support/programs.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 
 /** For tests with nginx: false, or why they are skipped. */
-export const withoutNginx: string | false =
-  spawnSync('nginx', ['-v']).status === 0 ? false : 'needs nginx on the path'
+export const withoutNginx = without('nginx on the path', 'nginx', '-v')
 
 /**
  * A text with every part replaced, in one pass: a port that was put in is never taken for another.

@@ -6,10 +6,11 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { withoutCurl } from '../support/curl.ts'
+import { freePort } from '../support/listening.ts'
 import { childrenOf } from '../support/proc.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
-import { freePort, testRedis } from '../support/redis-server.ts'
+import { without, withoutCurl } from '../support/programs.ts'
+import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { replaced } from './nginx.ts'
 
@@ -18,9 +19,8 @@ const root = join(import.meta.dirname, '..', '..')
 const service = readFileSync(join(root, 'deploy/systemd/abohawa.service'), 'utf8')
 const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
 
-const has = (...command: string[]): boolean => spawnSync(command[0] ?? '', command.slice(1)).status === 0
-const withoutAnalyze = has('systemd-analyze', '--version') ? false : 'needs systemd-analyze'
-const withoutStrace = has('strace', '--version') ? false : 'needs strace'
+const withoutAnalyze = without('systemd-analyze', 'systemd-analyze', '--version')
+const withoutStrace = without('strace', 'strace', '--version')
 
 /** All values of a setting, in their order. */
 const valuesOf = (unit: string, setting: string): string[] =>
@@ -134,7 +134,7 @@ t.test('files, folders and secrets of the unit belong together', async t => {
   t.ok(existsSync(join(root, oneOf(service, 'ExecStart').split(' ')[0]?.replace('/opt/abohawa/', '') ?? '')))
 })
 
-t.test('the command lines start, await, reload, restart and stop it', { skip: withoutCurl }, async t => {
+t.test('the command lines start, await, reload, restart and stop it', { skip: withoutCurl() }, async t => {
   const parts = await installed(t)
   const { child, exited, logs } = await startUnit(t, parts, [])
   // Begun before it listens, as systemd does.

@@ -4,8 +4,8 @@
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { freePort } from '../support/listening.ts'
 import { cleanEnv, spawnProgram, startCommand } from '../support/process.ts'
-import { freePort } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '../..')

@@ -1,7 +1,7 @@
 // Without it, a gateway could fail to start with a memory size that is no round number.
 
 import t from 'tap'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProviderHere(t, undefined, null)

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { createKey } from '../../src/keys/key-form.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { type RequestOptions, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'

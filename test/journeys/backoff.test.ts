@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'

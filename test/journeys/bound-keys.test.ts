@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import type { GivenTerms } from '../../src/keys/key-terms.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { type RequestOptions, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { isoOf, minuteMs } from '../../src/common/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'

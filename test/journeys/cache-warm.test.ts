@@ -2,9 +2,9 @@
 
 import t, { type Test } from 'tap'
 import { createKey } from '../scenarios/set-up.ts'
+import { singleGatewayEnv } from '../support/gateway-env.ts'
 import { cleanEnv, product, runCommand, spawnProgram, startCommand } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

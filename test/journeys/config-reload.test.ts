@@ -12,7 +12,7 @@ import { Agent, request } from 'undici'
 import { metric as metricAt } from '../scenarios/set-up.ts'
 import { makeChain, withoutOpenssl } from '../support/certificate-chain.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)

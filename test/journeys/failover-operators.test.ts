@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/common/clock.ts'
 import { runShared } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

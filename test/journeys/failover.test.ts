@@ -2,8 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
-import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
+import { type ProviderProcess, startProvider, startProviderHere } from '../support/provider.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import {

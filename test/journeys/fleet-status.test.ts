@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { statusReport } from '../../src/operate/reports/status-report.ts'
+import { singleGatewayEnv } from '../support/gateway-env.ts'
+import { freePort } from '../support/listening.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
-import { freePort, patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
+import { without } from '../support/programs.ts'
+import { startProviderHere } from '../support/provider.ts'
+import { patientRedisEnv, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { patienceMs, until } from '../support/until.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
@@ -153,7 +155,7 @@ t.test('--watch prints plain lines where there is no terminal, until it is inter
   t.equal(await json.exited, 0)
 })
 
-const withoutScript = spawnSync('script', ['--version']).status === 0 ? false : 'needs script of util-linux'
+const withoutScript = without('script of util-linux', 'script', '--version')
 
 t.test('--watch draws on the alternate screen, and restores it', { skip: withoutScript }, async t => {
   const env = await singleGatewayEnv(t, provider.url)

@@ -5,7 +5,7 @@ import { Agent, request } from 'undici'
 import { createKey, metric, processEnv } from '../scenarios/set-up.ts'
 import { residentMiB } from '../support/proc.ts'
 import { startLimited, startProgram } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
 

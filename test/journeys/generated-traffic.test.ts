@@ -6,7 +6,7 @@ import { generate } from '../../tools/load/traffic/generate/generate.ts'
 import type { TrafficRequest } from '../../tools/load/traffic/traffic-request.ts'
 import { forAll } from '../scenarios/set-up.ts'
 import { plentyOfQuota } from '../support/gateway-env.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { wholeCatalogue } from '../support/usual-catalogue.ts'
 import {

@@ -1,14 +1,13 @@
 // Without it curl, Python, Java or Chromium could fail to read gzip that is joined from two parts.
 
-import { execFile, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { request } from 'undici'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
-import { withoutCurl } from '../support/curl.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { outputOf } from '../support/process.ts'
+import { without, withoutCurl } from '../support/programs.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProviderHere(t)
@@ -30,10 +29,7 @@ const plain = async (url: string): Promise<string> => {
   const { body } = await request(url, { headers: { 'x-api-key': key } })
   return body.text()
 }
-const has = (command: string, ...args: string[]): boolean =>
-  spawnSync(command, args, { stdio: 'ignore' }).status === 0
-const run = async (command: string, ...args: string[]): Promise<string> =>
-  (await promisify(execFile)(command, args, { maxBuffer: 1e7 })).stdout
+const run = (...words: string[]): Promise<string> => outputOf(t, words)
 
 const python = `
 import sys, urllib.request, zlib
@@ -71,18 +67,18 @@ type Reader = { readonly skip: string | false; read(urls: readonly string[]): Pr
 const linesOf = (text: string): string[] => text.trimEnd().split('\n')
 const readers: Readonly<Record<string, Reader>> = {
   curl: {
-    skip: withoutCurl,
+    skip: withoutCurl(),
     read: async urls => {
       const each = ['--compressed', '-sS', '--fail', '-w', '\n', '-H', `x-api-key: ${key}`]
       return linesOf(await run('curl', ...each, ...urls))
     },
   },
   Python: {
-    skip: !has('python3', '--version') && 'needs python3',
+    skip: without('python3', 'python3', '--version'),
     read: async urls => linesOf(await run('python3', '-c', python, key, ...urls)),
   },
   Java: {
-    skip: !has('java', '--version') && 'needs java',
+    skip: without('java', 'java', '--version'),
     read: async urls => {
       const file = join(folder, 'Read.java')
       writeFileSync(file, java)

@@ -1,22 +1,13 @@
 // Without it clients of HTTP/2 could get other answers than those of HTTP/1.1, or a session could exhaust the gateway.
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { withoutCurl } from '../support/curl.ts'
-import {
-  frame,
-  frames,
-  getFrame,
-  openFrames,
-  openHttp2,
-  startTlsGateway,
-  trusting,
-} from '../support/http2-client.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { frame, frames, getFrame, openHttp2, startTlsGateway, trusting } from '../support/http2-client.ts'
+import { outputOf } from '../support/process.ts'
+import { withoutCurl } from '../support/programs.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { drained } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 
@@ -201,12 +192,12 @@ t.test('a stopping gateway says so, answers what came, and takes nothing more', 
   await closed
 })
 
-t.test('curl chooses HTTP/2 by itself, and HTTP/1.1 when it is to', { skip: withoutCurl }, async t => {
-  const run = async (...more: string[]) => {
+t.test('curl chooses HTTP/2 by itself, and HTTP/1.1 when it is to', { skip: withoutCurl() }, async t => {
+  const run = (...more: string[]) => {
     const args = ['-sk', '-o', '/dev/null', '-w', '%{http_version} %{http_code}']
     const header = ['-H', `x-api-key: ${gateway.keys.free}`]
     const url = `${gateway.apiUrl}${weather}`
-    return (await promisify(execFile)('curl', [...args, ...header, ...more, url])).stdout
+    return outputOf(t, ['curl', ...args, ...header, ...more, url])
   }
   t.equal(await run(), '2 200')
   t.equal(await run('--http1.1'), '1.1 200')
@@ -222,6 +213,21 @@ t.test('server.tls.http2: false offers HTTP/1.1 alone', async t => {
 })
 
 // What a session may cost is bounded by Node, and consumers are served meanwhile.
+
+/** A connection on which HTTP/2 was chosen: the preface and empty settings are sent. */
+const openFrames = async (
+  t: Test,
+  url: string,
+  settings: Buffer = frame(frames.settings, 0, 0),
+): Promise<TLSSocket> => {
+  const { hostname: host, port } = new URL(url)
+  const socket = connectTls({ host, port: Number(port), ...trusting, ALPNProtocols: ['h2'] })
+  socket.on('error', () => {})
+  t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings]))
+  return socket
+}
 
 /** Sends frames until the other side has enough of it, or all are sent; waits for the kernel to take them. */
 const sendAll = async (socket: TLSSocket, pieces: Iterable<Buffer>) => {

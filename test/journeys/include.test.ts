@@ -8,7 +8,7 @@ import { request } from 'undici'
 import { kilometresBetween } from '../../src/catalogue/nearest.ts'
 import { iconOf, weatherTextOf } from '../../src/weather/weather-words.ts'
 import { setPublished } from '../../tools/catalogue/publication.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { usualCatalogue } from '../support/usual-catalogue.ts'
 

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'

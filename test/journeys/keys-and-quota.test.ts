@@ -3,7 +3,7 @@
 import t from 'tap'
 import { createKey } from '../../src/keys/key-form.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { type Answer, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

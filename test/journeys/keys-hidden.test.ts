@@ -2,11 +2,11 @@
 
 import { once } from 'node:events'
 import t from 'tap'
+import { singleGatewayEnv } from '../support/gateway-env.ts'
 import { leakIn, ofHeaders, spellings } from '../support/key-spellings.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { openSocket } from '../support/raw-connection.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
 
 const provider = await startProviderHere(t, undefined, null)
 const env = await singleGatewayEnv(t, provider.url, { ABOHAWA_LOG__LEVEL: 'trace' })

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import t from 'tap'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { openRaw, openSocket } from '../support/raw-connection.ts'
 import { startGateway } from '../support/start-gateway.ts'
 

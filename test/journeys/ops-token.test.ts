@@ -1,10 +1,10 @@
 // Without it, a route could answer without the token, or the token could appear in a log.
 
 import t, { type Test } from 'tap'
+import { singleGatewayEnv } from '../support/gateway-env.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { requestBytes } from '../support/raw-connection.ts'
-import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { purgeBytes as purge, refreshBytes as refresh, startOps } from './ops-requests.ts'
 
 const token = 'k3J9-xQ2.mN7_pR4~tW8+yZ1/bD5cF6g=='

@@ -6,7 +6,7 @@ import { createCalendar, hourMs } from '../../src/common/calendar.ts'
 import { statusReport } from '../../src/operate/reports/status-report.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import t, { type Test } from 'tap'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startGateway as start } from '../support/start-gateway.ts'
 

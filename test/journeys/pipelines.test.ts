@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { openHttp2, startTlsGateway } from '../support/http2-client.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'

@@ -4,7 +4,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { setPublished } from '../../tools/catalogue/publication.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { productCounts, usualCatalogue, wholeCatalogue } from '../support/usual-catalogue.ts'
 

@@ -1,21 +1,22 @@
 // Without it `serve --processes` could lose requests, leave processes behind, or restart into a broken configuration.
 
-import { execFile, fork, spawnSync } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { endInOrder, replaceInOrder } from '../../src/cli/serve/supervisor.ts'
 import { sameWithinMs } from '../../src/command-line/interruption.ts'
 import { openCallers } from '../scenarios/callers.ts'
 import { type RestartResult, restartUnderLoad } from '../scenarios/rolling-restart.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
-import { cleanEnv, runCommand } from '../support/process.ts'
+import { freePort } from '../support/listening.ts'
+import { outputOf, runCommand } from '../support/process.ts'
 import { type RunningProcesses, startProcesses } from '../support/processes.ts'
+import { without } from '../support/programs.ts'
 import { samplesIn } from '../support/promtool.ts'
-import { freePort, testRedis } from '../support/redis-server.ts'
+import { testRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -195,16 +196,15 @@ t.test('a restart one after the other loses no request of clients that try again
 // A separate network, whose setting is no other's.
 const migrate = 'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"'
 const inNetwork = ['-n', 'sh', '-c', migrate, 'sh']
-const withoutNetworks =
-  spawnSync('unshare', [...inNetwork, 'true']).status === 0
-    ? false
-    : 'needs root on Linux 5.14, for a network of its own'
+const withoutNetworks = without(
+  'root on Linux 5.14, for a network of its own',
+  ...['unshare', ...inNetwork, 'true'],
+)
 
 t.test('where the kernel hands connections on, none is lost', { skip: withoutNetworks }, async t => {
   const script = join(import.meta.dirname, '../scenarios/rolling-restart.ts')
   const args = [...inNetwork, process.execPath, script, t.testdir()]
-  const { stdout } = await promisify(execFile)('unshare', args, { env: cleanEnv() })
-  const result = JSON.parse(stdout) as RestartResult
+  const result = JSON.parse(await outputOf(t, ['unshare', ...args])) as RestartResult
   fromLoad(t, result)
   t.equal(result.counted, result.answered, 'three processes on one file count every request once')
 })

@@ -2,7 +2,7 @@
 
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'

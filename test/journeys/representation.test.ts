@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { Agent, interceptors, request } from 'undici'
 import { createCalendar, hourMs, minuteMs } from '../../src/common/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 

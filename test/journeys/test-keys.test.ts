@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { createKey, testKeyPrefix } from '../../src/keys/key-form.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, startGateway } from '../support/start-gateway.ts'
 

@@ -3,7 +3,7 @@
 import { type IncomingMessage, request as send } from 'node:http'
 import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser, untilSeen } from '../support/browser.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { isLive } from './dashboard-page.ts'

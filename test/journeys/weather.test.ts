@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProviderHere } from '../support/provider-here.ts'
+import { startProviderHere } from '../support/provider.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { currentUnits, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 

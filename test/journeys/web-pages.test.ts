@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { startGateway } from '../support/start-gateway.ts'

@@ -12,7 +12,7 @@ import { garbled, ProviderError } from '../../src/provider/errors.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { until } from '../support/until.ts'
 import { currentAt, daysFrom, hoursFrom } from '../weather/slices.ts'
 import {

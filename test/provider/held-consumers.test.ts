@@ -6,7 +6,7 @@ import type { ProviderOptions, ProviderParts } from '../../src/provider/client.t
 import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Cell } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import { until } from '../support/until.ts'
 import { budgetOn } from './budget-set-up.ts'
 import { budgetFor, cellsFrom, codesOf, granted, providerAt } from './provider-set-up.ts'

@@ -1,12 +1,11 @@
 // Without it a call could hang, fill the memory, leak its connection or hide why it failed.
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { inspect, promisify } from 'node:util'
+import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -15,7 +14,7 @@ import { brokenOff } from '../../src/provider/broken-call.ts'
 import { createProviderCall, unzipped } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { withoutPrlimit } from '../support/process.ts'
+import { outputOf, withoutPrlimit } from '../support/process.ts'
 import { foundWithin, patienceMs } from '../support/until.ts'
 import { callOptions, openMeteo } from './provider-set-up.ts'
 import type { Ended } from './without-descriptors.ts'
@@ -282,14 +281,10 @@ t.test(
     const script = join(import.meta.dirname, 'without-descriptors.ts')
     const url = provider.url('plain')
     const urls = [url, url.replace('127.0.0.1', 'localhost')]
-    const { stdout } = await promisify(execFile)('prlimit', [
-      '--nofile=80',
-      process.execPath,
-      script,
-      ...urls,
-    ])
     const ended = { code: 'provider_not_sent', message: /can't open a connection \(EMFILE\)$/ }
-    const all: Ended[] = JSON.parse(stdout)
+    const all: Ended[] = JSON.parse(
+      await outputOf(t, ['prlimit', '--nofile=80', process.execPath, script, ...urls]),
+    )
     const unloaded = { code: 'provider_not_sent', message: /client can't be loaded: .*too many open files/ }
     t.match(all.slice(0, 2), [unloaded, unloaded])
     t.strictSame(all.slice(2, 4), [{}, {}], 'it is loaded for the next request')

@@ -6,7 +6,7 @@ import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
 import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { startProvider } from '../support/provider.ts'
 import type { Teardown } from '../support/teardown.ts'
 import { callOptions, openMeteo } from './provider-set-up.ts'
 

@@ -3,7 +3,7 @@
 // every promise costs less.
 
 import { registerHooks } from 'node:module'
-import './program-path.ts'
+import '../support/programs.ts'
 
 // Each child would load it through this, whatever environment a test gives.
 delete process.env.NODE_OPTIONS

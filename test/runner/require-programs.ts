@@ -2,14 +2,8 @@
 // Debian's packages where they can be installed. Without Redis or promtool it fails with one sentence that says what to do;
 // without Chromium, nginx or curl the tests with them are skipped, except in CI.
 
-import { spawnSync } from 'node:child_process'
 import { browser, lightBrowser } from '../support/browser.ts'
-import { hasCurl } from '../support/curl.ts'
-import './program-path.ts'
-
-/** Whether a command runs and ends well. */
-const runs = (command: string, ...args: string[]): boolean =>
-  spawnSync(command, args, { stdio: 'ignore' }).status === 0
+import { hasCurl, runs } from '../support/programs.ts'
 
 type Program = {
   readonly isThere: () => boolean

@@ -4,16 +4,11 @@ import t, { type Test } from 'tap'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
+import { freePort } from '../support/listening.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
-import {
-  freePort,
-  patientRedisEnv,
-  type RedisProcess,
-  startRedis,
-  withoutOwnRedis,
-} from '../support/redis-server.ts'
+import { patientRedisEnv, type RedisProcess, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { patient, quiet } from '../support/redis-store.ts'
 import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'

@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { runs } from './programs.ts'
 import type { Teardown } from './teardown.ts'
 import { patienceMs, until } from './until.ts'
 
@@ -10,8 +11,8 @@ import { patienceMs, until } from './until.ts'
 export const lightBrowser = 'chromium-headless-shell'
 
 /** The command of an installed Chromium, if there is one. */
-export const browser = [lightBrowser, 'chromium', 'chromium-browser', 'google-chrome'].find(
-  name => spawnSync(name, ['--version']).status === 0,
+export const browser = [lightBrowser, 'chromium', 'chromium-browser', 'google-chrome'].find(name =>
+  runs(name, '--version'),
 )
 
 /** For tests that need it: false, or why they are skipped. */

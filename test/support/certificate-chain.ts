@@ -4,8 +4,9 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { without } from './programs.ts'
 
-export const withoutOpenssl = spawnSync('openssl', ['version']).status === 0 ? false : 'openssl is missing'
+export const withoutOpenssl = without('openssl', 'openssl', 'version')
 
 /** A certificate, by default signed by itself, and its key, in a folder. @param more arguments of openssl */
 export const makeCertificate = (

@@ -1,11 +1,9 @@
-// A gateway that speaks TLS, and clients of HTTP/2 for it: Node's own, and raw frames on a TLS connection for what no
-// client would send.
+// A gateway that speaks TLS, and HTTP/2 for it: Node's own client, and raw frames for what no client would send.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2'
 import { join } from 'node:path'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { manualClock } from './manual-clock.ts'
 import { startGateway, type TestGateway } from './start-gateway.ts'
 import type { Teardown } from './teardown.ts'
@@ -108,19 +106,4 @@ export const getFrame = (stream: number, path: string, headers: Record<string, s
   const block = Object.entries(all).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)])
   // END_STREAM and END_HEADERS.
   return frame(frames.headers, 0x5, stream, Buffer.concat(block))
-}
-
-/** A connection on which HTTP/2 was chosen: the preface and empty settings are sent. */
-export const openFrames = async (
-  t: Teardown,
-  url: string,
-  settings: Buffer = frame(frames.settings, 0, 0),
-): Promise<TLSSocket> => {
-  const { hostname: host, port } = new URL(url)
-  const socket = connectTls({ host, port: Number(port), ...trusting, ALPNProtocols: ['h2'] })
-  socket.on('error', () => {})
-  t.teardown(() => socket.destroy())
-  await once(socket, 'secureConnect')
-  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings]))
-  return socket
 }

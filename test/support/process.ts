@@ -1,12 +1,12 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
 import type { ChildProcess, ForkOptions, SpawnOptions, StdioOptions } from 'node:child_process'
-import { execFile, fork, spawn, spawnSync } from 'node:child_process'
+import { execFile, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { constantsPreload } from './constants.ts'
-import { onFreePorts } from './gateway-env.ts'
-import { keyForm } from './key-form.ts'
+import { keyForm, onFreePorts } from './gateway-env.ts'
+import { without } from './programs.ts'
 import type { Teardown } from './teardown.ts'
 import { patienceMs } from './until.ts'
 import { usualCatalogue } from './usual-catalogue.ts'
@@ -121,8 +121,7 @@ export const startLimited = (
   })
 
 /** For tests that bound a process with prlimit of util-linux: false, or why they are skipped. */
-export const withoutPrlimit: string | false =
-  spawnSync('prlimit', ['--version']).status === 0 ? false : 'needs prlimit of util-linux'
+export const withoutPrlimit = without('prlimit of util-linux', 'prlimit', '--version')
 
 /** Of a gateway with few places and without a provider, on free ports. */
 export const bareEnv = {

@@ -1,8 +1,8 @@
 // Several gateways that share a port, started by one command, for tests of `serve --processes`.
 
 import type { Env } from '../scenarios/set-up.ts'
+import { freePort } from './listening.ts'
 import { type Running, startCommand } from './process.ts'
-import { freePort } from './redis-server.ts'
 import type { Teardown } from './teardown.ts'
 import { until } from './until.ts'
 

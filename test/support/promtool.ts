@@ -5,10 +5,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { without } from './programs.ts'
 
 /** For tests that evaluate alert rules: false, or why they are skipped. */
-export const withoutPromtool: string | false =
-  spawnSync('promtool', ['--version']).status !== 0 && 'needs promtool of Prometheus on the path'
+export const withoutPromtool = without('promtool of Prometheus on the path', 'promtool', '--version')
 
 const minuteMs = 60_000
 

@@ -1,7 +1,8 @@
 // A real Redis Cluster for a test: three masters, by default with a replica each, on free ports of loopback.
 // It fails over within a few seconds.
 
-import { freePort, type RedisProcess, startRedis } from './redis-server.ts'
+import { freePort } from './listening.ts'
+import { type RedisProcess, startRedis } from './redis-server.ts'
 import type { Teardown } from './teardown.ts'
 import { patienceMs, until } from './until.ts'
 

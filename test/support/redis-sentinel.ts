@@ -1,7 +1,8 @@
 // Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback. It fails over within a few
 // seconds, twice.
 
-import { freePort, type RedisProcess, startRedis } from './redis-server.ts'
+import { freePort } from './listening.ts'
+import { type RedisProcess, startRedis } from './redis-server.ts'
 import type { Teardown } from './teardown.ts'
 import { until } from './until.ts'
 

@@ -1,22 +1,22 @@
 // A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, where every caller gets a prefix of its own, so that tests on one server
 // do not interfere; or a separate process on loopback, whose arguments decide its role.
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { randomInt } from 'node:crypto'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
+import { freePort } from './listening.ts'
+import { without } from './programs.ts'
 import type { Teardown } from './teardown.ts'
 
-const found = spawnSync('redis-server', ['--version']).status === 0
-
 /** For tests that end and start their own server: false, or why they are skipped. */
-export const withoutOwnRedis: string | false =
-  !found && 'needs redis-server on the path, to stop and start it'
+export const withoutOwnRedis = without(
+  'redis-server on the path, to stop and start it',
+  ...['redis-server', '--version'],
+)
 
 /** Of gateways whose Redis is well: a busy machine must not look like its outage. */
 export const patientRedisEnv = {
@@ -108,28 +108,4 @@ export const startRedis = async (
       await admin.connect()
     },
   }
-}
-
-// Below the ports that a system hands out itself (from 32,768 on Linux, 49,152 elsewhere): between this check and the moment
-// when a server of the test binds the port, no other server on port 0 and no client of a test can come by it.
-const firstPort = 10_000
-const portCount = 22_000
-
-/**
- * A port that nothing listens on and that the system gives to nobody by itself.
- * @param count of ports from it on of which that holds
- */
-export const freePort = async (count = 1): Promise<number> => {
-  const first = firstPort + randomInt(portCount - count + 1)
-  for (let port = first; port < first + count; port++) {
-    const server = createServer().listen(port, '127.0.0.1')
-    try {
-      await once(server, 'listening')
-    } catch {
-      return freePort(count)
-    }
-    server.close()
-    await once(server, 'close')
-  }
-  return first
 }

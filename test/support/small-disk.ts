@@ -1,11 +1,12 @@
 // A small file system for a test that needs a full disk. Mounting needs root; without it the tests that need it are skipped
 // with a reason.
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmdirSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runs } from './programs.ts'
 import type { Teardown } from './teardown.ts'
 
 /** For tests that mount: false, or why they are skipped. */
@@ -13,7 +14,7 @@ export const withoutMounts: string | false =
   process.platform === 'linux' &&
   process.getuid?.() === 0 &&
   // In its own namespace, so that this check leaves nothing behind.
-  spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
+  runs('unshare', '-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt')
     ? false
     : 'needs root on Linux, to mount a small file system'
 

@@ -1,10 +1,8 @@
 // Without it a gateway that was scraped at a bad moment could have no metrics until it is restarted.
 
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
-import { withoutPrlimit } from '../support/process.ts'
+import { outputOf, withoutPrlimit } from '../support/process.ts'
 import type { Scrapes } from './scrape-without-descriptors.ts'
 
 t.test(
@@ -12,8 +10,8 @@ t.test(
   { skip: withoutPrlimit },
   async t => {
     const script = join(import.meta.dirname, 'scrape-without-descriptors.ts')
-    const { stdout } = await promisify(execFile)('prlimit', ['--nofile=80', process.execPath, script])
-    const [first, second]: Scrapes = JSON.parse(stdout)
+    const words = ['prlimit', '--nofile=80', process.execPath, script]
+    const [first, second]: Scrapes = JSON.parse(await outputOf(t, words))
     t.not(first, 'whole', first)
     t.equal(second, 'whole')
   },

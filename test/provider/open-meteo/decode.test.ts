@@ -12,7 +12,7 @@ import { ranges } from '../../../src/weather/ranges.ts'
 import type { Timeline } from '../../../src/weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../../src/weather/weather-variables.ts'
 import { manualClock, noon } from '../../support/manual-clock.ts'
-import { startProvider } from '../../support/provider-process.ts'
+import { startProvider } from '../../support/provider.ts'
 import { currentAt, daysFrom } from '../../weather/slices.ts'
 
 const provider = await startProvider(t)

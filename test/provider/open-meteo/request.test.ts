@@ -9,7 +9,7 @@ import { boundsFor, pathFor, weightOfPoint } from '../../../src/provider/open-me
 import { createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 import { freeLimits } from '../../../tools/provider/limits.ts'
-import { startProvider } from '../../support/provider-process.ts'
+import { startProvider } from '../../support/provider.ts'
 import { openMeteo } from '../provider-set-up.ts'
 
 const grid = createGrid(0.1)

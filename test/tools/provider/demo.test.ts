@@ -1,13 +1,11 @@
 // Without it the first commands that a newcomer pastes could fail, or leave processes behind.
 
-import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { promisify } from 'node:util'
 import t from 'tap'
-import { startCommand } from '../../support/process.ts'
+import { outputOf, startCommand } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
 
-const shell = (line: string) => promisify(execFile)('bash', ['-c', line])
+const shell = (line: string) => outputOf(t, ['bash', '-c', line])
 
 type DemoOutput = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
 
@@ -30,28 +28,25 @@ t.test('it prints a line for each endpoint, and each works when pasted', async t
   t.equal(lines.length, 5)
   const fields = [['current', 'hourly', 'daily'], ['current'], ['daily'], ['results', 'total'], ['location']]
   for (const [i, line] of lines.entries()) {
-    const body = JSON.parse((await shell(line)).stdout)
+    const body = JSON.parse(await shell(line))
     for (const field of fields[i] ?? []) t.ok(field in body, `${field} in ${line}`)
   }
 
   const [, status = ''] = /^ {2}Status +(npm .*)$/m.exec(text) ?? []
-  t.match((await shell(status)).stdout, /^Abohawa .*\n\nInstances\n/)
+  t.match(await shell(status), /^Abohawa .*\n\nInstances\n/)
 
   const second = await startDemo(['--json'], temporary)
   const output = JSON.parse(second.lines[0] ?? '') as DemoOutput
   t.notOk(text.includes(output.apiUrl), 'a second one takes other ports')
   t.equal(output.keys.length, 4)
-  t.equal(JSON.parse((await shell(output.curl[4] ?? '')).stdout).location.id, '3026')
+  t.equal(JSON.parse(await shell(output.curl[4] ?? '')).location.id, '3026')
 
   for (const { child, exited } of [demo, second]) {
     child.kill('SIGINT')
     t.equal(await exited, 0)
   }
   // Its port is free, and another test may have it by now.
-  const after = await shell(output.curl[4] ?? '').then(
-    ({ stdout }) => stdout,
-    () => '',
-  )
+  const after = await shell(output.curl[4] ?? '').catch(() => '')
   t.notMatch(after, '3026', 'nothing serves its keys any more')
   t.strictSame(readdirSync(temporary), [], 'nothing is left')
 })

@@ -9,7 +9,7 @@ import { requestOf, type TrafficRequest } from '../../../../tools/load/traffic/t
 import { manualClock } from '../../../support/manual-clock.ts'
 import { runCommands } from '../../../support/printed.ts'
 import { cleanEnv, product, spawnProgram } from '../../../support/process.ts'
-import { startProvider } from '../../../support/provider-process.ts'
+import { startProvider } from '../../../support/provider.ts'
 import { startGateway } from '../../../support/start-gateway.ts'
 import { until } from '../../../support/until.ts'
 import { linesOf } from '../replay/send-some.ts'

@@ -1,5 +1,7 @@
-// A real provider process for a test, and the handle that steers it: its clock, its faults, the requests it received.
+// The simulated provider on a real port, as a process or in that of the test, and the handle that steers it: its clock, its faults,
+// the requests it received.
 
+import { type SimulatorOptions, startSimulator } from '../../tools/provider/simulator.ts'
 import { noon } from './manual-clock.ts'
 import { startCommand } from './process.ts'
 import type { Teardown } from './teardown.ts'
@@ -42,8 +44,19 @@ export const startProvider = async (
   return steeredAt(urls.provider ?? '', now)
 }
 
+/** The same in the process of the test: where its own process shows nothing, its start need not be waited for. */
+export const startProviderHere = async (
+  t: Teardown,
+  options: SimulatorOptions = { runs: 'none' },
+  now: string | null = noon,
+): Promise<ProviderProcess> => {
+  const simulator = await startSimulator(options)
+  t.teardown(() => simulator.close())
+  return steeredAt(simulator.url, now)
+}
+
 /** The handle of the provider at a URL, whose clock is set. */
-export const steeredAt = async (url: string, now: string | null): Promise<ProviderProcess> => {
+const steeredAt = async (url: string, now: string | null): Promise<ProviderProcess> => {
   const control = async (init?: RequestInit) => {
     const response = await fetch(`${url}/control`, init)
     const body = (await response.json()) as ProviderState & { error?: string }
