@@ -10,7 +10,7 @@ import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { localCertificate, renewedAt, startTlsGateway } from '../support/http2-client.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
-import { startProcesses } from '../support/processes.ts'
+import { startProcesses } from '../scenarios/processes.ts'
 import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)

@@ -4,9 +4,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, type Dispatcher, RetryAgent } from 'undici'
 import { runCommand } from '../support/process.ts'
-import { startProcesses } from '../support/processes.ts'
 import { inScope, type Teardown } from '../support/teardown.ts'
 import { until } from '../support/until.ts'
+import { startProcesses } from './processes.ts'
 import { createKey, processEnv } from './set-up.ts'
 
 export type RestartResult = {

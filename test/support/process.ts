@@ -1,7 +1,7 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
 import type { ChildProcess, ForkOptions, SpawnOptions, StdioOptions } from 'node:child_process'
-import { execFile, fork, spawn } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { constantsPreload } from './constants.ts'
@@ -140,12 +140,10 @@ export const spawnServe = (t: Teardown, cwd: string, stdio: StdioOptions, env: R
 export type Ended = { code: number; stdout: string; stderr: string }
 
 /** Runs a command to its end in a separate process, as its users do. */
-const runProcess = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
-  new Promise(resolve => {
-    execFile(product, args, { env: cleanEnv(env), maxBuffer: 1e8 }, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
-    })
-  })
+const runProcess = async (args: readonly string[], env: Record<string, string>): Promise<Ended> => {
+  const ended = await runProgram({ teardown: () => {} }, [product, ...args], { env: cleanEnv(env) })
+  return { ...ended, code: ended.code ?? -1 }
+}
 
 type CommandServer = {
   /** Runs a command to its end after those before it. */

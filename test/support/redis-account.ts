@@ -5,20 +5,22 @@ import type { Redis } from 'ioredis'
 
 export const account = { user: 'abohawa', password: 'SECRET' }
 
-const [line = ''] = /^ACL SETUSER abohawa .*$/m.exec(readFileSync('docs/operating/redis.md', 'utf8')) ?? []
-const [more = ''] =
-  /(?<=^ACL SETUSER abohawa )\+cluster.*$/m.exec(readFileSync('docs/operating/redis.md', 'utf8')) ?? []
-const rights = line.split(' ').slice(2)
+const page = readFileSync('docs/operating/redis.md', 'utf8')
+const [own = '', more = ''] = [...page.matchAll(/^ACL SETUSER (abohawa .*)$/gm)].map(
+  ([, rights = '']) => rights,
+)
+const rights = own.split(' ')
+const onClusters = more.split(' ').slice(1)
 
 /** The commands it may run, in lower case; on a cluster there are more. */
 export const grantedCommands = (onCluster: boolean): string[] =>
-  [...rights, ...(onCluster ? more.split(' ') : [])]
+  [...rights, ...(onCluster ? onClusters : [])]
     .filter(right => right.startsWith('+'))
     .map(right => right.slice(1))
 
 export const makeAccount = async (admin: Redis, onCluster = false): Promise<void> => {
   const [name = '', ...granted] = rights
-  await admin.acl('SETUSER', name, ...granted, ...(onCluster ? more.split(' ') : []))
+  await admin.acl('SETUSER', name, ...granted, ...(onCluster ? onClusters : []))
 }
 
 /** What an account was refused, in words. */

@@ -1,10 +1,10 @@
 // Several gateways that share a port, started by one command, for tests of `serve --processes`.
 
-import type { Env } from '../scenarios/set-up.ts'
-import { freePort } from './listening.ts'
-import { type Running, startCommand } from './process.ts'
-import type { Teardown } from './teardown.ts'
-import { until } from './until.ts'
+import { freePort } from '../support/listening.ts'
+import { type Running, startCommand } from '../support/process.ts'
+import type { Teardown } from '../support/teardown.ts'
+import { until } from '../support/until.ts'
+import type { Env } from './set-up.ts'
 
 type Line = {
   readonly msg?: string
