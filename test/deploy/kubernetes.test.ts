@@ -9,8 +9,8 @@ import { endsWithinMs } from '../../src/cli/serve/supervisor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { freePort } from '../support/listening.ts'
 import { runCommand, startCommand } from '../support/process.ts'
-import { skipFileIf } from '../support/skip-file.ts'
 import { patientRedisEnv, testRedis } from '../support/redis-server.ts'
+import { skipFileIf } from '../support/skip-file.ts'
 import { replaced } from './nginx.ts'
 
 const overlay = join(import.meta.dirname, '..', '..', 'deploy/kubernetes/overlays/example')

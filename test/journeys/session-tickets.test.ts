@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { InputError } from '../../src/common/errors.ts'
+import { startProcesses } from '../scenarios/processes.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { localCertificate, renewedAt, startTlsGateway } from '../support/http2-client.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
-import { startProcesses } from '../scenarios/processes.ts'
 import { until } from '../support/until.ts'
 
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
