@@ -2,30 +2,22 @@
 // exactly, what a key takes in memory and in the store, and how quickly a gateway is replaced. The clocks are moved to the parts of
 // the day.
 
-import type { SpawnOptions } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar, hourMs } from '../../src/common/calendar.ts'
-import { systemClock } from '../../src/common/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { createKey, hashOf, randomBase62 } from '../../src/keys/key-form.ts'
-import { openStore } from '../../src/stores/open-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
 import { meterEnv } from '../../test/scenarios/quota-load.ts'
 import { type Env, forAll } from '../../test/scenarios/set-up.ts'
-import { type Running, startLimited } from '../../test/support/process.ts'
-import { patientRedisEnv, startRedis } from '../../test/support/redis-server.ts'
+import { startRedis } from '../../test/support/redis-server.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
 import { count, found, judged, ms, type Progress, quantile, type Row } from '../row.ts'
 import { readerOfRedis } from '../tools/processes.ts'
-import type { Order, WatchedReport } from './watched.ts'
+import type { Order, WatchedReport } from '../tools/watched.ts'
+import { startWatched, type Watched } from '../tools/watched-gateway.ts'
+import { type Keys, openStoreOf, writeKeys } from '../tools/written-keys.ts'
 
 const zone = 'Asia/Dhaka'
 const path = '/api/v1/locations?type=division'
-export const watched = new URL('watched.ts', import.meta.url).href
-/** For what watched.ts is asked. */
-export const withChannel: SpawnOptions = { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
 // Twice what a gateway has with a million keys.
 const dataBytes = 2 * 2 ** 30
 const longestTurnMs = 60
@@ -34,47 +26,6 @@ const scrapeEveryMs = 5_000
 const partAtMostMs = 1_200_000
 // Of each caller, so that few requests wait for the processor.
 const steadyPauseMs = 100
-
-/** Keys in the order of their creation, as callers present them and as the store names them. */
-type Keys = {
-  readonly presented: readonly string[]
-  readonly ids: readonly string[]
-  readonly subscriberId: string
-}
-
-export const writeKeys = async (store: Store, size: number): Promise<Keys> => {
-  const subscriberId = `sub_${randomBase62(12)}`
-  await store.ensureSubscriber({ id: subscriberId, name: 'Bench', createdAt: 0, revokedAt: null })
-  const presented = Array.from({ length: size }, () => createKey())
-  const ids = presented.map(() => `key_${randomBase62(12)}`)
-  const none = {
-    limit: null,
-    revokedAt: null,
-    expiresAt: null,
-    externalId: null,
-    restrictions: null,
-    rates: null,
-    previousHashes: [],
-  }
-  await forAll(presented, 1_000, (key, i) =>
-    store.addKey({
-      ...none,
-      id: ids[i] ?? '',
-      hash: hashOf(key),
-      subscriberId,
-      tier: 'starter',
-      createdAt: i,
-    }),
-  )
-  return { presented, ids, subscriberId }
-}
-
-export const openStoreOf = async (scope: Teardown, env: Env): Promise<Store> => {
-  const config = loadConfig({ files: [], env: { ...env, ...patientRedisEnv } })
-  const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
-  scope.teardown(() => store.close())
-  return store
-}
 
 /** What a part of the day was like: times in ms, the longest of all gateways; `failed` are answers of other statuses than 200. */
 type Part = { readonly name: string } & Readonly<
@@ -94,21 +45,14 @@ const startDay = async (scope: Teardown, env: Env, { presented, ids }: Keys, pro
   let [times, failed]: [number[], number] = [[], 0]
   const parts: Part[] = []
 
-  const start = async (): Promise<{ gateway: Running; callers: Caller[] }> => {
-    const settings = { ABOHAWA_QUOTA__TIME_ZONE: zone, BENCH_AHEAD_MS: String(aheadMs), ...env }
-    const more = meterEnv({ NODE_OPTIONS: `--import=${watched}`, ...settings })
-    const gateway = await startLimited(scope, dataBytes, more, withChannel)
+  const start = async (): Promise<{ gateway: Watched; callers: Caller[] }> => {
+    const settings = meterEnv({ ABOHAWA_QUOTA__TIME_ZONE: zone, ...env })
+    const gateway = await startWatched(scope, dataBytes, settings, aheadMs)
     return { gateway, callers: await openCallers(scope, gateway.urls.api ?? '', '', callersEach) }
   }
   const fleet = await Promise.all(Array.from({ length: 3 }, start))
   const askAll = (order: Order): Promise<WatchedReport[]> =>
-    Promise.all(
-      fleet.map(async ({ gateway: { child } }) => {
-        const reported = once(child, 'message')
-        child.send(order)
-        return (await reported)[0] as WatchedReport
-      }),
-    )
+    Promise.all(fleet.map(({ gateway }) => gateway.ask(order)))
   const scrape = async (): Promise<void> => {
     // A gateway may be ending.
     for (const { gateway } of fleet)
@@ -185,7 +129,7 @@ const startDay = async (scope: Teardown, env: Env, { presented, ids }: Keys, pro
     },
     /** Ends the first gateway in order and starts another instead. @returns ms */
     replaceFirst: async (): Promise<{ stopMs: number; startMs: number }> => {
-      const former = fleet[0]?.gateway as Running
+      const former = fleet[0]?.gateway as Watched
       const stoppedAt = performance.now()
       former.child.kill('SIGTERM')
       await former.exited

@@ -1,17 +1,15 @@
 // What an operator's request costs consumers: the longest turn of the event loop of a gateway with many keys and many cells in
 // demand, for each route of the listener for operators.
 
-import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { randomBase62 } from '../../src/keys/key-form.ts'
 import { openCallers } from '../../test/scenarios/callers.ts'
-import { startLimited } from '../../test/support/process.ts'
 import { patientRedisEnv } from '../../test/support/redis-server.ts'
 import { count, judged, ms, type Row } from '../row.ts'
 import { gatewayEnv } from '../tools/gateway-process.ts'
+import { startWatched } from '../tools/watched-gateway.ts'
 import { openBackground } from '../tools/world.ts'
-import { openStoreOf, watched, withChannel, writeKeys } from './keys.ts'
-import type { WatchedReport } from './watched.ts'
+import { openStoreOf, writeKeys } from '../tools/written-keys.ts'
 
 const [keyCount, cellCount] = [100_000, 50_000]
 const cellDegrees = 0.02
@@ -87,10 +85,8 @@ export const operators: Row = {
     const store = await openStoreOf(scope, env)
     const { presented, ids, subscriberId } = await writeKeys(store, keyCount)
 
-    const watching = { NODE_OPTIONS: `--import=${watched}`, BENCH_AHEAD_MS: '0' }
-    const settings = { ...env, ...watching }
-    const gateway = await startLimited(scope, dataBytes, settings, withChannel)
-    const { api = '', ops = '' } = gateway.urls
+    const { urls, ask } = await startWatched(scope, dataBytes, env)
+    const { api = '', ops = '' } = urls
     const use = async (requests: readonly string[], connections: number): Promise<void> => {
       const callers = await openCallers(scope, api, '', connections)
       let next = 0
@@ -114,21 +110,16 @@ export const operators: Row = {
       32,
     )
 
-    const report = async (): Promise<WatchedReport> => {
-      const reported = once(gateway.child, 'message')
-      gateway.child.send({})
-      return (await reported)[0] as WatchedReport
-    }
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const measure = async ([method, path, body]: Route): Promise<{ status: number; turn: number }> => {
-      await report()
+      await ask({})
       await pause(50)
       const sent = { method, headers, ...(method === 'POST' && { body: body ? JSON.stringify(body) : '{}' }) }
       const response = await fetch(ops + path, sent)
       await response.arrayBuffer()
       if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}`)
       await pause(method === 'POST' ? settleMs : 50)
-      return { status: response.status, turn: (await report()).turn }
+      return { status: response.status, turn: (await ask({})).turn }
     }
     const lines: { name: string; status: number; turn: number }[] = []
     for (const route of routesFor(ids[0] ?? '', subscriberId)) {
