@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
 import { createKey, type Env, processEnv } from '../../test/scenarios/set-up.ts'
 import type { Teardown } from '../../test/support/teardown.ts'
+import { warmUp } from '../rounds.ts'
 import { count, judged, median, ms, type Progress, quantile, type Row } from '../row.ts'
 import { startGateway } from '../tools/gateway-process.ts'
 import { inFront, serverCore } from '../tools/processes.ts'
@@ -28,6 +29,8 @@ const setUp = async (scope: Teardown, limits: Env) => {
   const env = processEnv(provider.url, {
     ABOHAWA_REDIS__URL: redisUrl,
     ABOHAWA_CACHE__CELL_DEGREES: cells.degrees,
+    // Warming may take as many units as a key has.
+    ABOHAWA_QUOTA__TIERS__ENTERPRISE: '1000000000',
     ...limits,
   })
   const [first, second, third] = [await createKey(env), await createKey(env), await createKey(env)]
@@ -49,7 +52,9 @@ const setUp = async (scope: Teardown, limits: Env) => {
       { url, keys: [third], rate: readRate, seconds: roundSeconds, connections: 4 },
       inFront,
     )
-  return { greedy, other, read }
+  const workload = { url, paths: [warmCell], keys: [third] }
+  const warm = (): Promise<void> => warmUp(folder, { workload: async () => workload })
+  return { greedy, other, read, warm }
 }
 
 let requested = 0
@@ -82,12 +87,12 @@ const readersRound = async (other: Caller, read: () => Promise<Replayed>, times:
 }
 
 const measure = async (scope: Teardown, rounds: number, limits: Env, progress: Progress) => {
-  const { greedy, other, read } = await setUp(scope, limits)
+  const { greedy, other, read, warm } = await setUp(scope, limits)
+  const noTimes = (): Times => ({ misses: [], hits: [], failed: 0 })
   progress('warms up')
-  await read()
-  await other.send(newCell())
-  const alone: Times = { misses: [], hits: [], failed: 0 }
-  const beside: Times = { misses: [], hits: [], failed: 0 }
+  await warm()
+  await readersRound(other, read, noTimes())
+  const [alone, beside] = [noTimes(), noTimes()]
   let [loaded, refused] = [0, 0]
   for (let round = 1; round <= rounds; round++) {
     progress(`round ${round} of ${rounds}`)
