@@ -17,9 +17,9 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
   t.equal((await get()).status, 200)
 
   const shown = await runCommand(['cache', 'show', 'district/3026', '--json'], env)
-  t.match(shown, { code: 0, stderr: '' })
+  t.hasStrict(shown, { code: 0, stderr: '' })
   const report = JSON.parse(shown.stdout)
-  t.match(report, {
+  t.hasStrict(report, {
     opsUrl: gateway.urls.ops,
     place: { type: 'district', id: '3026', name: 'Dhaka' },
     shared: { kind: 'embedded', entry: { state: 'fresh' }, fault: null },
@@ -39,7 +39,7 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
     t.match(await get(), { status: 200, headers: { 'cache-status': /fwd=stale|hit; ttl=/ } }, scope)
   }
   const beside = await purge('23.71,90.41', '--json')
-  t.match(JSON.parse(beside.stdout), { kind: 'soft', scope: { cell: '23.7,90.4' }, cells: 1, removed: 0 })
+  t.hasStrict(JSON.parse(beside.stdout), { kind: 'soft', scope: { cell: '23.7,90.4' }, cells: 1, removed: 0 })
 
   gateway.child.kill('SIGTERM')
   t.equal(await gateway.exited, 0)
@@ -50,11 +50,11 @@ t.test('show asks the gateway, or the store where there is none; purge writes to
   t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
   t.notMatch(alone.stdout, /fresh until|last error/, 'what only a gateway knows is left out')
   const aloneJson = JSON.parse((await runCommand(['cache', 'show', 'district/3026', '--json'], env)).stdout)
-  t.match(aloneJson, { opsUrl: null, gateway: null, shared: { entry: { purged: 'soft' } } })
+  t.hasStrict(aloneJson, { opsUrl: null, gateway: null, shared: { entry: { purged: 'soft' } } })
   t.equal(aloneJson.shared.entry.fetchedAt, report.shared.entry.fetchedAt)
 
   const purged = await purge('all', '--hard')
-  t.match(purged, { code: 0, stderr: '' })
+  t.hasStrict(purged, { code: 0, stderr: '' })
   t.match(
     purged.stdout,
     /^Purged hard: everything\.\n {2}covers +3,976 cells\n {2}shared tier {2}1 entry rem/,
@@ -73,25 +73,25 @@ t.test('warm --force loads a cell whatever is cached, and ends with 1 if that fa
   const refresh = (...args: string[]) => runCommand(['cache', 'warm', '--force', ...args], env)
   const { calls } = await provider.state()
   const first = await refresh('district/3026')
-  t.match(first, { code: 0, stderr: '' })
+  t.hasStrict(first, { code: 0, stderr: '' })
   t.match(first.stdout, /^Dhaka \(district 3026\)\n {2}cell +23\.7,90\.4, /)
   t.match(first.stdout, /\n {2}state +fresh +fresh\n/)
   const again = await refresh('23.71,90.41', '--json', '--gateway', gateway.urls.ops ?? '')
   const report = JSON.parse(again.stdout)
   const loaded = { memory: { state: 'fresh' }, lastFailure: null }
-  t.match(report, { opsUrl: gateway.urls.ops, cell: { id: '23.7,90.4' }, gateway: loaded })
+  t.hasStrict(report, { opsUrl: gateway.urls.ops, cell: { id: '23.7,90.4' }, gateway: loaded })
   t.equal((await provider.state()).calls, calls + 2, 'although the first one is fresh')
 
   await provider.steer({ fault: 'internal-error' })
   const failed = await refresh('district/3026', '--json')
   t.equal(failed.code, 1)
   t.match(failed.stderr, /^The cell 23\.7,90\.4 was not loaded: provider_failing: .* answered 500.*\.\n$/)
-  t.match(JSON.parse(failed.stdout).gateway, {
+  t.hasStrict(JSON.parse(failed.stdout).gateway, {
     memory: { state: 'fresh', fetchedAt: report.gateway.memory.fetchedAt },
     lastFailure: { code: 'provider_failing' },
   })
   const unknown = 'abohawa: the district "9" was not found or is not published\n'
-  t.match(await refresh('district/9'), { code: 1, stdout: '', stderr: unknown })
+  t.hasStrict(await refresh('district/9'), { code: 1, stdout: '', stderr: unknown })
   const bare = { ...env, ABOHAWA_OPS__TOKEN: '' }
   const without = await runCommand(['cache', 'warm', '--force', 'district/3026'], bare)
   const unauthorized =

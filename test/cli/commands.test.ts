@@ -58,9 +58,9 @@ t.test('--version prints the version of package.json, with the commit', async t 
   const { version: number } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   t.ok(version === number || new RegExp(`^${RegExp.escape(number)}\\+[0-9a-f]{8}$`).test(version), version)
   const expected = { code: 0, stdout: `${version}\n`, stderr: '' }
-  t.match(await runCommand(['--version']), expected)
+  t.hasStrict(await runCommand(['--version']), expected)
   const nowhere = { NODE_COMPILE_CACHE: join(root, 'package.json', 'cache') }
-  t.match(await runCommand(['--version'], nowhere), expected, 'also where nothing can be kept')
+  t.hasStrict(await runCommand(['--version'], nowhere), expected, 'also where nothing can be kept')
 })
 
 t.test('the folder of compiled code is made for its owner alone, because what lies there is run', async t => {
@@ -96,16 +96,16 @@ t.test('the life of a key', async t => {
   const given = { tier: 'business', limit: 10_000 }
   t.match(issued, { key: /^svc_live_[0-9A-Za-z]{38}$/, subscriber, ...given })
 
-  t.match(await json('keys', 'show', issued.id), { id: issued.id, status: 'active', ...given })
+  t.hasStrict(await json('keys', 'show', issued.id), { id: issued.id, status: 'active', ...given })
   t.match(await json('keys', 'revoke', issued.id), { status: 'revoked', revokedAt: /Z$/ })
-  t.match(await json('keys', 'revoke', issued.id), { status: 'revoked' })
-  t.match(await json('keys', 'revoke', '--undo', issued.id), { status: 'active', revokedAt: null })
-  t.match(await json('subscribers', 'revoke', subscriber), { status: 'revoked', keys: undefined })
-  t.match(await json('keys', 'list'), [{ id: issued.id, status: 'subscriber revoked' }])
+  t.hasStrict(await json('keys', 'revoke', issued.id), { status: 'revoked' })
+  t.hasStrict(await json('keys', 'revoke', '--undo', issued.id), { status: 'active', revokedAt: null })
+  t.hasStrict(await json('subscribers', 'revoke', subscriber), { status: 'revoked', keys: undefined })
+  t.hasStrict(await json('keys', 'list'), [{ id: issued.id, status: 'subscriber revoked' }])
   const refused = await runCommand([...create, 'free'], env)
   t.match(refused, { code: 1, stderr: /^abohawa: subscriber "Dhaka Tribune" is revoked; .*\n$/ })
   const [{ id }] = await json('subscribers', 'list')
-  t.match(await json('subscribers', 'revoke', '--undo', id), { status: 'active' })
+  t.hasStrict(await json('subscribers', 'revoke', '--undo', id), { status: 'active' })
   const days = [{ used: 0 }, { used: 0 }]
   t.match(await json('keys', 'usage', issued.id, '--days', '2'), { limit: 10_000, days })
 
@@ -136,7 +136,7 @@ t.test('config files are those of --config, or of ABOHAWA_CONFIG_FILE; what come
   const over = { ABOHAWA_SERVER__PORT: '2', ABOHAWA_LOG__LEVEL: 'debug' }
   t.strictSame(await effective(over, '-c', a), [2, '1h', 'debug'])
   const check = (...args: string[]) => runCommand(['config', 'check', ...args], { ABOHAWA_CONFIG_FILE: bad })
-  t.match(await check(a), { code: 0, stdout: 'The configuration is right.\n' })
+  t.hasStrict(await check(a), { code: 0, stdout: 'The configuration is right.\n' })
   const unknown = /bad\.yaml:2:3: .*server\.prot is not a known setting; did you mean server\.port\?/
   for (const args of [[], ['--config', bad]]) t.match(await check(...args), { code: 1, stderr: unknown })
 })
@@ -184,9 +184,9 @@ t.test('config print --changed says what differs from the defaults, and where th
   const shown = all.map(({ path }) => path).toSorted()
   t.strictSame(shown, paths, 'what is given as it is anyhow does not differ')
   const ofFile = { value: '2h', default: '1h', origin: `${file}:2`, effect: 'live', except: null }
-  t.match(of('cache.freshFor'), ofFile)
+  t.hasStrict(of('cache.freshFor'), ofFile)
   const ofVariable = { value: 81, default: 8080, origin: 'ABOHAWA_SERVER__PORT', effect: 'restart' }
-  t.match(of('server.port'), { ...ofVariable, except: null })
+  t.hasStrict(of('server.port'), { ...ofVariable, except: null })
   t.notMatch(stdout, 'hunter2')
   const { stdout: text } = await runCommand(['config', 'print', '--changed', '--config', file], env)
   t.match(text, /^cache\.freshFor +2h +1h +\S+gateway\.yaml:2 +live$/m)
@@ -195,7 +195,7 @@ t.test('config print --changed says what differs from the defaults, and where th
   const limited = await runCommand(['config', 'print', '--changed', '--config', join(rates, 'rates.yaml')])
   t.match(limited.stdout, /^quota\.rates\.free +\{.*\} +– +\S+rates\.yaml:3 +live$/m, 'a map in a map')
   const none = await runCommand(['config', 'print', '--changed'])
-  t.match(none, { code: 0, stdout: 'Nothing differs from the defaults.\n' })
+  t.hasStrict(none, { code: 0, stdout: 'Nothing differs from the defaults.\n' })
 })
 
 t.test('config print --why explains a setting or a section', async t => {
@@ -215,8 +215,8 @@ t.test('config print --why explains a setting or a section', async t => {
   t.equal(section.length, 4)
   t.match(section[0], { path: /^server\.tls\./, variable: /^ABOHAWA_SERVER__TLS__/, allowed: /./, text: /./ })
   const meant = 'cache.freshfor is not a known setting; did you mean cache.freshFor?'
-  t.match(await why('cache.freshfor'), { code: 1, stderr: `abohawa: ${meant}\n` })
-  t.match(await why('nosuch'), { code: 1, stderr: 'abohawa: nosuch is not a known setting\n' })
+  t.hasStrict(await why('cache.freshfor'), { code: 1, stderr: `abohawa: ${meant}\n` })
+  t.hasStrict(await why('nosuch'), { code: 1, stderr: 'abohawa: nosuch is not a known setting\n' })
 })
 
 t.test('a catalogue is built, checked, hidden and shown', async t => {
@@ -250,9 +250,9 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
   t.match(JSON.parse(stdout), { counts: { division: 1, district: 1 }, faults: [] })
   const publish = (...args: string[]) => runCommand(['catalogue', 'publish', ...args], env)
   const hidden = 'Dhaka (district 3026) is now unpublished.\n'
-  t.match(await publish('--undo', '3026'), { code: 0, stdout: hidden })
+  t.hasStrict(await publish('--undo', '3026'), { code: 0, stdout: hidden })
   const shown = JSON.parse((await publish('3026', '--json')).stdout)
-  t.match(shown, { id: '3026', published: true, changed: true })
+  t.hasStrict(shown, { id: '3026', published: true, changed: true })
   t.match(await publish('3026'), { code: 0, stdout: /was already published/ })
   t.equal((await publish('9999')).code, 1)
 })

@@ -56,10 +56,10 @@ t.test('test keys are created by an option, or by their tier in a file', async t
   // Those of a file are created at once, in any order.
   const named = async (id: string | null) =>
     (await list()).find(({ externalId }: { externalId: string | null }) => externalId === id)
-  t.match(await named(null), { tier: 'test_key', test: true, limit: 1000 })
-  t.match(await named('ci'), { tier: 'test_key', test: true, limit: 5, ownLimit: true })
+  t.hasStrict(await named(null), { tier: 'test_key', test: true, limit: 1000 })
+  t.hasStrict(await named('ci'), { tier: 'test_key', test: true, limit: 5, ownLimit: true })
   const live = await named('live')
-  t.match(live, { tier: 'free', test: false })
+  t.hasStrict(live, { tier: 'free', test: false })
   t.match(JSON.parse((await command('keys', 'rotate', one.id, '--json')).stdout), { key })
   t.match(await create('--subscriber', 'A', '--test', '--tier', 'free'), { code: 2, stderr: /--test/ })
   for (const [id, tier, stderr] of [
@@ -83,13 +83,13 @@ t.test('what a file names is created once and shown or reported; a second run cr
     { external_id: 'নদী 2', limit: '50', expires: '2099-01-31T18:00:00.000Z' },
   ])
 
-  t.match(await create('--from', given, '--csv', '--out', out), {
+  t.hasStrict(await create('--from', given, '--csv', '--out', out), {
     code: 1,
-    stderr: `--out is "${out}", which exists; choose a new file`,
+    stderr: `abohawa: --out is "${out}", which exists; choose a new file\n`,
   })
   const again = await create('--from', given, '--json')
   t.match(again, { code: 0, stderr: /^0 created, 2 existed\. Keys that existed are not shown again/ })
-  t.match(JSON.parse(again.stdout), [
+  t.hasStrict(JSON.parse(again.stdout), [
     { id: issued[0]?.id, key: null, existed: true },
     { id: issued[1]?.id, key: null, existed: true },
   ])
@@ -112,15 +112,15 @@ t.test('a second run says which tiers and limits it did not change, and --apply 
   t.equal(again.code, 0)
   const kept = `${ids[0]} (tier free, in the file starter), ${ids[1]} (limit 50, in the file 60)`
   t.match(again.stderr, `Not changed, though the file says otherwise: ${kept}. The same command with --apply`)
-  t.match(await inOrder(), [{ tier: 'free' }, { limit: 50 }, { limit: 70 }])
+  t.hasStrict(await inOrder(), [{ tier: 'free' }, { limit: 50 }, { limit: 70 }])
   const applied = await create('--from', given, '--apply', '--json')
   t.match(applied.stderr, /Changed as the file says: key_/)
-  t.match(JSON.parse(applied.stdout), [{ tier: 'starter', limit: 1000 }, { limit: 60 }, { limit: 70 }])
-  t.match(await inOrder(), [{ tier: 'starter', limit: 1000 }, { limit: 60, ownLimit: true }, { limit: 70 }])
+  t.hasStrict(JSON.parse(applied.stdout), [{ tier: 'starter', limit: 1000 }, { limit: 60 }, { limit: 70 }])
+  t.has(await inOrder(), [{ tier: 'starter', limit: 1000 }, { limit: 60, ownLimit: true }, { limit: 70 }])
   t.notMatch((await create('--from', given)).stderr, /hanged/)
   file('keys.csv', `${head}\nPadma,free,p-1,1000,\n`)
   await create('--from', given, '--apply')
-  t.match((await inOrder())[0], { tier: 'free', limit: 1000 }, 'the limit of the former tier')
+  t.hasStrict((await inOrder())[0], { tier: 'free', limit: 1000 }, 'the limit of the former tier')
   file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
   const refused = await create('--from', given, '--apply')
   t.match(refused, { code: 1, stderr: /line 2: tier must be one of free, .*, got "gold"/ })
@@ -144,15 +144,15 @@ t.test('restrictions and rates come from options and from a file, and are lifted
   }
   const byId = async (externalId: string | null) =>
     (await list()).find((key: { externalId: string | null }) => key.externalId === externalId)
-  t.match(await byId(null), {
+  t.hasStrict(await byId(null), {
     restrictions: { origins: ['https://a.example'], addresses: null, endpoints: ['weather', 'forecast'] },
     rates: { perSecond: 5, burst: 20, perMinute: null },
   })
-  t.match(await byId('p-1'), { restrictions: bound, rates: { perSecond: null, burst: null, perMinute: 60 } })
+  t.has(await byId('p-1'), { restrictions: bound, rates: { perSecond: null, burst: null, perMinute: 60 } })
   t.match(await byId('p-2'), { restrictions: null, rates: null })
   const listed = rows((await command('keys', 'list', '--csv')).stdout)
   const csv = listed.find(({ external_id }) => external_id === 'p-1') ?? {}
-  t.match(csv, { origins: bound.origins.join(' '), endpoints: '', per_second: '', per_minute: '60' })
+  t.hasStrict(csv, { origins: bound.origins.join(' '), endpoints: '', per_second: '', per_minute: '60' })
   const names = ['external_id', ...head.split(',').slice(3)]
   const again = names.map(name => csv[name]).join(',')
   file('keys.csv', `subscriber,tier,${names.join(',')}\nPadma,free,${again}\n`)
@@ -165,7 +165,7 @@ t.test('restrictions and rates come from options and from a file, and are lifted
   const kept = /terms origins .*; 60\/min, in the file addresses .*; endpoints weather; 60\/min\)/
   t.match((await create('--from', given)).stderr, kept)
   await create('--from', given, '--apply')
-  t.match(await byId('p-1'), {
+  t.hasStrict(await byId('p-1'), {
     restrictions: { origins: null, addresses: bound.addresses, endpoints: ['weather'] },
     rates: { perMinute: 60 },
   })
@@ -190,13 +190,13 @@ t.test('one key has an external id, by which commands name it', async t => {
   const again = await create(...some, '--external-id', 'crm/7')
   t.match(again, { code: 0, stdout: `${first.id} for Schools has the external id crm/7 already.` })
   const shown = await command('keys', 'show', 'external:crm/7', '--json')
-  t.match(JSON.parse(shown.stdout), { id: first.id, lastUsedOn: null, usedToday: 0 })
+  t.hasStrict(JSON.parse(shown.stdout), { id: first.id, lastUsedOn: null, usedToday: 0 })
   const set = await command('keys', 'set', 'external:crm/7', '--expires', '2099-12-31', '--json')
-  t.match(JSON.parse(set.stdout), { id: first.id, expiresAt: '2099-12-31T18:00:00.000Z' })
+  t.hasStrict(JSON.parse(set.stdout), { id: first.id, expiresAt: '2099-12-31T18:00:00.000Z' })
   const { stdout } = await command('keys', 'list')
   t.match(stdout, /^id +external id +subscriber .* expires \(UTC\) +last used \(Asia\/Dhaka\)\n/)
   const other = await create('--subscriber', 'Other', '--tier', 'free', '--external-id', 'crm/7')
-  const taken = `external id "crm/7" belongs to ${first.id}, a key of another subscriber`
+  const taken = `abohawa: external id "crm/7" belongs to ${first.id}, a key of another subscriber`
   t.match(other, { code: 1, stderr: taken })
 })
 

@@ -31,7 +31,7 @@ t.test('a key is rotated under its id, and lists say until when the former one w
   t.not(rotated.key, key)
   const until = Date.parse(rotated.formerKeyUntil)
   t.ok(until >= before + 5_400_000 && until <= Date.now() + 5_400_000)
-  t.match(await json('keys', 'show', id), { id, formerKeyUntil: rotated.formerKeyUntil })
+  t.hasStrict(await json('keys', 'show', id), { id, formerKeyUntil: rotated.formerKeyUntil })
   const shown = `${rotated.formerKeyUntil.slice(0, 10)} ${rotated.formerKeyUntil.slice(11, 16)}`
   t.match((await command('keys', 'list')).stdout, new RegExp(`old key until \\(UTC\\)\\n.*${shown}\\n`))
 
@@ -42,7 +42,7 @@ t.test('a key is rotated under its id, and lists say until when the former one w
   const soon = await json('keys', 'show', id)
   const ofDay = Date.parse(soon.formerKeyUntil) - 86_400_000
   t.ok(ofDay >= again - 1_000 && ofDay <= Date.now(), 'a day by default')
-  t.match(await json('keys', 'rotate', id, '--overlap', '0s'), { id })
+  t.hasStrict(await json('keys', 'rotate', id, '--overlap', '0s'), { id })
   t.equal((await json('keys', 'show', id)).formerKeyUntil, null, 'no former key works any more')
   t.equal((await json('keys', 'list')).length, 1)
   t.notOk(readFileSync(env.ABOHAWA_STORE__PATH, 'latin1').includes(rotated.key), 'the key is kept nowhere')
@@ -56,13 +56,13 @@ t.test('a key changes its tier and gets a limit of its own, which is marked', as
   const { command, json, create } = setUp(t.testdir())
   const { id } = await create()
   const set = (options: string) => json('keys', 'set', id, ...options.split(' '))
-  t.match(await set('--tier business'), { tier: 'business', limit: 10_000, ownLimit: false })
-  t.match(await set('--limit 2500'), { tier: 'business', limit: 2_500, ownLimit: true })
+  t.hasStrict(await set('--tier business'), { tier: 'business', limit: 10_000, ownLimit: false })
+  t.hasStrict(await set('--limit 2500'), { tier: 'business', limit: 2_500, ownLimit: true })
   t.match((await command('keys', 'show', id)).stdout, / 2500 \(own\) /)
   const kept = await command('keys', 'set', id, '--tier', 'free')
   const stays = /Its custom limit of 2,500 stays; `abohawa keys set key_\w+ --limit tier` removes/
   t.match(kept, { code: 0, stderr: stays })
-  t.match(await set('--limit tier'), { tier: 'free', limit: 100, ownLimit: false })
+  t.hasStrict(await set('--limit tier'), { tier: 'free', limit: 100, ownLimit: false })
   const all = { tier: 'starter', limit: 7, ownLimit: true, expiresAt: /^2099-12-31T/ }
   t.match(await set('--tier starter --limit 7 --expires 2099-12-31'), all)
   t.match(await set('--tier free --limit tier --expires never'), { limit: 100, expiresAt: null })
@@ -101,10 +101,10 @@ t.test('usage is columns where there is no screen, CSV by RFC 4180, and JSON', a
   const csv = await command('keys', 'usage', id, '--days', '2', '--csv')
   t.equal(csv.stdout, `day,used,limit\r\n${before},1000,1000\r\n${newest},12,1000\r\n`)
   const { days: counted, today: classes } = await json('keys', 'usage', id, '--days', '2')
-  t.match(counted[0], { day: newest, used: 12 })
-  t.match(counted[1], { day: before, used: 1_000 })
-  t.match(classes[0], { endpoint: 'weather', statusClass: '2xx', count: 11 })
-  t.match(classes[1], { endpoint: 'weather', statusClass: '4xx', count: 1 })
+  t.hasStrict(counted[0], { day: newest, used: 12 })
+  t.hasStrict(counted[1], { day: before, used: 1_000 })
+  t.hasStrict(classes[0], { endpoint: 'weather', statusClass: '2xx', count: 11 })
+  t.hasStrict(classes[1], { endpoint: 'weather', statusClass: '4xx', count: 1 })
   const days = `day         used  limit\n${before}  1000   1000\n${newest}    12   1000\n`
   const byEndpoint = 'today by endpoint  2xx  4xx\nweather             11    1\n'
   t.equal((await command('keys', 'usage', id, '--days', '2')).stdout, `${days}\n${byEndpoint}`)

@@ -34,7 +34,7 @@ const facts = (text: string) =>
 
 t.test('a dry run tells the price of an area, and purges nothing', async t => {
   const shown = await purge('district/3026', '--area', '--dry-run')
-  t.match(shown, { code: 0, stderr: '' })
+  t.hasStrict(shown, { code: 0, stderr: '' })
   t.match(shown.stdout, /^Nothing is purged: district\/3026\.\n/)
   t.match(facts(shown.stdout), {
     cached: /^[23] of 20 cells$/,
@@ -45,7 +45,7 @@ t.test('a dry run tells the price of an area, and purges nothing', async t => {
   })
   t.match(shown.stdout, /\n +one key may load 0 of them while others load too\n/)
   const all = JSON.parse((await purge('all', '--hard', '--dry-run', '--json')).stdout)
-  t.match(all, {
+  t.hasStrict(all, {
     kind: 'hard',
     of: 'all',
     cells: 3_976,
@@ -60,7 +60,7 @@ t.test('a dry run tells the price of an area, and purges nothing', async t => {
     ...env,
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
   })
-  t.match(facts(free.stdout), {
+  t.hasStrict(facts(free.stdout), {
     budget: 'without limits',
     now: 'room for all of them',
     'all loaded': 'by demand, as soon as they are requested',
@@ -100,9 +100,9 @@ t.test('a terminal asks before a purge that costs more than the budget leaves', 
 
 t.test('in a pipe nothing is asked, and the report has the price', async t => {
   const { code, stdout, stderr } = await purge('district/3026', '--area', '--hard', '--json')
-  t.match({ code, stderr }, { code: 0, stderr: '' })
+  t.hasStrict({ code, stderr }, { code: 0, stderr: '' })
   const report = JSON.parse(stdout)
-  t.match(report, {
+  t.hasStrict(report, {
     kind: 'hard',
     scope: { area: 'district/3026' },
     place: { name: 'Dhaka' },
@@ -113,6 +113,6 @@ t.test('in a pipe nothing is asked, and the report has the price', async t => {
   await until('it is in force', async () => (await purgedAs('23.71,90.41')) === undefined)
   t.equal(await purgedAs('22.31,91.81'), null, 'elsewhere nothing changed')
   const again = await purge('district/3026', '--area')
-  t.match(facts(again.stdout), { covers: '20 cells', cached: '0 of 20 cells' })
+  t.hasStrict(facts(again.stdout), { covers: '20 cells', cached: '0 of 20 cells' })
   t.notMatch(again.stdout, /all loaded/, 'nothing has to be loaded again')
 })

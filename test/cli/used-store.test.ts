@@ -28,7 +28,7 @@ t.test('in a folder where no gateway ran, commands make nothing and say what to 
   const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_OPS__PORT: '1' }
   const refused = (args: readonly string[]) =>
     runCommand(args, env).then(({ code, stdout, stderr }) => {
-      t.match({ code, stdout }, { code: 1, stdout: '' }, args.join(' '))
+      t.hasStrict({ code, stdout }, { code: 1, stdout: '' }, args.join(' '))
       t.match(stderr, `abohawa: there is no store yet at ${path}; `)
       const make = args[1] === 'import' ? 'store import' : 'keys create'
       t.match(stderr, new RegExp(`--config.*create the store with \`abohawa ${make} --create-store\`\n$`))
@@ -47,17 +47,17 @@ t.test('a store is made when the command says so, and from then on it is there',
   const path = join(t.testdir(), 'data', 'store.db')
   const env = { ABOHAWA_STORE__PATH: path }
   const { code, stdout, stderr } = await runCommand([...create, '--create-store', '--json'], env)
-  t.match({ code, stderr }, { code: 0, stderr: `Store: ${path}\n` })
+  t.hasStrict({ code, stderr }, { code: 0, stderr: `Store: ${path}\n` })
   const issued = JSON.parse(stdout)
   t.equal(issued.store, path)
   t.ok(existsSync(path))
   t.match(await runCommand(create, env), { code: 0 })
   const list = await runCommand(['keys', 'list', '--json'], env)
-  t.match(list, { code: 0, stderr: `Store: ${path}\n` })
+  t.hasStrict(list, { code: 0, stderr: `Store: ${path}\n` })
   t.equal(JSON.parse(list.stdout).length, 2, 'a list stays a list')
   t.equal(JSON.parse((await runCommand(['keys', 'show', issued.id, '--json'], env)).stdout).store, path)
-  const said = `there is no key "key_9"; \`abohawa keys list\` shows them all (store: ${path})`
-  t.match(await runCommand(['keys', 'show', 'key_9'], env), { code: 1, stderr: said })
+  const said = `abohawa: there is no key "key_9"; \`abohawa keys list\` shows them all (store: ${path})\n`
+  t.hasStrict(await runCommand(['keys', 'show', 'key_9'], env), { code: 1, stderr: said })
 })
 
 t.test('beside a gateway that has started, commands use its store', async t => {
@@ -65,7 +65,7 @@ t.test('beside a gateway that has started, commands use its store', async t => {
   const env = { ...ports, ABOHAWA_STORE__PATH: path, ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9' }
   await startCommand(t, ['serve'], ['api', 'ops'], env)
   t.match(await runCommand(['keys', 'list'], env), { code: 0, stdout: `There is no key yet in ${path}.` })
-  t.match(await runCommand(create, env), { code: 0, stderr: `Store: ${path}\n` })
+  t.hasStrict(await runCommand(create, env), { code: 0, stderr: `Store: ${path}\n` })
 })
 
 t.test('on Redis too: a prefix that no gateway has used is refused', async t => {
@@ -73,6 +73,6 @@ t.test('on Redis too: a prefix that no gateway has used is refused', async t => 
   const name = `${url.replace(/\/$/, '')} (prefix ${prefix})`
   const refused = await runCommand(create, env)
   t.match(refused, { code: 1, stdout: '', stderr: `there is no store yet at ${name}` })
-  t.match(await runCommand([...create, '--create-store'], env), { code: 0, stderr: `Store: ${name}\n` })
+  t.hasStrict(await runCommand([...create, '--create-store'], env), { code: 0, stderr: `Store: ${name}\n` })
   t.match(await runCommand(create, env), { code: 0 })
 })

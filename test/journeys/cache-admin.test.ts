@@ -36,12 +36,12 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const text = async () => {
     const args = ['cache', 'show', 'district/3026', '--gateway', gateway.opsUrl]
     const { code, stdout, stderr } = await runCommand(args, env)
-    t.match({ code, stderr }, { code: 0, stderr: '' })
+    t.hasStrict({ code, stderr }, { code: 0, stderr: '' })
     return stdout
   }
 
   const { places, placeCount, areas, ...before } = await explain(gateway.opsUrl)
-  t.match(places, [
+  t.hasStrict(places, [
     { type: 'division', id: '30' },
     { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
     { type: 'upazila' },
@@ -89,7 +89,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     gateway: { memory: facts, loading: false, lastRequestedAt: facts.fetchedAt, lastFailure: null },
   })
   const { slices } = after.gateway
-  t.match(slices, {
+  t.hasStrict(slices, {
     quarterHours: { from: '2026-11-21T05:00:00.000Z' },
     hours: { from: '2026-11-19T18:00:00.000Z' },
     days: { from: '2026-11-20', to: '2026-11-30', count: 11 },
@@ -131,7 +131,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   await gateway.close()
   await provider.steer({ fault: 'none' })
   const again = await startGateway(t, { providerUrl: provider.url, clock, env })
-  t.match(await explain(again.opsUrl), {
+  t.hasStrict(await explain(again.opsUrl), {
     shared: { entry: { state: 'stale', fetchedAt: facts.fetchedAt } },
     gateway: { memory: null, lastRequestedAt: null, lastFailure: null },
   })
@@ -161,7 +161,7 @@ t.test('a soft purge makes an answer stale and starts a reload, a hard one makes
   })
   const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
   t.equal(await purgedAs(), 'soft', 'in force with the response')
-  t.match(await explain(gateway.opsUrl), {
+  t.hasStrict(await explain(gateway.opsUrl), {
     shared: { entry: { state: 'stale', purged: 'soft' } },
     gateway: { memory: { state: 'stale' } },
   })
@@ -170,7 +170,7 @@ t.test('a soft purge makes an answer stale and starts a reload, a hard one makes
   t.match(await statusOf(gateway), /hit; .*detail=memory/)
   t.equal((await calls()) - before, 1)
 
-  t.match(await purge(gateway, '23.5,90,24,90.8', true), {
+  t.hasStrict(await purge(gateway, '23.5,90,24,90.8', true), {
     body: { kind: 'hard', scope: { box: { south: 23.5, north: 24 } }, cells: 54, removed: 1 },
   })
   await until('the cell has left memory', async () => !(await explain(gateway.opsUrl)).gateway.memory)
@@ -209,13 +209,13 @@ t.test('an area is a place and all below it, and its purge reaches two gateways'
     return { status: answer.status, body: (await answer.json()) as Record<string, number> }
   }
   const price = await order({ dryRun: true })
-  t.match(price, { status: 200, body: { kind: 'soft', refusedNow: 0 } })
+  t.hasStrict(price, { status: 200, body: { kind: 'soft', refusedNow: 0 } })
   const { cells = 0, cached = 0, weight } = price.body
   t.ok(cells > cached && cached > 1, `${cached} of ${cells} cells are cached`)
   t.equal(weight, cached * 3)
   t.equal(await stateIn(second, dhaka), null, 'a price purges nothing')
 
-  t.match(await order({}), {
+  t.hasStrict(await order({}), {
     status: 200,
     body: { kind: 'soft', scope: { area: 'district/3026' }, place: { name: 'Dhaka' }, cells, removed: 0 },
   })
@@ -225,9 +225,9 @@ t.test('an area is a place and all below it, and its purge reaches two gateways'
   }
   for (const gateway of [first, second]) t.equal(await stateIn(gateway, elsewhere), null)
   const line = second.logged.findLast(({ msg }) => msg === 'cache purged')
-  t.match(line, { kind: 'soft', scope: { area: 'district/3026', cells } })
-  t.match(await order({ hard: true }), { body: { kind: 'hard', removed: cached } })
-  t.match(await order({ dryRun: true, hard: true }), {
+  t.hasStrict(line, { kind: 'soft', scope: { area: 'district/3026', cells } })
+  t.hasStrict(await order({ hard: true }), { body: { kind: 'hard', removed: cached } })
+  t.hasStrict(await order({ dryRun: true, hard: true }), {
     body: { kind: 'hard', cells, cached: 0, weight: 0 },
   })
 })
@@ -260,7 +260,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   }
   const form = await post(gateway.opsUrl, '{"scope":"all"}', 'text/plain')
   t.equal(form.status, 400)
-  t.match(await form.json(), { error: 'content-type must be application/json, got text/plain' })
+  t.hasStrict(await form.json(), { error: 'content-type must be application/json, got text/plain' })
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.equal(purges(), before)
 })

@@ -32,7 +32,7 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
 t.test('without a gateway and with one', async t => {
   const { env, provider, warm, key, points } = await setUp(t)
   const [box, second, third] = boxes
-  t.match(await warm(box), {
+  t.hasStrict(await warm(box), {
     code: 0,
     report: { state: 'done', loaded: 54, by: 'this command, because no gateway answered' },
   })
@@ -49,11 +49,11 @@ t.test('without a gateway and with one', async t => {
     })
     return { status: response.status, body: await response.json() }
   }
-  t.match(await send('GET'), { status: 200, body: { state: 'idle' } })
+  t.hasStrict(await send('GET'), { status: 200, body: { state: 'idle' } })
 
   await t.test('a gateway loads what is absent, once, and says beforehand what it weighs', async t => {
-    t.match(await warm(), { code: 0, report: { target: 'the cells in demand', cells: 0, loaded: 0 } })
-    t.match(await warm(second, '--dry-run'), {
+    t.hasStrict(await warm(), { code: 0, report: { target: 'the cells in demand', cells: 0, loaded: 0 } })
+    t.hasStrict(await warm(second, '--dry-run'), {
       code: 0,
       report: { state: 'planned', cells: 54, toLoad: 54, weight: 162, loaded: 0 },
     })
@@ -78,7 +78,7 @@ t.test('without a gateway and with one', async t => {
     ] as const)
       t.match(await send('POST', body), { status: 400, body: { error } })
     t.match(await runCommand(['cache', 'warm', '--top', '0'], env), { code: 2, stderr: /from 1 to 100000/ })
-    t.match(await send('GET'), { body: { state: 'done', stoppedBy: null } }, 'of the order before')
+    t.hasStrict(await send('GET'), { body: { state: 'done', stoppedBy: null } }, 'of the order before')
     await provider.steer({ hold: true })
     t.match(await send('POST', { scope: third }), { status: 202, body: { toLoad: 54 } })
     t.match(await send('POST', { scope: third }), { status: 409, body: { error: /being warmed already/ } })
@@ -88,19 +88,19 @@ t.test('without a gateway and with one', async t => {
     await provider.steer({ hold: false })
     const { body } = await stopped
     t.match(body, { state: 'stopped', stoppedBy: 'operator', loaded: /^[1-4]0$/ })
-    t.match(await send('GET'), { body: { state: 'stopped', loaded: body.loaded } })
+    t.hasStrict(await send('GET'), { body: { state: 'stopped', loaded: body.loaded } })
     const rest = { loaded: 54 - body.loaded, fresh: body.loaded }
-    t.match(await warm(third), { code: 0, report: rest })
+    t.hasStrict(await warm(third), { code: 0, report: rest })
   })
 
   await t.test('by places, in words, and what is in demand', async t => {
-    t.match(await warm('--top', '5'), {
+    t.hasStrict(await warm('--top', '5'), {
       code: 0,
       report: { target: 'the 5 most populous places', failed: [] },
     })
     const { stdout } = await runCommand(['cache', 'warm', box], env)
     t.match(stdout, /^Warmed: 23\.5,90,24,90\.8\.\n {2}loaded +0\n {2}fresh already +54\n {2}failed +0\n/)
-    t.match(await warm(), { code: 0, report: { target: 'the cells in demand' } })
+    t.hasStrict(await warm(), { code: 0, report: { target: 'the cells in demand' } })
   })
 })
 
@@ -143,7 +143,7 @@ t.test('Ctrl-C ends it after the request under way, with the counts', async t =>
   await provider.steer({ hold: false })
   t.equal(await closed, 1)
   const report = JSON.parse(said.stdout)
-  t.match(report, { state: 'stopped', stoppedBy: 'operator', failed: [] })
+  t.hasStrict(report, { state: 'stopped', stoppedBy: 'operator', failed: [] })
   t.equal(report.loaded, await points())
   t.ok(report.loaded < 54, `${report.loaded}`)
 })

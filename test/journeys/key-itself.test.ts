@@ -65,17 +65,17 @@ t.test('a key reads what it is and what it used, which costs it nothing', async 
     expires_at: '2026-12-21T06:00:00.000Z',
   })
   t.strictSame([status, days.length], [200, 30])
-  t.match(days, [
+  t.hasStrict(days, [
     { day: '2026-11-21', used: 3 },
     { day: '2026-11-20', used: 0 },
   ])
-  t.match(headers, {
+  t.hasStrict(headers, {
     ...{ 'cache-control': 'private, no-store', 'content-type': 'application/json; charset=utf-8' },
     ...{ 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '997', etag: undefined },
   })
   t.notMatch(JSON.stringify(body), /svc_live_|hash|Test/)
   const head = await gateway.get('/key', { key, method: 'HEAD' })
-  t.match(head, { status: 200, text: '', headers: { 'content-length': headers['content-length'] } })
+  t.hasStrict(head, { status: 200, text: '', headers: { 'content-length': headers['content-length'] } })
 
   const usage = await gateway.administration.usage(id, 1)
   t.match(usage, { days: [{ used: 3 }] })
@@ -90,7 +90,7 @@ t.test('a key reads what it is and what it used, which costs it nothing', async 
     ((await gateway.metric('http_server_request_duration_seconds_count{endpoint="key",status="200"}')) ?? 0) >
       2,
   )
-  t.match(
+  t.hasStrict(
     gateway.logged.findLast(({ endpoint }) => endpoint === 'key'),
     { keyId: id, status: 200 },
   )
@@ -101,7 +101,7 @@ t.test('a key reads what it is and what it used, which costs it nothing', async 
   clock.advance(dayMs)
   await gateway.get(list, { key })
   const next = (await ask()).body
-  t.match(next, {
+  t.hasStrict(next, {
     used: 1,
     remaining: 999,
     days: [
@@ -116,10 +116,10 @@ t.test(
   'it needs a key, and is for those that are used up, bound to endpoints, or have less than they used',
   async t => {
     const { gateway, key, id, ask } = await start(t)
-    t.match(await gateway.get('/key', { key: null }), { status: 401, body: { code: 'key_missing' } })
+    t.hasStrict(await gateway.get('/key', { key: null }), { status: 401, body: { code: 'key_missing' } })
     const ofTests = await gateway.administration.createKey('Tests', 'test_key')
     const fixed = { status: 200, headers: { 'x-test-data': 'fixed' }, body: { tier: 'test_key', used: 0 } }
-    t.match(await ask(ofTests.key), fixed)
+    t.hasStrict(await ask(ofTests.key), fixed)
     for (let i = 0; i < 3; i++) await gateway.get(list, { key })
     t.match(await gateway.get('/key', { key, method: 'POST' }), { status: 405 })
     t.match((await ask()).body, { used: 4 }, 'what is no question counts')
@@ -141,7 +141,7 @@ t.test('from seven days before its end on, every response to a key says so', asy
   t.equal((await gateway.get(list, { key })).headers['x-key-expires'], undefined)
   clock.advance(dayMs)
   const good = await gateway.get(list, { key })
-  t.match(good, { status: 200, headers: { 'x-key-expires': expires } })
+  t.hasStrict(good, { status: 200, headers: { 'x-key-expires': expires } })
   const statuses = []
   for (const [path, headers, method] of [
     [list, { 'if-none-match': good.headers.etag ?? '' }],
@@ -168,9 +168,9 @@ t.test('a key that a newer one replaces says until when it works', async t => {
   const rotated = await gateway.administration.rotateKey(id, 2 * dayMs)
   const until2 = '2026-11-23T06:00:00.000Z'
   await until('the former key says so', async () => (await ask()).headers['x-key-expires'] === until2)
-  t.match((await ask()).body, { id, expires_at: until2 })
+  t.hasStrict((await ask()).body, { id, expires_at: until2 })
   const newer = await ask(rotated.key)
-  t.match(newer, { status: 200, headers: { 'x-key-expires': undefined }, body: { id, expires_at: null } })
+  t.hasStrict(newer, { status: 200, headers: { 'x-key-expires': undefined }, body: { id, expires_at: null } })
   await gateway.administration.setKey(id, { expires: '1d' })
   const sooner = '2026-11-22T06:00:00.000Z'
   for (const each of [key, rotated.key])
@@ -208,18 +208,18 @@ t.test(
       reason: 'store_unavailable',
       days: [{ used: null }, { used: null }],
     }
-    t.match(
+    t.hasStrict(
       await ask(),
       { status: 200, body: { ...unknown, limit: 1_000 } },
       'former days were read a moment ago',
     )
     clock.advance(61_000)
-    t.match(await ask(), { status: 200, body: unknown })
+    t.hasStrict(await ask(), { status: 200, body: unknown })
     state.isAway = false
     await until('all is counted', async () => {
       clock.advance(1_000)
       return (await ask()).body.reason === null
     })
-    t.match(await ask(), { body: { days: [{ used: (await ask()).body.used }] } })
+    t.hasStrict(await ask(), { body: { days: [{ used: (await ask()).body.used }] } })
   },
 )

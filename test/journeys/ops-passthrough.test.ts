@@ -71,9 +71,9 @@ t.test('a plain path of the provider’s API is let through, and sent as it was 
   for (const [target, toProvider = target] of sent) {
     const { status, text } = await through(target)
     t.equal(status, 200, `${target}: ${text}`)
-    t.match(provider.requests.at(-1), { method: 'GET', target: `/base${toProvider}` })
+    t.hasStrict(provider.requests.at(-1), { method: 'GET', target: `/base${toProvider}` })
   }
-  t.match(await through(forecast, [], 'HEAD'), { status: 200, text: '' })
+  t.hasStrict(await through(forecast, [], 'HEAD'), { status: 200, text: '' })
   t.equal(provider.requests.at(-1)?.method, 'HEAD')
 
   const before = { requests: provider.requests.length, spent: await spent() }
@@ -108,7 +108,7 @@ t.test('the key is ours and everything else of the caller stays here', async t =
   const { status } = await through(`${forecast}&apikey=callers`, headers)
   t.equal(status, 200)
   const [request] = provider.requests
-  t.match(request?.headers, { 'x-api-key': 'provider-secret-1' })
+  t.hasStrict(request?.headers, { 'x-api-key': 'provider-secret-1' })
   t.notMatch(JSON.stringify(request), /callers/)
 })
 
@@ -250,10 +250,10 @@ t.test('what a comparison needs goes both ways, and the bytes come as the provid
   t.equal(response.headers.get('content-encoding'), 'gzip')
   t.strictSame(await response.json(), { a: 1 })
   const head = await through(forecast, ['accept-encoding: gzip'], 'HEAD')
-  t.match(head, { status: 200, text: '', headers: validators })
+  t.hasStrict(head, { status: 200, text: '', headers: validators })
   const before = await spent()
   const known = await through(forecast, ['if-none-match: "v1"'])
-  t.match(known, { status: 304, text: '', headers: validators })
+  t.hasStrict(known, { status: 304, text: '', headers: validators })
   t.equal((await spent()) - before, 3, 'an answer, which the provider may count as any other')
   t.equal(await metric('abohawa_provider_request_duration_seconds_count{outcome="ok"}'), 4)
 })
@@ -322,7 +322,7 @@ t.test('an endless response is cut off in time, and few requests may wait', asyn
   const busy = answers.filter(({ status }) => status === 503)
   t.equal(busy.length, 8)
   const sentence = '4 requests to the provider are in progress; try again when one has ended'
-  t.match(busy[0], { body: { error: sentence } })
+  t.hasStrict(busy[0], { body: { error: sentence } })
   t.equal(await refused('busy'), 8)
   pace = 'flood'
   await until('no connection to the provider is left behind', () => open === 0)

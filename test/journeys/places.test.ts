@@ -28,7 +28,7 @@ t.test('a list item has the summary and its figures, and nothing else; most popu
   t.equal(status, 200)
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
   t.strictSame(Object.keys(body), ['results', 'total', 'type'])
-  t.match(body, { total: 64, type: 'district' })
+  t.hasStrict(body, { total: 64, type: 'district' })
   t.equal(body.results.length, 2)
   const [first] = body.results
   t.match(first, { ...summaryTypes, parent_en: 'Dhaka', parent_bn: 'ঢাকা', area_sq_km: Number })
@@ -131,9 +131,9 @@ t.test('a former code is 404 with the current code, on every endpoint, under its
     t.strictSame([status, body], [404, refusal], endpoint)
     t.equal((await gateway.get(`/${endpoint}/union/10049039`)).status, 200)
     const answer = await gateway.get(`/${endpoint}/upazila/10040939`)
-    t.match(answer, { status: 404, body: { error: unknown('upazila') } })
+    t.hasStrict(answer, { status: 404, body: { error: unknown('upazila') } })
     const hidden = await other.get(`/${endpoint}/union/10040939`)
-    t.match(
+    t.hasStrict(
       hidden,
       { status: 404, body: { error: unknown('union') } },
       'nothing is said of one that is hidden',
@@ -199,7 +199,7 @@ t.test('a slug is answered with the response of the id, and the path that has it
     const url = new URL(location, `http://x/api/v1${bySlug}`)
     t.equal(url.pathname + url.search, `/api/v1${byId}`)
     const headers = { 'if-none-match': String(own.headers.etag) }
-    t.match(await gateway.get(bySlug, { headers }), {
+    t.hasStrict(await gateway.get(bySlug, { headers }), {
       status: 304,
       headers: { 'content-location': location },
     })
@@ -214,8 +214,8 @@ t.test('a slug of several places is 404 with how many there are, and how to find
   const error = `"durgapur" is the slug of ${same.length} places of the type union, such as ${ids.join(', ')}; request one by its id, which /api/v1/locations?type=union&q=durgapur lists`
   for (const endpoint of ['locations', 'weather', 'forecast']) {
     const answer = await gateway.get(`/${endpoint}/union/Durgapur`)
-    t.match(answer, { status: 404, body: { error, code: 'place_ambiguous', parameter: 'id' } })
+    t.hasStrict(answer, { status: 404, body: { error, code: 'place_ambiguous', parameter: 'id' } })
   }
   for (const path of ['/weather/union/dhaka', '/forecast/district/dhaka-', '/locations/district/constructor'])
-    t.match(await gateway.get(path), { status: 404, body: { code: 'place_not_found' } }, path)
+    t.hasStrict(await gateway.get(path), { status: 404, body: { code: 'place_not_found' } }, path)
 })

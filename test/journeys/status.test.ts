@@ -45,7 +45,7 @@ t.test('top keys and demand are known after a restart, and the shared tier serve
   const next = await start(t, env)
   const after = await next.status()
   t.strictSame(after.keysNearLimit, near)
-  t.match(after.top?.keys, [{ keyId: gateway.keyIds.free, requests: 80 }])
+  t.hasStrict(after.top?.keys, [{ keyId: gateway.keyIds.free, requests: 80 }])
   t.equal(after.cache?.entries, 3, 'the shared tier had them')
   t.ok(Date.parse(after.provider?.firstErrorAt ?? '') > Date.parse(after.at), 'nobody asked here yet')
   await next.gateway.get('/locations?type=division', free)
@@ -63,7 +63,7 @@ t.test('top keys and demand are known after a restart, and the shared tier serve
 t.test('the figures are those of what was sent', async t => {
   const { gateway, status, step } = await start(t)
   const before = await status()
-  t.match(before, {
+  t.hasStrict(before, {
     instances: [{ isSelf: true, phase: 'ready', pid: process.pid, requestsPerSecond: null }],
     provider: { circuit: 'closed', lastSuccessAt: null, lastFailure: null, firstErrorAt: null },
     budget: { shared: true, windows: [], stretch: 1 },
@@ -110,7 +110,7 @@ t.test('the forecast of the budget follows what is spent', async t => {
   for (const point of ['21.1/89.1', '22.1/89.1', '23.1/89.1', '24.1/89.1'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 200)
   const { budget } = await status()
-  t.match(budget.windows, [{ name: 'day', limit: 100, used: 12, resetsAt: '2026-11-22T00:00:00.000Z' }])
+  t.hasStrict(budget.windows, [{ name: 'day', limit: 100, used: 12, resetsAt: '2026-11-22T00:00:00.000Z' }])
   t.equal(budget.windows[0]?.exhaustedAt, null, '12 in six hours are not 100 in a day')
   await provider.steer({ now: new Date(clock.now()).toISOString() })
   for (let i = 0; i < 18; i++)
@@ -177,7 +177,7 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
     t.equal(body.cellDegrees, 0.1)
     return body.cells.find(({ id }: { id: string }) => id === '23.7,90.4')
   }
-  t.match(await cell(), { latitude: 23.7, longitude: 90.4, state: 'fresh', ageSeconds: 0, demand: 1 })
+  t.hasStrict(await cell(), { latitude: 23.7, longitude: 90.4, state: 'fresh', ageSeconds: 0, demand: 1 })
   const { firstErrorAt } = (await status()).provider ?? {}
   t.equal(firstErrorAt, new Date(clock.now() + 3_600_000 + 60_000 + 12 * 3_600_000).toISOString())
   clock.advance(30 * 60_000)
@@ -186,7 +186,7 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
     (Date.parse(firstErrorAt ?? '') - clock.now()) / 1000,
     'as the metric has it',
   )
-  t.match(await cell(), { state: 'fresh', ageSeconds: 1_800, demand: 0.5 })
+  t.hasStrict(await cell(), { state: 'fresh', ageSeconds: 1_800, demand: 0.5 })
   clock.advance(90 * 60_000)
   await until('it is stale', async () => (await cell()).state === 'stale')
 
@@ -202,7 +202,7 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
     lastFailure: { code: 'provider_failing', at: new Date(clock.now()).toISOString(), message: /500/ },
     firstErrorAt,
   })
-  t.match(await cell(), { state: 'failed' })
+  t.hasStrict(await cell(), { state: 'failed' })
   t.match(failed.cache?.counts, { failed: 1, stale: 0 })
   await provider.steer({ fault: 'none' })
 })
@@ -236,13 +236,13 @@ t.test('a refresh loads one cell whatever is cached, and says how that went', as
   clock.advance(60_000)
   const { status, body } = await refresh('?of=district/3026')
   t.equal(status, 200)
-  t.match(body, {
+  t.hasStrict(body, {
     cell: { id: '23.7,90.4' },
     gateway: { memory: { fetchedAt: new Date(clock.now()).toISOString() }, lastFailure: null },
   })
   t.equal((await provider.state()).calls, calls + 2)
   await provider.steer({ fault: 'internal-error', times: 1 })
-  t.match(await refresh('?of=23.71,90.41'), {
+  t.hasStrict(await refresh('?of=23.71,90.41'), {
     status: 200,
     body: { gateway: { memory: { state: 'fresh' }, lastFailure: { code: 'provider_failing' } } },
   })
@@ -254,11 +254,11 @@ t.test('a refresh loads one cell whatever is cached, and says how that went', as
 t.test('a search finds places of all levels, in both languages', async t => {
   const { ops } = await start(t)
   const found = async (query: string) => (await ops(`/search?${query}`)).body.places
-  t.match(await found('q=dhaka&limit=2'), [
+  t.hasStrict(await found('q=dhaka&limit=2'), [
     { type: 'division', id: '30', name_en: 'Dhaka', name_bn: 'ঢাকা', cell: '23.7,90.4' },
     { type: 'district', id: '3026' },
   ])
-  t.match(await found(`q=${encodeURIComponent('সাভার')}&limit=1`), [{ type: 'upazila', name_en: 'Savar' }])
+  t.hasStrict(await found(`q=${encodeURIComponent('সাভার')}&limit=1`), [{ type: 'upazila', name_en: 'Savar' }])
   t.equal((await found('q=a')).length, 8)
   t.strictSame(await found('q=xyxyxyxy'), [])
   for (const [query, sentence] of [

@@ -71,14 +71,14 @@ for (const [store, env] of [
       // A browser that has kept the weather asks again for an error.
       for (const { headers } of [first, unchanged])
         t.match(headers.vary, /^accept-encoding, x-api-key, ?x-test-error$/)
-      t.match(await get(place, { 'accept-encoding': 'gzip' }), {
+      t.hasStrict(await get(place, { 'accept-encoding': 'gzip' }), {
         status: 200,
         headers: { 'content-encoding': 'gzip' },
       })
       const several = await get('/weather?places=district/3026,coords/22.3/91.8')
       t.strictSame(several.body[0].current, first.body.current, 'one of several places')
-      t.match(several.headers, { 'x-test-data': 'fixed', 'x-ratelimit-cost': '2' })
-      t.match(await get(place, {}, 'HEAD'), { status: 200, text: '', headers: { 'x-test-data': 'fixed' } })
+      t.hasStrict(several.headers, { 'x-test-data': 'fixed', 'x-ratelimit-cost': '2' })
+      t.has(await get(place, {}, 'HEAD'), { status: 200, text: '', headers: { 'x-test-data': 'fixed' } })
       await settled()
       t.equal((await provider.state()).calls, 0)
       for (const name of [
@@ -89,12 +89,12 @@ for (const [store, env] of [
         t.equal(await metric(name), 0, name)
       t.equal(await metric('abohawa_test_key_requests_total{status="200"}'), 8)
       t.equal(await metric('abohawa_test_key_requests_total{status="304"}'), 1)
-      t.match(logged.filter(({ endpoint }) => endpoint === 'weather')[0], { tier: 'test_key', keyId: id })
-      t.match(await administration.showKey(id), { test: true, tier: 'test_key' })
+      t.hasStrict(logged.filter(({ endpoint }) => endpoint === 'weather')[0], { tier: 'test_key', keyId: id })
+      t.hasStrict(await administration.showKey(id), { test: true, tier: 'test_key' })
 
       clock.set(noon)
       const real = await live(place)
-      t.match(real.headers, { 'x-test-data': undefined, vary: 'accept-encoding, x-api-key' })
+      t.hasStrict(real.headers, { 'x-test-data': undefined, vary: 'accept-encoding, x-api-key' })
       t.not(real.body.current.time, first.body.current.time)
       t.equal((await provider.state()).calls, 1, 'a live key has real weather')
       t.equal((await get(place)).text, first.text)
@@ -151,7 +151,7 @@ t.test(
         ...(real.status === 500 && { 'retry-after': '' }),
       }
       t.strictSame({ ...headersOf(demanded), ...hidden }, { ...headersOf(real), ...hidden }, code)
-      t.match(demanded.headers, { 'x-test-data': 'fixed', vary: 'x-test-error' })
+      t.hasStrict(demanded.headers, { 'x-test-data': 'fixed', vary: 'x-test-error' })
     }
     await provider.steer({ fault: 'none' })
     const [exhausted, real] = [
@@ -161,7 +161,7 @@ t.test(
     const fields = { error: 'the daily quota of 1000 requests of this key is exhausted', limit: 1_000 }
     t.strictSame(exhausted.body, { ...real.body, ...fields })
     t.equal(exhausted.status, 429)
-    t.match(headersOf(exhausted), {
+    t.hasStrict(headersOf(exhausted), {
       'x-ratelimit-remaining': '0',
       ratelimit: real.headers.ratelimit,
       'retry-after': real.headers['retry-after'],
@@ -207,9 +207,9 @@ t.test('limits on demand agree in body and headers, as the real ones do', async 
       remaining: 1,
       error: new RegExp(`^the request counts as ${cost}, .* 1 of 1000 requests left$`),
     })
-    t.match(headers, { 'x-ratelimit-cost': String(cost), 'x-ratelimit-remaining': '1' })
+    t.hasStrict(headers, { 'x-ratelimit-cost': String(cost), 'x-ratelimit-remaining': '1' })
   }
-  t.match(await ask(three, 'quota_exhausted'), {
+  t.hasStrict(await ask(three, 'quota_exhausted'), {
     body: { cost: 3, remaining: 0 },
     headers: { 'x-ratelimit-cost': '3' },
   })
@@ -241,7 +241,7 @@ t.test(
       [createKey(), '"svc_live_…"'],
       ['__proto__', '"__proto__"'],
     ])
-      t.match(await get(list, { 'x-test-error': given ?? '' }), {
+      t.hasStrict(await get(list, { 'x-test-error': given ?? '' }), {
         status: 400,
         body: {
           error: `x-test-error must be an error code that /docs lists, such as quota_exhausted, got ${shown}`,
@@ -262,13 +262,13 @@ t.test('other keys ignore the header', async t => {
   const { live } = await setUp(t)
   const headers = { 'x-test-error': 'quota_exhausted' }
   t.match(await live(list, { headers }), { status: 200, headers: { 'x-test-data': undefined } })
-  t.match(await live(list, { headers, key: null }), { status: 401, body: { code: 'key_missing' } })
+  t.hasStrict(await live(list, { headers, key: null }), { status: 401, body: { code: 'key_missing' } })
 })
 
 t.test('a test key that is unknown, mistyped, revoked or used up is refused as any other', async t => {
   const { get, live, id, administration } = await setUp(t)
-  t.match(await live(list, { key: createKey(testKeyPrefix) }), { status: 401, body: { code: 'key_unknown' } })
-  t.match(await live(list, { key: 'svc_test_abc' }), { status: 401, body: { code: 'key_malformed' } })
+  t.has(await live(list, { key: createKey(testKeyPrefix) }), { status: 401, body: { code: 'key_unknown' } })
+  t.hasStrict(await live(list, { key: 'svc_test_abc' }), { status: 401, body: { code: 'key_malformed' } })
   const url = await live(`${list}&key=${createKey(testKeyPrefix)}`, { key: null })
   t.match(url.body.error, /, not in the URL$/)
   const small = await administration.createKey('Tests', 'test_key', { limit: 2 })
@@ -277,7 +277,7 @@ t.test('a test key that is unknown, mistyped, revoked or used up is refused as a
   t.strictSame(statuses, [200, 200, 429, 429])
   const { key: next } = await administration.rotateKey(id, 0)
   t.match(next, /^svc_test_/)
-  t.match(await live(place, { key: next }), { status: 200, headers: { 'x-test-data': 'fixed' } })
+  t.hasStrict(await live(place, { key: next }), { status: 200, headers: { 'x-test-data': 'fixed' } })
   await administration.revokeKey(small.id)
   await t.rejects(administration.setKey(id, { tier: 'free' }), {
     message: /is a test key; create another key/,

@@ -33,14 +33,14 @@ t.test('the search closes in on the limit, from below and from above', async t =
 
   const down = await searchRate([100], 1, upTo(7))
   t.ok(down.ended === 'threshold' && (down.held ?? 0) <= 7 && (down.broken ?? 0) > 7, JSON.stringify(down))
-  t.match(await searchRate([100], 30, upTo(5)), { held: undefined, broken: 30, ended: 'threshold' })
-  t.match(await searchRate([100], 1, upTo(1e9)), { held: 100_000, ended: 'highest' })
+  t.hasStrict(await searchRate([100], 30, upTo(5)), { held: undefined, broken: 30, ended: 'threshold' })
+  t.hasStrict(await searchRate([100], 1, upTo(1e9)), { held: 100_000, ended: 'highest' })
 
   const verdicts: RateVerdict[] = ['held', 'broken', 'held', 'generator', 'generator']
   const lower = await searchRate([100], 1, async () => verdicts.shift() ?? 'held')
-  t.match(lower, { held: 200, ended: 'generator' }, 'what the generator broke says nothing of the target')
+  t.hasStrict(lower, { held: 200, ended: 'generator' }, 'what the generator broke says nothing of the target')
   const stopped = await searchRate([100], 1, async () => 'interrupted')
-  t.match(stopped, { held: undefined, ended: 'interrupted' })
+  t.hasStrict(stopped, { held: undefined, ended: 'interrupted' })
 })
 
 t.test('the busiest minute is any minute of the traffic', t => {
@@ -68,7 +68,7 @@ t.test('several rates are a run each, and one report', async t => {
   t.strictSame(rates, [50, 100])
   t.match(readFileSync(out[0], 'utf8'), /Rates compared[\s\S]*1\. 50\S* requests\/s, evenly/)
   t.equal(inJson?.code, 99)
-  t.match(JSON.parse(inJson?.stdout ?? ''), {
+  t.hasStrict(JSON.parse(inJson?.stdout ?? ''), {
     results: [{ kind: 'replay' }, { thresholds: [{ passed: false }] }],
   })
 })

@@ -40,14 +40,14 @@ t.test('the log of a running gateway becomes traffic, with what was answered and
   const folder = t.testdir({ log: gateway.logged.map(line => JSON.stringify(line)).join('\n') })
   const out = join(folder, 'day.ndjson.gz')
   const [ended] = await runCommands([traffic('import', join(folder, 'log'), '--out', out, '--json')])
-  t.match(ended, { code: 0, stderr: '' })
+  t.hasStrict(ended, { code: 0, stderr: '' })
   const files = [{ format: 'access-log', sha256: /^[0-9a-f]{64}$/ }]
   t.match(JSON.parse(ended?.stdout ?? ''), { requests: 8, faultyLines: 0, files })
   const requests = requestsIn(out)
   const key = gateway.keyIds.enterprise
   const miss = { outcome: 'miss', tier: 'provider' }
   const path = '/api/v1/weather/district/3026'
-  t.match(requests, [
+  t.hasStrict(requests, [
     { at: start, method: 'GET', path: `${path}?lang=en`, key, status: 200, ...miss },
     { at: start + 1_000, path, accepts: 'gzip', outcome: 'hit', tier: 'memory', cell: '23.7,90.4' },
     { at: start + 2_000, path: '/api/v1/forecast/district/3026?days=3', outcome: 'hit' },
@@ -86,7 +86,7 @@ t.test('the commands of docs/load-testing.md do what it says', async t => {
   t.ok(commands.length >= 9)
   const ended = await runCommands(commands)
   for (const [i, { code, stderr }] of ended.entries())
-    t.match({ code, stderr }, { code: 0, stderr: '' }, commands[i]?.join(' ') ?? '')
+    t.hasStrict({ code, stderr }, { code: 0, stderr: '' }, commands[i]?.join(' ') ?? '')
   t.equal(requestsIn(join(folder, 'day.ndjson.gz')).length, 200)
   const sampled = requestsIn(join(folder, 'tenth.ndjson.gz')).length
   t.ok(sampled > 0 && sampled < 150 && sampled % 8 === 0, `${sampled} of 400: cells as a whole`)
@@ -116,7 +116,7 @@ t.test('a file far out of order is sorted by its lines, and gaps are shortened i
     traffic('import', at('mixed'), '--window', '500', '--out', at('whole')),
     traffic('import', at('ordered'), '--out', at('cut.gz'), '--longest-gap', '1m', '--json'),
   ])
-  t.match(whole, { code: 0, stderr: '' })
+  t.hasStrict(whole, { code: 0, stderr: '' })
   for (const said of [
     /whole has 9,000 requests\.\n/,
     /order +[\d,]+ requests were too far apart for --window and are out of order; `LC_ALL=C sort` sorts/,
@@ -194,7 +194,7 @@ t.test('standard input and output are a file too', async t => {
     spawnSync(product, args, { input, encoding: 'utf8', env: cleanEnv() })
   const ended = pipe(traffic('import', '-'), gzipSync(text))
   t.match(ended, { status: 0, stdout: text, stderr: /^Standard output has 2 requests\./ })
-  t.match(JSON.parse(pipe(traffic('stats', '-', '--json'), text).stdout), {
+  t.hasStrict(JSON.parse(pipe(traffic('stats', '-', '--json'), text).stdout), {
     requests: 2,
     from: '2026-11-21T06:00:00.000Z',
     read: { files: [{ file: 'standard input' }] },
