@@ -6,21 +6,23 @@ import type { Ran } from './run-target.ts'
 
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
+/** A Markdown table of its lines. */
+export const tableText = (lines: readonly (readonly string[])[]): string =>
+  lines.map(cells => `| ${cells.join(' | ')} |`).join('\n')
+
 /** The name of the measured part. */
 export const partName = 'fuzz'
 
 /** The number of cases by target, as a Markdown table. */
 const tableOf = (ran: readonly Ran[]): string =>
-  [
+  tableText([
     ['target', 'cases', 'kinds', 'cases/s', 'what holds for every case', 'faults'],
     ['---', '--:', '--:', '--:', '---', '--:'],
     ...ran.map(({ target: { name, checks }, cases, seconds, kinds, found }) => {
       const rate = counted(Math.round(cases / seconds))
       return [name, counted(cases), String(kinds.size), rate, checks, found ? '1' : '0']
     }),
-  ]
-    .map(cells => `| ${cells.join(' | ')} |`)
-    .join('\n')
+  ])
 
 /** The command that runs exactly the cases of a fault. */
 const repeat = (seed: number, { target, found }: Ran): string =>

@@ -8,8 +8,6 @@ import { type PlannedRequest, statusPath } from './steps.ts'
 const places = ['district/3026', 'district/2015', 'division/30', 'district/1004'] as const
 /** The same by their slugs. */
 const slugs = ['district/dhaka', 'district/chattogram', 'division/dhaka', 'district/barguna'] as const
-/** The place that has another name after a change of the catalogue. */
-export const renamedPlace = '3026'
 export const points = ['23.7/90.4', '22.3/91.8', '24.9/91.87', '21.43/91.98', '25.74/89.25'] as const
 
 const wrong = [

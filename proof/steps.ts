@@ -9,6 +9,8 @@ export type Settings = Readonly<Record<string, string>>
 
 /** The status page as JSON. */
 export const statusPath = '/status.json'
+/** The place that has another name after a change of the catalogue. */
+export const renamedPlace = '3026'
 
 export type PlannedRequest = {
   readonly gateway: number

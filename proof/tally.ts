@@ -1,6 +1,6 @@
 // Sums up what was checked: how many histories exercised and broke each promise. As text, and as a table of Markdown.
 
-import { counted } from '../fuzz/summary.ts'
+import { counted, tableText } from '../fuzz/summary.ts'
 import type { Judged } from './lane-process.ts'
 import { promiseNumbers, promises, shownBy } from './promises.ts'
 
@@ -58,16 +58,14 @@ export const headOf = (summary: Summary): string => {
 }
 
 export const tableOf = (summary: Summary): string =>
-  [
+  tableText([
     ['', 'promise', 'histories', 'times', 'broken in', 'tests'],
     ['--:', '---', '--:', '--:', '--:', '---'],
     ...summary.promises.map(({ promise, sentence, histories, times, broken }) => [
       ...[String(promise), sentence, counted(histories), counted(times), counted(broken.length)],
       shownBy[promise].map(name => `\`${name}\``).join(', '),
     ]),
-  ]
-    .map(cells => `| ${cells.join(' | ')} |`)
-    .join('\n')
+  ])
 
 const faultText = ({ seed, verdict, kept = 'nowhere', smallest }: Judged): string => {
   const seen = verdict.violations.map(

@@ -39,10 +39,7 @@ const physical: Readonly<Record<string, readonly number[]>> = {
   precipitation_probability_max: percent,
 }
 const weatherCodes = [
-  ...[
-    0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96,
-    99,
-  ],
+  0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
 ]
 const whole = /^(?:is_day|weather_code|wind_direction_10m|.*(?:humidity|probability|cloud_cover).*)$/
 

@@ -3,7 +3,7 @@
 
 import type { Answer } from '../history.ts'
 import { errorOf, failuresOfWeather, problemOf } from './errors.ts'
-import { type Facts, singlePathsOf } from './facts.ts'
+import { day, type Facts, hour, singlePathsOf } from './facts.ts'
 import { keyBody } from './key-body.ts'
 import { isListed, isStatusPage, partsOf, refusalOf } from './paths.ts'
 import { type Catalogue, catalogueFor } from './places.ts'
@@ -39,7 +39,6 @@ const timesOf =
     return at < 0 ? undefined : `${(value as string[])[at]} follows ${(value as string[])[at - 1]}`
   }
 
-const hourMs = 3_600_000
 type Section = Readonly<Record<string, Shape>>
 const sameFor = (names: readonly string[], shape: Shape): Record<string, Shape> =>
   Object.fromEntries(names.map(name => [name, shape]))
@@ -62,13 +61,13 @@ const hourlyNumbers = wordsOf(
 )
 const hours = 48
 const hourly: Section = {
-  time: timesOf(hours, /^\d{4}-\d\d-\d\dT\d\d:00$/, hourMs),
+  time: timesOf(hours, /^\d{4}-\d\d-\d\dT\d\d:00$/, hour),
   ...sameFor(hourlyIntegers, list(orNull(integer), hours)),
   ...sameFor(hourlyNumbers, list(orNull(number), hours)),
 }
 
 const dailyOf = (days: number): Section => ({
-  time: timesOf(days, /^\d{4}-\d\d-\d\d$/, 24 * hourMs),
+  time: timesOf(days, /^\d{4}-\d\d-\d\d$/, day),
   ...sameFor(['weather_code', 'precipitation_probability_max'], list(orNull(integer), days)),
   ...sameFor(['temperature_2m_max', 'temperature_2m_min'], list(orNull(number), days)),
 })

@@ -6,7 +6,7 @@ import { cacheFault } from './cache-status.ts'
 import { limitsOf } from './counts.ts'
 import { type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
 import { endOf, tiersOf } from './keys.ts'
-import { isPaced, paceOf } from './pace.ts'
+import { isPaced, paceOf, rateOf } from './pace.ts'
 import { isListed, isOfWeather, isStatusPage, languageOf, partsOf } from './paths.ts'
 import { isPause } from './pauses.ts'
 import { type Catalogue, catalogueFor, pageOf } from './places.ts'
@@ -159,14 +159,7 @@ export const headerFault = (facts: Facts, answer: Answer): string | undefined =>
     catalogue: catalogueFor(facts, answer),
     isFound: status === 200 || status === 304,
     isWeather: isOfWeather(path),
-    isDecided:
-      status === 401 || isPage
-        ? false
-        : isUnchecked(answer)
-          ? answer.method === 'HEAD'
-            ? undefined
-            : false
-          : true,
+    isDecided: isPage ? false : isDecidedFor(answer),
   }
   for (const [name, rule] of Object.entries(rules)) {
     const [value, wanted] = [headers[name], rule(seen)]
@@ -180,6 +173,13 @@ export const headerFault = (facts: Facts, answer: Answer): string | undefined =>
   }
   const unknown = Object.keys(headers).find(name => !(name in rules))
   return unknown === undefined ? undefined : `no rule of the checker is about ${unknown}`
+}
+
+const isDecidedFor = (answer: Answer): boolean | undefined => {
+  if (answer.status === 401) return false
+  if (!isUnchecked(answer)) return true
+  // An answer to HEAD does not say why it failed.
+  return answer.method === 'HEAD' ? undefined : false
 }
 
 const isStopping = ({ facts: { lives }, answer: { gateway, run, seq } }: Seen): boolean =>
@@ -206,10 +206,7 @@ const longestWaitOf = (facts: Facts, answer: Answer): number => {
 
 /** The requests a second that its key may have, by the tiers that it may have; undefined for no such limit. */
 const ratesOf = ({ facts, answer }: Seen): (number | undefined)[] =>
-  tiersOf(facts, answer).map(tier => {
-    const [, rate] = /perSecond: (\d+)/.exec(facts.schedule.settings[`quota.rates.${tier}`] ?? '') ?? []
-    return rate === undefined ? undefined : Number(rate)
-  })
+  tiersOf(facts, answer).map(tier => rateOf(facts, tier))
 
 /** When the secret of an answer ends, and whether its gateway must know. */
 const expiryOf = (facts: Facts, answer: Answer): { at: number; isSure: boolean } | undefined => {

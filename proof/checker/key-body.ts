@@ -1,8 +1,9 @@
 // The body of `/key`: what the checker knows of the key and its changes, and the counts that the headers of the same answer have.
 
 import type { Answer } from '../history.ts'
-import { day, type Facts, headerOf, isoOf, unitsOf, zoneMs } from './facts.ts'
+import { day, type Facts, headerOf, isoOf, second, unitsOf, zoneMs } from './facts.ts'
 import { endOf, tiersOf } from './keys.ts'
+import { rateOf } from './pace.ts'
 import { exactly, fields, type Shape, that } from './shapes.ts'
 
 const days = 30
@@ -16,7 +17,7 @@ export const keyBody =
     const { used, tier } = (value ?? {}) as { used?: unknown; tier?: string }
     const isKnown = used !== null
     const bound = facts.schedule.bound?.[answer.key]
-    const rate = /perSecond: (\d+)/.exec(facts.schedule.settings[`quota.rates.${tier}`] ?? '')?.[1]
+    const rate = rateOf(facts, tier)
     return fields({
       id: exactly(issued?.id),
       tier: that(one => tiersOf(facts, answer).includes(String(one)), 'tier of the key'),
@@ -24,10 +25,8 @@ export const keyBody =
       used: isKnown ? usedOf(limit, remaining) : unknownUsed(facts, answer),
       remaining: exactly(isKnown ? remaining : null),
       reason: exactly(isKnown ? null : 'store_unavailable'),
-      reset_at: exactly(isoOf(headerOf(answer, 'reset') * 1_000)),
-      rates: exactly(
-        rate === undefined ? null : { per_second: Number(rate), burst: Number(rate), per_minute: null },
-      ),
+      reset_at: exactly(isoOf(headerOf(answer, 'reset') * second)),
+      rates: exactly(rate === undefined ? null : { per_second: rate, burst: rate, per_minute: null }),
       restrictions: exactly(bound ? { origins: null, addresses: null, endpoints: bound } : null),
       created_at: exactly(issued && isoOf(issued.at)),
       expires_at: expiry(facts, answer),
@@ -61,9 +60,9 @@ const daysOf =
     const isSure = facts.firstTrouble > answer.seq
     if (!Array.isArray(value) || value.length !== days) return `it has not ${days} days`
     for (const [i, one] of value.entries()) {
-      const end = reset * 1_000 - i * day
+      const end = reset * second - i * day
       const most = facts.answers.filter(
-        each => each.key === answer.key && (each.status === 0 || headerOf(each, 'reset') * 1_000 === end),
+        each => each.key === answer.key && (each.status === 0 || headerOf(each, 'reset') * second === end),
       )
       const least = isSure ? unitsOf(most.filter(facts.isCounted)) : 0
       const isRight = (count: unknown): boolean =>

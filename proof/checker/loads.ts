@@ -150,7 +150,8 @@ export const oneEnd = (
     }
   }
 }
-const spread = 1.2
+/** With its jitter, weather is fresh for at most so many times as long. */
+export const spread = 1.2
 
 /** What a purge made stale, or the clock of another gateway has yet to reach, ends where this answer read it. */
 const mayEndHere = (facts: Facts, { seq, sent, at }: Answer, said: SaidByProvider, ttl: number): boolean => {

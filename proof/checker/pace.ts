@@ -11,6 +11,12 @@ export const paceOf = ({ headers }: Answer): number | undefined => {
   return quota === undefined ? undefined : Number(quota)
 }
 
+/** The requests a second that a tier allows a key; undefined for no such limit. */
+export const rateOf = ({ schedule }: Facts, tier: string | undefined): number | undefined => {
+  const [, rate] = /perSecond: (\d+)/.exec(schedule.settings[`quota.rates.${tier}`] ?? '') ?? []
+  return rate === undefined ? undefined : Number(rate)
+}
+
 /** More than the rate, for what moves between gateways. */
 const share = 1.1
 

@@ -2,10 +2,10 @@
 // the begin, with the name that one place was given last.
 
 import type { Answer, Place } from '../history.ts'
+import { renamedPlace } from '../steps.ts'
 import { type Facts, singlePathsOf } from './facts.ts'
 import { partsOf } from './paths.ts'
 
-const renamed = '3026'
 const catalogues = new WeakMap<Facts, Map<string | undefined, Catalogue>>()
 
 export type Catalogue = ReturnType<typeof catalogueOf>
@@ -13,11 +13,9 @@ export type Catalogue = ReturnType<typeof catalogueOf>
 /** The catalogue that is in force for an answer. */
 export const catalogueFor = (facts: Facts, answer: Answer): Catalogue => {
   const name = facts.of('renewed').findLast(each => each.what === 'name' && each.seq < answer.sent.seq)?.value
-  const known = catalogues.get(facts) ?? new Map<string | undefined, Catalogue>()
-  catalogues.set(facts, known)
-  const found = known.get(name) ?? catalogueOf(facts.places, name)
-  known.set(name, found)
-  return found
+  return catalogues
+    .getOrInsertComputed(facts, () => new Map())
+    .getOrInsertComputed(name, () => catalogueOf(facts.places, name))
 }
 
 const parentParameters: Readonly<Record<string, string>> = {
@@ -28,7 +26,7 @@ const parentParameters: Readonly<Record<string, string>> = {
 
 const catalogueOf = (given: readonly Place[], name: string | undefined) => {
   const places = given.map(place =>
-    place.id === renamed && name !== undefined ? { ...place, name_en: name } : place,
+    place.id === renamedPlace && name !== undefined ? { ...place, name_en: name } : place,
   )
   const byId = new Map(places.map(place => [place.id, place]))
   const parentOf = ({ parentId }: Place): Place | undefined => byId.get(parentId ?? '')

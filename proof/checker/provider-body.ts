@@ -14,23 +14,19 @@ export type SaidElement = {
 }
 
 const parsed = new WeakMap<SaidByProvider, unknown>()
-const indices = new WeakMap<object, Map<unknown, number>>()
+const indices = new WeakMap<readonly unknown[], Map<unknown, number>>()
 // Weather is given by cell of 0.1°, for its centre.
 const withinDegrees = 0.0501
 
-const bodyOf = (said: SaidByProvider): unknown => {
-  if (said.body === null) return undefined
-  if (!parsed.has(said)) {
-    let body: unknown
+const bodyOf = (said: SaidByProvider): unknown =>
+  parsed.getOrInsertComputed(said, ({ body }) => {
     try {
-      body = JSON.parse(said.body)
+      return body === null ? undefined : JSON.parse(body)
     } catch {
       // A body that was cut off said nothing.
+      return undefined
     }
-    parsed.set(said, body)
-  }
-  return parsed.get(said)
-}
+  })
 
 /** In the order in which they were said. */
 export const bodiesFor = (
@@ -60,8 +56,7 @@ const agree = (served: Section, said: unknown): boolean => {
   if (typeof said !== 'object' || said === null) return false
   const columns = said as Section
   if (!Array.isArray(columns.time)) return false
-  const index = indices.get(columns.time) ?? new Map(columns.time.map((time, i) => [time, i]))
-  indices.set(columns.time, index)
+  const index = indices.getOrInsertComputed(columns.time, times => new Map(times.map((time, i) => [time, i])))
   const isList = Array.isArray(served.time)
   const at = (isList ? (served.time as unknown[]) : [served.time]).map(time => index.get(time))
   return Object.entries(served).every(([name, values]) => {
@@ -79,10 +74,7 @@ const agree = (served: Section, said: unknown): boolean => {
 }
 
 const codes = new Set([
-  ...[
-    0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96,
-    99,
-  ],
+  0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
 ])
 /** What an answer has where the provider gives this value: null for what no weather has, the bound for what was rounded. */
 const meantBy = (name: string, said: unknown): unknown => {

@@ -2,10 +2,8 @@
 // before them until then.
 
 import type { Answer } from '../history.ts'
+import { renamedPlace } from '../steps.ts'
 import type { Rule } from './rule.ts'
-
-/** The place that is renamed. */
-const place = '3026'
 
 export const renewedInForce: Rule = (facts, report) => {
   const renewals = facts.of('renewed')
@@ -21,7 +19,7 @@ export const renewedInForce: Rule = (facts, report) => {
 }
 
 const nameIn = ({ status, path, body, method }: Answer): string | undefined => {
-  if (status !== 200 || method === 'HEAD' || !path.includes(place)) return undefined
+  if (status !== 200 || method === 'HEAD' || !path.includes(renamedPlace)) return undefined
   const { location } = JSON.parse(body) as { location?: { id?: string; name_en?: string } }
-  return location?.id === place ? location.name_en : undefined
+  return location?.id === renamedPlace ? location.name_en : undefined
 }

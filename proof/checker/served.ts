@@ -16,11 +16,8 @@ export type Sourced = Served & { readonly said: SaidByProvider }
 
 const known = new WeakMap<Facts, Served[]>()
 
-export const servedIn = (facts: Facts): Served[] => {
-  const served = known.get(facts) ?? facts.answers.flatMap(answer => servedBy(facts, answer))
-  known.set(facts, served)
-  return served
-}
+export const servedIn = (facts: Facts): Served[] =>
+  known.getOrInsertComputed(facts, () => facts.answers.flatMap(answer => servedBy(facts, answer)))
 export const sourcedIn = (facts: Facts): Sourced[] =>
   servedIn(facts).filter((served): served is Sourced => served.said !== undefined)
 

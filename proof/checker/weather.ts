@@ -4,7 +4,7 @@
 import type { Answer, SaidByProvider } from '../history.ts'
 import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
 import { listsOfLoads } from './list-loads.ts'
-import { begunAt, loadedIn, sameLoads } from './loads.ts'
+import { begunAt, loadedIn, sameLoads, spread } from './loads.ts'
 import { isListed, isOfWeather } from './paths.ts'
 import type { WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
@@ -93,7 +93,6 @@ const freshForMs = (facts: Facts, { sent, seq }: Answer): readonly [number, numb
   const lead = Math.min(minute, Math.max(...usual) / 10)
   return [Math.min(...usual), Math.max(...usual, ...longest) * spread + lead]
 }
-const spread = 1.2
 
 const quarter = hour / 4
 const floor = (at: number, step: number): number => Math.floor(at / step) * step

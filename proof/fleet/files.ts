@@ -8,8 +8,8 @@ import { composeSnapshot, formatSnapshot } from '../../src/catalogue/snapshot.ts
 import { inspectSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { smallCatalogue } from '../../test/support/usual-catalogue.ts'
 import type { Place } from '../history.ts'
-import { renamedPlace } from '../mix.ts'
 import type { Settings } from '../steps.ts'
+import { renamedPlace } from '../steps.ts'
 
 export type FleetFiles = {
   readonly settings: Settings
