@@ -80,7 +80,7 @@ const filled = async (t: Test) => {
     return [one.id, two.id] as const
   })
   const file = join(folder, 'export.ndjson')
-  t.match(await here.json('store', 'export', '--file', file), { file, subscribers: 2, keys: 2, usage: 2 })
+  t.hasStrict(await here.json('store', 'export', '--file', file), { file, subscribers: 2, keys: 2, usage: 2 })
   return { ...here, folder, path, file, ids }
 }
 const lookOf = ({ open }: Pick<ReturnType<typeof at>, 'open'>, id: string) =>
@@ -111,12 +111,12 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   const inRedis = at({ redis, path: from.path })
   for (const count of [2, 0]) {
     const taken = await inRedis.json('store', 'import', '--create-store', from.file)
-    t.match(taken, { newSubscribers: count, newKeys: count, usage: 2 })
+    t.hasStrict(taken, { newSubscribers: count, newKeys: count, usage: 2 })
     t.strictSame(await lookOf(inRedis, from.ids[0]), expected, 'twice is once')
   }
 
   const path = join(from.folder, 'back.db')
-  t.match(await inRedis.json('store', 'copy', '--to', path), { to: path, newSubscribers: 2, newKeys: 2 })
+  t.hasStrict(await inRedis.json('store', 'copy', '--to', path), { to: path, newSubscribers: 2, newKeys: 2 })
   const there = inFile(path)
   t.strictSame(await lookOf(there, from.ids[0]), expected)
   const onItself = await from.command('store', 'copy', '--to', from.path)
@@ -230,7 +230,7 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
       const file = join(from.folder, `${i}-x.ndjson`)
       writeFileSync(file, `${content.join('\n')}\n`)
       const { code, stdout, stderr } = await target.command('store', 'import', '--create-store', file)
-      t.match({ code, stdout }, { code: 1, stdout: '' }, title)
+      t.hasStrict({ code, stdout }, { code: 1, stdout: '' }, title)
       t.match(stderr, sentence, title)
       t.match(stderr, /; nothing was imported\n$/, title)
     }),
@@ -243,7 +243,7 @@ t.test('what is damaged, cut off or contradicts the store is named by line, noth
   await target.json(...take, from.file)
   await target.open(administration => administration.setKey(from.ids[0], { tier: 'business' }))
   const tier = `key ${from.ids[0]} exists with another tier: "business", and the export has "starter"`
-  const said = `line ${keyLine} of ${from.file}: ${tier}; nothing was imported`
+  const said = `abohawa: line ${keyLine} of ${from.file}: ${tier}; nothing was imported`
   t.match(await target.command(...take, from.file), { code: 1, stderr: said })
   const other = inFile(join(from.folder, 'other.db'))
   await other.open(administration => administration.createKey('যমুনা', 'free'))

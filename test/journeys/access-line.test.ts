@@ -46,10 +46,10 @@ t.test('hits by tier, encoding and condition', async t => {
   })
   const etag = cold.answer.headers.etag ?? ''
   const known = await get('known', { 'if-none-match': etag, 'accept-encoding': 'br' })
-  t.match(known.line, { status: 304, bytes: 0, notModified: true, cell: '23.7,90.4' })
+  t.hasStrict(known.line, { status: 304, bytes: 0, notModified: true, cell: '23.7,90.4' })
   for (const absent of ['encoding', 'traceId']) t.notOk(absent in known.line, absent)
   t.match((await get('other', { 'if-none-match': '"x"' })).line, { status: 200, notModified: false })
-  t.match((await get('head', {}, { method: 'HEAD' })).line, { method: 'HEAD', status: 200, bytes: 0 })
+  t.hasStrict((await get('head', {}, { method: 'HEAD' })).line, { method: 'HEAD', status: 200, bytes: 0 })
 })
 
 t.test('connection, request on it and version of HTTP', async t => {
@@ -68,7 +68,7 @@ t.test('connection, request on it and version of HTTP', async t => {
   t.equal(second.connection, first.connection)
   for (const [i, line] of [first, second, third].entries()) t.equal(line.connectionRequest, i + 1)
   const [old = {}] = await send(1, '1.0')
-  t.match(old, { httpVersion: '1.0', connectionRequest: 1, connection: Number(first.connection) + 1 })
+  t.hasStrict(old, { httpVersion: '1.0', connectionRequest: 1, connection: Number(first.connection) + 1 })
 })
 
 t.test('the client behind a trusted proxy, whole, as a network, or not at all', async t => {
@@ -115,10 +115,10 @@ t.test('the reason of a refusal and of a failure, and the id of a key that is kn
       const line = await lineFor(key ?? '')
       return line.status === 401 && line
     })
-    t.match(line, { reason, keyId })
+    t.hasStrict(line, { reason, keyId })
     for (const absent of ['tier', 'cell']) t.notOk(absent in line, absent)
   }
-  t.match(await lineFor(null), { status: 401, reason: 'missing', keyId: undefined })
+  t.hasStrict(await lineFor(null), { status: 401, reason: 'missing', keyId: undefined })
   await refused('sk_test_1', 'wrong-prefix')
   await refused(`${keys.free}x`, 'malformed')
   await refused(createKey(), 'unknown')

@@ -84,9 +84,9 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   t.equal(ofOne?.hitShare, 1)
   // Of those in the last interval, which on a slow machine are not all.
   t.ok(Number(ofTwo?.hitShare) >= 0.9, `one load for the fleet: ${ofTwo?.hitShare}`)
-  t.match(known.keysNearLimit, [{ keyId: free.id, subscriber: 'Padma', tier: 'free', used: 90, limit: 100 }])
-  t.match(known.budget.windows.at(-1), { name: 'day', used: 3, limit: 9_500 })
-  t.match(known.store, { kind: 'redis', isUp: true, fault: null })
+  t.has(known.keysNearLimit, [{ keyId: free.id, subscriber: 'Padma', tier: 'free', used: 90, limit: 100 }])
+  t.hasStrict(known.budget.windows.at(-1), { name: 'day', used: 3, limit: 9_500 })
+  t.hasStrict(known.store, { kind: 'redis', isUp: true, fault: null })
   t.ok(Number(known.store.usedBytes) > 500_000)
 
   await t.test('without a gateway the store tells the same', async t => {
@@ -120,7 +120,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   await until('the killed one is gone after four missed heartbeats', async () =>
     (await pidsSeen()).every(seen => seen.startsWith(`${one.child.pid} `)),
   )
-  t.match(await status('--gateway', urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
+  t.hasStrict(await status('--gateway', urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
 
   await t.test('with Redis away it says so in a sentence, and ends with 1', async t => {
     await redis.kill()
@@ -132,7 +132,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
     t.match(away.stdout, /\n {2}Redis .*away: Redis failed: /, 'what the gateway knows is shown all the same')
     t.match(away.stdout, /\n {2}circuit .*closed/)
     const neither = await runCommand(['status'], { ...env, ABOHAWA_OPS__PORT: '9' })
-    t.match(neither, { code: 1, stdout: '' })
+    t.hasStrict(neither, { code: 1, stdout: '' })
     t.match(neither.stderr, /^abohawa: redis\.url names 127\.0\.0\.1:\d+, which can't be used: .*\n$/)
   })
 })

@@ -33,16 +33,16 @@ t.test('health and metrics answer there and on the ops listener, and nothing els
   t.not(url, gateway.opsUrl)
   for (const listener of [url, gateway.opsUrl]) {
     const ask = (path: string) => sendRaw(listener, requestBytes(`GET ${path}`, [host]))
-    t.match(await ask('/livez'), { status: 200, body: { status: 'live' } })
-    t.match(await ask('/readyz'), { status: 200, body: { status: 'ready', detail: { store: 'embedded' } } })
+    t.hasStrict(await ask('/livez'), { status: 200, body: { status: 'live' } })
+    t.has(await ask('/readyz'), { status: 200, body: { status: 'ready', detail: { store: 'embedded' } } })
     t.match((await ask('/metrics')).text, /^abohawa_catalogue_places \d+$/m)
   }
   const error = 'there is nothing here; try /livez, /readyz or /metrics'
   for (const path of ['/', '/cache/cell?of=district/3026', '/provider/v1/forecast', '/api/v1/locations'])
-    t.match(await get(path), { status: 404, body: { error } })
+    t.hasStrict(await get(path), { status: 404, body: { error } })
   for (const method of ['POST', 'OPTIONS', 'DELETE', 'TRACE']) {
     const answer = await sendRaw(url, requestBytes(`${method} /metrics`, [host]))
-    t.match(answer, { status: 405, headers: { allow: 'GET, HEAD' } })
+    t.hasStrict(answer, { status: 405, headers: { allow: 'GET, HEAD' } })
   }
 })
 
@@ -52,7 +52,7 @@ t.test('it is asked by an address or an allowed name, and by no web page', async
     t.equal((await get('/metrics', [`host: ${name}`])).status, 200, name)
   const allowed = 'an IP address, localhost, the name in health.host or a name in ops.allowedHosts'
   const error = `the host header must be ${allowed}, got "evil.example"`
-  t.match(await get('/metrics', ['host: evil.example']), { status: 403, body: { error } })
+  t.hasStrict(await get('/metrics', ['host: evil.example']), { status: 403, body: { error } })
   for (const header of ['sec-fetch-site: same-site', 'origin: http://evil.example'])
     t.equal((await get('/metrics', [host, chromium, header])).status, 403, header)
   t.equal((await get('/metrics', [host, chromium, 'sec-fetch-site: none'])).status, 200, 'the address bar')

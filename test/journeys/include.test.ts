@@ -49,7 +49,7 @@ t.test('with text every block says what its codes mean, in the language of the r
           Object.keys(body[`${name}_units`]),
           Object.keys(body[name]).filter(key => key in body[`${name}_units`]),
         )
-        t.match(body[`${name}_units`], { weather_text: '', icon: '' })
+        t.hasStrict(body[`${name}_units`], { weather_text: '', icon: '' })
       }
       const without = (await gateway.get(`${path}${lang === 'en' ? '?lang=en' : ''}`)).body
       t.strictSame(plain(body), without, 'nothing else differs')
@@ -73,7 +73,7 @@ t.test('the forecast has a language for its words alone, and ignores one without
       query,
     )
   }
-  t.match(await gateway.get(`${path}?include=text&lang=fr`), { status: 400, body: { parameter: 'lang' } })
+  t.hasStrict(await gateway.get(`${path}?include=text&lang=fr`), { status: 400, body: { parameter: 'lang' } })
   const short = (await gateway.get(`${path}?days=2&include=text&lang=en`)).body.daily
   t.strictSame([short.time.length, short.weather_text.length, short.icon.length], [2, 2, 2])
 })
@@ -113,7 +113,7 @@ t.test('a point has the nearest union with its upazila and district, with distan
     const { location } = (await gateway.get(`/locations/${type}/${place.id}`)).body
     t.equal(place.distance_km, Math.round(kilometresBetween(location, point) * 10) / 10)
     t.strictSame(Object.keys(place), ['type', 'id', 'name_en', 'name_bn', 'distance_km'])
-    t.match(location, { type, name_en: place.name_en, name_bn: place.name_bn })
+    t.hasStrict(location, { type, name_en: place.name_en, name_bn: place.name_bn })
     if (parent !== undefined) t.equal(location.parent_en, parent)
     parent = location.name_en
   }
@@ -128,7 +128,7 @@ t.test('a point has the nearest union with its upazila and district, with distan
   // A point of the catalogue is that place.
   const [union] = results
   const own = await gateway.get(`/weather/coords/${union.latitude}/${union.longitude}?include=place`)
-  t.match(own.body.place.union, { id: union.id, distance_km: 0 })
+  t.hasStrict(own.body.place.union, { id: union.id, distance_km: 0 })
 })
 
 t.test('a place that is not published is left out, and so is never the nearest', async t => {
@@ -158,7 +158,7 @@ t.test('another word, brackets and a second time are 400, which says what to sen
     ['include=text&include=place', 'parameter_repeated', `be given only once, ${as}=place,text`],
   ] as const) {
     const { status, body } = await gateway.get(`/weather/coords/23.8/90.4?${query}`)
-    t.match({ status, ...body }, { status: 400, code, parameter: 'include' })
+    t.hasStrict({ status, ...body }, { status: 400, code, parameter: 'include' })
     t.ok(body.error.endsWith(error), body.error)
   }
   const { status } = await gateway.get('/forecast/district/3026?places[]=1&lang[]=en&include=text')

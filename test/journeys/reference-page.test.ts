@@ -47,9 +47,9 @@ t.test('the document is the committed file, without a key, compressed and valida
   t.strictSame(gunzipSync(packed.bytes), plain.bytes)
   t.ok(packed.bytes.length < 60_000)
   const etag = String(plain.headers.etag)
-  t.match(await fetchRaw(path, { 'if-none-match': etag }), { status: 304, bytes: Buffer.alloc(0) })
+  t.hasStrict(await fetchRaw(path, { 'if-none-match': etag }), { status: 304, bytes: Buffer.alloc(0) })
   const head = await fetchRaw(path, {}, 'HEAD')
-  t.match(head, { status: 200, headers: { 'content-length': String(plain.bytes.length) } })
+  t.hasStrict(head, { status: 200, headers: { 'content-length': String(plain.bytes.length) } })
 })
 
 t.test('the document names the scheme and host of each request, and keeps none of them', async t => {
@@ -70,7 +70,7 @@ t.test('the document names the scheme and host of each request, and keeps none o
   ]
   t.strictSame([...one.urls, ...other.urls], ['http://a.example:81', 'http://[::1]:8'])
   t.not(one.etag, other.etag)
-  t.match(await sendRequest(`${proxied.apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
+  t.hasStrict(await sendRequest(`${proxied.apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
   const https = { host: 'b.example', 'x-forwarded-proto': 'https' }
   t.strictSame((await named(proxied.apiUrl, https)).urls, ['https://b.example'])
   const hostBehind = async (given: string, at = proxied) =>
@@ -115,7 +115,7 @@ t.test('server.publicUrl is named instead, with its path, by document, page and 
 
 t.test('the page and its files are open and strict; what lies beside them needs a key as before', async t => {
   const page = await fetchRaw('/docs?lang=en')
-  t.match(page.headers, {
+  t.hasStrict(page.headers, {
     'content-type': 'text/html; charset=utf-8',
     'content-language': 'en',
     'referrer-policy': 'no-referrer',
@@ -185,7 +185,7 @@ t.test('a request is sent with the typed key, and nothing keeps the key', { skip
   await page.keyboard.press('Enter')
   await untilSeen('it is answered', async () => /^Status 200/.test(await status.innerText()))
   t.match(await form.locator('.headers').innerText(), /^x-ratelimit-remaining: \d+$/m)
-  t.match(JSON.parse(await form.locator('.answer').innerText()), { location: { name: 'Dhaka' } })
+  t.hasStrict(JSON.parse(await form.locator('.answer').innerText()), { location: { name: 'Dhaka' } })
   t.equal(await form.locator('.url').innerText(), 'GET /api/v1/weather/district/3026?lang=en')
 
   const results = await page.evaluate(

@@ -31,7 +31,7 @@ const elsewhere = '/weather/district/2015'
 t.test('without its setting nothing is there, and a key is asked for as before', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
   for (const path of ['/status', '/status.json', '/status.css'])
-    t.match(await sendRequest(gateway.apiUrl + path), { status: 401, body: { code: 'key_missing' } }, path)
+    t.has(await sendRequest(gateway.apiUrl + path), { status: 401, body: { code: 'key_missing' } }, path)
   const key = gateway.keys.free ?? ''
   t.match(await sendRequest(`${gateway.apiUrl}/status`, { key }), { status: 404 })
 })
@@ -60,7 +60,7 @@ t.test('it is open, uncounted, compressed and validated, as the reference is', a
     'content-security-policy': /^default-src 'none'/,
     vary: /accept-language/,
   })
-  t.match(json.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
+  t.has(json.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
   t.match(await get('/status.json', { 'if-none-match': String(json.headers.etag) }), { status: 304 })
   const packed = await get('/status?lang=en', { 'accept-encoding': 'gzip' })
   t.equal(packed.headers['content-encoding'], 'gzip')
@@ -92,7 +92,7 @@ t.test('one address may ask for it as often as for the reference, and is told wh
 t.test('it says how fresh the weather in demand is, and nothing that is internal', async t => {
   const clock = manualClock()
   const gateway = await start(t, clock)
-  t.match(await statusOf(gateway), {
+  t.hasStrict(await statusOf(gateway), {
     at: '2026-11-21T06:00:00.000Z',
     weather: { fresh_share: null, median_age_seconds: null, oldest_age_seconds: null, model_run: null },
     outages: [],
@@ -131,7 +131,7 @@ t.test('an outage is shown by each gateway of a fleet, ends, and stays in its da
   await provider.steer({ fault: 'internal-error' })
   for (const id of ['3026', '2015', '1006', '4041', '5081', '6075']) await one.get(`/weather/district/${id}`)
   const since = '2026-11-21T06:00:00.000Z'
-  t.match(await statusOf(one, clock), { outages: [{ of: 'weather', since }] })
+  t.hasStrict(await statusOf(one, clock), { outages: [{ of: 'weather', since }] })
   await until('the other gateway shows it', async () => {
     const { outages } = await statusOf(other, clock)
     return outages[0]?.of === 'weather' && outages[0]?.since === since
@@ -168,7 +168,7 @@ t.test('an outage is shown by each gateway of a fleet, ends, and stays in its da
   t.ok(inDay.availability < 1)
   await Promise.all([one.close(), other.close()])
   const next = await start(t, clock, env)
-  t.match((await statusOf(next)).days, [{ day: '2026-11-21', outage_minutes: { weather: inDay.minutes } }])
+  t.has((await statusOf(next)).days, [{ day: '2026-11-21', outage_minutes: { weather: inDay.minutes } }])
 })
 
 t.test('the model run is one that was read, also when none can be read for long', async t => {

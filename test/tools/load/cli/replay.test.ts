@@ -70,7 +70,7 @@ t.test('what was replayed is printed and written', async t => {
 
   t.equal(inJson?.code, 0, `${inJson?.stderr}`)
   const closed = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
-  t.match(closed.pace, { mode: 'closed', connections: 4, workers: 2 })
+  t.hasStrict(closed.pace, { mode: 'closed', connections: 4, workers: 2 })
   t.equal(closed.totals.answered, closed.totals.sent, 'of both workers together')
   t.equal(target.received.length, 40 + closed.totals.sent)
 })
@@ -102,7 +102,7 @@ t.test('the answered rate is over the time in which the responses came', async t
   const { totals, thresholds } = replayResult.parse(JSON.parse(found?.stdout ?? ''))
   t.ok(totals.answered === 40 && totals.seconds > 0.5, JSON.stringify(totals))
   t.ok((totals.sendingSeconds ?? totals.seconds) < totals.seconds, JSON.stringify(totals))
-  t.match(thresholds, [{ threshold: 'rate>250', passed: false }])
+  t.hasStrict(thresholds, [{ threshold: 'rate>250', passed: false }])
 })
 
 t.test('a target that leaves each tenth without an answer passes no threshold of all', async t => {
@@ -210,7 +210,7 @@ t.test('with the ops address, what the run cost the gateway and its settings', a
   t.equal(other?.code, 0, `${other?.stderr}`)
   t.match(other?.stderr, /has another configuration than this command/)
   const cold = replayResult.parse(JSON.parse(other?.stdout ?? ''))
-  t.match(cold, { provider: { requests: 1, windows: [{ span: 'day', limit: 5000 }] }, settings: null })
+  t.hasStrict(cold, { provider: { requests: 1, windows: [{ span: 'day', limit: 5000 }] }, settings: null })
   t.ok((cold.provider?.weight ?? 0) > 0, 'the one request weighs something')
   t.ok((cold.outcomes.miss ?? 0) >= 1, 'the first was a miss')
   t.ok((cold.gateway?.memoryBytes ?? 0) > 1_000_000)
@@ -222,5 +222,5 @@ t.test('with the ops address, what the run cost the gateway and its settings', a
   const warm = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
   t.match(warm, { provider: { requests: 0, weight: 0 }, bodies: { checked: 1, faults: [] } })
   const freshFor = warm.settings?.find(({ path }) => path === 'cache.freshFor')
-  t.match(freshFor, { value: '30m', default: '1h' })
+  t.hasStrict(freshFor, { value: '30m', default: '1h' })
 })
