@@ -112,7 +112,7 @@ t.test('a page of another site or origin is refused on every path, and tools are
       t.equal((await get(path, headers)).status, 200, `${path} with ${headers.join()}`)
     }
   t.equal((await send(refresh([...own, 'sec-fetch-site: same-origin', origin]))).status, 200)
-  t.match(await send(purge([host])), { status: 200, body: { kind: 'soft' } }, 'a tool purges')
+  t.hasStrict(await send(purge([host])), { status: 200, body: { kind: 'soft' } }, 'a tool purges')
 })
 
 t.test('without a token browsers may read, and spend only for a page of this listener', async t => {
@@ -134,7 +134,7 @@ t.test('without a token browsers may read, and spend only for a page of this lis
       const wanted = path.startsWith('/provider/') ? [403, error] : [200, undefined]
       t.strictSame([status, body?.error], wanted, `${path} with ${headers.join()}`)
     }
-    t.match(await send(refresh(headers)), { status: 403, body: { error } })
+    t.hasStrict(await send(refresh(headers)), { status: 403, body: { error } })
   }
   t.ok(isUntouched())
   t.equal(await refused('browser'), 3 * browsers.length)
@@ -156,7 +156,7 @@ t.test('an absolute target or an unneeded method is refused with one sentence', 
   for (const [method, path, allow] of methods) {
     const answer = await send(requestBytes(`${method} ${path}`, [host]))
     const error = `the method must be one of ${allow}, got ${method}`
-    t.match(answer, { status: 405, headers: { allow }, body: { error } }, `${method} ${path}`)
+    t.hasStrict(answer, { status: 405, headers: { allow }, body: { error } }, `${method} ${path}`)
   }
   t.equal(await refused('method'), methods.length)
   t.ok(isUntouched())

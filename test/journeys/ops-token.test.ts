@@ -79,7 +79,7 @@ t.test('with the token there is everything, also for a client that calls itself 
   for (const headers of callers)
     for (const path of guarded) t.equal((await get(path, [host, ...headers])).status, 200, path)
   t.equal(provider.requests.length, 2 * callers.length)
-  t.match(await send(purge([host, right])), { status: 200, body: { kind: 'soft' } })
+  t.hasStrict(await send(purge([host, right])), { status: 200, body: { kind: 'soft' } })
   t.equal((await send(refresh([host, right]))).status, 200)
   t.equal((await get('/nothing', [host, right])).status, 404)
 })
@@ -113,7 +113,7 @@ t.test('who shows a wrong token is logged once a minute, and no token is written
   await guessing(3)
   await get(cell, [host])
   const lines = gateway.logged.filter(({ msg }) => msg === 'ops request with a wrong token')
-  t.match(lines, [
+  t.hasStrict(lines, [
     { level: 'warn', from: '127.0.0.1' },
     { level: 'warn', from: '127.0.0.1', leftOut: 4 },
   ])
@@ -140,7 +140,7 @@ t.test('commands show the token of the configuration to the gateway they ask', a
   const { urls, lines } = await startCommand(t, ['serve'], ['ops'], { ...env, ABOHAWA_OPS__TOKEN: token })
   const show = ['cache', 'show', 'district/3026', '--gateway', urls.ops ?? '', '--json']
   const known = await runCommand(show, { ...env, ABOHAWA_OPS__TOKEN: token })
-  t.match(known, { code: 0, stderr: '' })
+  t.hasStrict(known, { code: 0, stderr: '' })
   t.equal(JSON.parse(known.stdout).opsUrl, urls.ops)
 
   const stderr = `abohawa: the gateway at ${urls.ops} refused: ${sentenceOf('none')}; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with\n`

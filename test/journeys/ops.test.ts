@@ -21,8 +21,8 @@ t.test('health, readiness and metrics', async t => {
     env: { ABOHAWA_CATALOGUE__PATH: wholeCatalogue },
   })
   const ops = (path: string) => sendRequest(`${gateway.opsUrl}${path}`)
-  t.match(await ops('/livez'), { status: 200, body: { status: 'live' } })
-  t.match(await ops('/readyz'), {
+  t.hasStrict(await ops('/livez'), { status: 200, body: { status: 'live' } })
+  t.hasStrict(await ops('/readyz'), {
     status: 200,
     body: { status: 'ready', detail: { store: 'embedded', catalogue: `${productCounts().total} places` } },
   })
@@ -70,7 +70,7 @@ t.test('a consumer that disconnects before the response is logged as 499, and th
   await until('the provider has a request', isHeld)
   socket.resetAndDestroy()
   const left = await until('the line of who left', () => gateway.logged.find(({ status }) => status === 499))
-  t.match(left, { endpoint: 'coords', keyId: gateway.keyIds.free })
+  t.hasStrict(left, { endpoint: 'coords', keyId: gateway.keyIds.free })
   await provider.steer({ hold: false })
   t.equal((await gateway.get('/weather/coords/21.1/89.1')).status, 200)
   const counted = 'http_server_request_duration_seconds_count{endpoint="coords",status="499"}'

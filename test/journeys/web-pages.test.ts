@@ -50,9 +50,9 @@ t.test('a page on a configured origin reads answers, figures and errors', { skip
     'if-none-match': first.seen.etag,
     'x-request-id': 'page-1',
   })
-  t.match(again, { status: 304, seen: { 'x-ratelimit-remaining': '98', 'x-request-id': 'page-1' } })
-  t.match(await fetchThere('/locations?type=district', {}), { status: 401, body: { code: 'key_missing' } })
-  t.match(await fetchThere('/nowhere', key), { status: 404, seen: { 'x-ratelimit-remaining': '97' } })
+  t.hasStrict(again, { status: 304, seen: { 'x-ratelimit-remaining': '98', 'x-request-id': 'page-1' } })
+  t.has(await fetchThere('/locations?type=district', {}), { status: 401, body: { code: 'key_missing' } })
+  t.hasStrict(await fetchThere('/nowhere', key), { status: 404, seen: { 'x-ratelimit-remaining': '97' } })
 })
 
 t.test('100 preflights end a connection', async t => {
