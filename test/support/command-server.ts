@@ -31,8 +31,9 @@ const answer = async ({ id, args, env }: Order): Promise<void> => {
   process.send?.({ id, code, stdout: stdout(), stderr: stderr() })
 }
 
-// Each command that can be interrupted listens for signals until its process ends.
-process.setMaxListeners(0)
+// Each command that can be interrupted listens for signals until its process ends, and one that writes traffic to standard output
+// for its end.
+for (const emitter of [process, process.stdout]) emitter.setMaxListeners(0)
 
 let last = Promise.resolve()
 process.on('message', (order: Order) => {
