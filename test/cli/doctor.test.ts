@@ -49,7 +49,7 @@ t.test('where all is well it says so, a line each, spends one point and makes no
   await provider.steer({ fault: 'none', reset: true })
   const { env, doctor } = await setUp(t)
   const { code, stdout, stderr } = await runCommand(['doctor'], env)
-  t.match({ code, stderr }, { code: 0, stderr: '' })
+  t.hasStrict({ code, stderr }, { code: 0, stderr: '' })
   t.match(stdout, /^ok {4}config +every setting is valid\nok {4}node +version /)
   t.match(
     stdout,
@@ -80,7 +80,7 @@ t.test('beside a serving gateway its ports are well, and the point is charged to
     detail: /^server\.port \S+ is held by a gateway that has another ops\.port$/,
   })
   const shared = await setUp(t, { ABOHAWA_SERVER__PORT: port, ABOHAWA_SERVER__REUSE_PORT: 'true' })
-  t.match((await shared.doctor('--no-spend')).get('ports'), { status: 'ok' })
+  t.hasStrict((await shared.doctor('--no-spend')).get('ports'), { status: 'ok' })
 })
 
 t.test('the ports of several processes are those of each of them', async t => {
@@ -194,7 +194,7 @@ t.test(
       ABOHAWA_REDIS__URL: url.replace('//', `//${user}:${password}@`),
     })
     const all = 'the user abohawa may run every command that is needed'
-    t.match((await doctor('--no-spend')).get('redis rights'), { status: 'ok', detail: all })
+    t.hasStrict((await doctor('--no-spend')).get('redis rights'), { status: 'ok', detail: all })
     await raw.acl('SETUSER', user, 'resetkeys', '~other:*')
     const checks = await doctor('--no-spend')
     t.not(checks.get('redis')?.status, 'fail')

@@ -28,7 +28,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'])
     const { lines, exited } = await start(t, signal, ['serve'], [])
     t.equal(await exited, 0)
     const last = lines.slice(-2).map(line => JSON.parse(line))
-    t.match(last, [{ msg: 'stopping', signal }, { msg: 'stopped' }])
+    t.hasStrict(last, [{ msg: 'stopping', signal }, { msg: 'stopped' }])
   })
 
 for (const args of [['provider', '--port', '0'], ['demo']])

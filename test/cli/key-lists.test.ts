@@ -33,7 +33,7 @@ t.test('the usage of all keys is a line of CSV for each day with a count', async
   t.equal(csv?.stdout, `id,external_id,subscriber,tier,limit,day,used\r\n${rows.join('')}`)
   const all: { id: string }[] = JSON.parse(json?.stdout ?? '')
   const of = (key: { id: string }) => all.find(({ id }) => id === key.id)
-  t.match(of(used), { used: 12, days: [{ day: newest, used: 12 }] })
+  t.hasStrict(of(used), { used: 12, days: [{ day: newest, used: 12 }] })
   t.match(of(idle), { used: 0, days: [] })
   t.match(text?.stdout, new RegExp(`${used.id} .* 42  ${newest}\\n`))
   t.match(neither, { code: 2, stderr: /give the id of a key, or --all/ })
@@ -74,7 +74,7 @@ t.test('the usage of all keys is in the order of what they used, with their subs
     `${used.id}|Dhaka Tribune|starter|1000|12|${newest}`,
     `${idle.id}|Dhaka Tribune|free|100|0|–`,
   ])
-  t.match(JSON.parse(json?.stdout ?? ''), [
+  t.hasStrict(JSON.parse(json?.stdout ?? ''), [
     { id: used.id, subscriber: 'Dhaka Tribune', used: 42 },
     { id: most.id, subscriber: 'Padma', used: 31 },
     { id: idle.id, used: 0 },

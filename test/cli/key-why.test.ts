@@ -114,7 +114,7 @@ t.test('without a log it tells what the store has, and where the rest is', async
     ...['keys', 'create', '--subscriber', 'Padma', '--tier', 'free', '--limit', '5', '--expires', '90d'],
   )
   const at = new Date().toISOString()
-  t.match(await json('keys', 'why', limited.id, '--at', at), {
+  t.hasStrict(await json('keys', 'why', limited.id, '--at', at), {
     verdict: 'Nothing shows that it was refused; the log of each gateway has every request.',
     keyThen: { state: 'valid' },
   })

@@ -98,7 +98,7 @@ t.test('it replaces nothing unless told, and never the store; a refusal is one s
   symlinkSync(path, at('link'))
   const refused = async (said: RegExp, file: string, store = path, ...more: string[]) => {
     const { code, stdout, stderr } = await copy(store, file, ...more)
-    t.match({ code, stdout }, { code: 1, stdout: '' })
+    t.hasStrict({ code, stdout }, { code: 1, stdout: '' })
     t.match(stderr, said)
     t.equal(stderr.split('\n').length, 2, stderr)
   }

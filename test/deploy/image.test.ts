@@ -193,7 +193,7 @@ t.test(
     t.equal(status, 0, stderr)
     t.strictSame(those('USER'), ['root', 'node'])
     for (const args of ['replay', 'whatif', 'rehearse', 'demo', 'provider'].map(name => `${name} --help`))
-      t.match(run(`bin/abohawa ${args}`, clean), { status: 0, stderr: '' }, args)
+      t.hasStrict(run(`bin/abohawa ${args}`, clean), { status: 0, stderr: '' }, args)
     t.match(run('bin/abohawa catalogue check', clean), { status: 0 }, 'it finds its own catalogue')
   },
 )

@@ -126,13 +126,13 @@ t.test('every alert has a paragraph of three steps in the runbook, a severity an
     t.match(annotations.summary, /\.$/)
     const cases = parse(testsText).tests.filter(({ name }: { name: string }) => name === alert)
     const tested = [{ exp_alerts: undefined }, { exp_alerts: [{ exp_labels: labels }] }]
-    t.match(cases, [{ alert_rule_test: tested }], `${alert} is tested quiet and firing`)
+    t.hasStrict(cases, [{ alert_rule_test: tested }], `${alert} is tested quiet and firing`)
   }
 })
 
 t.test('the dashboard can be imported, and every panel has a unit and a text', async t => {
   t.ok(dashboard.schemaVersion >= 39)
-  t.match(dashboard.templating.list, [{ name: 'datasource', type: 'datasource' }])
+  t.hasStrict(dashboard.templating.list, [{ name: 'datasource', type: 'datasource' }])
   t.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
   const rows = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title)
   t.equal(rows.join(), 'Now,Traffic,Cache,Provider and budget,Store,Keys and quotas,Process')

@@ -60,7 +60,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
   const { gateways, command, get, provider429, env } = scene
   /** What the store alone knows: no gateway is at the ops address of the command. */
   const budgetOf = async () => JSON.parse(await command('status', '--json')).budget
-  t.match(await budgetOf(), {
+  t.hasStrict(await budgetOf(), {
     closure: null,
     shared: true,
     windows: [{ name: 'minute', limit: 570, used: 0 }, { name: 'hour' }, { name: 'day' }],
@@ -96,7 +96,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
   await until('a restart does not reopen it', async () => /limited until/.test(await detailOf(later)))
 
   const report = JSON.parse(await command('budget', 'reopen', '--json'))
-  t.match(report, { closedUntil: shown.until, reason: shown.reason })
+  t.hasStrict(report, { closedUntil: shown.until, reason: shown.reason })
   for (const gateway of [...gateways, later]) {
     await until('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
     await until('its log says so', () => reopenedLines(gateway).length > 0)
@@ -112,7 +112,7 @@ t.test('a fleet is closed by one daily 429, reopened by one command, and closed 
 
   await provider.steer({ fault: 'daily-limit', times: 1 })
   if (first) t.equal((await get(first, third)).status, 500)
-  t.match(await budgetOf(), { closure: { until: shown.until } })
+  t.hasStrict(await budgetOf(), { closure: { until: shown.until } })
   for (const gateway of gateways) {
     await until('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
     t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
@@ -144,7 +144,7 @@ t.test('on a file', async t => {
     })
     const cell = async () => (await sendRequest(`${gateway.opsUrl}/cache/cell?of=district/3026`)).body
     const before = (await cell()).gateway
-    t.match(before.lastFailure, { code: 'provider_limited' })
+    t.hasStrict(before.lastFailure, { code: 'provider_limited' })
     t.ok(Date.parse(before.lastFailure.backoffUntil) - Date.now() > 0)
 
     await command('budget', 'reopen')

@@ -82,13 +82,13 @@ t.test('a body is right until its slice or its timeline ends, and says how old t
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   const headersNow = async () => (await gateway.get('/weather/district/3026')).headers
 
-  t.match(await headersNow(), {
+  t.hasStrict(await headersNow(), {
     'cache-control': 'private, max-age=600',
     'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
     'cache-status': 'abohawa; fwd=miss; stored; ttl=3600; key="23.7,90.4"',
   })
   clock.set('2026-11-21T07:01:00Z')
-  t.match(await headersNow(), {
+  t.hasStrict(await headersNow(), {
     'cache-control': 'private, max-age=240',
     'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
     'cache-status': 'abohawa; hit; ttl=240; detail=memory; key="23.7,90.4"',
@@ -120,7 +120,7 @@ t.test('weather from before the clock was set back is refreshed, and never of th
     const env = { ABOHAWA_CACHE__FRESHNESS: freshness }
     const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
     const headers = async () => (await gateway.get('/weather/district/3026')).headers
-    t.match(await headers(), { 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' })
+    t.hasStrict(await headers(), { 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' })
 
     clock.set(right)
     await provider.steer({ hold: true })

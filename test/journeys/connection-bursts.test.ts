@@ -62,7 +62,7 @@ for (const [name, isTls, bytes] of [
     const said = gateway.logged.filter(({ msg }) =>
       /^too many connections from an address$/.test(String(msg)),
     )
-    t.match(said, [{ level: 'warn', client: '127.0.0.2' }], 'one line for all of them')
+    t.hasStrict(said, [{ level: 'warn', client: '127.0.0.2' }], 'one line for all of them')
     // Those that go make room.
     for (const socket of sockets) socket.destroy()
     await until('none is left', async () => (await unauthenticated(gateway)) === 0)

@@ -38,7 +38,7 @@ t.test('status, metrics, log and commands name each upstream, without its host a
   }
   const status = async () => (await sendRequest(`${gateway.opsUrl}/status`)).body
   t.equal((await gateway.get(dhaka)).status, 200)
-  t.match((await status()).upstreams, [
+  t.hasStrict((await status()).upstreams, [
     { name: 'primary', inUse: true, circuit: 'closed', windows: [] },
     { name: 'public', inUse: false, circuit: 'closed', windows: [{ name: 'day', limit: 900, used: 0 }] },
   ])
@@ -106,7 +106,7 @@ t.test('the budget of a fallback is live', async t => {
   const changed = gateway.logged.find(({ msg }) => msg === 'configuration reloaded')
   t.strictSame(changed?.changes, ['provider.fallbacks[0].budget.perDay: 4 → 900'])
   await gateway.set({ 'provider.fallbacks': '' })
-  t.match(gateway.logged.at(-1), { msg: 'settings need a restart', settings: ['provider.fallbacks[0]'] })
+  t.hasStrict(gateway.logged.at(-1), { msg: 'settings need a restart', settings: ['provider.fallbacks[0]'] })
 })
 
 t.test('without fallbacks there is no upstream in status, metrics and log', async t => {

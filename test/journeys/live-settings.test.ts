@@ -247,7 +247,7 @@ proof(
     // More than nobody has used so far, which are 18 cells six hours into the day.
     for (let i = 0; i < 19; i++) t.equal((await load('enterprise')).status, 200)
     await applied(t, gateway, { 'provider.budget.keyShare': '0.2' })
-    t.match(await load('enterprise'), { status: 500, body: { code: 'key_share_used_up' } })
+    t.hasStrict(await load('enterprise'), { status: 500, body: { code: 'key_share_used_up' } })
     t.equal((await load('business')).status, 200)
     await applied(t, gateway, { 'provider.budget.keyShare': '0.4' })
     t.equal((await load('enterprise')).status, 200, 'who was held back may go on at once')

@@ -47,7 +47,7 @@ t.test('a request that does not arrive in time gets an error that says so', asyn
     code: 'request_timeout',
     doc_url: '/docs#error-request_timeout',
   }
-  t.match(await raw.answer(), { status: 400, body: JSON.stringify(body) })
+  t.hasStrict(await raw.answer(), { status: 400, body: JSON.stringify(body) })
 })
 
 t.test('every other method is 405 and names the allowed ones, behind the key', async t => {

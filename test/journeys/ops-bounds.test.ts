@@ -171,7 +171,7 @@ t.test('a reader that takes no answer is dropped, and a check that hangs holds n
   await until('the reader is dropped', () => refused.includes('timeout'))
 
   const patient = await counting(t)
-  t.match(await sendRaw(patient.url, requestBytes('GET /readyz', host)), {
+  t.hasStrict(await sendRaw(patient.url, requestBytes('GET /readyz', host)), {
     status: 200,
     body: { status: 'ready', detail: { store: 'not available' } },
   })

@@ -52,7 +52,7 @@ t.test('a stranger’s body never runs as the request of an operator', async t =
       if (method !== 'HEAD') t.equal(JSON.parse(refused.body).error, sentenceFor(method))
       t.strictSame(await stranger.answersToTheEnd(), [], 'nothing behind it is a request')
       const { status, body } = await operator()
-      t.match({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
+      t.hasStrict({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
     }
   t.equal((await refusedFor(ops, 'body')) - before, 2 * bodiless.length)
 })
@@ -84,7 +84,7 @@ t.test('an empty body belongs everywhere, and another is taken whole where one b
   t.equal(await limitOf(post(path, trailer, trailed)), 13, 'trailers')
   t.match(await post(`/keys/${id}/revoke`, [], ''), { status: 200 }, 'no body, and no length')
   t.match(await post(`/keys/${id}/reinstate`, ['content-length: 0'], ''), { status: 200 })
-  t.match((await operator()).body, { id, status: 'active', limit: 13 })
+  t.hasStrict((await operator()).body, { id, status: 'active', limit: 13 })
 })
 
 t.test('behind a body that is not taken the connection ends, and behind one that is, it goes on', async t => {
@@ -123,6 +123,6 @@ t.test('nothing behind a CONNECT runs as a request, because its connection ends'
     stranger.send(head('CONNECT 127.0.0.1:80', ...fields) + revoke)
     const answers = await stranger.answersToTheEnd()
     t.strictSame(answers, [])
-    t.match((await operator()).body, { id, status: 'active' })
+    t.hasStrict((await operator()).body, { id, status: 'active' })
   }
 })

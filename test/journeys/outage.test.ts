@@ -171,7 +171,7 @@ t.test('an outage that opens the circuit', async t => {
   )
   const report = await status()
   const [open] = report.outages ?? []
-  t.match(report.outages, [{ outage: 'provider', code: 'provider_failing', errors: seen.errors }])
+  t.hasStrict(report.outages, [{ outage: 'provider', code: 'provider_failing', errors: seen.errors }])
   t.equal(Date.parse(open?.since ?? ''), Date.parse(noon) + 601_000, 'with the first second')
   const [, line] = statusLines(report, null, calendar)
   const stale = open?.stale.toLocaleString('en-US')
@@ -182,7 +182,7 @@ t.test('an outage that opens the circuit', async t => {
   const [begins, minute] = own()
   t.match(begins, { outage: 'provider', code: 'provider_failing', reason: /500/ })
   t.match(minute, { outage: 'provider', seconds: Number, failures: Number, cells: Number })
-  t.match(minute?.worst, { cell: '21.5,92', usableUntil: null })
+  t.hasStrict(minute?.worst, { cell: '21.5,92', usableUntil: null })
   t.ok(Number(minute?.seconds) >= 60 && Number(minute?.seconds) <= 62, `${minute?.seconds} s`)
 
   await provider.steer({ fault: 'none' })

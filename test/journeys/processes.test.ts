@@ -111,7 +111,7 @@ t.test('two gateways from their start to their end', async t => {
     t.strictSame(await statuses(16), Array(16).fill(200))
     await running.opened(3)
     const ended = running.logged().find(({ msg }) => msg === 'process ended unexpectedly')
-    t.match(ended, { level: 'error', process: 1, reason: 'ended by SIGKILL' })
+    t.hasStrict(ended, { level: 'error', process: 1, reason: 'ended by SIGKILL' })
     t.equal(running.pids()[1], second)
     t.not(running.pids()[0], first)
     t.equal((await sendRequest(`${running.ops(1)}/readyz`)).status, 200)

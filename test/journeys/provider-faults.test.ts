@@ -206,7 +206,7 @@ t.test('nobody gets an answer that lies; it is counted, and the older weather is
     t.equal(before.status, 200, what)
 
     damage = lie
-    t.match(await get(cold), { status: 500, body: { error: busy + sentence } })
+    t.hasStrict(await get(cold), { status: 500, body: { error: busy + sentence } })
     t.equal(await counted(), 1)
     clock.advance(2 * 3_600_000)
     t.match((await get(warm)).headers['cache-status'], /fwd=stale/)

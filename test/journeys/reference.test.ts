@@ -70,9 +70,9 @@ t.test('the document allows further fields, and has the ranges of the values', t
   // Generators such as openapi-zod-client escape slashes themselves.
   t.match(committed, '"pattern": "/docs#error-[a-z0-9_]+$"')
   const { Current, Hourly } = document.components.schemas
-  t.match(Current?.properties.interval, { type: 'integer' })
-  t.match(Current?.properties.temperature_2m, { type: ['number', 'null'], minimum: -100, maximum: 70 })
-  t.match(Hourly?.properties.precipitation_probability, {
+  t.hasStrict(Current?.properties.interval, { type: 'integer' })
+  t.hasStrict(Current?.properties.temperature_2m, { type: ['number', 'null'], minimum: -100, maximum: 70 })
+  t.hasStrict(Hourly?.properties.precipitation_probability, {
     items: { type: ['integer', 'null'], minimum: 0, maximum: 100 },
   })
   t.end()

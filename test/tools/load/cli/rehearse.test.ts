@@ -66,10 +66,10 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
   t.equal(result.provider?.requests, 8)
   t.match(result.age, { p50: 0, max: 3691 })
   const totals = { due: 8, sent: 8, answered: 8, late: 0, dropped: 0, seconds: 145 * 60 }
-  t.match(result, { kind: 'rehearsal', interrupted: false, totals })
+  t.hasStrict(result, { kind: 'rehearsal', interrupted: false, totals })
   const weight = result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0)
   t.equal(weight, result.provider?.weight, 'every weight is in a step')
-  t.match(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])
+  t.hasStrict(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])
   t.ok((result.gateway?.cpuSeconds ?? 0) > 0 && (result.gateway?.memoryBytes ?? 0) > 1e7)
 
   t.ok((byRun.result.provider?.requests ?? 8) < 8, 'a run every six hours is loaded less often')

@@ -50,7 +50,7 @@ t.test('a comparison as text, as JSON and as a page', async t => {
   t.match(stdout, /^No verdicts: they require 5 undisturbed runs per side,/m)
   const { stdout: json } = outcome(1)
   const value = JSON.parse(json)
-  t.match(value, { a, b, runs: { a: 1, b: 1 }, warnings: [], limits: [], out: at('page.html') })
+  t.hasStrict(value, { a, b, runs: { a: 1, b: 1 }, warnings: [], limits: [], out: at('page.html') })
   t.match(value.differences[0], { metric: 'p50', unit: 'ms', verdict: null, a: { value: Number } })
   t.match(readFileSync(at('page.html'), 'utf8'), '<title>Comparison</title>')
 })

@@ -22,7 +22,7 @@ t.test('the samples are what the commands of their page write', async t => {
   const commands = lines.map(([, line = '']) => line.split(' '))
   const names = readdirSync(samples).filter(name => name.endsWith('.gz'))
   const ended = await runCommands(commands.map(words => words.map(word => word.replace(/^samples/, folder))))
-  for (const { code, stderr } of ended) t.match({ code, stderr }, { code: 0, stderr: '' })
+  for (const { code, stderr } of ended) t.hasStrict({ code, stderr }, { code: 0, stderr: '' })
   t.strictSame(readdirSync(folder).sort(), names.sort())
   for (const name of names) {
     // The text alone: other versions of zlib may compress it otherwise.
@@ -83,7 +83,7 @@ t.test('an interrupted command leaves a whole file of what it generated so far',
   t.equal(await closed, 1)
   const lines = textOf(out).trimEnd().split('\n')
   t.match(said.stderr, `Interrupted: ${out} has the first ${lines.length.toLocaleString('en-US')} requests.`)
-  t.match(JSON.parse(lines.at(-1) ?? ''), { method: 'GET' })
+  t.hasStrict(JSON.parse(lines.at(-1) ?? ''), { method: 'GET' })
 })
 
 t.test('the commands of the documentation: files, and keys for one that are created once', async t => {
@@ -114,7 +114,7 @@ t.test('the commands of the documentation: files, and keys for one that are crea
   const [again, shown] = await runCommands([create, 'keys show external:key-0060 --json'], env)
   t.match(again, { code: 0, stderr: /0 created, 60 existed/ })
   const expected = { tier: 'enterprise', limit: 1_000_000_000, subscriber: 'Load test' }
-  t.match(JSON.parse(shown?.stdout ?? ''), expected)
+  t.hasStrict(JSON.parse(shown?.stdout ?? ''), expected)
 })
 
 t.test('the keys of files, or of a part of them, as CSV; faulty lines are said', async t => {

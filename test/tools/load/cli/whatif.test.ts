@@ -57,7 +57,7 @@ t.test('every combination has its figures, the same each time and with any numbe
   )
   const tried = result.cases.map(({ name }) => name)
   t.strictSame(tried, [...names, 'cache.memory=1MiB'])
-  t.match(result, {
+  t.hasStrict(result, {
     traffic: { requests: 60, faultyLines: 0, spanSeconds: 59 * 20, from: '2026-11-16T06:00:00.000Z' },
     instances: 2,
     budget: { minute: 600, hour: 5_000, day: 10_000 },
