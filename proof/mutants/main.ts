@@ -79,9 +79,12 @@ type Result = Omit<Mutant, 'source'> &
 
 const root = new URL('../../', import.meta.url).pathname
 
-/** Judges the mutants in as many copies as there are lanes. */
-const judgeAll = async (mutants: readonly Mutant[], { lanes, ...wish }: Options): Promise<Result[]> => {
-  const results: Result[] = []
+/** Judges the mutants in as many copies as there are lanes, and adds each to the results. */
+const judgeAll = async (
+  mutants: readonly Mutant[],
+  { lanes, ...wish }: Options,
+  results: Result[],
+): Promise<void> => {
   const histories = { seeds: wish.histories, isBoth: wish.both }
   const copies = Array.from({ length: lanes }, () => openCopy(root))
   process.once('exit', () => {
@@ -110,7 +113,6 @@ const judgeAll = async (mutants: readonly Mutant[], { lanes, ...wish }: Options)
       }
     }),
   )
-  return results.sort((a, b) => a.number - b.number)
 }
 
 const sameAs = ({ file, before, after }: Mutant): { same?: string } => {
@@ -167,14 +169,21 @@ const run = async (wish: Options): Promise<number> => {
     process.stdout.write(mutants.map(changeText).join(''))
     return 0
   }
-  const results = await judgeAll(mutants, wish)
-  const survivors = results.filter(isSurvivor)
-  const table = tableOf(results)
-  const shown = `${table}\n\n${survivors.map(changeText).join('')}`
-  process.stdout.write(wish.json ? `${JSON.stringify(results)}\n` : shown)
-  return survivors.length > 0 ? 1 : 0
+  const results: Result[] = []
+  const show = (): void => {
+    results.sort((a, b) => a.number - b.number)
+    const shown = `${tableOf(results)}\n\n${results.filter(isSurvivor).map(changeText).join('')}`
+    process.stdout.write(wish.json ? `${JSON.stringify(results)}\n` : shown)
+  }
+  // What an hour has judged is shown where the rest is given up.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => {
+      show()
+      process.exit(130)
+    })
+  await judgeAll(mutants, wish, results)
+  show()
+  return results.some(isSurvivor) ? 1 : 0
 }
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
 await runMain('mutants', usage, readCommandLine, run)
