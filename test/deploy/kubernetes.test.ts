@@ -15,7 +15,7 @@ import { replaced } from './nginx.ts'
 
 const overlay = join(import.meta.dirname, '..', '..', 'deploy/kubernetes/overlays/example')
 const built = spawnSync('kubectl', ['kustomize', overlay], { encoding: 'utf8', cwd: '/' })
-skipFileIf(built.error !== undefined && 'needs kubectl on the path')
+skipFileIf(t, built.error !== undefined && 'needs kubectl on the path')
 t.equal(built.status, 0, built.stderr)
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of every kind

@@ -16,7 +16,7 @@ import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 import { replaced, startNginx, withoutNginx } from './nginx.ts'
 
-skipFileIf(withoutNginx)
+skipFileIf(t, withoutNginx)
 
 const path = '/api/v1/locations?type=division'
 const opsToken = '0123456789abcdef0123456789abcdef'

@@ -28,7 +28,7 @@ import { skipFileIf } from '../support/skip-file.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { patienceMs, until } from '../support/until.ts'
 
-skipFileIf(withoutPrlimit)
+skipFileIf(t, withoutPrlimit)
 
 const folder = mkdtempSync(join(tmpdir(), 'abohawa-files-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

@@ -11,7 +11,7 @@ import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 import type { LoadRequest, Outcome } from './load-cells.ts'
 
-skipFileIf(withoutPrlimit)
+skipFileIf(t, withoutPrlimit)
 
 // Node itself does not start with half of it.
 const maxMiB = 768

@@ -5,6 +5,7 @@ import { registerHooks } from 'node:module'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { SkippedFile } from '../support/skip-file.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const scheme = 'test-of:'
@@ -36,7 +37,10 @@ export const runTogether = async (from: string, files: readonly string[]): Promi
     const file = new URL(path, from).href
     await t.test(relative(root, fileURLToPath(file)), async test => {
       testOf.set(file, test)
-      await import(file)
+      await import(file).catch(error => {
+        if (!(error instanceof SkippedFile)) throw error
+        test.plan(0, error.message)
+      })
     })
   }
 }

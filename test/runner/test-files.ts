@@ -43,9 +43,7 @@ const shared = (files: readonly string[], atMost: number): string[][] => {
  */
 export const sharedProcesses = (isQuick: boolean): string[][] => {
   const files = allFiles().filter(file => !isQuick || !startsProcess(file))
-  const alone = files.filter(file =>
-    /\bprocess\.exit\(|\bskipFileIf\(|memoryUsage|\bgc\(\)/.test(textOf(file)),
-  )
+  const alone = files.filter(file => /\bprocess\.exit\(|memoryUsage|\bgc\(\)/.test(textOf(file)))
   const together = files.filter(file => !alone.includes(file))
   const quick = shared(
     together.filter(file => !startsProcess(file)),

@@ -11,7 +11,7 @@ import { skipFileIf } from '../support/skip-file.ts'
 import { storeContract } from './store-contract.ts'
 import { messagesArrive } from './usage-instance.ts'
 
-skipFileIf(withoutOwnRedis)
+skipFileIf(t, withoutOwnRedis)
 
 const { cert, key } = localCertificate
 const tlsPort = await freePort()

@@ -17,7 +17,7 @@ import { storeContract } from './store-contract.ts'
 import { checkFailover, recordingObserver } from './store-recovery.ts'
 import { instanceOn, messagesArrive } from './usage-instance.ts'
 
-skipFileIf(withoutOwnRedis)
+skipFileIf(t, withoutOwnRedis)
 
 /** Where a node hangs. A busy machine is faster when it is well. */
 const hurried = { connectTimeoutMs: 5_000, commandTimeoutMs: 2_000 }

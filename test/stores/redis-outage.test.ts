@@ -11,7 +11,7 @@ import { patienceMs, until } from '../support/until.ts'
 import { inTurn, recordingObserver, wentAndCameBack } from './store-recovery.ts'
 import { messagesArrive } from './usage-instance.ts'
 
-skipFileIf(withoutOwnRedis)
+skipFileIf(t, withoutOwnRedis)
 
 /** Where Redis hangs. A busy machine is faster when it is well. */
 const hurried = { connectTimeoutMs: 5_000, commandTimeoutMs: 2_000 }

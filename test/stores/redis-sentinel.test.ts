@@ -11,7 +11,7 @@ import { storeContract } from './store-contract.ts'
 import { checkFailover, recordingObserver } from './store-recovery.ts'
 import { instanceOn } from './usage-instance.ts'
 
-skipFileIf(withoutOwnRedis)
+skipFileIf(t, withoutOwnRedis)
 
 const password = 'of-the-sentinels'
 const sentinel = await startSentinel(t, password)

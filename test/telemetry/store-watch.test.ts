@@ -9,7 +9,7 @@ import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { skipFileIf } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 
-skipFileIf(withoutOwnRedis)
+skipFileIf(t, withoutOwnRedis)
 
 const setUp = async (test: Test, commandTimeoutMs = 20_000) => {
   const redis = await startRedis(test)

@@ -13,7 +13,7 @@ import { patient } from '../../support/redis-store.ts'
 import { skipFileIf } from '../../support/skip-file.ts'
 import { until } from '../../support/until.ts'
 
-skipFileIf(withoutOwnRedis)
+skipFileIf(t, withoutOwnRedis)
 
 const checksOf = async (redis: Record<string, unknown>) => {
   const config = loadConfig({ files: [], env: {} })
