@@ -43,12 +43,13 @@ const flood: Connection = {
   cutting: { cuts: [], pauseMs: 0 },
 }
 
-const maxRefusals = 100
+const [maxRefusals, maxWaiting] = [100, 100]
 /**
  * How many requests are surely answered: the hundredth refusal is the last answer of a client that has shown no good key. A key
- * that came in the same read may be looked up still.
+ * that came in the same read may be looked up still. Where more than a hundred wait behind a refusal, the connection may be closed.
  */
 const answeredOf = (before: readonly string[]): number => {
+  if (before.length > maxWaiting && requests[before[0] ?? '']?.[1] === 401) return 0
   let refusals = 0
   const last = before.findIndex(name => requests[name]?.[1] === 401 && ++refusals === maxRefusals)
   return last === -1 ? before.length : last + 1
