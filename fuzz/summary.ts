@@ -6,9 +6,9 @@ import type { Ran } from './run-target.ts'
 
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
-/** A Markdown table of its lines. */
+/** A Markdown table of its lines, of which the second one has how each column is aligned. */
 export const tableText = (lines: readonly (readonly string[])[]): string =>
-  lines.map(cells => `| ${cells.join(' | ')} |`).join('\n')
+  lines.map((cells, i) => (i === 1 ? `|${cells.join('|')}|` : `| ${cells.join(' | ')} |`)).join('\n')
 
 /** The name of the measured part. */
 export const partName = 'fuzz'
