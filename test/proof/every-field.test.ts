@@ -17,7 +17,10 @@ const unnoticed: readonly RegExp[] = [
 // Found where another answer shows it: of the same body, or from the same gateway before. A refresh may be too quick for that.
 const foundAtTimes: readonly RegExp[] = [/fwd=stale .*(?:etag: other|cache-status: memory said as redis)/]
 
-/** The first answer of each kind: its status, endpoint, method and what the cache did. */
+/**
+ * An answer of each kind: its status, endpoint, method and what the cache did. Of those the first that took least of the clock, which
+ * goes on where a machine is slow: until then more than one value is right.
+ */
 const oneOfEach = ({ events }: History): Map<string, Answer> => {
   const found = new Map<string, Answer>()
   for (const event of events) {
@@ -28,10 +31,13 @@ const oneOfEach = ({ events }: History): Map<string, Answer> => {
     const [tier = ''] = /detail=\w+/.exec(headers['cache-status'] ?? '') ?? []
     const [code = ''] = /"(?:rate_limited|quota_\w+|provider_\w+)"/.exec(event.body) ?? []
     const kind = [method, status < 400 ? endpoint : '', status, cached, tier, code].filter(Boolean).join(' ')
-    if (!found.has(kind)) found.set(kind, event)
+    const known = found.get(kind)
+    if (!known || clockTimeOf(event) < clockTimeOf(known)) found.set(kind, event)
   }
   return found
 }
+
+const clockTimeOf = ({ sent, at }: Answer): number => at - sent.at
 
 /** Finds changes of an answer: in the history without the other answers, which is quick, or else in the whole history. */
 const finderIn = (history: History, answer: Answer): ((changed: Answer) => boolean) => {
