@@ -42,9 +42,13 @@ const withRun = (afterMs: number): At => statusPage(afterMs, { run: new Date(beg
 const unchecked: Given = {
   headers: { 'x-ratelimit-limit': '0', 'ratelimit-policy': '', ratelimit: '', 'retry-after': '10' },
 }
-const storeAway = [
-  taken(0, { do: 'store', id: 'f1', fault: 'frozen' }),
-  failed(1, 0, 'store_unavailable', unchecked),
+const refused = failed(1, 0, 'store_unavailable', unchecked)
+const storeAway = [taken(0, { do: 'store', id: 'f1', fault: 'frozen' }), refused]
+/** Each gateway has its store back at once. */
+const storeCutOff = [
+  taken(0, { do: 'link', id: 'f1', gateways: [0, 1, 2], fault: { kind: 'reset' } }),
+  refused,
+  taken(2, { do: 'move', ms: minute }),
 ]
 
 // A fallback would have weather, and may have no runs.
@@ -54,6 +58,7 @@ const cases: readonly Case[] = [
   [2, [...afterSuccess, told(40_000)], [...afterSuccess, hidden(40_000)], alone],
   ...without.map((kept): Case => [2, kept, [...failures(1), hidden(10_000)], alone]),
   [2, [...storeAway, statusPage(minute, { outages: ['quotas'] })], [...storeAway, statusPage(minute)]],
+  [2, [...storeCutOff, statusPage(minute)], [...storeAway, statusPage(minute)]],
   [2, [run, withRun(1_000), withRun(20_000)], [run, withRun(1_000), statusPage(20_000)], alone],
   [
     2,

@@ -24,6 +24,7 @@ import {
   named,
   noon,
   provider,
+  schedule,
   unchanged,
   weather,
 } from './made-up-history.ts'
@@ -60,7 +61,7 @@ const spentAgain = (afterMs: number): At[] => [
 const renewed = (afterMs: number, what: 'certificate' | 'name', value: string): At => {
   return { afterMs, kind: 'renewed', what, value }
 }
-const purged = (afterMs: number): At => ({ afterMs, kind: 'purged', gateway: 0, hard: true })
+const purged = (afterMs: number, hard = true): At => ({ afterMs, kind: 'purged', gateway: 0, hard })
 const [said, seen] = [provider(0, 7), weather(1, 2, 7)]
 const twoSaid = [said, provider(1, 8)]
 const withHeaders = (afterMs: number, headers: Record<string, string>): At =>
@@ -92,6 +93,12 @@ const late = (how: 'miss' | 'hit'): At =>
     'cache-status': `abohawa; ${how === 'miss' ? 'fwd=miss' : how}; ttl=-11; detail="2 ${how}"`,
     'cache-control': 'private, max-age=0',
   })
+
+const byAge = { settings: { ...schedule.settings, 'cache.freshness': 'age' } }
+const staleList = listed(20_000, 1, 7, {
+  'cache-status': 'abohawa; fwd=stale; ttl=-1; detail="2 stale"',
+  'cache-control': 'private, max-age=0',
+})
 
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
@@ -257,6 +264,8 @@ const cases: readonly Case[] = [
   [7, [counted(1, 2), counted(2, 1), listRefused(3, 1)], [said, counted(1, 2), listRefused(2, 2)]],
   [2, [said, late('miss')], [said, late('hit')]],
   [3, [said, listed(1, 1, 7)], [said, listed(1, 1, 8)]],
+  // What was purged ends where it is read, which may be a moment before the last place of the list has come.
+  [3, [said, purged(1, false), staleList], [said, staleList], byAge],
   [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
   [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
   [19, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],

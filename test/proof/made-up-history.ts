@@ -9,7 +9,7 @@ import { currentUnits, dailyVariables, hourlyVariables } from '../support/weathe
 export const noon: number = Date.UTC(2031, 5, 1, 6)
 export const midnight: number = Date.UTC(2031, 5, 1, 18)
 
-const schedule: Schedule = {
+export const schedule: Schedule = {
   seed: 0,
   protocol: 'http',
   store: 'redis',
