@@ -42,6 +42,22 @@ export const begunAt = ({ events, schedule }: Facts, { ms }: SaidByProvider): nu
 // The longest call, after one that others waited for as well.
 const longestLoadRealMs = 2_500
 
+/**
+ * Whether weather may be purged by then: by a purge after its load had begun, even if the provider said it later. Of weather that was
+ * said after the purge, only the first may be of a load from before.
+ */
+export const mayBePurged = (facts: Facts, said: SaidByProvider, seq: number): boolean =>
+  facts.of('purged').some(purge => {
+    if (purge.seq > said.seq) return purge.seq < seq
+    const isAgain = facts.said.some(
+      other =>
+        other.seq > purge.seq && other.seq < said.seq && other.status === 200 && haveSamePoint(other, said),
+    )
+    return !isAgain && said.ms - purge.ms < longestLoadRealMs
+  })
+const haveSamePoint = (one: SaidByProvider, other: SaidByProvider): boolean =>
+  one.points.some(point => other.points.some(each => String(each) === String(point)))
+
 const cellOf = ({ headers }: Answer): string | undefined =>
   /key="([\d.,]+)"/.exec(headers['cache-status'] ?? '')?.[1]
 
@@ -155,10 +171,7 @@ export const spread = 1.2
 
 /** What a purge made stale, or the clock of another gateway has yet to reach, ends where this answer read it. */
 const mayEndHere = (facts: Facts, { seq, sent, at }: Answer, said: SaidByProvider, ttl: number): boolean => {
-  const mayHaveEnded =
-    facts.skewSpan > 0 ||
-    facts.firstTrouble < seq ||
-    facts.of('purged').some(purge => purge.seq > said.seq && purge.seq < seq)
+  const mayHaveEnded = facts.skewSpan > 0 || facts.firstTrouble < seq || mayBePurged(facts, said, seq)
   return mayHaveEnded && ttl <= 0 && at + ttl + second >= sent.at
 }
 

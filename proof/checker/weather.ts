@@ -4,7 +4,7 @@
 import type { Answer, SaidByProvider } from '../history.ts'
 import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
 import { listsOfLoads } from './list-loads.ts'
-import { begunAt, loadedIn, sameLoads, spread } from './loads.ts'
+import { begunAt, loadedIn, mayBePurged, sameLoads, spread } from './loads.ts'
 import { isListed, isOfWeather } from './paths.ts'
 import type { WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
@@ -80,7 +80,7 @@ const agreement = (facts: Facts, answer: Answer, said: SaidByProvider | undefine
     facts.skewSpan === 0 &&
     facts.firstTrouble > seq &&
     facts.settingsAt(seq)['cache.freshness'] === 'age' &&
-    !facts.of('purged').some(each => each.seq > said.seq && each.seq < seq)
+    !mayBePurged(facts, said, seq)
   const shortest = modified + least - at - second
   return isDefinite && ttl < shortest ? `${cached}, and it is fresh for ${shortest / second} s` : undefined
 }
