@@ -99,11 +99,18 @@ const staleList = listed(20_000, 1, 7, {
   'cache-status': 'abohawa; fwd=stale; ttl=-1; detail="2 stale"',
   'cache-control': 'private, max-age=0',
 })
-const staleAt = (afterMs: number): At =>
-  withHeaders(afterMs, {
-    'cache-status': `abohawa; fwd=stale; ttl=0; detail=memory${cacheOf()}`,
-    'cache-control': 'private, max-age=0',
-  })
+/** A load that was given up by who waited for it, and its weather, purged when it came. */
+const purgedLoad = [
+  failed(1, 2, 'waited_too_long', { path: '/weather/district/3026', headers: { 'retry-after': '10' } }),
+  purged(500, false),
+  provider(1_000, 7),
+  weather(2_000, 1, 7, {
+    headers: {
+      'cache-status': `abohawa; fwd=stale; ttl=0; detail=memory${cacheOf()}`,
+      'cache-control': 'private, max-age=0',
+    },
+  }),
+]
 
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
@@ -272,12 +279,7 @@ const cases: readonly Case[] = [
   // What was purged ends where it is read, which may be a moment before the last place of the list has come.
   [3, [said, purged(1, false), staleList], [said, staleList], byAge],
   // A purge covers a load that began before it, even if the provider answers later; a second answer is of a load after it.
-  [
-    3,
-    [purged(500, false), provider(1_000, 7), stored(1_001, 7), staleAt(2_000)],
-    [purged(500, false), provider(900, 8), provider(1_000, 7), stored(1_001, 7), staleAt(2_000)],
-    byAge,
-  ],
+  [3, purgedLoad, purgedLoad.toSpliced(2, 0, provider(900, 8)), byAge],
   [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
   [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
   [19, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
