@@ -12,6 +12,8 @@ export type Options = {
   /** Of planted faults: what is in their name or file. */
   readonly only: string
   readonly verbose: boolean
+  /** Ends with the first broken promise. */
+  readonly failFast: boolean
   readonly json: boolean
   /** The page whose figures are to be rewritten. */
   readonly report: string | undefined
@@ -39,6 +41,7 @@ redis-server on the path. docs/reliability.md says what is promised.
   --first <number>       the first seed; the others follow it; default ${usualFirst}
   --seed <number>        this seed alone, shown as a history with --verbose
   --verbose              prints the history of --seed
+  --fail-fast            ends with the first broken promise, and looks for no smaller schedule that breaks it
   --lanes <number>       processes at once, 1 to 64, each with a Redis of its own; default ${usualLanes},
                          two for each core
   --sabotage             plants faults in the product, one at a time, and says in how many seeds each is found;
@@ -69,7 +72,7 @@ const options = {
     only: text,
     report: text,
   },
-  ...{ verbose: flag, sabotage: flag, json: flag, help: flag },
+  ...{ verbose: flag, 'fail-fast': flag, sabotage: flag, json: flag, help: flag },
 }
 
 /** The options of the run; undefined for --help. @throws UsageError */
@@ -80,6 +83,7 @@ export const readCommandLine = (args: readonly string[]): Options | undefined =>
     hours,
     minutes,
     verbose = false,
+    'fail-fast': failFast = false,
     sabotage = false,
     json = false,
     report,
@@ -91,6 +95,10 @@ export const readCommandLine = (args: readonly string[]): Options | undefined =>
   if (verbose && values.seed === undefined) throw new UsageError('--verbose needs --seed <number>')
   if (sabotage && (hours ?? minutes) !== undefined)
     throw new UsageError("--sabotage can't be combined with --hours or --minutes; give --seeds <number>")
+  if (sabotage && failFast)
+    throw new UsageError(
+      "--fail-fast can't be combined with --sabotage, which ends each fault with the seed that finds it",
+    )
   if (only !== '' && !sabotage) throw new UsageError('--only needs --sabotage')
   if (only !== '' && report !== undefined)
     throw new UsageError("--only can't be combined with --report: the page is about all faults")
@@ -107,6 +115,6 @@ export const readCommandLine = (args: readonly string[]): Options | undefined =>
     until: untilOf(),
     first: whole(isOne ? 'seed' : 'first', usualFirst, 0, mostSeed),
     lanes: whole('lanes', isOne ? 1 : usualLanes, 1, 64),
-    ...{ sabotage, only, verbose, json, report, keep },
+    ...{ failFast, sabotage, only, verbose, json, report, keep },
   }
 }

@@ -32,11 +32,12 @@ const prove = async (options: Options): Promise<Summary> => {
     lanes: options.lanes,
     folder: options.keep,
     next: () => {
-      const isOver = 'ms' in until ? passedMs() >= until.ms : seed - first >= until.seeds
+      const isEnough = options.failFast && broken() > 0
+      const isOver = isEnough || ('ms' in until ? passedMs() >= until.ms : seed - first >= until.seeds)
       return isOver ? undefined : seed++
     },
     isPrinted: options.verbose,
-    shrink: () => !options.verbose && broken() < shrunkAtMost,
+    shrink: () => !options.verbose && !options.failFast && broken() < shrunkAtMost,
     onJudged: ({ printed = '', ...one }) => {
       process.stdout.write(printed)
       judged.push(one)

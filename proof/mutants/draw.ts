@@ -35,8 +35,14 @@ export const drawMutants = (root: string, count: number, seed: number, rooms: re
   let changed: { readonly path: string; readonly source: string } | undefined
   const readFile = (path: string): string | undefined => (path === changed?.path ? changed.source : undefined)
   const api = new API({ cwd: root, fs: { readFile } })
-  const programOf = (changes: Parameters<typeof api.updateSnapshot>[0]) =>
-    api.updateSnapshot(changes).getProjects()[0]?.program
+  let snapshot: ReturnType<typeof api.updateSnapshot> | undefined
+  const programOf = (changes: Parameters<typeof api.updateSnapshot>[0]) => {
+    const former = snapshot
+    snapshot = api.updateSnapshot(changes)
+    // Each has 30 MB.
+    former?.dispose()
+    return snapshot.getProjects()[0]?.program
+  }
   const compiles = (path: string, source: string): boolean => {
     const files = changed ? [changed.path, path] : [path]
     changed = { path, source }

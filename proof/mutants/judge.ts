@@ -62,7 +62,7 @@ export const openCopy = (root: string) => {
     runHistories: (seeds: number, cpuMs: number, clockMs: number) =>
       runLimited(
         folder,
-        ['proof/main.ts', '--seeds', `${seeds}`, '--lanes', '2', '--json'],
+        ['proof/main.ts', '--fail-fast', '--seeds', `${seeds}`, '--lanes', '2', '--json'],
         ...[proofDataBytes, cpuMs, clockMs],
       ),
     write: (file: string, text: string): void => writeFileSync(join(folder, file), text),
