@@ -112,6 +112,9 @@ const purgedLoad = [
   }),
 ]
 
+const modifiedAt = (afterMs: number): At =>
+  withHeaders(afterMs, { 'last-modified': new Date(noon + afterMs).toUTCString() })
+
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
@@ -279,6 +282,12 @@ const cases: readonly Case[] = [
   // What was purged ends where it is read, which may be a moment before the last place of the list has come.
   [3, [said, purged(1, false), staleList], [said, staleList], byAge],
   // A purge covers a load that began before it, even if the provider answers later; a second answer is of a load after it.
+  // Beside a gateway whose clock is ahead, who waited for its load says its own instant.
+  [
+    3,
+    [{ ...life(0, 'started', 1), skewMs: minute } as At, said, modifiedAt(2_000)],
+    [said, modifiedAt(2_000)],
+  ],
   [3, purgedLoad, purgedLoad.toSpliced(2, 0, provider(900, 8)), byAge],
   [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
   [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
