@@ -113,7 +113,7 @@ const purgedLoad = [
 ]
 
 const modifiedAt = (afterMs: number): At =>
-  withHeaders(afterMs, { 'last-modified': new Date(noon + afterMs).toUTCString() })
+  weather(afterMs, 1, 7, { headers: { 'last-modified': new Date(noon + afterMs).toUTCString() } })
 
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
@@ -285,8 +285,8 @@ const cases: readonly Case[] = [
   // Beside a gateway whose clock is ahead, who waited for its load says its own instant.
   [
     3,
-    [{ ...life(0, 'started', 1), skewMs: minute } as At, said, modifiedAt(2_000)],
-    [said, modifiedAt(2_000)],
+    [{ ...life(0, 'started', 1), skewMs: minute } as At, said, seen, modifiedAt(2_000)],
+    [said, seen, modifiedAt(2_000)],
   ],
   [3, purgedLoad, purgedLoad.toSpliced(2, 0, provider(900, 8)), byAge],
   [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
