@@ -96,7 +96,9 @@ const judgeAll = async (
     copies.map(async copy => {
       for (let room = rooms.shift(); room; room = rooms.shift()) {
         const files = mutants.filter(mutant => mutant.room === room).map(({ file }) => file)
-        durations.set(room, await timeTests(copy, root, room, [...new Set(files)]))
+        const ofRoom = await timeTests(copy, root, room, [...new Set(files)])
+        durations.set(room, ofRoom)
+        process.stderr.write(`${ofRoom.size} tests of ${room}/ may judge its mutants\n`)
       }
     }),
   )
@@ -163,6 +165,7 @@ const changeText = ({
   `${number}. ${file}:${line}\n   - ${before}\n   + ${after}\n`
 
 const run = async (wish: Options): Promise<number> => {
+  process.stderr.write(`draws ${wish.count} mutants that compile\n`)
   const all = drawMutants(root, wish.count, wish.seed, wish.rooms)
   const mutants = all.filter(({ number }) => wish.only?.includes(number) ?? true)
   if (wish.list) {
