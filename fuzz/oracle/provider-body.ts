@@ -14,44 +14,31 @@ const isSection = (value: unknown): value is Section =>
 
 /** Whether every value of a response is what the element means under the same time. */
 export const hasSameWeather = (answer: WeatherBody, element: unknown): boolean =>
-  Object.keys(sources).every(name => name in answer) && hasSameSections(answer, element)
-
-/** The same for those sections that the response has. */
-export const hasSameSections = (answer: WeatherBody, element: unknown): boolean =>
   isSection(element) &&
   Object.entries(sources).every(([name, source]) => {
+    const given = element[source]
     const served = answer[name as keyof typeof sources]
-    return served === undefined || sectionsAgree(served, element[source])
+    return isSection(given) && served !== undefined && sectionsAgree(served, given)
   })
 
-// The body of a load is compared with every answer that it may have given.
-const placesOfTimes = new WeakMap<readonly unknown[], Map<unknown, number>>()
-
-const sectionsAgree = (served: Section, given: unknown): boolean => {
-  if (!isSection(given) || !Array.isArray(given.time)) return false
-  const places = placesOfTimes.getOrInsertComputed(
-    given.time,
-    times => new Map(times.map((time, i) => [time, i])),
-  )
-  const isList = Array.isArray(served.time)
-  const labels = isList ? (served.time as unknown[]) : [served.time]
-  const at = labels.map(label => places.get(label) ?? -1)
+const sectionsAgree = (served: Section, given: Section): boolean => {
+  const times = served.time
+  const labels = Array.isArray(times) ? times : [times]
+  if (!Array.isArray(given.time)) return false
+  const at = labels.map(label => (given.time as unknown[]).indexOf(label))
   if (at.includes(-1)) return false
   return Object.entries(served)
-    .filter(([name]) => !fromElsewhere.has(name))
+    .filter(([name]) => name !== 'time' && name !== 'interval')
     .every(([name, values]) => {
       const column = given[name]
-      const list = isList ? values : [values]
+      const list = Array.isArray(times) ? values : [values]
       return (
         Array.isArray(column) &&
         Array.isArray(list) &&
-        list.length === at.length &&
         list.every((value, i) => isNear(value, meantBy(name, column[at[i] ?? -1])))
       )
     })
 }
-// The words follow from the codes.
-const fromElsewhere = new Set(['time', 'interval', 'weather_text', 'icon'])
 
 // Weather values have at most three decimals in 32 bits.
 const isNear = (served: unknown, given: unknown): boolean => {

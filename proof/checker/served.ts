@@ -1,10 +1,9 @@
 // The weather that answers served, each with the body of the provider that said it.
 
-import type { WeatherBody } from '../../fuzz/oracle/weather-body.ts'
 import type { Answer, SaidByProvider } from '../history.ts'
 import type { Facts } from './facts.ts'
 import { isOfWeather } from './paths.ts'
-import { bodiesFor, hasSame } from './provider-body.ts'
+import { bodiesFor, hasSame, type WeatherBody } from './provider-body.ts'
 
 export type Served = {
   readonly answer: Answer

@@ -1,9 +1,8 @@
 // Promise 18: where there is a fallback, which has no fault and no limit in a history, an answer names the upstream that said its
 // weather, and nobody is refused weather for what is wrong with the first one.
 
-import type { WeatherBody } from '../../fuzz/oracle/weather-body.ts'
 import type { Answer } from '../history.ts'
-import { bodiesFor, hasSame } from './provider-body.ts'
+import { bodiesFor, hasSame, type WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
 
 // What the first one says or lacks. A machine that stands still makes the fallback late too.

@@ -1,12 +1,12 @@
 // Promises 3, 4, 14 and 15: weather is what the provider said for that cell and time in one body, not older than promised, for now,
 // and says no longer than it is; never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
 
-import type { WeatherBody } from '../../fuzz/oracle/weather-body.ts'
 import type { Answer, SaidByProvider } from '../history.ts'
 import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
 import { listsOfLoads } from './list-loads.ts'
 import { begunAt, loadedIn, mayBePurged, sameLoads, spread } from './loads.ts'
 import { isListed, isOfWeather } from './paths.ts'
+import type { WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
 import { type Served, type Sourced, servedIn, sourcedIn } from './served.ts'
 
