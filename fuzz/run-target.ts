@@ -115,7 +115,9 @@ export const runTarget = async (
     if (!first) searchedMs = performance.now() - started
     await session.close?.()
     const atEnd = await faultIn(system.gateway().stop())
-    const fault = errorInstance instanceof Fault ? errorInstance : atEnd
+    if (errorInstance && !(errorInstance instanceof Fault || first)) throw errorInstance
+    // A gateway that does not start again hides no fault that was found before.
+    const fault = errorInstance instanceof Fault ? errorInstance : (first ?? atEnd)
     const found = fault && {
       rule: fault.rule,
       detail: fault.detail,

@@ -40,7 +40,9 @@ export const scheduleOf = (seed: number): Schedule => {
     opening.protocols ?? ['http', 'http', 'http', 'http', 'https', 'http2'],
   )
   const start = startOf(random)
-  const hasProcesses = random.chance(0.02) || opening.hasProcesses === true
+  // Only a process really dies behind several servers, to which there is no link that could be cut.
+  const hasProcesses =
+    random.chance(0.02) || opening.hasProcesses === true || store === 'sentinel' || store === 'cluster'
   const settings = {
     ...settingsOf(random, store !== 'embedded'),
     ...(seed % 3 === 1 && { 'quota.notModifiedCost': '0' }),

@@ -13,6 +13,8 @@ const jsonType = 'application/json; charset=utf-8'
 const maxHeadBytes = 8 * 1024
 const longestError = 1_000
 const daySeconds = 86_400
+/** Dhaka is six hours ahead of UTC all year. */
+const dhakaSeconds = 6 * 3_600
 const aMinute = 60
 // The only headers that may repeat the request: a valid request id, and the query of a list, percent-encoded.
 const mayEcho: ReadonlySet<string> = new Set(['x-request-id', 'link'])
@@ -72,7 +74,9 @@ const checkLimits = ({ status, headers }: Answer): void => {
   )
   holds(remaining <= limit, 'more remains than the limit')
   const left = reset - Date.now() / 1000
-  holds(left >= -aMinute && left <= daySeconds + aMinute, 'the reset is not the next midnight')
+  const isMidnight = (reset + dhakaSeconds) % daySeconds === 0
+  const isNext = left >= -aMinute && left <= daySeconds + aMinute
+  holds(isMidnight && isNext, 'the reset is not the next midnight')
   holds(status !== 401 || (limit === 0 && remaining === 0), '401 with a quota')
 }
 

@@ -26,12 +26,15 @@ export const runLimited = async (
       isEnough = true
       child.kill('SIGKILL')
     })
+  const kill = (): void => void child.kill('SIGKILL')
+  process.once('exit', kill)
   const timer = setTimeout(() => {
     isLate = true
-    child.kill('SIGKILL')
+    kill()
   }, withinMs)
   const [code, signal]: [number | null, string | null] = (await once(child, 'close')) as never
   clearTimeout(timer)
+  process.off('exit', kill)
   return { ...output, isLate, code: isEnough ? 0 : code, signal: isEnough ? null : signal }
 }
 export type Ended = Awaited<ReturnType<typeof runLimited>>

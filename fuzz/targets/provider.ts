@@ -107,14 +107,20 @@ const loadTogether = async (
   const { promise: allWait, resolve } = Promise.withResolvers<void>()
   const arrived = hostile.hold(first, allWait)
   const before = loadCells(system, [first])
-  await Promise.race([arrived, before])
-  const all = loadCells(system, points)
-  // By the gateway's metric, for a while.
-  const waiting = () => metric(system.gateway().opsUrl, 'abohawa_provider_waiting_cells')
-  await foundWithin(400, async () => (await waiting()) === points.length, 0)
-  resolve()
-  await before
-  return all
+  try {
+    await Promise.race([arrived, before])
+    const all = loadCells(system, points)
+    // What ends the first may end these, before they are awaited.
+    all.catch(() => {})
+    // By the gateway's metric, for a while.
+    const waiting = () => metric(system.gateway().opsUrl, 'abohawa_provider_waiting_cells')
+    await foundWithin(400, async () => (await waiting()) === points.length, 0)
+    resolve()
+    await before
+    return await all
+  } finally {
+    resolve()
+  }
 }
 
 const check = (answer: Answer, point: Point, call: Call | undefined, when: Interval): void => {
@@ -138,7 +144,7 @@ const check = (answer: Answer, point: Point, call: Call | undefined, when: Inter
   const body = (jsonOf(answer) ?? {}) as WeatherBody
   checkWeather(body, when)
   const right = call?.right[at]
-  if (!right) return
+  demand(right, 'weather that the provider was not asked for', cellName(point))
   const apart = degreesFrom(point.latitude, point.longitude, element) ?? 0
   demand(
     apart <= anotherPlaceDegrees,
@@ -201,7 +207,11 @@ export const provider: Target<ProviderCase> = {
           },
         })
         const begun = Date.now()
-        const answers = await loadTogether(system, hostile, points).finally(() => hostile.spoilWith(null))
+        const loading = loadTogether(system, hostile, points).finally(() => hostile.spoilWith(null))
+        const answers = await loading.catch(async error => {
+          await stop?.().catch(() => {})
+          throw error
+        })
         const when: Interval = [begun, Date.now()]
         await stop?.()
         const calls = hostile.takeCalls()

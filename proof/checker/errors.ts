@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Answer } from '../history.ts'
 import { costOf, endpointOf, type Facts, headerOf, isoOf, second } from './facts.ts'
 import { codesOfRefusedKey } from './keys.ts'
-import { isPaced } from './pace.ts'
+import { isPaced, paceOf } from './pace.ts'
 import { isListed, isOfWeather, partsOf, refusalOf } from './paths.ts'
 import { catalogueFor } from './places.ts'
 import { quotaSpans } from './quota-clock.ts'
@@ -80,10 +80,9 @@ const refusalOfLimits = (facts: Facts, answer: Answer): Shape => {
         instant >= from + (wait > second ? wait - second : 0) && instant <= to + wait
       return isoOf(instant) === value && quotaSpans(facts, answer).some(isWithin)
     }
-    const limit = Number(/"second";q=(\d+)/.exec(answer.headers['ratelimit-policy'] ?? '')?.[1])
     return problemOf(path, ['rate_limited'], {
       policy: 'second',
-      limit,
+      limit: paceOf(answer),
       reset_at: that(isSoon, 'time after which it may be sent again'),
     })
   }

@@ -4,8 +4,8 @@
 import type { Answer } from '../history.ts'
 import { cacheFault } from './cache-status.ts'
 import { limitsOf } from './counts.ts'
-import { type Facts, headerOf, isoOf, isUnchecked, second } from './facts.ts'
-import { endOf, tiersOf } from './keys.ts'
+import { type Facts, headerOf, isUnchecked, second } from './facts.ts'
+import { expiriesOf, tiersOf } from './keys.ts'
 import { isPaced, paceOf, rateOf } from './pace.ts'
 import { isListed, isOfWeather, isStatusPage, languageOf, partsOf } from './paths.ts'
 import { isPause } from './pauses.ts'
@@ -37,11 +37,12 @@ const oneOf =
   value =>
     wanted.includes(value) ? undefined : `${wanted.join(' or ')} is right`
 const anything: Check = () => undefined
+const whole = /^\d+$/
 const within =
   (least: number, most: number): Check =>
   value => {
     const number = Number(value)
-    const isWithin = number >= least && number <= most
+    const isWithin = whole.test(value ?? '') && number >= least && number <= most
     return isWithin ? undefined : `${least.toFixed(1)} to ${most.toFixed(1)} is right`
   }
 
@@ -132,12 +133,10 @@ const rules: Readonly<Record<string, Rule>> = {
   'x-content-type-options': ({ isPage }) => (isPage ? 'nosniff' : undefined),
   'x-key-expires': ({ answer, facts, isPage, isDecided }) => {
     if (isPage || answer.status === 401) return undefined
-    const until = expiryOf(facts, answer)
-    if (until === undefined) return undefined
-    return isDecided === true && until.isSure ? isoOf(until.at) : oneOf(isoOf(until.at), undefined)
+    return oneOf(...expiriesOf(facts, answer), ...(isDecided === true ? [] : [undefined]))
   },
   // Promise 19.
-  'x-ratelimit-cost': ({ answer }) => (isListed(answer) ? anything : undefined),
+  'x-ratelimit-cost': ({ isPage }) => (isPage ? undefined : anything),
   // Promises 6 to 9 and 11; here what holds of each answer alone.
   'x-ratelimit-limit': ({ facts, answer, isPage, isDecided }) => {
     if (answer.status === 401 || isPage) return '0'
@@ -191,7 +190,7 @@ const isStopping = ({ facts: { lives }, answer: { gateway, run, seq } }: Seen): 
 const untilReset = (facts: Facts, answer: Answer): Check => {
   const spans = secondsUntil(facts, answer, headerOf(answer, 'reset') * second)
   return value =>
-    spans.some(([least, most]) => Number(value) >= least && Number(value) <= most)
+    whole.test(value ?? '') && spans.some(([least, most]) => Number(value) >= least && Number(value) <= most)
       ? undefined
       : `${spans.map(([least, most]) => `${least} to ${most}`).join(' or ')} is right`
 }
@@ -207,16 +206,6 @@ const longestWaitOf = (facts: Facts, answer: Answer): number => {
 /** The requests a second that its key may have, by the tiers that it may have; undefined for no such limit. */
 const ratesOf = ({ facts, answer }: Seen): (number | undefined)[] =>
   tiersOf(facts, answer).map(tier => rateOf(facts, tier))
-
-/** When the secret of an answer ends, and whether its gateway must know. */
-const expiryOf = (facts: Facts, answer: Answer): { at: number; isSure: boolean } | undefined => {
-  const events = facts.keyEvents.filter(({ key }) => key === answer.key)
-  const ends = [endOf(events, { ...answer, former: undefined }), endOf(events, answer)].filter(
-    end => end !== undefined,
-  )
-  const [first] = ends.toSorted((a, b) => (a.until ?? 0) - (b.until ?? 0))
-  return first && { at: first.until ?? 0, isSure: facts.isKnown(answer.gateway, first, answer.sent) }
-}
 
 /** The path with the id instead of a slug, and what differs from the defaults. */
 const locationOf = (catalogue: Catalogue, { path }: Answer): string | undefined => {

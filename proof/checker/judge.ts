@@ -18,7 +18,7 @@ import { allOrNone } from './lists.ts'
 import { withinPace } from './pace.ts'
 import { recovered } from './recovery.ts'
 import { renewedInForce } from './renewals.ts'
-import type { Rule } from './rule.ts'
+import type { Report, Rule } from './rule.ts'
 import { tagsNameBodies } from './tags.ts'
 import { upstreamNamed } from './upstreams.ts'
 import { neverBack, ofNow, purgedIsGone, saidByProvider } from './weather.ts'
@@ -53,7 +53,7 @@ export const judge = (history: History): Verdict => {
   const exercised: Exercised = {}
   for (const promise of promiseNumbers) {
     let found = 0
-    rules[promise](facts, {
+    const report: Report = {
       saw: () => {
         exercised[promise] = (exercised[promise] ?? 0) + 1
       },
@@ -61,7 +61,17 @@ export const judge = (history: History): Verdict => {
         const seen = 'sent' in event ? `${describe(event)}: ${detail}` : detail
         if (++found <= mostOfOne) violations.push({ promise, seq: event.seq, detail: seen })
       },
-    })
+    }
+    try {
+      rules[promise](facts, report)
+    } catch (error) {
+      // Rules rely on the form of answers, which is promise 2.
+      violations.push({
+        promise: 2,
+        seq: 0,
+        detail: `the rule of promise ${promise} can't read an answer: ${error}`,
+      })
+    }
   }
   return { violations, exercised }
 }

@@ -2,7 +2,7 @@
 
 import type { Answer } from '../history.ts'
 import { day, type Facts, headerOf, isoOf, second, unitsOf, zoneMs } from './facts.ts'
-import { endOf, tiersOf } from './keys.ts'
+import { expiriesOf, tiersOf } from './keys.ts'
 import { rateOf } from './pace.ts'
 import { exactly, fields, type Shape, that } from './shapes.ts'
 
@@ -44,11 +44,7 @@ const unknownUsed = (facts: Facts, { gateway, sent }: Answer): Shape =>
   that(() => facts.isUnsettled(gateway, sent), 'count, although Redis serves')
 
 const expiry = (facts: Facts, answer: Answer): Shape => {
-  const events = facts.keyEvents.filter(({ key }) => key === answer.key)
-  const ends = [endOf(events, { sent: answer.sent }), endOf(events, answer)]
-  const until = ends.flatMap(end => end?.until ?? []).map(isoOf)
-  const isSure = ends.every(end => !end || facts.isKnown(answer.gateway, end, answer.sent))
-  const wanted = [until.toSorted()[0] ?? null, ...(isSure ? [] : [...until, null])]
+  const wanted = expiriesOf(facts, answer).map(end => end ?? null)
   return that(one => wanted.includes(one as string), `expiry, which is ${wanted.join(' or ')}`)
 }
 

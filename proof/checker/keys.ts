@@ -33,6 +33,15 @@ export const endOf = (
     .toSorted((one, other) => (one.until ?? 0) - (other.until ?? 0))[0]
 }
 
+/** When an answer may say that its secret ends; undefined for that it does not. More than one where its gateway need not know yet. */
+export const expiriesOf = (facts: Facts, answer: Answer): (string | undefined)[] => {
+  const events = facts.keyEvents.filter(({ key }) => key === answer.key)
+  const ends = [endOf(events, answer), endOf(events, { sent: answer.sent })]
+  const isSure = ends.every(end => !end || facts.isKnown(answer.gateway, end, answer.sent))
+  const said = ends.map(end => (end?.until === undefined ? undefined : isoOf(end.until)))
+  return isSure ? said.slice(0, 1) : [...said, undefined]
+}
+
 /** Gateways go by their own clocks, and a request may wait. */
 const toleranceMs = (facts: Facts): number => facts.skewSpan + second
 

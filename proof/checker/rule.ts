@@ -4,7 +4,7 @@
 import type { Answer } from '../history.ts'
 import type { Facts } from './facts.ts'
 
-type Report = {
+export type Report = {
   /** The promise was exercised. */
   saw(): void
   /** It was broken by this event; the detail of an answer comes behind what the answer is. */

@@ -1,4 +1,4 @@
-// Promise 5: a tag names one body, and 304 comes only for the tag of the same path and key. The body of one path may be compressed
+// Promise 5: a tag names one body, and 304 comes only for a tag of the same path. The body of one path may be compressed
 // in several ways, which share its weather; here all have been decoded. Of answers to HEAD more is in heads.ts.
 
 import { headsAsGets } from './heads.ts'

@@ -86,7 +86,9 @@ export const createClocks = (now: () => number): Clocks => {
     },
     clockOf: skewMs => {
       const own = new Set<Timer>()
+      let isStopped = false
       const add = (ms: number, everyMs: number | null, work: () => unknown) => {
+        if (isStopped) return () => {}
         const timer = { dueAt: now() + ms, everyMs, work }
         own.add(timer)
         timers.add(timer)
@@ -102,6 +104,7 @@ export const createClocks = (now: () => number): Clocks => {
           after: (ms, work) => add(ms, null, work),
         },
         stop: () => {
+          isStopped = true
           for (const timer of own) timers.delete(timer)
         },
       }

@@ -13,7 +13,7 @@ import { type LaneRedis, openSingleRedis } from './redis.ts'
 import { openReplicatedRedis } from './replicated-redis.ts'
 
 export type Lane = {
-  /** The Redis of a kind of store, started when the first history needs it; with the embedded store none is used. */
+  /** The Redis of a kind of store, started when the first history needs it; the embedded store does not use it. */
   redis(kind: StoreKind): Promise<LaneRedis>
   readonly provider: LaneProvider
   /** Behind that one, where a schedule has it. */
@@ -48,10 +48,16 @@ export const openLane = async (sabotage?: string): Promise<Lane> => {
     opening.set(needed, begun)
     return begun
   }
-  await redis('redis')
-  const provider = await openLaneProvider(scope)
-  const fallback = await openLaneProvider(scope, fallbackBodies)
-  const disk = withoutMounts ? undefined : await smallDisk(scope, diskBytes)
+  const openAll = async () => {
+    await redis('redis')
+    const provider = await openLaneProvider(scope)
+    const fallback = await openLaneProvider(scope, fallbackBodies)
+    return { provider, fallback, disk: withoutMounts ? undefined : await smallDisk(scope, diskBytes) }
+  }
+  const { provider, fallback, disk } = await openAll().catch(async error => {
+    await opened.disposeAsync()
+    throw error
+  })
   const stores = join(disk?.folder ?? folder, 'stores')
   const files = join(folder, 'files')
   let begun = 0

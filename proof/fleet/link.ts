@@ -9,7 +9,7 @@ export type Link = {
   readonly port: number
   /** Undefined ends the fault; connections that it held up go on. */
   set(fault: LinkFault | undefined): void
-  /** Ends all connections; of those that send these bytes first only, where given. */
+  /** Ends all connections. */
   reset(): void
   /** Ends all connections, and takes none any more. */
   close(): void

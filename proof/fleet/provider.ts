@@ -153,7 +153,7 @@ const withFormerRun = (text: string): string => {
   return JSON.stringify(meta)
 }
 
-/** Wind of so many tenths of a km/h, and rain chances of so many per cent: possible, and no other body's. */
+/** Wind of so many tenths of a km/h, and a lowest temperature of so many tenths of a degree: possible, and hardly another body's. */
 const withOwnWeather = (text: string, number: number): string => {
   let body: unknown
   try {

@@ -44,7 +44,8 @@ export const emptyBut = async (admin: Redis): Promise<void> => {
   transaction.eval(removeLua, 0, ...lost)
   transaction.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
   transaction.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-  await transaction.exec()
+  const [failure] = (await transaction.exec())?.flatMap(([error]) => error ?? []) ?? []
+  if (failure) throw failure
 }
 
 export const openSingleRedis = async (scope: Teardown): Promise<LaneRedis> => {

@@ -207,13 +207,13 @@ a day has a failure more [2] src/telemetry/service-days.ts
 an outage began an hour before [2] src/api/status-page.ts
   - since: isoOf(outSince.provider)
   + since: isoOf(outSince.provider - 3_600_000)
-a slug is told without its id [2] src/api/representation.ts
+a slug leads to an id without its first digit [2] src/api/representation.ts
   - content-location: \${path}
   + content-location: \${path.slice(1)}
 the night has the icon of the day [2] src/weather/weather-words.ts
   - isDay === 0 ? 'night'
   + isDay === 2 ? 'night'
-a place near a point is the second nearest [2] src/catalogue/nearest.ts
+a place near a point is a farther one [2] src/catalogue/nearest.ts
   - squared < best.squared ||
   + squared > best.squared ||
 a key is told that it used a unit less [2] src/api/key-endpoint.ts

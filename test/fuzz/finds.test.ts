@@ -21,9 +21,9 @@ import type { Teardown } from '../support/teardown.ts'
 type Respond = (request: string) => string
 
 const quietMs = 25
-const reset = Math.floor(Date.now() / 1000) + 3_600
+const midnightInDhaka = Math.ceil((Date.now() / 1000 + 21_600) / 86_400) * 86_400 - 21_600
 const answer = (status: number, body: string, more = ''): string =>
-  `HTTP/1.1 ${status} Any\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\nx-ratelimit-reset: ${reset}\r\nx-request-id: a-1\r\n${more}\r\n${body}`
+  `HTTP/1.1 ${status} Any\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\nx-ratelimit-reset: ${midnightInDhaka}\r\nx-request-id: a-1\r\n${more}\r\n${body}`
 const certificate = { cert: readFileSync(localCertificate.cert), key: readFileSync(localCertificate.key) }
 
 /** A server that sends one fixed response to whatever comes, and closes. */

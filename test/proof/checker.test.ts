@@ -118,6 +118,9 @@ const modifiedAt = (afterMs: number): At =>
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
+  [2, [counted(1, 2)], [counted(1, 2, { headers: { 'x-ratelimit-remaining': '1.5' } })]],
+  // What no rule can read.
+  [2, [said, seen], [said, weather(1, 2, 7, { body: '[null]' })]],
   // What no rule is about.
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'x-new': '1' } })]],
   [2, [said, seen], [said, weather(1, 2, 7, { body: withField('new') })]],
@@ -292,6 +295,7 @@ const cases: readonly Case[] = [
   [19, [said, listed(1, 1, 7)], [said, listed(1, 1, 7, { 'x-ratelimit-cost': '1' })]],
   [19, [said, listed(1, 1, 7), listRefused(2, 1)], [said, counted(1, 2), listRefused(2, 2)]],
   [19, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
+  [19, [said, listed(1, 1, 7)], [refused(1, 'invalid_key', { 'x-ratelimit-cost': '1' })]],
   // Although it failed, its key was checked.
   [19, [listFailed(1, 1)], [listFailed(1, 1, { 'x-ratelimit-cost': '' })]],
 ]

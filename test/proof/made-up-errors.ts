@@ -61,11 +61,11 @@ export const paced = (afterMs: number, remaining?: number): At => {
   return answer
 }
 
-export const refused = (afterMs: number, code = 'key_revoked'): At =>
+export const refused = (afterMs: number, code = 'key_revoked', headers: Record<string, string> = {}): At =>
   counted(afterMs, 0, {
     status: 401,
     body: problem(code, { parameter: 'x-api-key' }),
-    headers: { 'x-ratelimit-limit': '0', 'ratelimit-policy': '', ratelimit: '' },
+    headers: { 'x-ratelimit-limit': '0', 'ratelimit-policy': '', ratelimit: '', ...headers },
   })
 
 /** The refusal of a list of two places, with so many units left. */
