@@ -67,6 +67,7 @@ const keyBodyFor = (facts: Facts, answer: Answer): string | undefined => {
     each =>
       each.path === '/key' &&
       each.key === key &&
+      each.former === answer.former &&
       each.status === 200 &&
       each.method === undefined &&
       each.seq < seq &&

@@ -1,13 +1,15 @@
 // Without it the checker could miss what the status page or `/key` hides, or demand what they need not say.
 
+import type { Answer } from '../../proof/history.ts'
 import type { Step } from '../../proof/steps.ts'
 import { type Case, testCases } from './cases.ts'
 import { failed } from './made-up-errors.ts'
-import { type At, counted, type Given, noon, provider } from './made-up-history.ts'
+import { type At, counted, type Given, noon, provider, weather } from './made-up-history.ts'
 import { keyOnNextDay, statusPage } from './made-up-pages.ts'
 
 const minute = 60_000
 const hour = 60 * minute
+const day = 24 * hour
 const taken = (afterMs: number, step: Step): At => ({ afterMs, kind: 'step', step })
 
 const cells = ['23.7/90.4', '22.3/91.8', '24.9/91.87']
@@ -53,6 +55,28 @@ const storeCutOff = [
 
 // A fallback would have weather, and may have no runs.
 const alone = { hasFallback: false }
+const cutOffMeanwhile: At[] = [
+  taken(1, { do: 'link', id: 'f1', gateways: [0], fault: { kind: 'refuse' } }),
+  ...[counted(2, 2), counted(3, 1)],
+  taken(4, { do: 'heal', id: 'f1' }),
+]
+const seen = [provider(0, 7), weather(1, 2, 7), weather(2, 1, 7)]
+const until = noon + 2 * day
+const rotated: At = { afterMs: 1, kind: 'key', key: 'one', what: 'rotated', until }
+const ofKey = keyOnNextDay(13 * hour, 2) as At & Answer
+const { 'keep-alive': _, ...usual } = ofKey.headers
+const headOfKey = (former?: true): At =>
+  ({
+    ...ofKey,
+    ...{ method: 'HEAD', former, body: '' },
+    headers: {
+      ...usual,
+      ...{ connection: 'close', 'x-request-id': '9'.repeat(20) },
+      'content-length': String(Number(ofKey.headers['content-length']) + 22),
+      'x-key-expires': new Date(until).toISOString(),
+    },
+  }) as At
+
 const cases: readonly Case[] = [
   [2, [...failures(1), told(10_000)], [...failures(1), hidden(10_000)], alone],
   [2, [...afterSuccess, told(40_000)], [...afterSuccess, hidden(40_000)], alone],
@@ -65,6 +89,14 @@ const cases: readonly Case[] = [
     [counted(1, 2), counted(2, 1), keyOnNextDay(13 * hour, 2)],
     [counted(1, 2), counted(2, 1), keyOnNextDay(13 * hour, 1)],
   ],
+  // What nobody knows to be counted may be counted twice.
+  [
+    2,
+    [...cutOffMeanwhile, keyOnNextDay(13 * hour, 3)],
+    [counted(2, 2), counted(3, 1), keyOnNextDay(13 * hour, 3)],
+  ],
+  // The former secret ends, and the other does not.
+  [5, [...seen, rotated, ofKey, headOfKey(true)], [...seen, ofKey, headOfKey()]],
 ]
 
 testCases(cases)
