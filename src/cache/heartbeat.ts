@@ -58,8 +58,9 @@ export const createHeartbeat = (parts: HeartbeatParts) => {
       })
       parts.onHeartbeat(fleet)
     } catch {
-      // The next heartbeat repeats this demand.
-      ;[sentAt, beatAt] = before
+      // The next heartbeat repeats this demand, and that of another one which failed meanwhile.
+      sentAt = Math.min(sentAt, before[0])
+      beatAt = Math.min(beatAt, before[1])
       parts.onHeartbeatFailure()
     }
   }

@@ -63,11 +63,14 @@ export class Loads<Of extends Subject, Value> {
   }
 
   /** The usable entry of memory that is newer than this one. */
-  #newerThan(id: string, { fetchedAt }: EntryMetadata): MemoryEntry<Value> | undefined {
-    const { memory, policy, clock } = this.#parts
+  #newerThan(id: string, entry: EntryMetadata): MemoryEntry<Value> | undefined {
+    const { memory, policy, purges, clock } = this.#parts
+    const { fetchedAt } = entry
     const cached = memory.peek(id)
     const now = clock.now()
     if (!cached || cached.fetchedAt <= fetchedAt || isFromFuture(cached, now)) return undefined
+    // Clocks differ: an entry that was loaded after the purge is newer, whatever its instant.
+    if (cached.purged && purges.of(id, entry) === undefined) return undefined
     return freshnessOf(cached, policy, now, cached.purged) === 'expired' ? undefined : cached
   }
 
@@ -88,6 +91,10 @@ export class Loads<Of extends Subject, Value> {
 
   /** What the load of a key brings: the one in flight, or one that begins. @throws BackoffError, or the error of a throttled consumer */
   async obtain(subject: Of, request: LoadRequest): Promise<Loaded<Value>> {
+    // Without a turn of the event loop where there is nothing to look for: who asks next joins this load.
+    const looking = this.#besideLessUrgent(subject, request)
+    const beside = looking && (await looking)
+    if (beside) return beside
     for (;;) {
       const { load, joined } = this.#join(subject, request)
       try {
@@ -105,12 +112,23 @@ export class Loads<Of extends Subject, Value> {
     }
   }
 
-  /** Never rejects: the load records its failure. */
-  inBackground(subject: Of, request: LoadRequest): Promise<void> {
+  /** Whether the key was loaded, or found. Never rejects: the load records its failure. */
+  inBackground(subject: Of, request: LoadRequest): Promise<boolean> {
     return this.obtain(subject, request).then(
-      () => {},
-      () => {},
+      () => true,
+      () => false,
     )
+  }
+
+  /** A less urgent load takes only fresh entries from the shared tier. A cold read that would join it may have a stale one. */
+  #besideLessUrgent(subject: Of, request: LoadRequest): Promise<Loaded<Value> | undefined> | undefined {
+    const { keyOf, shared } = this.#parts
+    const { id } = subject
+    const inFlight = request.purpose === 'cold' && this.joinable(id, request)
+    if (!inFlight || inFlight.purpose === 'cold') return undefined
+    return shared
+      .get(keyOf(subject), request.isAcceptable)
+      .then(found => found && { ...this.keepRead(id, found), joined: false })
   }
 
   #join(subject: Of, request: LoadRequest): { load: InFlight<Value>; joined: boolean } {

@@ -62,17 +62,18 @@ export class ReadThrough<Of extends Subject, Value> {
     return this.#describe(subject, entry, now, state === 'fresh' ? 'hit' : 'stale', 'memory', false, false)
   }
 
-  /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
-  readonly refresh = (subject: Of, purpose: Urgency, consumer?: string | undefined): Promise<void> =>
+  /** Refreshes an entry unless another instance already has. Whether that came about; never rejects, a failure goes to the observer. */
+  readonly refresh = (subject: Of, purpose: Urgency, consumer?: string | undefined): Promise<boolean> =>
     this.#loads.inBackground(subject, this.#refreshOf(subject, purpose, consumer))
 
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
-  readonly reload = (subject: Of): Promise<void> =>
-    this.#loads.inBackground(subject, {
+  readonly reload = async (subject: Of): Promise<void> => {
+    await this.#loads.inBackground(subject, {
       purpose: 'refresh_ahead',
       consumer: undefined,
       isAcceptable: undefined,
     })
+  }
 
   /** Whether a tier holds a fresh entry, which is then in memory too. */
   readonly isFresh = async (subject: Of): Promise<boolean> => {

@@ -15,7 +15,8 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly policy: FreshnessPolicy
   /** Whether a key must not be loaded now for the consumer that requested it last. */
   readonly isThrottled: (key: string, consumer: string | undefined) => boolean
-  readonly refresh: (subject: Of, consumer: string | undefined) => Promise<void>
+  /** Whether it was loaded; never rejects. */
+  readonly refresh: (subject: Of, consumer: string | undefined) => Promise<boolean>
   /** How many entries make a full batch now. */
   readonly batch: () => number
   /** How long after its last request a key counts as in demand. */
@@ -79,7 +80,10 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     for (const { key, subject, consumer } of chosen) {
       underWay.add(key)
       if (!memory.peek(key)) lastLoaded.set(key, now)
-      void refresh(subject, consumer).finally(() => underWay.delete(key))
+      void refresh(subject, consumer).then(isLoaded => {
+        underWay.delete(key)
+        if (!isLoaded) lastLoaded.delete(key)
+      })
     }
     return chosen.length
   }
@@ -95,7 +99,12 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     return first
   }
 
-  return { start, nextAt }
+  /** What was removed is loaded again at once where it is pinned. */
+  const removed = (isRemoved: (key: string) => boolean): void => {
+    for (const key of lastLoaded.keys()) if (isRemoved(key)) lastLoaded.delete(key)
+  }
+
+  return { start, nextAt, removed }
 }
 
 // The budget may refuse a probe, which leaves the circuit as it is: wait before the next one.

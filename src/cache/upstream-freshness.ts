@@ -8,11 +8,11 @@ import type { Accounts, OpenUpstream } from '../provider/accounts.ts'
 import { soonMs } from '../provider/failover.ts'
 import { createFreshness, createStretch, type Run } from './freshness.ts'
 
-/** @param cellsWanted how many cells are in demand over the fleet */
+/** @param cellsRefreshed how many cells of the fleet are loaded in each period */
 export const createUpstreamFreshness = (
   { cache }: Pick<Config, 'cache'>,
   accounts: Accounts,
-  cellsWanted: () => number,
+  cellsRefreshed: () => number,
   clock: Clock,
 ) => {
   const [first] = accounts.all
@@ -20,7 +20,7 @@ export const createUpstreamFreshness = (
   let refresher: OpenUpstream = first
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   const demandPerDay = (): number =>
-    (cellsWanted() * refresher.account.protocol.weightPerCell * utcDayMs) / policy.periodMs()
+    (cellsRefreshed() * refresher.account.protocol.weightPerCell * utcDayMs) / policy.periodMs()
   const computeStretch = (): number => {
     refresher = accounts.next(soonMs).upstream ?? first
     // Freshness has a maximum.

@@ -31,7 +31,7 @@ import type { Fleet } from './heartbeat.ts'
 import { createInspection } from './inspection.ts'
 import { openSharedTier } from './namespaces.ts'
 import { mostPopulous } from './pinned-cells.ts'
-import { createPurgeReader, createPurges, type PurgeObserver, type Purges } from './purges.ts'
+import { covers, createPurgeReader, createPurges, type PurgeObserver, type Purges } from './purges.ts'
 import { ReadThrough } from './read-through.ts'
 import { createRefreshAhead } from './refresh-ahead.ts'
 import { type Codec, createMemoryTier, type SharedTierObserver } from './tiers.ts'
@@ -86,7 +86,11 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     observerOf: fallback => accountObserver(observer, fallback, failures.endBackoff),
   })
   const namespaces = namespacesOf(accounts)
-  const freshness = createUpstreamFreshness(config, accounts, () => fleetDemand.fleet().wanted, clock)
+  const pinned = mostPopulous(catalogue, grid, options.prefetchPlaces)
+  /** Cells in demand over the fleet, and those that are kept warm without demand. */
+  const cellsRefreshed = (): number =>
+    fleetDemand.fleet().wanted + pinned().filter(({ id }) => !fleetDemand.includes(id)).length
+  const freshness = createUpstreamFreshness(config, accounts, cellsRefreshed, clock)
   const { policy, stretch } = freshness
   const purges = createPurges()
   const state = { policy, purges, failures, demand, uncached: createUncached() }
@@ -108,8 +112,6 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     onHeartbeatFailure: () => void accounts.reconcile(),
   })
   const { heartbeat } = fleetDemand
-  const readPurges = createPurgeReader({ store, purges, clock, apply: cache.purged, observer })
-  const pinned = mostPopulous(catalogue, grid, options.prefetchPlaces)
   const refreshAhead = createRefreshAhead<Cell>({
     ...{ demand, pinned, memory: cacheParts.memory, policy, demandForMs: options.demandForMs, clock },
     isThrottled: (key, consumer) =>
@@ -117,6 +119,12 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
     refresh: (cell, consumer) => cache.refresh(cell, 'refresh_ahead', consumer),
     batch: () => freshness.refresher().config.provider.maxPointsPerRequest,
   })
+  const applyPurges: typeof cache.purged = async (added, isWhole) => {
+    await cache.purged(added, isWhole)
+    const removed = added.filter(({ kind }) => kind === 'hard')
+    refreshAhead.removed(key => removed.some(({ scope }) => covers(scope, key)))
+  }
+  const readPurges = createPurgeReader({ store, purges, clock, apply: applyPurges, observer })
   const background = startBackground({
     ...{ accounts, demand, pinned, policy, readPurges, clock, reload: cache.reload },
     sendHeartbeatIfDue: heartbeat.sendIfDue,

@@ -39,6 +39,9 @@ export type RotatedKey = Pick<IssuedKey, 'id' | 'key' | 'subscriber' | 'tier' | 
 
 export type Administration = ReturnType<typeof createAdministration>
 
+const noKey = (id: string): NotFoundError =>
+  new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
+
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   const keyById = async (id: string): Promise<KeyRecord> => {
     if (beginsAsKey(id))
@@ -46,7 +49,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const key = id.startsWith(externalPrefix)
       ? await store.findByExternalId(nameForm(id.slice(externalPrefix.length)))
       : await store.findKey(id)
-    if (!key) throw new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
+    if (!key) throw noKey(id)
     return key
   }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
@@ -107,7 +110,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const until = Math.min(clock.now() + overlapMs, record.expiresAt ?? Number.POSITIVE_INFINITY)
       const rotated = { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
       await show(rotated)
-      await store.replaceHash(id, hashOf(key), until)
+      if (!(await store.replaceHash(id, hashOf(key), until))) throw noKey(id)
       await announceChange(store, id, clock.now())
       return rotated
     },

@@ -86,6 +86,35 @@ t.test('a heartbeat that fails is sent again at the next tick, with the same dem
   ])
 })
 
+t.test('of two heartbeats that fail at once, the next repeats the demand of both', async t => {
+  const sent: (readonly string[])[] = []
+  const gates: PromiseWithResolvers<never>[] = []
+  let isAway = true
+  const { clock, heartbeat, ask } = heartbeatTo({
+    store: {
+      heartbeat: ({ requested }) => {
+        sent.push(requested)
+        const gate = Promise.withResolvers<never>()
+        if (isAway) gates.push(gate)
+        return isAway ? gate.promise : Promise.resolve({ instances: 1, variants: 1, wanted: 1 })
+      },
+    },
+    onHeartbeat: () => {},
+    onHeartbeatFailure: () => {},
+  })
+  const cellId = ask(23.7)
+  clock.advance(200)
+  const first = heartbeat.sendIfDue()
+  clock.advance(200)
+  const second = heartbeat.send()
+  for (const { reject } of gates) reject(new Error('away'))
+  await Promise.all([first, second])
+  isAway = false
+  clock.advance(500)
+  await heartbeat.sendIfDue()
+  t.strictSame(sent, [[cellId], [], [cellId]])
+})
+
 t.test('heartbeats stay in step after a late one, and begin anew when the clock is set back', async t => {
   let beats = 0
   const { clock, heartbeat } = heartbeatTo({

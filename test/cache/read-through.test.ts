@@ -433,6 +433,38 @@ t.test('a read that waits for a less urgent load expedites it', async t => {
   t.hasStrict(await waiting, { value: 'a 2', outcome: 'miss' })
 })
 
+t.test(
+  'a cold read does not wait for a less urgent load where the shared tier has a stale entry',
+  async t => {
+    const { cache, elsewhere, clock, loads, holdLoads } = setUp(t)
+    await cache.read(a)
+    clock.advance(2_000)
+    const release = holdLoads()
+    const other = elsewhere()
+    const warming = other.ensure(a)
+    await until('it is loaded', () => loads.length === 2)
+    t.hasStrict(await other.read(a), { value: 'a 1', outcome: 'stale', collapsed: true })
+    release()
+    t.equal(await warming, true)
+    t.hasStrict(await other.read(a), { value: 'a 2', outcome: 'hit' })
+    t.equal(loads.length, 2)
+  },
+)
+
+t.test('what was loaded after a purge is newer than what was purged, however the clocks differ', async t => {
+  const policy = policyOf({ freshForMs: 3_600_000, freshForAtMostMs: 3_600_000 })
+  const { cache, parts, elsewhere, clock, loads, purge } = setUp(t, { policy })
+  clock.advance(90_000)
+  await cache.read(a)
+  clock.advance(-89_500)
+  await purge(1, 'soft', 'a')
+  await elsewhere().reload(a)
+  t.hasStrict(await parts.shared.get('a'), { value: 'a 2' })
+  clock.advance(89_600)
+  t.hasStrict(await cache.read(a), { value: 'a 2' })
+  t.equal(loads.length, 2)
+})
+
 t.test('an older entry that was being read does not replace one that was loaded meanwhile', async t => {
   const gate = Promise.withResolvers<void>()
   const { cache, parts, elsewhere, clock } = setUp(t)

@@ -25,11 +25,15 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const memory = createMemoryTier<string>(1_000_000)
   const refreshed: string[] = []
   const backingOff = new Set<string>()
-  const gates: PromiseWithResolvers<void>[] = []
+  const gates: PromiseWithResolvers<boolean>[] = []
   const keep = (...keys: string[]) => {
     for (const key of keys) keepEntry(memory, key, textEntry({ value: key, fetchedAt: clock.now() }))
   }
-  const { start: refreshAhead, nextAt } = createRefreshAhead<Subject>({
+  const {
+    start: refreshAhead,
+    nextAt,
+    removed,
+  } = createRefreshAhead<Subject>({
     demand,
     pinned: () => pinned.map(id => ({ id })),
     memory,
@@ -37,7 +41,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     isThrottled: key => backingOff.has(key),
     refresh: ({ id }) => {
       refreshed.push(id)
-      const gate = Promise.withResolvers<void>()
+      const gate = Promise.withResolvers<boolean>()
       gates.push(gate)
       return gate.promise
     },
@@ -48,14 +52,14 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const request = (key: string, times = 1) => {
     for (let i = 0; i < times; i++) demand.record(key, { id: key }, clock.now())
   }
-  const finishAll = async () => {
-    for (const { resolve } of gates.splice(0)) resolve()
+  const finishAll = async (isLoaded = true) => {
+    for (const { resolve } of gates.splice(0)) resolve(isLoaded)
     await settled()
   }
   const setBatch = (cells: number) => {
     batch = cells
   }
-  return { clock, refreshAhead, nextAt, request, keep, refreshed, backingOff, finishAll, setBatch }
+  return { clock, refreshAhead, nextAt, removed, request, keep, refreshed, backingOff, finishAll, setBatch }
 }
 
 t.test('entries in demand are refreshed when due, highest demand first', async t => {
@@ -131,6 +135,22 @@ t.test('pinned entries are loaded without demand, after those in demand', async 
   clock.advance(62 * minute)
   t.equal(refreshAhead(), 2, 'and they stay fresh without demand')
   t.strictSame(refreshed.slice(4), ['big', 'small'])
+})
+
+t.test('a pinned entry that could not be loaded, or was removed, does not wait for a period', async t => {
+  const { refreshAhead, removed, refreshed, backingOff, finishAll } = setUp({ pinned: ['big', 'small'] })
+  t.equal(refreshAhead(), 2)
+  backingOff.add('big')
+  await finishAll(false)
+  t.equal(refreshAhead(), 1, 'that of the one that does not back off')
+  backingOff.clear()
+  await finishAll()
+  t.equal(refreshAhead(), 1)
+  await finishAll()
+  t.equal(refreshAhead(), 0)
+  removed(key => key === 'small')
+  t.equal(refreshAhead(), 1)
+  t.strictSame(refreshed, ['big', 'small', 'small', 'big', 'small'])
 })
 
 t.test('the next load is that of the first entry in demand, or of a pinned one', async t => {

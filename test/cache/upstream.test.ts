@@ -40,6 +40,7 @@ const setUp = (
   t: Test,
   beside?: { readonly clock: ManualClock; readonly store: Store },
   freshness: 'age' | 'run' = 'age',
+  places: readonly Pick<Cell, 'latitude' | 'longitude'>[] = [],
 ) => {
   const clock = beside?.clock ?? manualClock('2026-11-21T06:10:30Z')
   const background: (() => unknown)[] = []
@@ -59,6 +60,7 @@ const setUp = (
     files: [],
     env: {
       ABOHAWA_CACHE__FRESHNESS: freshness,
+      ABOHAWA_CACHE__PREFETCH_PLACES: `${places.length}`,
       ABOHAWA_PROVIDER__BASE_URL: urls.first,
       ABOHAWA_PROVIDER__FALLBACKS: JSON.stringify([{ baseUrl: urls.second, name: 'second' }]),
     },
@@ -103,7 +105,7 @@ const setUp = (
         seen.storeAway += 1
       },
     },
-    catalogue: { current: { bounds: shipped.bounds } as Catalogue },
+    catalogue: { current: { bounds: shipped.bounds, all: () => places } as unknown as Catalogue },
     stubs: {
       protocolOf: ({ provider, cache }) => protocolOf(provider.baseUrl, cache.staleForMs),
       call: {
@@ -164,6 +166,22 @@ t.test('each upstream is asked, charged and stored by its own protocol', async t
   const [, ofSecond] = spent()
   t.strictSame([ofSecond, await isStored(urls.second)], [7, [true]])
   t.strictSame(seen.loaded, ['primary', 'second'])
+})
+
+t.test('what is kept warm is demand too, and no cell twice', async t => {
+  const { upstream, config, clock } = setUp(t, undefined, 'age', [cell, briefCell])
+  const { timelines } = upstream
+  const demanded = (): number => timelines.demandPerDay() / 2
+  const perCell = 86_400_000 / (config.cache.freshForMs + config.cache.freshForMs * 0.1)
+  t.ok(Math.abs(demanded() / perCell - 2) < 0.2, `${demanded()} of ${perCell}`)
+  const kept = demanded()
+  await timelines.read(cell)
+  await timelines.sendHeartbeat()
+  t.equal(demanded(), kept)
+  await timelines.read(upstream.grid.cellOf(25, 89))
+  clock.advance(1)
+  await timelines.sendHeartbeat()
+  t.equal(demanded(), kept * 1.5)
 })
 
 t.test('each heartbeat is reported with the fleet that it found', async t => {

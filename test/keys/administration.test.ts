@@ -415,3 +415,10 @@ t.test('a key that would not be valid gets no new secret, and setting one term k
     before,
   )
 })
+
+t.test('a rotation whose key the store has lost meanwhile says so', async t => {
+  const { administration, on } = setUp(t)
+  const { id } = await administration.createKey('A', 'free')
+  const lost = on({ replaceHash: async () => false })
+  await t.rejects(lost.rotateKey(id, 0), { name: 'NotFoundError', message: `there is no key "${id}"; ` })
+})

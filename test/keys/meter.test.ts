@@ -754,6 +754,23 @@ t.test('80 and 100 per cent are observed once a day, by the instance that reache
   t.match(scene.near.slice(2), [{ percent: 80, used: 720 }])
 })
 
+t.test('a mark is reached once a day, whatever goes back', async t => {
+  const scene = setUp(1, limits)
+  const [meter] = scene.meters
+  const now = scene.clock.now()
+  for (const units of [25, 15, 12, 13]) {
+    await scene.ask(0, 'middle', units)
+    if (units !== 25) t.equal(meter?.refund({ keyId: 'middle', limit: 40 }, now, units), units)
+    await turn()
+    await scene.finish()
+    t.equal(await scene.usedOn('middle 2026-11-21'), 25)
+  }
+  t.strictSame(
+    scene.near.map(near => (near as { percent: number }).percent),
+    [80, 100],
+  )
+})
+
 t.test('a day is dropped from the store once, an hour after its end, and again when that failed', async t => {
   const clock = manualClock('2026-11-21T18:59:59Z')
   const real = storeInMemory(t, clock)
