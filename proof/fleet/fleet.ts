@@ -7,19 +7,19 @@ import { createCalendar } from '../../src/common/calendar.ts'
 import { readConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/keys/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import type { Place as CataloguePlace, Happened, Recorder } from '../history.ts'
+import type { Happened, Place, Recorder } from '../history.ts'
 import type { LinkFault, PlannedRequest, Schedule, Settings, Step } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
 import { openFiles } from './files.ts'
 import type { Lane } from './lane.ts'
 import { type Member, settingsAt, startMember } from './member.ts'
-import type { Place } from './place.ts'
 import { createSender, type Target } from './sender.ts'
+import type { Site } from './site.ts'
 
 export type Fleet = {
   readonly size: number
   /** Of the catalogue at the begin. */
-  readonly places: readonly CataloguePlace[]
+  readonly places: readonly Place[]
   take(step: Step): Promise<void>
   send(requests: readonly PlannedRequest[], options?: { inTurn?: boolean }): Promise<void>
   /** Ends what still goes on, and starts the gateways that are away. */
@@ -66,7 +66,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   let settings: Settings = schedule.settings
   const folder = lane.newFolder()
   const files = openFiles(folder, schedule.protocol !== 'http')
-  const place: Place = {
+  const site: Site = {
     clock,
     protocol: schedule.protocol,
     store: isEmbedded ? { path: lane.newStorePath() } : redis,
@@ -95,7 +95,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     const run = (runs[gateway] ?? -1) + 1
     const known = { kind: 'gateway', gateway, run, skewMs } as const
     try {
-      members[gateway] = await startMember(place, skewMs, linkFaultOf(gateway))
+      members[gateway] = await startMember(site, skewMs, linkFaultOf(gateway))
       runs[gateway] = run
       due.delete(gateway)
       recorder.add({ ...known, what: 'started' })
@@ -113,7 +113,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const record = (gateway: number, { skewMs }: Member, what: 'stopping' | 'stopped' | 'killed'): void =>
     recorder.add({ kind: 'gateway', gateway, run: runs[gateway] ?? 0, skewMs, what })
 
-  const adminConfig = readConfig({ files: [], env: settingsAt(place, undefined) }).config
+  const adminConfig = readConfig({ files: [], env: settingsAt(site, undefined) }).config
   const store = await openStore(adminConfig, clock, { redisAway: () => {}, redisBack: () => {} })
   const administration = createAdministration({
     store,

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { forkCalled } from './calls.ts'
 import type { Call } from './gateway-child.ts'
 import { writeInstant } from './instant.ts'
-import type { Place, Running } from './place.ts'
+import type { Running, Site } from './site.ts'
 
 const script = new URL('gateway-child.ts', import.meta.url)
 // What a fault holds up goes on beside the moves, as in one process.
@@ -15,8 +15,8 @@ let started = 0
 
 /** @throws Error when it can't start, as with a store that does not answer */
 export const startGatewayProcess = async (
-  { clock }: Place,
-  { folder, sabotage }: NonNullable<Place['processes']>,
+  { clock }: Site,
+  { folder, sabotage }: NonNullable<Site['processes']>,
   skewMs: number,
   env: () => Readonly<Record<string, string>>,
 ): Promise<Running> => {

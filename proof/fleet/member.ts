@@ -8,8 +8,8 @@ import { fleetConstants, fleetSettings } from '../settings.ts'
 import type { LinkFault, Settings } from '../steps.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { type Link, openLink } from './link.ts'
-import type { Place, Running } from './place.ts'
 import { runGateway } from './running.ts'
+import type { Running, Site } from './site.ts'
 
 export type Member = Running & {
   readonly skewMs: number
@@ -28,32 +28,32 @@ const fallbacksOf = (baseUrl: string): string =>
   JSON.stringify([{ baseUrl, budget: { perMinute: null, perHour: null, perDay: null } }])
 
 /** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
-export const settingsAt = (place: Place, redisPort: number | undefined): Env => ({
+export const settingsAt = (site: Site, redisPort: number | undefined): Env => ({
   ...fleetConstants,
-  ...place.constants,
+  ...site.constants,
   ...environmentOf({
     ...fleetSettings,
-    'provider.baseUrl': place.providerUrl,
-    ...(place.fallbackUrl !== undefined && { 'provider.fallbacks': fallbacksOf(place.fallbackUrl) }),
-    ...('path' in place.store ? { 'store.path': place.store.path } : place.store.settings),
+    'provider.baseUrl': site.providerUrl,
+    ...(site.fallbackUrl !== undefined && { 'provider.fallbacks': fallbacksOf(site.fallbackUrl) }),
+    ...('path' in site.store ? { 'store.path': site.store.path } : site.store.settings),
     ...(redisPort !== undefined && { 'redis.url': `redis://127.0.0.1:${redisPort}` }),
-    ...place.settings(),
+    ...site.settings(),
   }),
 })
 
 /** @throws Error when it can't start, as with a store that does not answer */
 export const startMember = async (
-  place: Place,
+  site: Site,
   skewMs: number,
   fault: LinkFault | undefined,
 ): Promise<Member> => {
-  const server = 'path' in place.store ? undefined : place.store.server
+  const server = 'path' in site.store ? undefined : site.store.server
   const link = server && (await openLink(server.port))
   link?.set(fault)
-  const env = () => settingsAt(place, link?.port)
-  const starting = place.processes
-    ? startGatewayProcess(place, place.processes, skewMs, env)
-    : startHere(place, skewMs, env)
+  const env = () => settingsAt(site, link?.port)
+  const starting = site.processes
+    ? startGatewayProcess(site, site.processes, skewMs, env)
+    : startHere(site, skewMs, env)
   const running = await starting.catch(error => {
     link?.close()
     throw error
@@ -65,7 +65,7 @@ export const startMember = async (
   }
   return {
     ...running,
-    apiUrl: `${place.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${new URL(running.apiUrl).port}`,
+    apiUrl: `${site.protocol === 'http' ? 'http' : 'https'}://127.0.0.1:${new URL(running.apiUrl).port}`,
     skewMs,
     link,
     purge: async hard => {
@@ -85,7 +85,7 @@ export const startMember = async (
   }
 }
 
-const startHere = async ({ clock: fleet }: Place, skewMs: number, env: () => Env): Promise<Running> => {
+const startHere = async ({ clock: fleet }: Site, skewMs: number, env: () => Env): Promise<Running> => {
   const clock = fleet.clockOf(skewMs)
   const gateway = await runGateway({ clock, trueNow: fleet.now, env }).catch(error => {
     clock.stop()

@@ -4,7 +4,7 @@ import type { Protocol, Settings } from '../steps.ts'
 import type { FleetClock } from './clock.ts'
 import type { LaneRedis } from './redis.ts'
 
-export type Place = {
+export type Site = {
   readonly clock: FleetClock
   readonly protocol: Protocol
   /** A Redis, or the file of the embedded store. */
