@@ -28,7 +28,6 @@ export type Ran = {
 const maxShrinkMs = 15_000
 // The gateway buffers the lines of its access log for a quarter of a second.
 const logWrittenWithinMs = 400
-const diesWithinMs = 300
 
 const faultIn = (running: Promise<void>): Promise<Fault | undefined> =>
   running.then(
@@ -71,7 +70,7 @@ export const runTarget = async (
         }
       }
       await Promise.all(Array.from({ length: target.atOnce }, worker))
-      if (found.length > 0) await pause(diesWithinMs)
+      if (found.length > 0) await system.gateway().endsSoon()
       if (first?.rule.includes('log')) await pause(logWrittenWithinMs)
       const health = await faultIn(checkHealth(system))
       // What a case met while its process ended says nothing about the case.

@@ -11,6 +11,7 @@ import { patienceMs } from '../../test/support/until.ts'
 import { demand } from '../fault.ts'
 import { createLogWatch } from './log-watch.ts'
 
+const diesWithinMs = 300
 const limitBytes = 1536 * 1024 * 1024
 const hasPrlimit = !withoutPrlimit
 
@@ -24,6 +25,8 @@ export type GatewayProcess = {
   readonly apiUrl: string
   readonly opsUrl: string
   isAlive(): boolean
+  /** Resolves when it has ended, or is not about to: the exit of a process that has just died is not reported yet. */
+  endsSoon(): Promise<void>
   /** Resident memory; 0 where the system does not report it. */
   residentMiB(): number
   /** Starts a stopwatch for the gateway's own work: it stands still while other work has the machine. */
@@ -85,6 +88,7 @@ export const startGatewayProcess = async (
       // Several threads may have worked at once.
       return () => Math.min(performance.now() - started, processorMsOf(child.pid ?? 0) - used)
     },
+    endsSoon: async () => void (await Promise.race([ended, pause(diesWithinMs)])),
     check,
     stop: async () => {
       check()

@@ -1,7 +1,6 @@
 // The rules for the gateway as a whole after every batch of cases: it is alive, answers a good request soon, stays below a
 // memory bound, serves its metrics, and its log is clean.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { demand, demandInTime, Fault } from '../fault.ts'
 import { patienceMs } from '../http/conversation.ts'
@@ -12,7 +11,6 @@ const maxResidentMiB = 700
 /** For a good request, as the gateway's own work. */
 export const answeredWithinMs = 2_500
 export const goodTarget = '/api/v1/weather/district/3026'
-const diesWithinMs = 300
 // Some gateways speak TLS, with a certificate of the tests.
 const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
 const metricLine = /^(#.*|[a-zA-Z_:][\w:]*(\{.*\})? (-?[\d.e+-]+|NaN|[+-]Inf))$/
@@ -39,8 +37,7 @@ export const checkHealth = async ({ gateway: now, key }: System): Promise<void> 
     const resident = Math.round(gateway.residentMiB())
     demand(resident <= maxResidentMiB, 'the process is too large', `${resident} MiB resident`)
   } catch (error) {
-    // The exit of a process that has just died is not reported yet.
-    await pause(diesWithinMs)
+    await gateway.endsSoon()
     if (!gateway.isAlive()) gateway.check()
     throw error instanceof Fault ? error : new Fault('a good request is not answered in time', error, true)
   }

@@ -21,7 +21,7 @@ export const tiersOf = ({ keyEvents }: Facts, { key, seq }: Answer): string[] =>
   keyEvents.flatMap(event => (event.key === key && event.seq < seq ? (event.tier ?? []) : []))
 
 /** What ends the secret that a request was sent with: the expiry of its key, or the rotation that replaced it before that. */
-export const endOf = (
+const endOf = (
   events: readonly KeyEvent[],
   answer: { readonly sent: Moment; readonly former?: true | undefined },
 ): KeyEvent | undefined => {
