@@ -81,7 +81,7 @@ export class Meter {
   #away = 0
   #reconciled = 0
   // A count that goes back and forth over a mark, because units are refunded, is near its limit once.
-  readonly #reachedMarks = new WeakMap<Count, Set<number>>()
+  readonly #reachedMarks = new WeakMap<Count, Set<string>>()
   // A test key near its limit is not reported.
   readonly #ofTests = new WeakSet<Count>()
   // Of the few counts that have any, so that the others take no more memory for it.
@@ -279,10 +279,11 @@ export class Meter {
     for (const percent of marks) {
       const mark = Math.ceil((limit * percent) / 100)
       if (before >= mark || mark > used || this.#ofTests.has(count)) continue
-      // Units may go back, and the mark be reached again.
+      // Units may go back, and the mark be reached again. A changed limit has other marks.
       const reached = this.#reachedMarks.getOrInsertComputed(count, () => new Set())
-      if (reached.has(percent)) continue
-      reached.add(percent)
+      const name = `${percent} of ${limit}`
+      if (reached.has(name)) continue
+      reached.add(name)
       this.#parts.observer.nearLimit({ keyId, day: window.name, used, limit, percent })
     }
   }

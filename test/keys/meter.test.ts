@@ -755,7 +755,8 @@ t.test('80 and 100 per cent are observed once a day, by the instance that reache
 })
 
 t.test('a mark is reached once a day, whatever goes back', async t => {
-  const scene = setUp(1, limits)
+  const own = { ...limits }
+  const scene = setUp(1, own)
   const [meter] = scene.meters
   const now = scene.clock.now()
   for (const units of [25, 15, 12, 13]) {
@@ -765,10 +766,11 @@ t.test('a mark is reached once a day, whatever goes back', async t => {
     await scene.finish()
     t.equal(await scene.usedOn('middle 2026-11-21'), 25)
   }
-  t.strictSame(
-    scene.near.map(near => (near as { percent: number }).percent),
-    [80, 100],
-  )
+  const percents = () => scene.near.map(near => (near as { percent: number }).percent)
+  t.strictSame(percents(), [80, 100])
+  own.middle = 50
+  await scene.ask(0, 'middle', 20)
+  t.strictSame(percents(), [80, 100, 80], 'another limit has other marks')
 })
 
 t.test('a day is dropped from the store once, an hour after its end, and again when that failed', async t => {
