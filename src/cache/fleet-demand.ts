@@ -30,6 +30,9 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
   const since = (): number => clock.now() - demandForMs
   const isRecentStart = (): boolean => Math.abs(clock.now() - atStart.at) <= demandForMs
 
+  const includes = (id: string): boolean =>
+    (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id))
+
   return {
     heartbeat: createHeartbeat({
       ...parts,
@@ -43,8 +46,10 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
     fleet: (): Fleet => fleet,
     /** The instant since which a request makes a cell count as in demand, ms since the epoch. */
     since,
-    includes: (id: string): boolean =>
-      (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),
+    includes,
+    /** How many cells are in demand over the fleet, or are kept warm without demand. */
+    wantedWith: (pinned: readonly Cell[]): number =>
+      fleet.wanted + pinned.filter(({ id }) => !includes(id)).length,
     /** Does something with the id of each cell requested here, or in demand over the fleet at the start, in turns. */
     each: async (act: (id: string) => void): Promise<void> => {
       const from = since()

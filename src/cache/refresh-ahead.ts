@@ -6,6 +6,7 @@ import type { Clock } from '../common/clock.ts'
 import type { Subject } from './cache-parts.ts'
 import type { Demand, Demanded } from './demand.ts'
 import type { EntryMetadata, FreshnessPolicy } from './freshness.ts'
+import { covers, type Purge } from './purges.ts'
 
 export type RefreshAheadParts<Of extends Subject> = {
   readonly demand: Demand<Of>
@@ -99,12 +100,14 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     return first
   }
 
-  /** What was removed is loaded again at once where it is pinned. */
-  const removed = (isRemoved: (key: string) => boolean): void => {
-    for (const key of lastLoaded.keys()) if (isRemoved(key)) lastLoaded.delete(key)
+  /** What hard purges removed is loaded again at once where it is pinned. */
+  const purged = (added: readonly Purge[]): void => {
+    const hard = added.filter(({ kind }) => kind === 'hard')
+    for (const key of lastLoaded.keys())
+      if (hard.some(({ scope }) => covers(scope, key))) lastLoaded.delete(key)
   }
 
-  return { start, nextAt, removed }
+  return { start, nextAt, purged }
 }
 
 // The budget may refuse a probe, which leaves the circuit as it is: wait before the next one.

@@ -31,7 +31,7 @@ import type { Fleet } from './heartbeat.ts'
 import { createInspection } from './inspection.ts'
 import { openSharedTier } from './namespaces.ts'
 import { mostPopulous } from './pinned-cells.ts'
-import { covers, createPurgeReader, createPurges, type PurgeObserver, type Purges } from './purges.ts'
+import { createPurgeReader, createPurges, type PurgeObserver, type Purges } from './purges.ts'
 import { ReadThrough } from './read-through.ts'
 import { createRefreshAhead } from './refresh-ahead.ts'
 import { type Codec, createMemoryTier, type SharedTierObserver } from './tiers.ts'
@@ -87,10 +87,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   })
   const namespaces = namespacesOf(accounts)
   const pinned = mostPopulous(catalogue, grid, options.prefetchPlaces)
-  /** Cells in demand over the fleet, and those that are kept warm without demand. */
-  const cellsRefreshed = (): number =>
-    fleetDemand.fleet().wanted + pinned().filter(({ id }) => !fleetDemand.includes(id)).length
-  const freshness = createUpstreamFreshness(config, accounts, cellsRefreshed, clock)
+  const freshness = createUpstreamFreshness(config, accounts, () => fleetDemand.wantedWith(pinned()), clock)
   const { policy, stretch } = freshness
   const purges = createPurges()
   const state = { policy, purges, failures, demand, uncached: createUncached() }
@@ -121,8 +118,7 @@ export const openUpstream = (config: Config, parts: UpstreamParts) => {
   })
   const applyPurges: typeof cache.purged = async (added, isWhole) => {
     await cache.purged(added, isWhole)
-    const removed = added.filter(({ kind }) => kind === 'hard')
-    refreshAhead.removed(key => removed.some(({ scope }) => covers(scope, key)))
+    refreshAhead.purged(added)
   }
   const readPurges = createPurgeReader({ store, purges, clock, apply: applyPurges, observer })
   const background = startBackground({

@@ -5,6 +5,7 @@ import type { Subject } from '../../src/cache/cache-parts.ts'
 import { createDemand } from '../../src/cache/demand.ts'
 import { createProbe, createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/tiers.ts'
+import type { CellId } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { policyOf, textEntry } from './cache-set-up.ts'
 
@@ -32,7 +33,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const {
     start: refreshAhead,
     nextAt,
-    removed,
+    purged,
   } = createRefreshAhead<Subject>({
     demand,
     pinned: () => pinned.map(id => ({ id })),
@@ -59,7 +60,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const setBatch = (cells: number) => {
     batch = cells
   }
-  return { clock, refreshAhead, nextAt, removed, request, keep, refreshed, backingOff, finishAll, setBatch }
+  return { clock, refreshAhead, nextAt, purged, request, keep, refreshed, backingOff, finishAll, setBatch }
 }
 
 t.test('entries in demand are refreshed when due, highest demand first', async t => {
@@ -138,7 +139,7 @@ t.test('pinned entries are loaded without demand, after those in demand', async 
 })
 
 t.test('a pinned entry that could not be loaded, or was removed, does not wait for a period', async t => {
-  const { refreshAhead, removed, refreshed, backingOff, finishAll } = setUp({ pinned: ['big', 'small'] })
+  const { refreshAhead, purged, refreshed, backingOff, finishAll } = setUp({ pinned: ['big', 'small'] })
   t.equal(refreshAhead(), 2)
   backingOff.add('big')
   await finishAll(false)
@@ -148,7 +149,10 @@ t.test('a pinned entry that could not be loaded, or was removed, does not wait f
   t.equal(refreshAhead(), 1)
   await finishAll()
   t.equal(refreshAhead(), 0)
-  removed(key => key === 'small')
+  const scope = { cell: 'small' as CellId }
+  purged([{ generation: 1, kind: 'soft', scope }])
+  t.equal(refreshAhead(), 0, 'a soft purge removes nothing')
+  purged([{ generation: 2, kind: 'hard', scope }])
   t.equal(refreshAhead(), 1)
   t.strictSame(refreshed, ['big', 'small', 'small', 'big', 'small'])
 })
