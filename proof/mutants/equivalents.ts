@@ -263,16 +263,16 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     file: 'src/cache/fleet-demand.ts',
-    before: '(demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),',
+    before: '(demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id))',
     after:
-      '(demand.of(id)?.lastRequestedAt ?? (0 + 1)) >= since() || (isRecentStart() && atStart.ids.has(id)),',
+      '(demand.of(id)?.lastRequestedAt ?? (0 + 1)) >= since() || (isRecentStart() && atStart.ids.has(id))',
     why: 'A key that was never requested counts as requested in 1970.',
   },
   {
     file: 'src/cache/fleet-demand.ts',
-    before: '(demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id)),',
+    before: '(demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id))',
     after:
-      '(demand.of(id)?.lastRequestedAt ?? (0 - 1)) >= since() || (isRecentStart() && atStart.ids.has(id)),',
+      '(demand.of(id)?.lastRequestedAt ?? (0 - 1)) >= since() || (isRecentStart() && atStart.ids.has(id))',
     why: 'A key that was never requested counts as requested in 1970.',
   },
   {
