@@ -39,7 +39,7 @@ export const drawMutants = (root: string, count: number, seed: number, rooms: re
   const programOf = (changes: Parameters<typeof api.updateSnapshot>[0]) => {
     const former = snapshot
     snapshot = api.updateSnapshot(changes)
-    // Each has 30 MB.
+    // Otherwise the compiler keeps each of them.
     former?.dispose()
     return snapshot.getProjects()[0]?.program
   }

@@ -118,7 +118,7 @@ const modifiedAt = (afterMs: number): At =>
 const cases: readonly Case[] = [
   [1, [life(1, 'killed'), lost(2)], [lost(1), life(2, 'killed')]],
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'content-type': 'text/html' } })]],
-  [2, [counted(1, 2)], [counted(1, 2, { headers: { 'x-ratelimit-remaining': '1.5' } })]],
+  [2, [...spent, exhausted(4)], [...spent, exhausted(4, { headers: { 'retry-after': '43200.0' } })]],
   // What no rule can read.
   [2, [said, seen], [said, weather(1, 2, 7, { body: '[null]' })]],
   // What no rule is about.
