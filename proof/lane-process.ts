@@ -3,6 +3,7 @@
 // file of the product is loaded. lanes.ts is the other end.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { serveCalls } from './fleet/calls.ts'
 import type { Lane } from './fleet/lane.ts'
@@ -56,6 +57,8 @@ const main = async (): Promise<void> => {
     import('./shrink.ts'),
     import('./print.ts'),
   ])
+  // For the gateways in processes, which are killed before they could.
+  flushCompileCache()
   if (isEnding) return
   opening = openLane(sabotage)
   const lane = await opening

@@ -12,8 +12,10 @@ export const day = 24 * hour
 /** Dhaka is six hours ahead of UTC all year. */
 export const zoneMs = 6 * hour
 
-/** Redis was not whole for a gateway from one event to another. */
-export type Trouble = { readonly from: Moment; readonly to: Moment }
+type StepTaken = Extract<HistoryEvent, { kind: 'step' }>
+
+/** Redis was not whole for a gateway from a step to another event. */
+export type Trouble = { readonly from: StepTaken; readonly to: Moment }
 
 export const last = Number.MAX_SAFE_INTEGER
 // Polls come each half second, and what an outage held up comes back by the machine's time.
@@ -31,8 +33,11 @@ const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'dro
 export type Facts = ReturnType<typeof factsOf>
 
 export const factsOf = ({ events, schedule, places }: History) => {
+  const byKind = Map.groupBy(events, ({ kind }) => kind)
   const of = <Kind extends HistoryEvent['kind']>(kind: Kind) =>
-    events.filter((event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind)
+    (byKind.get(kind) ?? []).filter(
+      (event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind,
+    )
   const [lives, steps, phases] = [of('gateway'), of('step'), of('phase')]
   const [answers, pages] = [false, true].map(isPage =>
     of('answer').filter(answer => isStatusPage(answer) === isPage),

@@ -2,6 +2,7 @@
 // history has faults. What is told of days is in status-days.ts.
 
 import type { Answer } from '../history.ts'
+import type { Step } from '../steps.ts'
 import { type Facts, hour, isoOf, minute, second } from './facts.ts'
 import { begunAt } from './loads.ts'
 import { isOfWeather } from './paths.ts'
@@ -128,6 +129,11 @@ const outagesOf =
     return new Set(kinds).size < kinds.length ? `it has the outages ${kinds.join(', ')}` : undefined
   }
 
+// A link that passes something, and a disk that is full, let a gateway have its store back in between.
+const isSilent = (step: Step): boolean =>
+  step.do === 'store' ? step.fault !== 'full' : step.do === 'link' && silentLinks.has(step.fault.kind)
+const silentLinks: ReadonlySet<string> = new Set(['refuse', 'black-hole'])
+
 /** Whether its gateway had told others that its store is away, before what is shown here was read. */
 const isStoreAway = (facts: Facts, { gateway, run, sent, seq }: Answer): boolean =>
   facts
@@ -135,6 +141,7 @@ const isStoreAway = (facts: Facts, { gateway, run, sent, seq }: Answer): boolean
     .some(
       ({ from, to }) =>
         to.seq > seq &&
+        isSilent(from.step) &&
         facts.answers.some(
           each =>
             each.gateway === gateway &&

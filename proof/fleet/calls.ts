@@ -3,6 +3,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 
 type Numbered<Call> = { readonly id: number; readonly call: Call }
 type Reply = { readonly id: number; readonly value?: unknown; readonly error?: string }
@@ -17,11 +18,15 @@ export type Called<Call> = {
   kill(): Promise<void>
 }
 
+const codeFolder = fileURLToPath(new URL('../../node_modules/.cache/proof-code', import.meta.url))
+
 export const forkCalled = <Call>(script: URL, args: readonly string[]): Called<Call> => {
   const child = fork(script, [...args], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     // Node warns that its stripper of types, which plants faults, is an experiment.
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=64'],
+    // Each process would compile the same code again.
+    env: { NODE_COMPILE_CACHE: codeFolder, ...process.env },
   })
   const exited = once(child, 'exit')
   const waiting = new Map<number, { done: (value: unknown) => void; failed: (error: Error) => void }>()

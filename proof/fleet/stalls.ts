@@ -4,7 +4,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 
-const everyMs = 20
+const everyMs = 40
 
 export type Stalls = {
   /** Ends the watch. Returns the longest stall in ms. */

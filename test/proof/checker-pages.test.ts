@@ -52,6 +52,10 @@ const storeCutOff = [
   refused,
   taken(2, { do: 'move', ms: minute }),
 ]
+const storeSlow = [
+  taken(0, { do: 'link', id: 'f1', gateways: [0], fault: { kind: 'trickle', bytes: 9, everyMs: 9 } }),
+  refused,
+]
 
 // A fallback would have weather, and may have no runs.
 const alone = { hasFallback: false }
@@ -83,6 +87,7 @@ const cases: readonly Case[] = [
   ...without.map((kept): Case => [2, kept, [...failures(1), hidden(10_000)], alone]),
   [2, [...storeAway, statusPage(minute, { outages: ['quotas'] })], [...storeAway, statusPage(minute)]],
   [2, [...storeCutOff, statusPage(minute)], [...storeAway, statusPage(minute)]],
+  [2, [...storeSlow, statusPage(minute)], [...storeAway, statusPage(minute)]],
   [2, [run, withRun(1_000), withRun(20_000)], [run, withRun(1_000), statusPage(20_000)], alone],
   [
     2,
