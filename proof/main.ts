@@ -12,6 +12,9 @@ const onTerminalEveryMs = 200
 const elsewhereEveryMs = 10_000
 const shrunkAtMost = 5
 
+/** What a run has found until now, for whoever interrupts it. */
+let textSoFar = (): string => ''
+
 const prove = async (options: Options): Promise<Summary> => {
   const { first, until } = options
   const judged: Judged[] = []
@@ -19,6 +22,8 @@ const prove = async (options: Options): Promise<Summary> => {
   const begun = performance.now()
   const passedMs = (): number => performance.now() - begun
   const broken = (): number => judged.filter(hasBroken).length
+  const summary = (): Summary => summaryOf({ seconds: passedMs() / 1_000, judged, failed })
+  textSoFar = () => textOf(summary(), options)
   let seed = first
   let shownAt = 0
   const show = (): void => {
@@ -46,7 +51,13 @@ const prove = async (options: Options): Promise<Summary> => {
     onFailed: (one, why) => void failed.push({ seed: one, why }),
   })
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
-  return summaryOf({ seconds: passedMs() / 1_000, judged, failed })
+  return summary()
+}
+
+const textOf = (summary: Summary, { json, verbose }: Options): string => {
+  if (json) return `${JSON.stringify(summary)}\n`
+  const faults = faultsText(summary)
+  return verbose ? faults : `${headOf(summary)}\n\n${tableOf(summary)}\n\n${faults}`
 }
 
 const run = async (options: Options): Promise<number> => {
@@ -61,17 +72,21 @@ const run = async (options: Options): Promise<number> => {
     return results.every(({ foundIn }) => foundIn > 0) ? 0 : 1
   }
   const summary = await prove(options)
-  const [head, table] = [headOf(summary), tableOf(summary)]
-  const text = options.verbose ? faultsText(summary) : `${head}\n\n${table}\n\n${faultsText(summary)}`
-  process.stdout.write(options.json ? `${JSON.stringify(summary)}\n` : text)
+  process.stdout.write(textOf(summary, options))
   if (options.report !== undefined) {
-    const seeds = `seeds ${options.first} to ${options.first + summary.seeds - 1}, ${options.lanes} processes at once`
-    await writeMarkedPart(options.report, name, `\n${head}\n\n${measuredWith(seeds)}\n\n${table}\n`)
+    const taken = summary.seeds + summary.disturbed.length + summary.failed.length
+    const seeds = `seeds ${options.first} to ${options.first + taken - 1}, ${options.lanes} processes at once`
+    const part = `\n${headOf(summary)}\n\n${measuredWith(seeds)}\n\n${tableOf(summary)}\n`
+    await writeMarkedPart(options.report, name, part)
   }
   return summary.faulty.length + summary.failed.length > 0 ? 1 : 0
 }
 
 // Each lane ends what it started when nobody sends it anything any more.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    process.stdout.write(textSoFar())
+    process.exit(130)
+  })
 
 await runMain('proof', usage, readCommandLine, run)

@@ -1,4 +1,4 @@
-// Without it an interrupted proof could leave Redis processes behind.
+// Without it an interrupted proof could leave Redis processes behind, or say nothing of what it found.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,17 +24,18 @@ const isRedis = (pid: number): boolean => /^\d+ \(redis-server\) [^Z]/.test(proc
 /** A proof with one lane, and the process of that lane. */
 const begin = async (t: Test) => {
   const line = [process.execPath, main, '--seeds', '100', '--lanes', '1', '--keep', t.testdir()]
-  const { child: proof, exited } = spawnProgram(t, line, { stdio: 'ignore' })
+  const { child: proof, said, closed } = spawnProgram(t, line, { stdio: ['ignore', 'pipe', 'ignore'] })
   const lane = await until('there is a lane', () => childrenOf(proof.pid)[0])
-  return { proof, lane, exited }
+  return { proof, lane, said, closed }
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   t.test(`${signal} leaves no Redis`, { skip }, async t => {
-    const { proof, lane, exited } = await begin(t)
+    const { proof, lane, said, closed } = await begin(t)
     const redis = await until('a lane has its Redis', () => childrenOf(lane).find(isRedis))
     proof.kill(signal)
-    t.equal(await exited, 130)
+    t.equal(await closed, 130)
+    t.match(said.stdout, /^0 histories .*; every promise held/, 'what it found is printed')
     await until('its Redis has ended', () => !isRedis(redis))
   })
 
