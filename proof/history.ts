@@ -123,6 +123,8 @@ export type History = {
   readonly events: readonly HistoryEvent[]
   /** The longest time that the machine let the history wait. */
   readonly stalledMs: number
+  /** What gateways logged, for people: no rule reads it. Those in processes of their own are not in it. */
+  readonly log?: readonly string[]
 }
 
 type Without<Event, Names extends string> = Event extends unknown ? Omit<Event, Names> : never

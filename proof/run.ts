@@ -67,7 +67,8 @@ export const runSchedule = async (lane: Lane, schedule: Schedule): Promise<Histo
     await fleet.send(countsOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.send(figuresOf(fleet.keys(), fleet.size), { inTurn: true })
     await fleet.recordReadiness()
-    return { schedule, places: fleet.places, events: recorder.events, stalledMs: await longestStall() }
+    const { places, log } = fleet
+    return { schedule, places, events: recorder.events, stalledMs: await longestStall(), log }
   } finally {
     await longestStall()
     await fleet.close()

@@ -30,8 +30,18 @@ export const cacheFault = (
   const shared = facts.schedule.store === 'embedded' ? 'embedded' : 'redis'
   if (isMiss ? tier !== undefined : tier !== 'memory' && tier !== shared) return 'it has not this tier'
   if ((upstream !== undefined) !== (facts.schedule.hasFallback === true)) return 'the upstream is wrong'
+  if (value.includes('; hit; ttl=-') && !mayBeLeft(facts, answer)) return 'it is stale, and nothing failed'
   return value.includes('fwd=stale') && Number(ttl) > 0 ? 'it is stale and fresh' : undefined
 }
+
+/** Whether stale weather may be left as it is: a load failed, or has no room. */
+const mayBeLeft = ({ schedule, steps, configured, said, firstTrouble }: Facts, { seq }: Answer): boolean =>
+  firstTrouble < seq ||
+  steps.some(({ seq: at, step }) => at < seq && /^provider/.test(step.do)) ||
+  said.some(call => call.seq < seq && call.status !== 200) ||
+  [schedule.settings, ...configured.map(({ settings }) => settings)].some(settings =>
+    Object.entries(settings).some(([name, value]) => name.startsWith('provider.budget.') && value !== ''),
+  )
 
 const summary =
   /^abohawa; (?:(?<how>hit|fwd=miss|fwd=stale); ttl=(?<ttl>-?\d+); )?detail="(?<detail>\d+ \w+(?:, \d+ \w+)*)"$/

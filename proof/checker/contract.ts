@@ -110,7 +110,8 @@ const zone = { timezone: exactly('Asia/Dhaka'), utc_offset_seconds: exactly(21_6
 /** What is wrong with the body of an answer, in one sentence; undefined for nothing. */
 export const bodyFault = (facts: Facts, answer: Answer): string | undefined => {
   const { status, path } = answer
-  if (answer.method === 'HEAD' || status === 304) return answer.body === '' ? undefined : 'it has a body'
+  if (answer.method === 'HEAD' || status === 304)
+    return answer.body === '' ? statusFault(facts, answer) : 'it has a body'
   let body: unknown
   try {
     body = JSON.parse(answer.body)
@@ -127,6 +128,14 @@ export const bodyFault = (facts: Facts, answer: Answer): string | undefined => {
   if (!Array.isArray(body) || body.length !== paths.length) return `it has not ${paths.length} places`
   return body.map((one, i) => itemAt(catalogue, paths[i] ?? '')(one)).find(fault => fault !== undefined)
 }
+
+/** Without a body, an answer has the status of its request, where nothing else decides that. */
+const statusFault = (facts: Facts, answer: Answer): string | undefined => {
+  const refusal = isStatusPage(answer) ? undefined : refusalOf(catalogueFor(facts, answer), answer)
+  const [status, right] = [answer.status === 304 ? 200 : answer.status, refusal?.status ?? 200]
+  return ofRequest.has(status) && status !== right ? `${right} is right` : undefined
+}
+const ofRequest = new Set([200, 400, 404, 405])
 
 /** In a list each place has the body of its own endpoint, or its error. */
 const itemAt =

@@ -18,6 +18,7 @@ import {
   zoneMs,
 } from './facts.ts'
 import { isPaced } from './pace.ts'
+import { isListed, partsOf } from './paths.ts'
 import { quotaSpans } from './quota-clock.ts'
 import type { Rule } from './rule.ts'
 
@@ -194,6 +195,39 @@ export const exactWhileServing: Rule = (facts, report) => {
       if (before + unsure + costOf(answer) <= headerOf(answer, 'limit'))
         report.broken(answer, `it comes after ${before} of ${headerOf(answer, 'limit')}`)
     }
+    for (const answer of quiet.filter(takesNothing)) {
+      const used = headerOf(answer, 'limit') - headerOf(answer, 'remaining')
+      // Others say what their gateway last knew.
+      const isExact = partsOf(answer.path).endpoint === 'key'
+      const before = isExact ? unitsOf(admitted.filter(({ seq }) => seq < answer.sent.seq)) : 0
+      const until = unitsOf(answers.filter(each => facts.isCounted(each) && each.sent.seq < answer.seq))
+      if (used < Math.min(headerOf(answer, 'limit'), before) || used > until + unsure)
+        report.broken(answer, `it has ${used} units, and ${before} to ${until + unsure} were taken`)
+    }
+    exhausted(facts, key, answers, report)
+  }
+}
+
+const takesNothing = (answer: Answer): boolean =>
+  answer.status === 403 || isPaced(answer) || partsOf(answer.path).endpoint === 'key'
+
+/** In an outage, too, what comes at the limit comes only there: whoever can't know says so with another error. */
+const exhausted = (
+  facts: Facts,
+  key: string,
+  answers: readonly Answer[],
+  report: Parameters<Rule>[1],
+): void => {
+  for (const answer of answers.filter(each => each.status === 429 && !isPaced(each))) {
+    const [limit, remaining] = [headerOf(answer, 'limit'), headerOf(answer, 'remaining')]
+    const taken = answers.filter(
+      ({ sent, status }) => sent.seq < answer.seq && status !== 403 && status !== 429,
+    )
+    // Units that Redis took and did not confirm may be counted twice until they are reported.
+    const twice = taken.filter(({ gateway, sent, seq }) => facts.isTroubled(gateway, sent.seq, seq))
+    const most = unitsOf(taken) + unitsOf(twice) + unansweredOf(facts, key)
+    if (most + costOf(answer) <= limit) report.broken(answer, `it comes after ${most} of ${limit}`)
+    if (!isListed(answer) && remaining > 0) report.broken(answer, `it comes with ${remaining} left`)
   }
 }
 

@@ -40,8 +40,7 @@ export const errorOf = (facts: Facts, answer: Answer): Shape => {
   if (status === 401) return problemOf(path, codesOfRefusedKey(facts, answer), { parameter: 'x-api-key' })
   if (status === 403) return refusalOfEndpoint(facts, answer)
   if (status === 429) return refusalOfLimits(facts, answer)
-  if (status === 500)
-    return problemOf(path, [store, ...(refusal || !isOfWeather(path) ? [] : failuresOfWeather)], {})
+  if (status === 500) return problemOf(path, codesOfFailure(facts, answer, !refusal && isOfWeather(path)), {})
   if (refusal?.status !== status) return () => `${refusal?.status ?? 200} is right`
   return problemOf(
     path,
@@ -49,6 +48,21 @@ export const errorOf = (facts: Facts, answer: Answer): Shape => {
     refusal.parameter === undefined ? {} : { parameter: refusal.parameter },
   )
 }
+
+/** The codes that may be the reason of a failure: what says that Redis or the provider fails comes only where one did. */
+const codesOfFailure = (facts: Facts, { gateway, sent, ...answer }: Answer, isWeather: boolean): string[] => {
+  const isAway = facts.isUnsettled(gateway, sent, answer)
+  const hadFault = facts.steps.some(
+    ({ seq, step }) => seq < answer.seq && (step.do === 'provider' || step.do === 'provider-link'),
+  )
+  const codes = failuresOfWeather.filter(code => hadFault || !saidByProvider.has(code))
+  return [...(isAway ? [store] : []), ...(isWeather ? codes : [])]
+}
+const saidByProvider = new Set(
+  ['failing', 'garbled', 'cut_off', 'refused', 'denied', 'too_much', 'overloaded', 'busy'].map(
+    word => `provider_${word}`,
+  ),
+)
 
 const endpoints = [
   ...['weather', 'forecast', 'coords', 'weather_places', 'forecast_places'],

@@ -32,7 +32,7 @@ const concernsAllAtOnce: readonly Step['do'][] = ['empty', 'restart-store', 'dro
 
 export type Facts = ReturnType<typeof factsOf>
 
-export const factsOf = ({ events, schedule, places }: History) => {
+export const factsOf = ({ events, schedule, places, stalledMs }: History) => {
   const byKind = Map.groupBy(events, ({ kind }) => kind)
   const of = <Kind extends HistoryEvent['kind']>(kind: Kind) =>
     (byKind.get(kind) ?? []).filter(
@@ -108,7 +108,8 @@ export const factsOf = ({ events, schedule, places }: History) => {
     judgedFrom: phases.find(({ phase }) => phase === 'judged')?.seq ?? last,
     /** Whether a gateway must know of a change of keys when a request is sent. */
     isKnown: (gateway: number, change: Moment, sent: Moment): boolean => {
-      if (sent.at - change.at < knownAfterMs || sent.ms - change.ms < knownAfterRealMs) return false
+      const realMs = knownAfterRealMs + stalledMs
+      if (sent.at - change.at < knownAfterMs || sent.ms - change.ms < realMs) return false
       const isLongAfter = (to: Moment, { at, ms }: Moment): boolean =>
         at - to.at > backAfterMs && ms - to.ms > backAfterRealMs
       return troubles(gateway).every(

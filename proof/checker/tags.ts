@@ -1,4 +1,4 @@
-// Promise 5: a tag names one body, and 304 comes only for a tag of the same path. The body of one path may be compressed
+// Promise 5: a tag names one body, and 304 comes for a tag of the same path, and for nothing else. The body of one path may be compressed
 // in several ways, which share its weather; here all have been decoded. Of answers to HEAD more is in heads.ts.
 
 import { headsAsGets } from './heads.ts'
@@ -14,6 +14,8 @@ export const tagsNameBodies: Rule = (facts, report) => {
     const { status, headers, path, ifNoneMatch, body, method } = answer
     const tag = headers.etag
     if (status === 200 && tag) {
+      if (ifNoneMatch !== undefined && weak(ifNoneMatch) === weak(tag))
+        report.broken(answer, `it has ${tag}, which was sent along`)
       const known = bodies.get(tag)
       // An answer to HEAD has the tag of a body that it does not show.
       const isShown = method !== 'HEAD'

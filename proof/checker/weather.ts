@@ -1,14 +1,14 @@
 // Promises 3, 4, 14 and 15: weather is what the provider said for that cell and time in one body, not older than promised, for now,
 // and says no longer than it is; never older than what the gateway served before or what was purged. How a body is compared is in provider-body.ts.
 
-import type { Answer, SaidByProvider } from '../history.ts'
+import type { Answer, Moment, SaidByProvider } from '../history.ts'
 import { durationOf, type Facts, hour, isoOf, last, minute, second, ttlOf, zoneMs } from './facts.ts'
 import { listsOfLoads } from './list-loads.ts'
 import { begunAt, loadedIn, mayBePurged, sameLoads, spread } from './loads.ts'
 import { isListed, isOfWeather } from './paths.ts'
 import type { WeatherBody } from './provider-body.ts'
 import type { Rule } from './rule.ts'
-import { type Served, type Sourced, servedIn, sourcedIn } from './served.ts'
+import { isOnlySource, type Served, type Sourced, servedIn, sourcedIn } from './served.ts'
 
 /** The longest time after it was said that weather may be served, by the settings in force. */
 const longestUseMs = (facts: Facts, answer: Answer): number => {
@@ -21,12 +21,15 @@ const longestUseMs = (facts: Facts, answer: Answer): number => {
 const allowanceMs = 10 * second
 
 export const saidByProvider: Rule = (facts, report) => {
-  for (const { answer, said } of servedIn(facts)) {
+  for (const served of servedIn(facts)) {
+    const { answer, said } = served
     report.saw()
     if (!said) {
       report.broken(answer, 'the provider never said that')
       continue
     }
+    const purge = purgeOf(facts, { ...served, said })
+    if (purge && ttlOf(answer) > 0) report.broken(answer, `fresh, and purged at #${purge.seq}`)
     const age = answer.sent.at - said.at
     const most = longestUseMs(facts, answer) + facts.skewSpan + allowanceMs
     if (age > most) report.broken(answer, `said ${age / second} s ago, and ${most / second} s are promised`)
@@ -44,6 +47,16 @@ export const saidByProvider: Rule = (facts, report) => {
   const loaded = loadedIn(facts)
   sameLoads(facts, loaded, report)
   listsOfLoads(facts, loaded, report)
+}
+
+/** What made this weather stale for sure, and there is no other with the same values. */
+const purgeOf = (facts: Facts, served: Sourced): Moment | undefined => {
+  const { answer, said } = served
+  if (facts.firstTrouble <= answer.seq || isListed(answer)) return undefined
+  const purge = facts
+    .of('purged')
+    .findLast(each => said.seq < each.seq && facts.isKnown(answer.gateway, each, answer.sent))
+  return purge && isOnlySource(facts, served) ? purge : undefined
 }
 
 /** A list was modified when the oldest of its places was. */
@@ -172,7 +185,9 @@ const sharedNeverBack: Rule = (facts, report) => {
     if (before.length === 0 || !cacheOf(served).includes('detail=redis')) return
     const { answer, said } = served
     report.saw()
-    const ahead = before.find(each => each.answer.seq < answer.sent.seq && each.said.seq > said.seq)
+    const ahead = before.find(
+      each => each.answer.seq < answer.sent.seq && each.said.seq > said.seq && isOnlySource(facts, each),
+    )
     if (ahead)
       report.broken(
         answer,
@@ -188,7 +203,10 @@ export const neverBack: Rule = (facts, report) => {
     if (before.length === 0) return
     report.saw()
     const since = said.at + facts.skewSpan + allowanceMs
-    const ahead = before.find(each => each.answer.seq < answer.sent.seq && each.said.at > since)
+    // Of an earlier body with the same values nobody can tell.
+    const ahead = before.find(
+      each => each.answer.seq < answer.sent.seq && each.said.at > since && isOnlySource(facts, each),
+    )
     if (ahead)
       report.broken(answer, `said ${isoOf(said.at)}, and #${ahead.answer.seq} had ${isoOf(ahead.said.at)}`)
   })

@@ -20,6 +20,8 @@ export type Fleet = {
   readonly size: number
   /** Of the catalogue at the begin. */
   readonly places: readonly Place[]
+  /** What gateways in this process have logged. */
+  readonly log: readonly string[]
   take(step: Step): Promise<void>
   send(requests: readonly PlannedRequest[], options?: { inTurn?: boolean }): Promise<void>
   /** Ends what still goes on, and starts the gateways that are away. */
@@ -64,6 +66,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   }
   const isEmbedded = schedule.store === 'embedded'
   let settings: Settings = schedule.settings
+  const log: string[] = []
   const folder = lane.newFolder()
   const files = openFiles(folder, schedule.protocol !== 'http')
   const site: Site = {
@@ -75,6 +78,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     processes: schedule.hasProcesses ? { folder, sabotage: lane.sabotage } : undefined,
     constants: schedule.constants ?? {},
     settings: () => ({ ...files.settings, ...settings }),
+    logged: line => void log.push(`${recorder.moment().ms} ms: ${line}`),
   }
   const members: (Member | undefined)[] = schedule.skews.map(() => undefined)
   const runs = schedule.skews.map(() => -1)
@@ -329,6 +333,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   return {
     size: members.length,
     places: files.places,
+    log,
     take: async step => {
       recorder.add({ kind: 'step', step })
       await carryOut(step)

@@ -85,9 +85,9 @@ export const startMember = async (
   }
 }
 
-const startHere = async ({ clock: fleet }: Site, skewMs: number, env: () => Env): Promise<Running> => {
+const startHere = async ({ clock: fleet, logged }: Site, skewMs: number, env: () => Env): Promise<Running> => {
   const clock = fleet.clockOf(skewMs)
-  const gateway = await runGateway({ clock, trueNow: fleet.now, env }).catch(error => {
+  const gateway = await runGateway({ clock, trueNow: fleet.now, env, logged }).catch(error => {
     clock.stop()
     throw error
   })

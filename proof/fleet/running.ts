@@ -14,13 +14,13 @@ export type RunningParts = {
   readonly trueNow: () => number
   /** The settings in force, as variables of the environment. */
   readonly env: () => Readonly<Record<string, string>>
+  /** Takes each line of its log; without it nobody reads them, and that they are made is part of what a gateway does. */
+  readonly logged?: (line: string) => void
 }
 
-// Nobody reads them; that they are made is part of what a gateway does.
-const lines = { write: (): void => {}, copy: (): void => {}, end: (): void => {} }
-
 /** @throws Error when it can't start, as with a store that does not answer */
-export const runGateway = ({ clock, trueNow, env }: RunningParts): Promise<Gateway> => {
+export const runGateway = ({ clock, trueNow, env, logged = () => {} }: RunningParts): Promise<Gateway> => {
+  const lines = { write: logged, copy: (): void => {}, end: (): void => {} }
   const read = () => {
     const given = env()
     return withConstants(given, () => readConfig({ files: [], env: given }))

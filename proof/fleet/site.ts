@@ -17,6 +17,8 @@ export type Site = {
   readonly constants: Settings
   /** The settings in force, which may change while it runs. */
   readonly settings: () => Settings
+  /** Takes a line of the log of a gateway in this process. */
+  readonly logged: (line: string) => void
 }
 
 /** A gateway, in this process or in a separate one. */

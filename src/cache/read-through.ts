@@ -52,14 +52,18 @@ export class ReadThrough<Of extends Subject, Value> {
       : this.#readLater(subject, consumer)
   }
 
-  /** What memory holds, fresh or stale, without a trace: nothing is loaded or counted. Undefined where a read would wait. */
+  /**
+   * What memory holds, fresh or stale, without a trace: nothing is loaded or counted. Undefined where a read would wait. A stale entry is
+   * described as by a read that refreshes it.
+   */
   readonly peek = (subject: Of): CacheResult<Of, Value> | undefined => {
     const now = this.#parts.clock.now()
     const entry = this.#parts.memory.peek(subject.id)
     if (!entry) return undefined
     const state = freshnessOf(entry, this.#parts.policy, now, entry.purged)
     if (state === 'expired') return undefined
-    return this.#describe(subject, entry, now, state === 'fresh' ? 'hit' : 'stale', 'memory', false, false)
+    const isStale = state === 'stale'
+    return this.#describe(subject, entry, now, isStale ? 'stale' : 'hit', 'memory', isStale, false)
   }
 
   /** Refreshes an entry unless another instance already has. Whether that came about; never rejects, a failure goes to the observer. */

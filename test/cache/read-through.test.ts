@@ -592,7 +592,7 @@ t.test('a peek finds what a read would, and leaves no trace', async t => {
     [9_999, 'stale'],
   ] as const) {
     clock.advance(ms)
-    t.hasStrict(cache.peek(a), { ...found, outcome })
+    t.hasStrict(cache.peek(a), { ...found, outcome, forwarded: true }, 'as by a read that refreshes it')
   }
   clock.advance(1)
   t.equal(cache.peek(a), undefined)

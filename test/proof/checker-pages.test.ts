@@ -3,7 +3,7 @@
 import type { Answer } from '../../proof/history.ts'
 import type { Step } from '../../proof/steps.ts'
 import { type Case, testCases } from './cases.ts'
-import { failed } from './made-up-errors.ts'
+import { failed, failing } from './made-up-errors.ts'
 import { type At, counted, type Given, noon, provider, weather } from './made-up-history.ts'
 import { keyOnNextDay, statusPage } from './made-up-pages.ts'
 
@@ -14,8 +14,10 @@ const taken = (afterMs: number, step: Step): At => ({ afterMs, kind: 'step', ste
 
 const cells = ['23.7/90.4', '22.3/91.8', '24.9/91.87']
 /** One cell after the other can't be loaded. */
-const failures = (afterMs: number, given: Given = {}, code = 'provider_failing', of = cells): At[] =>
-  of.map((cell, i) => failed(afterMs + i, 2 - i, code, { path: `/weather/coords/${cell}`, ...given }))
+const failures = (afterMs: number, given: Given = {}, code = 'provider_failing', of = cells): At[] => [
+  { ...failing, afterMs } as At,
+  ...of.map((cell, i) => failed(afterMs + i, 2 - i, code, { path: `/weather/coords/${cell}`, ...given })),
+]
 const told = (afterMs: number): At => statusPage(afterMs, { outages: ['weather'], availability: 0 })
 const hidden = (afterMs: number): At => statusPage(afterMs, { availability: 0 })
 const afterSuccess = [provider(0, 7), taken(1_000, { do: 'move', ms: 1 }), ...failures(20_000)]

@@ -8,6 +8,7 @@ import {
   beyondBounds,
   exhausted,
   failed,
+  failing,
   listFailed,
   listRefused,
   paced,
@@ -124,7 +125,7 @@ const cases: readonly Case[] = [
   // What no rule is about.
   [2, [counted(1, 2)], [counted(1, 2, { headers: { 'x-new': '1' } })]],
   [2, [said, seen], [said, weather(1, 2, 7, { body: withField('new') })]],
-  [2, [away(0), exhausted(1)], [failed(1, 2, 'internal_error')]],
+  [2, [...spent, away(4), exhausted(5)], [failed(1, 2, 'internal_error')]],
   [2, [said, seen], [said, weather(1, 2, 7, { path: '/weather/district/3026?lang=en' })]],
   [
     2,
@@ -297,7 +298,7 @@ const cases: readonly Case[] = [
   [19, [said, listed(1, 1, 7)], [counted(1, 2, { headers: { 'x-ratelimit-cost': '1' } })]],
   [19, [said, listed(1, 1, 7)], [refused(1, 'invalid_key', { 'x-ratelimit-cost': '1' })]],
   // Although it failed, its key was checked.
-  [19, [listFailed(1, 1)], [listFailed(1, 1, { 'x-ratelimit-cost': '' })]],
+  [19, [failing, listFailed(1, 1)], [failing, listFailed(1, 1, { 'x-ratelimit-cost': '' })]],
 ]
 
 t.strictSame(

@@ -25,9 +25,16 @@ export const exhausted = (afterMs: number, given: Given = {}): At =>
   })
 
 /** The refusal of a key that is bound to another endpoint. @param bound what its sentence names */
-export const beyondBounds = (afterMs: number, key: string, bound = 'weather'): At => {
+export const beyondBounds = (afterMs: number, key: string, bound = 'weather', remaining = 3): At => {
   const body = problem('key_endpoint_not_allowed', {}, `the endpoint is ${bound}, got locations`)
-  return counted(afterMs, 3, { key, status: 403, body })
+  return counted(afterMs, remaining, { key, status: 403, body })
+}
+
+/** The provider answers with errors from the begin on. */
+export const failing: At = {
+  afterMs: 0,
+  kind: 'step',
+  step: { do: 'provider', id: 'p', fault: { mode: 'internal-error' } },
 }
 
 /** An error of this code. */
