@@ -132,10 +132,10 @@ const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf)
       consumeUnits(request, state, client, next)
       return
     }
-    // Where the store is unavailable and the day unknown, nothing remains.
-    quota.consume(client, state.arrivedAt, 0, (_, { tooSoon, remaining } = unknown) =>
+    // Where the store is unavailable and the day unknown, nothing is said of what remains.
+    quota.consume(client, state.arrivedAt, 0, (error, { tooSoon, remaining } = unknown) =>
       resume(() => {
-        state.isDecided = true
+        state.isDecided = !error
         state.remaining = remaining
         if (tooSoon) {
           next(tooFast(state, client, tooSoon))

@@ -203,9 +203,15 @@ export const createRequestHook = (parts: RequestParts) => {
       return
     }
     // Units are granted in batches: bound, so that what follows belongs to the span of this request.
-    state.trace = trace(traceContextOf(String(request.raw.headers.traceparent ?? '')), () =>
-      admit(request, reply, AsyncResource.bind(next)),
-    )
+    state.trace = trace(traceContextOf(String(request.raw.headers.traceparent ?? '')), () => {
+      const bound = AsyncResource.bind(next)
+      try {
+        admit(request, reply, bound)
+      } catch (error) {
+        // The span ends with the request, whatever refuses it.
+        bound(error as Error)
+      }
+    })
     state.traceId = state.trace.traceId
   }
 }

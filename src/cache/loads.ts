@@ -1,6 +1,7 @@
 // The loads of a cache: single-flight in this process. A load reads the shared tier, then asks the source, and fills both tiers. Requests
 // for the same key join the load in flight.
 
+import { codeOf } from '../common/errors.ts'
 import type { CacheParts, Source, Subject } from './cache-parts.ts'
 import { BackoffError, type Failure } from './failures.ts'
 import { type Entry, type EntryMetadata, type Freshness, freshnessOf, isFromFuture } from './freshness.ts'
@@ -32,6 +33,9 @@ export type InFlight<Value> = {
   waiting: { readonly consumer: string | undefined } | undefined
   readonly result: Promise<Loaded<Value>>
 }
+
+// They say something of this process: another may well reach the provider.
+const ownCodes: ReadonlySet<string> = new Set(['provider_not_sent', 'provider_circuit_open'])
 
 export class Loads<Of extends Subject, Value> {
   readonly #parts: CacheParts<Of, Value>
@@ -208,7 +212,8 @@ export class Loads<Of extends Subject, Value> {
           return this.#keep(id, found)
         },
         // What was refused to a less urgent load may be granted to a read that waits.
-        isOfAll: error => load.purpose === 'cold' && consumerOf(error) === undefined,
+        isOfAll: error =>
+          load.purpose === 'cold' && consumerOf(error) === undefined && !ownCodes.has(codeOf(error)),
       })
       return { entry, source: 'provider', joined }
     } catch (error) {

@@ -2,7 +2,7 @@
 // background (stale-while-revalidate).
 
 import { after, type Clock } from '../common/clock.ts'
-import { AbohawaError } from '../common/errors.ts'
+import { AbohawaError, codeOf } from '../common/errors.ts'
 import type { Urgency } from '../provider/queue.ts'
 import type { CacheParts, CacheResult, Outcome, Source, Subject } from './cache-parts.ts'
 import { BackoffError } from './failures.ts'
@@ -14,6 +14,7 @@ import { eachInTurns } from './turns.ts'
 
 // Within a second the order of reads does not matter, and moving an entry costs more than finding it.
 const moveEveryMs = 1_000
+const refusedCodes: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 
 /** Methods that are passed on as functions are arrow functions, so that they keep `this`. */
 export class ReadThrough<Of extends Subject, Value> {
@@ -66,9 +67,18 @@ export class ReadThrough<Of extends Subject, Value> {
     return this.#describe(subject, entry, now, isStale ? 'stale' : 'hit', 'memory', isStale, false)
   }
 
-  /** Refreshes an entry unless another instance already has. Whether that came about; never rejects, a failure goes to the observer. */
-  readonly refresh = (subject: Of, purpose: Urgency, consumer?: string | undefined): Promise<boolean> =>
-    this.#loads.inBackground(subject, this.#refreshOf(subject, purpose, consumer))
+  /**
+   * Refreshes an entry unless another instance already has. Whether that is over: it came about, or the provider refused this subject
+   * alone, as it will do again. Never rejects, a failure goes to the observer.
+   */
+  readonly refresh = async (
+    subject: Of,
+    purpose: Urgency,
+    consumer?: string | undefined,
+  ): Promise<boolean> => {
+    const isLoaded = await this.#loads.inBackground(subject, this.#refreshOf(subject, purpose, consumer))
+    return isLoaded || refusedCodes.has(codeOf(this.#parts.failures.last(subject.id)?.error))
+  }
 
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
   readonly reload = async (subject: Of): Promise<void> => {

@@ -5,18 +5,20 @@
 import type { Clock } from '../common/clock.ts'
 import type { Subject } from './cache-parts.ts'
 import type { Demand, Demanded } from './demand.ts'
-import type { EntryMetadata, FreshnessPolicy } from './freshness.ts'
+import type { EntryMetadata, FreshnessPolicy, PurgeKind } from './freshness.ts'
 import { covers, type Purge } from './purges.ts'
 
 export type RefreshAheadParts<Of extends Subject> = {
   readonly demand: Demand<Of>
   /** Subjects to keep warm without demand, most important first. */
   readonly pinned: () => readonly Of[]
-  readonly memory: { peek(key: string): EntryMetadata | undefined }
+  readonly memory: {
+    peek(key: string): (EntryMetadata & { readonly purged?: PurgeKind | undefined }) | undefined
+  }
   readonly policy: FreshnessPolicy
   /** Whether a key must not be loaded now for the consumer that requested it last. */
   readonly isThrottled: (key: string, consumer: string | undefined) => boolean
-  /** Whether it was loaded; never rejects. */
+  /** Whether it need not be tried again soon; never rejects. */
   readonly refresh: (subject: Of, consumer: string | undefined) => Promise<boolean>
   /** How many entries make a full batch now. */
   readonly batch: () => number
@@ -35,6 +37,11 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
+  /** Whether memory has one that may be served: a hard purge may cover what was loaded meanwhile. */
+  const isHeld = (key: string): boolean => {
+    const entry = memory.peek(key)
+    return entry !== undefined && entry.purged !== 'hard'
+  }
   /** When an entry is due; Infinity for one that nobody requested since its load, and for none. */
   const dueAtOf = (key: string, requestedAt: number, now: number): number => {
     const entry = memory.peek(key)
@@ -63,7 +70,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
       const key = subject.id
       // Below everything in demand, in the order given.
       const score = -rank
-      if (memory.peek(key)) {
+      if (isHeld(key)) {
         if (!due.has(key)) consider({ key, subject, score, consumer: undefined }, Number.POSITIVE_INFINITY)
       } else if (
         !underWay.has(key) &&
@@ -80,10 +87,10 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     const chosen = [...due.values()].sort((a, b) => b.score - a.score).slice(0, room)
     for (const { key, subject, consumer } of chosen) {
       underWay.add(key)
-      if (!memory.peek(key)) lastLoaded.set(key, now)
-      void refresh(subject, consumer).then(isLoaded => {
+      if (!isHeld(key)) lastLoaded.set(key, now)
+      void refresh(subject, consumer).then(isOver => {
         underWay.delete(key)
-        if (!isLoaded) lastLoaded.delete(key)
+        if (!isOver) lastLoaded.delete(key)
       })
     }
     return chosen.length
@@ -96,7 +103,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     for (const { key, lastRequestedAt } of demand.since(now - demandForMs))
       first = Math.min(first, dueAtOf(key, lastRequestedAt, now))
     for (const { id } of pinned())
-      first = Math.min(first, memory.peek(id) ? dueAtOf(id, Number.POSITIVE_INFINITY, now) : now)
+      first = Math.min(first, isHeld(id) ? dueAtOf(id, Number.POSITIVE_INFINITY, now) : now)
     return first
   }
 

@@ -59,6 +59,8 @@ export class Reconciliation {
   readonly #now: () => number
   #probing: Promise<void> | undefined
   #reconciledAt = 0
+  // Until it counts again: what others reported before a loss may be missing, however often this one reports.
+  #hasLostCounts = false
   // Since the last loss others may have counted what these do not know.
   #unread: Iterator<Count | undefined> | undefined
   #readAt = Number.NEGATIVE_INFINITY
@@ -136,6 +138,7 @@ export class Reconciliation {
     if (status.state !== 'counting') observer.resumed(status.reconciled)
     status.state = 'counting'
     status.reconciled = 0
+    this.#hasLostCounts = false
     if (this.#mayOthersCount()) {
       status.readSince = status.losses
       this.#unread = counts()
@@ -163,10 +166,10 @@ export class Reconciliation {
     const status = this.#status
     const { whenStoreIsDown, clock } = this.#parts
     const before = status.losses
-    const isLost = await this.#reportAll()
+    await this.#reportAll()
     if (status.losses !== before) return
     // With `refuse` nothing is admitted locally, so there is nothing to wait for unless the store lost counts.
-    if (whenStoreIsDown === 'refuse' && !isLost) {
+    if (whenStoreIsDown === 'refuse' && !this.#hasLostCounts) {
       status.isReported = true
       this.#resume()
       return
@@ -180,21 +183,19 @@ export class Reconciliation {
     this.#reconciledAt = clock.now() + reconcileForMs
   }
 
-  /** Reports all counts; returns whether the store had lost any. */
-  async #reportAll(): Promise<boolean> {
+  /** Reports all counts, and notes whether the store had lost any. */
+  async #reportAll(): Promise<void> {
     const { store, counts } = this.#parts
     // Shows whether the store answers where there is no count.
     await store.time()
-    let isLost = false
     const report = async (part: readonly Count[]): Promise<void> => {
       const known = part.map(({ confirmed }) => confirmed)
       const grants = await this.#batches.commit(part.map(reportOf))
-      isLost ||= grants.some(({ before }, i) => before < (known[i] ?? 0))
+      this.#hasLostCounts ||= grants.some(({ before }, i) => before < (known[i] ?? 0))
     }
     // First what was admitted locally: others wait for that, for two seconds.
     await this.#inSteps(counts(), report, { isWanted: isUnconfirmed })
     await this.#inSteps(counts(), report)
-    return isLost
   }
 
   #reportUnconfirmed(): Promise<void> {

@@ -341,6 +341,7 @@ t.test('a bound key is refused elsewhere, and takes no unit for it', async t => 
   const away = await startApp(t, { authenticate: () => ({ client }), quota: uncounted })
   const unknown = await away.inject(places)
   t.hasStrict(unknown, { status: 403, headers: { 'x-ratelimit-remaining': '0' } })
+  t.equal(unknown.headers.ratelimit, undefined, 'a client would wait for midnight')
 })
 
 t.test('a missing key is looked for where it may have been sent instead', async t => {

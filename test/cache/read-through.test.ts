@@ -578,6 +578,39 @@ t.test('reads that share a load and reads that fall short are counted, with the 
   ])
 })
 
+t.test('what says something of one process alone does not fail the reads of another', async t => {
+  for (const [code, isOfAll] of [
+    ['provider_failing', true],
+    ['provider_circuit_open', false],
+    ['provider_not_sent', false],
+  ] as const) {
+    const { cache, elsewhere, loader, loads, holdLoads } = setUp(t)
+    const finish = holdLoads()
+    loader.failure = new AbohawaError(code, 'down')
+    const failing = cache.read(a)
+    await until('the load has begun', () => loads.length === 1)
+    const other = elsewhere({ load: async () => textEntry({ value: 'for itself' }) }).read(a)
+    finish()
+    await t.rejects(Promise.resolve(failing), { code })
+    if (isOfAll) await t.rejects(Promise.resolve(other), { code })
+    else t.hasStrict(await other, { value: 'for itself', outcome: 'miss' }, code)
+  }
+})
+
+t.test('a refresh is over when it came about, or the provider refuses this subject', async t => {
+  const { cache, loader } = setUp(t)
+  for (const [code, isOver] of [
+    ['provider_failing', false],
+    ['provider_refused', true],
+    ['provider_too_much', true],
+  ] as const) {
+    loader.failure = new AbohawaError(code, 'down')
+    t.equal(await cache.refresh(a, 'refresh_ahead'), isOver, code)
+  }
+  loader.failure = undefined
+  t.equal(await cache.refresh(a, 'refresh_ahead'), true)
+})
+
 t.test('a peek finds what a read would, and leaves no trace', async t => {
   const reads: unknown[] = []
   const observer = { ...silentObserver, onRead: (...read: unknown[]) => void reads.push(read) }

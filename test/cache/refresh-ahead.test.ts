@@ -60,7 +60,19 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const setBatch = (cells: number) => {
     batch = cells
   }
-  return { clock, refreshAhead, nextAt, purged, request, keep, refreshed, backingOff, finishAll, setBatch }
+  return {
+    clock,
+    memory,
+    refreshAhead,
+    nextAt,
+    purged,
+    request,
+    keep,
+    refreshed,
+    backingOff,
+    finishAll,
+    setBatch,
+  }
 }
 
 t.test('entries in demand are refreshed when due, highest demand first', async t => {
@@ -155,6 +167,19 @@ t.test('a pinned entry that could not be loaded, or was removed, does not wait f
   purged([{ generation: 2, kind: 'hard', scope }])
   t.equal(refreshAhead(), 1)
   t.strictSame(refreshed, ['big', 'small', 'small', 'big', 'small'])
+})
+
+t.test('a pinned entry that a hard purge covered while it was loaded is loaded again', async t => {
+  const { clock, memory, refreshAhead, nextAt, keep, finishAll } = setUp({ pinned: ['a'] })
+  t.equal(refreshAhead(), 1)
+  keepEntry(memory, 'a', textEntry({ value: 'a', fetchedAt: clock.now() }), 'hard')
+  await finishAll()
+  clock.advance(hour)
+  t.equal(nextAt(), clock.now())
+  t.equal(refreshAhead(), 1)
+  keep('a')
+  await finishAll()
+  t.equal(refreshAhead(), 0)
 })
 
 t.test('the next load is that of the first entry in demand, or of a pinned one', async t => {

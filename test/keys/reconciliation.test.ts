@@ -180,6 +180,31 @@ t.test('with `refuse` requests wait after a loss until all is reported, and no l
   t.strictSame([reasons, lost.partition.state()], [['the store lost its counts'], 'reconciling'])
 })
 
+t.test('with `refuse` another loss does not cut short the time that others have to report', async t => {
+  const clock = manualClock()
+  let before = 0
+  const { partition, admit } = oneCount(async ({ entries }) => granted(entries, before), {
+    whenStoreIsDown: 'refuse',
+    clock,
+  })
+  await admit()
+  partition.onMessagesLost()
+  await partition.probe()
+  t.equal(partition.state(), 'reconciling', 'the store has lost its counts')
+  // It has those of this instance again.
+  before = 1
+  clock.advance(1_000)
+  partition.onMessagesLost()
+  await partition.probe()
+  t.equal(partition.state(), 'reconciling')
+  clock.advance(2_000)
+  await partition.probe()
+  t.equal(partition.state(), 'counting')
+  partition.onMessagesLost()
+  await partition.probe()
+  t.equal(partition.state(), 'counting', 'nothing was lost since')
+})
+
 t.test('a store that does not answer is away where there is no count too', async t => {
   const { partition } = oneCount(isAway, { counts: () => [].values(), time: isAway })
   partition.onMessagesLost()

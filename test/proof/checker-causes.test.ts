@@ -31,7 +31,7 @@ const stale = (afterMs: number, how: string): At =>
       'cache-control': 'private, max-age=0',
     },
   })
-const left = stale(620_000, 'hit; ttl=-20')
+const left = stale(700_000, 'hit; ttl=-20')
 const tag = 'W/"places-of-the-division"'
 
 const unlimited = {
@@ -43,10 +43,10 @@ const cases: readonly Case[] = [
   [
     2,
     [counted(1, 2, { method: 'HEAD', body: '' })],
-    [counted(1, 2, { method: 'HEAD', body: '', path: '/nothing' })],
+    [counted(1, 2, { method: 'HEAD', body: '', path: '/locations/planet/30', headers: { link: '' } })],
   ],
   [2, [away(0), storeUnavailable], [storeUnavailable]],
-  [2, [failing, noWeather], [noWeather]],
+  [2, [failing, noWeather], [noWeather], { hasFallback: false }],
   // What takes no unit counts none.
   [
     7,
