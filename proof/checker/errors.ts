@@ -58,8 +58,9 @@ const codesOfFailure = (facts: Facts, { gateway, sent, ...answer }: Answer, isWe
   const codes = failuresOfWeather.filter(code => hadFault || !saidByProvider.has(code))
   return [...(isAway ? [store] : []), ...(isWeather ? codes : [])]
 }
+// A body can also be too old for a clock that was moved while it was on its way.
 const saidByProvider = new Set(
-  ['failing', 'garbled', 'cut_off', 'refused', 'denied', 'too_much', 'overloaded', 'busy'].map(
+  ['failing', 'cut_off', 'refused', 'denied', 'too_much', 'overloaded', 'busy'].map(
     word => `provider_${word}`,
   ),
 )

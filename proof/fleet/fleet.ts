@@ -69,7 +69,7 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
   const log: string[] = []
   const folder = lane.newFolder()
   const files = openFiles(folder, schedule.protocol !== 'http')
-  const site: Site = {
+  const site: Omit<Site, 'logged'> = {
     clock,
     protocol: schedule.protocol,
     store: isEmbedded ? { path: lane.newStorePath() } : redis,
@@ -78,7 +78,6 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     processes: schedule.hasProcesses ? { folder, sabotage: lane.sabotage } : undefined,
     constants: schedule.constants ?? {},
     settings: () => ({ ...files.settings, ...settings }),
-    logged: line => void log.push(`${recorder.moment().ms} ms: ${line}`),
   }
   const members: (Member | undefined)[] = schedule.skews.map(() => undefined)
   const runs = schedule.skews.map(() => -1)
@@ -99,7 +98,9 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
     const run = (runs[gateway] ?? -1) + 1
     const known = { kind: 'gateway', gateway, run, skewMs } as const
     try {
-      members[gateway] = await startMember(site, skewMs, linkFaultOf(gateway))
+      const logged = (line: string): void =>
+        void log.push(`${new Date(clock.now()).toISOString()} gateway ${gateway}.${run}: ${line}`)
+      members[gateway] = await startMember({ ...site, logged }, skewMs, linkFaultOf(gateway))
       runs[gateway] = run
       due.delete(gateway)
       recorder.add({ ...known, what: 'started' })

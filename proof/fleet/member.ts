@@ -28,7 +28,7 @@ const fallbacksOf = (baseUrl: string): string =>
   JSON.stringify([{ baseUrl, budget: { perMinute: null, perHour: null, perDay: null } }])
 
 /** Settings of where it is, and those of the schedule. @param redisPort that of a link to a Redis that is one server */
-export const settingsAt = (site: Site, redisPort: number | undefined): Env => ({
+export const settingsAt = (site: Omit<Site, 'logged'>, redisPort: number | undefined): Env => ({
   ...fleetConstants,
   ...site.constants,
   ...environmentOf({
@@ -85,7 +85,11 @@ export const startMember = async (
   }
 }
 
-const startHere = async ({ clock: fleet, logged }: Site, skewMs: number, env: () => Env): Promise<Running> => {
+const startHere = async (
+  { clock: fleet, logged }: Site,
+  skewMs: number,
+  env: () => Env,
+): Promise<Running> => {
   const clock = fleet.clockOf(skewMs)
   const gateway = await runGateway({ clock, trueNow: fleet.now, env, logged }).catch(error => {
     clock.stop()

@@ -34,6 +34,8 @@ export type Count = {
   lastKnown: { used: number; admitted: number } | undefined
   /** The `readSince` of the partition when that became known. */
   knownSince: number
+  /** The highest count that other instances published since the store was asked last. */
+  heard: number
   /** The last one; undefined while no request waits. */
   pending?: PendingRun | undefined
 }
@@ -91,6 +93,15 @@ export const isUnconfirmed = ({ admitted, confirmed }: Count): boolean => admitt
 /** The units of a count over the fleet, as far as this instance knows. */
 export const usedOf = ({ admitted, lastKnown }: Count): number =>
   lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted
+
+/**
+ * Notes what the store replied. A message of a later count may come on its connection before the reply does, so no less is noted.
+ * @param admitted the units admitted here that are in it
+ */
+export const noteUsed = (count: Count, used: number, admitted: number, readSince: number): void => {
+  count.lastKnown = { used: Math.max(used, count.heard), admitted }
+  count.knownSince = readSince
+}
 
 // Each count is published at 64 steps of its limit.
 const stepsPerLimit = 64

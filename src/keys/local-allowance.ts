@@ -3,7 +3,14 @@
 
 import type { Clock } from '../common/clock.ts'
 import { StoreError } from '../stores/store.ts'
-import { type Count, type DecisionCallback, type OutageParts, type PartitionStatus, stepOf } from './count.ts'
+import {
+  type Count,
+  type DecisionCallback,
+  noteUsed,
+  type OutageParts,
+  type PartitionStatus,
+  stepOf,
+} from './count.ts'
 import { admitLocally, type KeyRate } from './rates.ts'
 
 type Parts = Pick<OutageParts, 'store' | 'whenStoreIsDown' | 'isReadWhenAway' | 'instances'> & {
@@ -73,11 +80,9 @@ export class LocalAllowances {
     this.#readingsOf = losses
     const known = this.#readings.get(count)
     if (known) return known
+    count.heard = 0
     const reading = this.#parts.store.usedOn(count.keyId, [count.window.name]).then(
-      ([used = 0]) => {
-        count.lastKnown = { used, admitted: count.confirmed }
-        count.knownSince = readSince
-      },
+      ([used = 0]) => noteUsed(count, used, count.confirmed, readSince),
       // The next request tries again.
       () => void this.#readings.delete(count),
     )

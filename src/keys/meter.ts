@@ -225,7 +225,7 @@ export class Meter {
     this.#renewInstanceFor(window)
     const entry: Entry = {
       ...{ keyId, window: table.window, limit: 0, step: 1, admitted: 0, confirmed: 0 },
-      ...{ lastKnown: undefined, knownSince: 0, pending: undefined },
+      ...{ lastKnown: undefined, knownSince: 0, heard: 0, pending: undefined },
       ...{ partition: this.#partitionFor(keyId), next: undefined, isKept: true },
     }
     table.entries.add(entry)

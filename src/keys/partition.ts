@@ -15,6 +15,7 @@ import {
   type DecisionCallback,
   isUnconfirmed,
   type MeterState,
+  noteUsed,
   type OutageParts,
   type PartitionStatus,
   type PendingRun,
@@ -113,7 +114,9 @@ export class Partition {
   }
 
   /** Another instance published the store's count. */
-  onMessage({ lastKnown }: Count, used: number): void {
+  onMessage(count: Count, used: number): void {
+    const { lastKnown } = count
+    count.heard = Math.max(count.heard, used)
     // In any state: a batch of another instance that was under way when messages were lost may be counted afterwards. Units of
     // this instance are in it as well, so an allowance may be smaller than it could be, never larger.
     if (lastKnown && used > lastKnown.used) lastKnown.used = used
@@ -156,6 +159,7 @@ export class Partition {
     const { name: day, endsAt, keepUntil } = window
     this.#sequence += 1
     const sequence = this.#sequence
+    for (const { count } of entries) count.heard = 0
     const reported = entries.map(entry => usageEntryOf(entry, clock))
     let grants: UsageGrant[]
     try {
@@ -284,10 +288,7 @@ export class Partition {
   #resumeGranted(first: PendingRun, { granted, used, tokens }: UsageGrant): void {
     const { count } = first
     const rate = rateOf(first)
-    if (this.#status.state === 'counting') {
-      count.lastKnown = { used, admitted: count.admitted }
-      count.knownSince = this.#status.readSince
-    }
+    if (this.#status.state === 'counting') noteUsed(count, used, count.admitted, this.#status.readSince)
     let left = Math.max(0, first.limit - (used - granted))
     let inTime = tokens?.taken ?? 0
     let tooSoon: RateRefusal | undefined

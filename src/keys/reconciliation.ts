@@ -9,6 +9,7 @@ import {
   type BatchEntry,
   type Count,
   isUnconfirmed,
+  noteUsed,
   type OutageParts,
   type PartitionStatus,
 } from './count.ts'
@@ -111,9 +112,7 @@ export class Reconciliation {
     const grants = await this.#batches.commitWithRetry(part.map(reportOf))
     part.forEach((count, i) => {
       const used = grants[i]?.used
-      if (used === undefined) return
-      count.lastKnown = { used, admitted: count.confirmed }
-      count.knownSince = this.#status.readSince
+      if (used !== undefined) noteUsed(count, used, count.confirmed, this.#status.readSince)
     })
   }
 

@@ -103,7 +103,7 @@ const window = { name: day, startsAt: 0, endsAt: forEver, keepUntil: forEver }
 /** The count of a key of which nothing is known. */
 export const newCount = (keyId: string): Count => ({
   ...{ keyId, window, limit: 1_000, step: 16, admitted: 0, confirmed: 0 },
-  ...{ lastKnown: undefined, knownSince: 0 },
+  ...{ lastKnown: undefined, knownSince: 0, heard: 0 },
 })
 
 type OfStore = Partial<Pick<PartitionParts['store'], 'usedOn' | 'usageMessagesArrive' | 'time'>>
@@ -137,6 +137,7 @@ export const oneCount = (
   )
   return {
     partition,
+    count,
     admit: (units = 1) => promised(callback => partition.consume(count, 1_000, units, callback)),
   }
 }

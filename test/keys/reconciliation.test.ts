@@ -102,6 +102,23 @@ t.test('requests of all costs share the allowance while counts are reconciled', 
   t.equal(ended.filter(({ status }) => status === 'fulfilled').length, 58)
 })
 
+t.test('a message that comes before the reply to an earlier batch is not forgotten', async t => {
+  let isLost = false
+  const counted = oneCount(
+    async ({ entries }) => {
+      if (isLost) throw new StoreError('away')
+      // On its connection, while this reply is still on its way.
+      counted.partition.onMessage(counted.count, 990)
+      return granted(entries, 600)
+    },
+    { instances: () => 2 },
+  )
+  await counted.admit()
+  isLost = true
+  await t.rejects(counted.admit(), StoreError, 'nothing is left that others may not have taken')
+  t.equal(counted.count.admitted, 1)
+})
+
 t.test('without an allowance reading is allowed, and takes nothing', async t => {
   const units: number[] = []
   const { partition, admit } = oneCount(
