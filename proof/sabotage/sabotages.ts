@@ -249,6 +249,23 @@ an outage of weather is over for whoever looks [2] src/telemetry/outages.ts
 a bound key is told other endpoints than its own [2] src/api/refusals.ts
   - sentences.bound.endpoint(given.endpoint, endpoints ?? [])
   + sentences.bound.endpoint(given.endpoint, ['forecast'])
+a tag that was sent along is not recognized in its weak form [5] src/api/representation.ts
+  - includes(\`"\${tag}"\`)
+  + includes(\`w"\${tag}"\`)
+a soft purge changes nothing [3] src/cache/read-through.ts
+  - freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil
+  + freshUntil
+stale weather that is being refreshed is called a hit [2] src/api/rendered-weather.ts
+  - fwd=stale
+  + hit
+a key is told that its day is used up when its allowance is [7] src/keys/local-allowance.ts
+  - known && known.used > count.limit - units
+  + known && known.used > -units
+a refusal at an endpoint tells of nine units less [7] src/api/admission.ts
+  - state.isDecided = !error
+        state.remaining = remaining
+  + state.isDecided = !error
+        state.remaining = Math.max(0, remaining - 9)
 `
 
 const linesOf = (row: string, sign: '-' | '+'): string =>
