@@ -30,8 +30,8 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     file: 'src/keys/meter.ts',
-    before: '...{ lastKnown: undefined, knownSince: 0, pending: undefined },',
-    after: '...{ lastKnown: undefined, knownSince: (0 - 1), pending: undefined },',
+    before: '...{ lastKnown: undefined, knownSince: 0, heard: 0, pending: undefined },',
+    after: '...{ lastKnown: undefined, knownSince: (0 - 1), heard: 0, pending: undefined },',
     why: 'It is read only where lastKnown is set, and whatever sets lastKnown sets it too.',
   },
   ...byOne(
@@ -165,7 +165,7 @@ export const equivalents: readonly Equivalent[] = [
   ...byOne(
     {
       file: 'src/keys/local-allowance.ts',
-      before: '([used = 0]) => {',
+      before: '([used = 0]) => noteUsed(count, used, count.confirmed, readSince),',
       why: 'A store gives a count for each day.',
     },
     '0',
@@ -560,14 +560,14 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     file: 'src/keys/reconciliation.ts',
-    before: 'isLost ||= grants.some(({ before }, i) => before < (known[i] ?? 0))',
-    after: 'isLost ||= grants.some(({ before }, i) => before < (known[i] ?? (0 + 1)))',
+    before: 'this.#hasLostCounts ||= grants.some(({ before }, i) => before < (known[i] ?? 0))',
+    after: 'this.#hasLostCounts ||= grants.some(({ before }, i) => before < (known[i] ?? (0 + 1)))',
     why: 'What was confirmed is known for each grant.',
   },
   {
     file: 'src/keys/reconciliation.ts',
-    before: 'isLost ||= grants.some(({ before }, i) => before < (known[i] ?? 0))',
-    after: 'isLost ||= grants.some(({ before }, i) => before < (known[i] ?? (0 - 1)))',
+    before: 'this.#hasLostCounts ||= grants.some(({ before }, i) => before < (known[i] ?? 0))',
+    after: 'this.#hasLostCounts ||= grants.some(({ before }, i) => before < (known[i] ?? (0 - 1)))',
     why: 'What was confirmed is known for each grant.',
   },
   {
