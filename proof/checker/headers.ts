@@ -99,11 +99,13 @@ const rules: Readonly<Record<string, Rule>> = {
   link: ({ answer: { path }, catalogue, isFound }) =>
     isFound && path.startsWith('/locations?') ? linksOf(catalogue, path) : undefined,
   'ratelimit-policy': seen => {
-    const { answer, isDecided } = seen
+    const { facts, answer, isDecided } = seen
     if (isDecided === false) return undefined
+    // A key that is refused at an endpoint may have units that nobody knows then.
+    const isUnknown = answer.status === 403 && facts.isUnsettled(answer.gateway, answer.sent, answer)
     const day = `"daily";q=${headerOf(answer, 'limit')};w=86400`
     const policies = ratesOf(seen).map(rate => (rate === undefined ? day : `${day}, "second";q=${rate};w=1`))
-    return oneOf(...policies, ...(isDecided === undefined ? [undefined] : []))
+    return oneOf(...policies, ...(isDecided === undefined || isUnknown ? [undefined] : []))
   },
   ratelimit: seen => {
     const { answer, facts } = seen

@@ -19,6 +19,8 @@ export type FleetDemandParts = Omit<HeartbeatParts, 'demand' | 'namespace' | 'st
   readonly cellDegrees: number
 }
 
+const knownForMs = 600_000
+
 export type FleetDemand = ReturnType<typeof createFleetDemand>
 
 export const createFleetDemand = (parts: FleetDemandParts) => {
@@ -29,6 +31,33 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
   let atStart: { readonly at: number; readonly ids: ReadonlySet<string> } = { at: 0, ids: new Set() }
   const since = (): number => clock.now() - demandForMs
   const isRecentStart = (): boolean => Math.abs(clock.now() - atStart.at) <= demandForMs
+
+  /** The cells in demand over the fleet, latest first. @throws StoreError */
+  const cells = async (): Promise<Cell[]> => {
+    // Another upstream may have been the first before a change of the list.
+    const lists = await Promise.all(namespaces.map(namespace => store.wanted(namespace, since())))
+    const names = lists.length === 1 ? (lists[0] ?? []) : [...new Set(lists.flat())]
+    const found: Cell[] = []
+    await eachInTurns(names, name => {
+      const cell = grid.cellNamed(name)
+      if (cell) found.push(cell)
+    })
+    return found
+  }
+  // Those of the fleet a while ago: a cell that only another gateway's consumers request is counted once.
+  let known: { readonly at: number; readonly ids: ReadonlySet<string> } = {
+    at: Number.NEGATIVE_INFINITY,
+    ids: new Set(),
+  }
+  const readKnown = (): void => {
+    if (Math.abs(clock.now() - known.at) < knownForMs) return
+    known = { at: clock.now(), ids: known.ids }
+    const note = (found: readonly Cell[]): void => {
+      known = { at: known.at, ids: new Set(found.map(({ id }) => id)) }
+    }
+    // Without the store the next period tries again.
+    cells().then(note, () => {})
+  }
 
   const includes = (id: string): boolean =>
     (demand.of(id)?.lastRequestedAt ?? 0) >= since() || (isRecentStart() && atStart.ids.has(id))
@@ -48,8 +77,10 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
     since,
     includes,
     /** How many cells are in demand over the fleet, or are kept warm without demand. */
-    wantedWith: (pinned: readonly Cell[]): number =>
-      fleet.wanted + pinned.filter(({ id }) => !includes(id)).length,
+    wantedWith: (pinned: readonly Cell[]): number => {
+      if (pinned.length > 0) readKnown()
+      return fleet.wanted + pinned.filter(({ id }) => !includes(id) && !known.ids.has(id)).length
+    },
     /** Does something with the id of each cell requested here, or in demand over the fleet at the start, in turns. */
     each: async (act: (id: string) => void): Promise<void> => {
       const from = since()
@@ -64,18 +95,7 @@ export const createFleetDemand = (parts: FleetDemandParts) => {
       })
       if (isRecentStart()) await eachInTurns([...atStart.ids], once)
     },
-    /** The cells in demand over the fleet, latest first. @throws StoreError */
-    cells: async (): Promise<Cell[]> => {
-      // Another upstream may have been the first before a change of the list.
-      const lists = await Promise.all(namespaces.map(namespace => store.wanted(namespace, since())))
-      const names = lists.length === 1 ? (lists[0] ?? []) : [...new Set(lists.flat())]
-      const cells: Cell[] = []
-      await eachInTurns(names, name => {
-        const cell = grid.cellNamed(name)
-        if (cell) cells.push(cell)
-      })
-      return cells
-    },
+    cells,
     /** These cells were in demand when this instance started. */
     startedWith: (cells: readonly Cell[]): void => {
       atStart = { at: clock.now(), ids: new Set(cells.map(({ id }) => id)) }

@@ -13,7 +13,9 @@ import { workPerTurn } from './work-per-turn.ts'
 
 const grid = createGrid(0.1)
 const [dhaka, sylhet, khulna] = [grid.cellOf(23.7, 90.4), grid.cellOf(24.9, 91.9), grid.cellOf(22.8, 89.5)]
-const hour = 3_600_000
+const minute = 60_000
+const hour = 60 * minute
+const settled = () => new Promise(resolve => setTimeout(resolve))
 
 /** The demand of one instance; the store has these cells of each namespace. */
 const setUp = (wanted: Readonly<Record<string, readonly string[]>>, cellNamed = grid.cellNamed) => {
@@ -55,6 +57,25 @@ t.test('cells in demand under any upstream are in demand, each once', async t =>
   t.strictSame(await ids({ one: [dhaka.id, 'no cell', sylhet.id] }), [dhaka.id, sylhet.id])
   t.strictSame(await ids({ one: [dhaka.id], two: [sylhet.id, dhaka.id] }), [dhaka.id, sylhet.id])
   t.strictSame(await ids({ one: [] }), [])
+})
+
+t.test('a cell that is kept warm, and requested only of another gateway, counts once', async t => {
+  const wanted = { one: [dhaka.id] }
+  const { clock, fleetDemand } = setUp(wanted)
+  const pinned = [dhaka, sylhet]
+  t.equal(fleetDemand.wantedWith([]), 0)
+  t.equal(fleetDemand.wantedWith(pinned), 2, 'nothing is known yet')
+  await settled()
+  t.equal(fleetDemand.wantedWith(pinned), 1)
+  wanted.one.push(sylhet.id)
+  clock.advance(10 * minute - 1)
+  fleetDemand.wantedWith(pinned)
+  await settled()
+  t.equal(fleetDemand.wantedWith(pinned), 1)
+  clock.advance(1)
+  fleetDemand.wantedWith(pinned)
+  await settled()
+  t.equal(fleetDemand.wantedWith(pinned), 0)
 })
 
 t.test('a list of very many cells is read in parts, with a turn of the event loop for each', async t => {
