@@ -262,10 +262,8 @@ a key is told that its day is used up when its allowance is [7] src/keys/local-a
   - known && known.used > count.limit - units
   + known && known.used > -units
 a refusal at an endpoint tells of nine units less [7] src/api/admission.ts
-  - state.isDecided = !error
-        state.remaining = remaining
-  + state.isDecided = !error
-        state.remaining = Math.max(0, remaining - 9)
+  - observe(client, refusal)
+  + state.remaining = Math.max(0, state.remaining - 9)
 `
 
 const linesOf = (row: string, sign: '-' | '+'): string =>
