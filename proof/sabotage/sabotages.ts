@@ -252,7 +252,7 @@ a bound key is told other endpoints than its own [2] src/api/refusals.ts
 a tag that was sent along is not recognized in its weak form [5] src/api/representation.ts
   - includes(\`"\${tag}"\`)
   + includes(\`w"\${tag}"\`)
-a soft purge changes nothing [3] src/cache/read-through.ts
+a soft purge changes nothing [2 3] src/cache/read-through.ts
   - freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil
   + freshUntil
 stale weather that is being refreshed is called a hit [2] src/api/rendered-weather.ts
