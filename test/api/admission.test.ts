@@ -259,6 +259,9 @@ t.test('a trace continues that of the client, and ends with the request', async 
     { traceId: 'mine', status: 404 },
   ])
   t.equal(traced.accesses[0], ended[0], 'the record of the log')
+  const proxied = await startApp(t, { trace }, { trustedProxies: ['127.0.0.1'] })
+  await proxied.inject(weather, { 'x-api-key': goodKey })
+  t.hasStrict(ended.at(-1), { traceId: 'mine', status: 400 }, 'also of one that is refused at once')
   const app = await startApp(t)
   await app.inject(weather, { 'x-api-key': goodKey, traceparent })
   await app.inject(weather)
