@@ -51,13 +51,15 @@ export const errorOf = (facts: Facts, answer: Answer): Shape => {
 
 /** The codes that may be the reason of a failure: what says that Redis or the provider fails comes only where one did. */
 const codesOfFailure = (facts: Facts, { gateway, sent, ...answer }: Answer, isWeather: boolean): string[] => {
-  const isAway = facts.isUnsettled(gateway, sent, answer)
+  const isAway = facts.isUnsettled(gateway, sent, answer) || facts.stalledMs > shortStallMs
   const hadFault = facts.steps.some(
     ({ seq, step }) => seq < answer.seq && (step.do === 'provider' || step.do === 'provider-link'),
   )
   const codes = failuresOfWeather.filter(code => hadFault || !saidByProvider.has(code))
   return [...(isAway ? [store] : []), ...(isWeather ? codes : [])]
 }
+// A reply of Redis that passes a link takes several turns of this process, and each may be that late.
+const shortStallMs = 60
 // A body can also be too old for a clock that was moved while it was on its way.
 const saidByProvider = new Set(
   ['failing', 'cut_off', 'refused', 'denied', 'too_much', 'overloaded', 'busy'].map(

@@ -73,7 +73,7 @@ export const factsOf = ({ events, schedule, places, stalledMs }: History) => {
   const troubles = (gateway: number): readonly Trouble[] => found[gateway] ?? []
 
   return {
-    ...{ schedule, places, events, of, answers, lives, steps, configured, troubles },
+    ...{ schedule, places, events, stalledMs, of, answers, lives, steps, configured, troubles },
     /** Answers of the status page, which belong to no key. */
     pages,
     isFree,

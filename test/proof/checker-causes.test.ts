@@ -32,6 +32,8 @@ const stale = (afterMs: number, how: string): At =>
     },
   })
 const left = stale(700_000, 'hit; ttl=-20')
+const moved = taken(1_290_000, { do: 'move', ms: 1 })
+const [saidAgain, old] = [provider(1_300_000, 7), stale(1_300_001, 'fwd=stale; ttl=-620')]
 const tag = 'W/"places-of-the-division"'
 
 const unlimited = {
@@ -60,6 +62,8 @@ const cases: readonly Case[] = [
   ],
   [3, [said, softly, stale(20_000, 'fwd=stale; ttl=0')], [said, softly, weather(20_000, 2, 7)], unlimited],
   [2, [said, failing, left], [said, left], unlimited],
+  // It may be of the first of two loads with the same values.
+  [3, [said, failing, moved, saidAgain, old], [failing, moved, saidAgain, old], unlimited],
 ]
 
 testCases(cases)
