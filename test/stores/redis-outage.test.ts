@@ -59,6 +59,35 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
   t.match(inTurn(events), wentAndCameBack)
 })
 
+t.test('a Redis that loads its file is asked again soon, however long it expects to load', async t => {
+  const { events, server } = await setUp(t)
+  await server.kill()
+  await until('it is away', async () => events.length > 0)
+  const delays = new Set<unknown>()
+  const begin = setTimeout
+  const noting: typeof begin = Object.assign((...given: Parameters<typeof begin>) => {
+    delays.add(given[1])
+    return begin(...given)
+  }, begin)
+  t.intercept(globalThis, 'setTimeout', { value: noting })
+  let asked = 0
+  const text = 'loading:1\r\nloading_eta_seconds:3600\r\n'
+  const loading = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', sent => {
+      // The client knows older versions of the protocol.
+      if (/hello/i.test(String(sent))) socket.write('-NOPROTO unsupported protocol version\r\n')
+      const times = String(sent).match(/info/gi)?.length ?? 0
+      asked += times
+      socket.write(`$${text.length}\r\n${text}\r\n`.repeat(times))
+    })
+  }).listen(server.port, '127.0.0.1')
+  t.teardown(() => loading.close())
+  await until('it was asked again', () => asked >= 2)
+  t.ok(delays.has(500))
+  t.notOk(delays.has(10_000), 'the time that the client would wait by itself')
+})
+
 t.test('a Redis that became a replica is away, left once, and back as a master only', async t => {
   const warnings: string[] = []
   const onWarning = ({ message }: Error) => warnings.push(message)

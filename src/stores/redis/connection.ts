@@ -38,6 +38,8 @@ export type RedisParts = {
   readonly observer: RecordObserver
 }
 
+const longestRetryMs = 500
+
 /** @throws InputError when Redis can't be reached at the start, or runs in another mode than configured */
 export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<RedisClient> => {
   const tls = tlsOf(options)
@@ -46,11 +48,14 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
     connectTimeout: options.connectTimeoutMs,
     commandTimeout: options.commandTimeoutMs,
     socketTimeout: options.commandTimeoutMs * 2,
+    // Redis overestimates how long it will load its file, and would be asked again after ten seconds.
+    maxLoadingRetryTime: longestRetryMs,
     disableClientInfo: true,
     ...(tls && { tls }),
   }
   let started = false
-  const retryDelay = (attempt: number): number | null => (started ? Math.min(50 * 2 ** attempt, 500) : null)
+  const retryDelay = (attempt: number): number | null =>
+    started ? Math.min(50 * 2 ** attempt, longestRetryMs) : null
   const redis =
     options.mode === 'cluster'
       ? openCluster(addressesOf(options), { ...serverOptions, ...accountOf(options.url) }, retryDelay)

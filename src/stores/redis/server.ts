@@ -14,6 +14,7 @@ export type ServerOptions = Pick<
   | 'commandTimeout'
   | 'socketTimeout'
   | 'disableClientInfo'
+  | 'maxLoadingRetryTime'
   | 'tls'
   | 'username'
   | 'password'
