@@ -90,7 +90,9 @@ export const factsOf = ({ events, schedule, places, stalledMs }: History) => {
     /** The largest difference between two clocks of gateways, or between one and the true one, in ms. */
     skewSpan: Math.max(...skews) - Math.min(...skews),
     skewOf: ({ gateway, run }: Answer): number =>
-      lives.find(life => life.gateway === gateway && life.run === run)?.skewMs ??
+      // A start that failed may have been tried again with another clock.
+      lives.find(life => life.what !== 'not started' && life.gateway === gateway && life.run === run)
+        ?.skewMs ??
       schedule.skews[gateway] ??
       0,
     isTroubled: (gateway: number, from: number, to: number): boolean =>

@@ -8,6 +8,8 @@ import {
   cacheOf,
   counted,
   type Given,
+  life,
+  noon,
   provider,
   schedule,
   unchanged,
@@ -21,6 +23,13 @@ const unchecked: Given = {
 }
 const storeUnavailable = failed(1, 0, 'store_unavailable', unchecked)
 const noWeather = failed(1, 2, 'provider_failing', { path: '/weather/district/3026' })
+
+const notStarted = { ...life(0, 'not started', 1), run: 1, skewMs: 4_000 } as At
+const startedBehind = { ...life(1, 'started', 1), run: 1, skewMs: -49_000 } as At
+const behind = counted(2, 2, {
+  ...{ gateway: 1, run: 1 },
+  headers: { date: new Date(noon + 2 - 49_000).toUTCString() },
+})
 
 const [said, softly] = [provider(0, 7), { afterMs: 1, kind: 'purged', gateway: 0, hard: false } as At]
 const twice = [said, ...[1, 2].map(nth => weather(nth, 3 - nth, 7, { key: 'narrow' }))]
@@ -47,6 +56,8 @@ const cases: readonly Case[] = [
     [counted(1, 2, { method: 'HEAD', body: '' })],
     [counted(1, 2, { method: 'HEAD', body: '', path: '/locations/planet/30', headers: { link: '' } })],
   ],
+  // Its clock is that of the start that came about.
+  [2, [notStarted, startedBehind, behind], [notStarted, behind]],
   [2, [away(0), storeUnavailable], [storeUnavailable]],
   [2, [failing, noWeather], [noWeather], { hasFallback: false }],
   // What takes no unit counts none.
