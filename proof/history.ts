@@ -83,7 +83,7 @@ type Renewed = Moment & Readonly<{ kind: 'renewed'; what: 'certificate' | 'name'
 /** The entries of all cells were purged by this gateway; `hard`: as if they had never been there. */
 type Purged = Moment & Readonly<{ kind: 'purged'; gateway: number; hard: boolean }>
 
-type StepTaken = Moment & Readonly<{ kind: 'step'; step: Step }>
+export type StepTaken = Moment & Readonly<{ kind: 'step'; step: Step }>
 
 /** `end`: all faults have ended. `judged`: the promised time has passed as well. */
 type Phase = Moment & Readonly<{ kind: 'phase'; phase: 'end' | 'judged' }>

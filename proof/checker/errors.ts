@@ -55,13 +55,13 @@ const codesOfFailure = (facts: Facts, { gateway, sent, ...answer }: Answer, isWe
   const hadFault = facts.steps.some(
     ({ seq, step }) => seq < answer.seq && (step.do === 'provider' || step.do === 'provider-link'),
   )
-  const codes = failuresOfWeather.filter(code => hadFault || !saidByProvider.has(code))
+  const codes = failuresOfWeather.filter(code => hadFault || !codesOfProvider.has(code))
   return [...(isAway ? [store] : []), ...(isWeather ? codes : [])]
 }
 // A reply of Redis that passes a link takes several turns of this process, and each may be that late.
 const shortStallMs = 60
 // A body can also be too old for a clock that was moved while it was on its way.
-const saidByProvider = new Set(
+const codesOfProvider = new Set(
   ['failing', 'cut_off', 'refused', 'denied', 'too_much', 'overloaded', 'busy'].map(
     word => `provider_${word}`,
   ),

@@ -1,7 +1,7 @@
 // What the rules of the checker read out of a history: when Redis was not whole for a gateway, which settings were in force, what
 // a key's limit was. The checker's own reading of the contract: nothing here is imported from the product.
 
-import type { Answer, History, HistoryEvent, Moment } from '../history.ts'
+import type { Answer, History, HistoryEvent, Moment, StepTaken } from '../history.ts'
 import type { Settings, Step } from '../steps.ts'
 import { isListed, isStatusPage, partsOf } from './paths.ts'
 
@@ -11,8 +11,6 @@ export const hour = 60 * minute
 export const day = 24 * hour
 /** Dhaka is six hours ahead of UTC all year. */
 export const zoneMs = 6 * hour
-
-type StepTaken = Extract<HistoryEvent, { kind: 'step' }>
 
 /** Redis was not whole for a gateway from a step to another event. */
 export type Trouble = { readonly from: StepTaken; readonly to: Moment }
@@ -35,6 +33,7 @@ export type Facts = ReturnType<typeof factsOf>
 export const factsOf = ({ events, schedule, places, stalledMs }: History) => {
   const byKind = Map.groupBy(events, ({ kind }) => kind)
   const of = <Kind extends HistoryEvent['kind']>(kind: Kind) =>
+    // The filter is there for the type.
     (byKind.get(kind) ?? []).filter(
       (event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind,
     )

@@ -69,7 +69,7 @@ const cases: readonly Case[] = [
   [
     7,
     [counted(1, 2), counted(2, 1), away(3), counted(4, 0), exhausted(5)],
-    [counted(1, 2), counted(2, 1), away(3), exhausted(4)].toSpliced(1, 1),
+    [counted(1, 2), away(3), exhausted(4)],
   ],
   [3, [said, softly, stale(20_000, 'fwd=stale; ttl=0')], [said, softly, weather(20_000, 2, 7)], unlimited],
   [2, [said, failing, left], [said, left], unlimited],
