@@ -5,7 +5,7 @@ import { after, type Clock } from '../common/clock.ts'
 import { AbohawaError, codeOf } from '../common/errors.ts'
 import type { Urgency } from '../provider/queue.ts'
 import type { CacheParts, CacheResult, Outcome, Source, Subject } from './cache-parts.ts'
-import { BackoffError } from './failures.ts'
+import { BackoffError, cellCodes } from './failures.ts'
 import { type EntryMetadata, type Freshness, freshnessOf } from './freshness.ts'
 import { type Loaded, type LoadRequest, Loads } from './loads.ts'
 import { covers, type Purge } from './purges.ts'
@@ -14,7 +14,6 @@ import { eachInTurns } from './turns.ts'
 
 // Within a second the order of reads does not matter, and moving an entry costs more than finding it.
 const moveEveryMs = 1_000
-const refusedCodes: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 
 /** Methods that are passed on as functions are arrow functions, so that they keep `this`. */
 export class ReadThrough<Of extends Subject, Value> {
@@ -77,7 +76,7 @@ export class ReadThrough<Of extends Subject, Value> {
     consumer?: string | undefined,
   ): Promise<boolean> => {
     const isLoaded = await this.#loads.inBackground(subject, this.#refreshOf(subject, purpose, consumer))
-    return isLoaded || refusedCodes.has(codeOf(this.#parts.failures.last(subject.id)?.error))
+    return isLoaded || cellCodes.has(codeOf(this.#parts.failures.last(subject.id)?.error))
   }
 
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */

@@ -3,6 +3,7 @@
 // begins when the first part can't reach it. Failures that belong to an outage get no log line of their own.
 
 import type { LoadFailure } from '../cache/cache-parts.ts'
+import { cellCodes } from '../cache/failures.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { codeOf, messageOf } from '../common/errors.ts'
@@ -39,8 +40,6 @@ const limitedCode = 'provider_limited'
 const notSentCode = 'provider_not_sent'
 const shareCode = 'key_share_used_up'
 const storeCode = 'store_unavailable'
-// They say something of one cell.
-const cellCodes: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
 // Failures of a request that waits for the provider, besides the codes of the provider.
 const waitingCodes: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exhausted'])
 /** Whether no upstream would load. A used-up share is a matter of one key, unless what is left is a reserve. */
