@@ -66,7 +66,7 @@ export class Budget {
   readonly #unit: number
   readonly #failure: number
   #settings: BudgetSettings
-  // When a limit was last raised here.
+  // When a limit was last raised, or the reserve lowered, here.
   #raisedAt = 0
   // The highest price of the day counts: loads come in waves, and a price that follows each wave would leave too little for the last.
   #highest = { day: '', price: 0 }
@@ -189,8 +189,9 @@ export class Budget {
 
   /** For the requests that are granted from now on. */
   apply(next: BudgetSettings): void {
-    const { limits } = this.#settings
-    if (spans.some(span => isRaised(limits[span], next.limits[span]))) this.#raisedAt = this.#clock.now()
+    const { limits, reserve } = this.#settings
+    if (next.reserve < reserve || spans.some(span => isRaised(limits[span], next.limits[span])))
+      this.#raisedAt = this.#clock.now()
     this.#settings = next
     this.#highest = { day: '', price: 0 }
   }

@@ -106,6 +106,8 @@ export class ProviderError extends AbohawaError {
   readonly retryAt: number | undefined
   /** Why the response was refused, if one came. */
   readonly refused: RefusedAnswer | undefined
+  /** Whether the whole response was read. */
+  readonly isComplete: boolean
 
   constructor(
     code: ProviderErrorCode,
@@ -115,15 +117,18 @@ export class ProviderError extends AbohawaError {
     super(code, safeText(message, longestMessage), options)
     const { retryable = false, opensCircuit = false }: Handling = codes[code]
     this.retryable = retryable
-    this.opensCircuit = opensCircuit && !options.isComplete
+    this.isComplete = options.isComplete ?? false
+    this.opensCircuit = opensCircuit && !this.isComplete
     this.retryAt = options.retryAt
     this.refused = options.refused
   }
 }
 
 /** The outcome of a request that ended in this error; `unknown` for any error but a ProviderError. */
-export const requestOutcomeOf = (error: unknown): RequestOutcome =>
-  error instanceof ProviderError ? codes[error.code].outcome : 'unknown'
+export const requestOutcomeOf = (error: unknown): RequestOutcome => {
+  if (!(error instanceof ProviderError)) return 'unknown'
+  return error.isComplete ? 'answered' : codes[error.code].outcome
+}
 
 /**
  * A response that does not match the request.

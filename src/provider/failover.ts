@@ -1,6 +1,7 @@
 // Which upstream loads a cell: the first one that can. The next one is asked only after the previous one refused or failed. An upstream
 // whose circuit is not closed is left out, so that it gets only its probe, and so is one that refused the cell a while ago.
 
+import { minuteMs } from '../common/calendar.ts'
 import { after, type Clock } from '../common/clock.ts'
 import { messageOf } from '../common/errors.ts'
 import type { Cell } from '../weather/cell.ts'
@@ -50,6 +51,14 @@ const budgetCodes: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited',
 type Failed = { readonly name: string | undefined; readonly error: ProviderError }
 
 const isClosed = ({ account }: FailoverUpstream): boolean => account.breaker.state().state === 'closed'
+const isRefusal = ({ error }: Failed): boolean => error.code === 'provider_refused'
+
+/** The failure of an upstream that is left out for its circuit. */
+const notAsked = ({ name, account }: FailoverUpstream): Failed => {
+  const { openUntil } = account.breaker.state()
+  const options = openUntil === null ? {} : { retryAt: openUntil }
+  return { name, error: new ProviderError('provider_circuit_open', 'its circuit is not closed', options) }
+}
 
 /** @param upstreams in their order, one or more */
 export const createFailover = <Upstream extends FailoverUpstream>(
@@ -92,7 +101,8 @@ export const createFailover = <Upstream extends FailoverUpstream>(
     ask: (upstream: Upstream) => Promise<Result>,
   ): Promise<{ readonly result: Result } | { readonly error: ProviderError }> => {
     const failed: Failed[] = []
-    for (const upstream of orderFor(cell, urgency))
+    const order = orderFor(cell, urgency)
+    for (const upstream of order)
       try {
         return { result: await ask(upstream) }
       } catch (error) {
@@ -102,7 +112,11 @@ export const createFailover = <Upstream extends FailoverUpstream>(
         if (error.code === 'provider_refused') recordRefusal(upstream, cell)
         if (endsAt(error, urgency)) break
       }
-    return { error: together(failed) }
+    // Those that were not asked may have what the others refuse.
+    if (failed.every(isRefusal))
+      for (const upstream of upstreams)
+        if (!order.includes(upstream) && !isClosed(upstream)) failed.push(notAsked(upstream))
+    return { error: together(failed, clock.now()) }
   }
 
   return {
@@ -172,15 +186,17 @@ const nextOf = <Upstream extends FailoverUpstream>(
 
 /**
  * The failures of all upstreams as one, with the earliest instant to try again; without one where a failure has none, whose backoff then
- * decides. A used-up share concerns one consumer, for whom the others may have room.
+ * decides. A refusal decides nothing where another upstream may have the cell later. A used-up share concerns one consumer, for whom
+ * the others may have room.
  */
-const together = (failed: readonly Failed[]): ProviderError => {
-  const errors = failed.map(({ error }) => error)
+const together = (failed: readonly Failed[], now: number): ProviderError => {
+  const passing = failed.filter(one => !isRefusal(one))
+  const errors = (passing.length > 0 ? passing : failed).map(({ error }) => error)
   const soonest = errors.reduce((one, other) => ((other.retryAt ?? 0) < (one.retryAt ?? 0) ? other : one))
-  if (errors.length === 1) return soonest
+  if (failed.length === 1) return soonest
   const share = errors.find(error => error instanceof ShareUsedUpError)
   if (share) {
-    const instants = errors.flatMap(({ retryAt }) => retryAt ?? [])
+    const instants = errors.map(({ retryAt }) => retryAt ?? now + minuteMs)
     return new ShareUsedUpError(share.consumer, Math.min(...instants))
   }
   if (errors.every(error => error instanceof OutOfBudgetError))

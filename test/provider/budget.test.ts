@@ -786,3 +786,12 @@ t.test('a raised limit lifts what it held back, and a lowered one lifts nothing'
   budget.apply({ ...settings, limits: { ...none, day: 400 } })
   t.ok(budget.isLifted(limitedAt))
 })
+
+t.test('so does a lowered reserve, and a raised one does not', async t => {
+  const { budget, clock } = openBudget(t)
+  const refusedAt = clock.now()
+  budget.apply({ ...settings, reserve: 0.5 })
+  t.notOk(budget.isLifted(refusedAt))
+  budget.apply({ ...settings, reserve: 0.4 })
+  t.ok(budget.isLifted(refusedAt))
+})

@@ -408,16 +408,35 @@ t.test('loads are settled when no request is under way, whatever waits for the n
 
 t.test('every attempt reserves budget, and a 429 closes the budget until its window ends', async t => {
   const { budget, steps } = budgetOf(1_000, 0)
-  const { provider } = setUp(t, {}, { budget })
+  const { provider, clock } = setUp(t, {}, { budget })
   await simulator.steer({ fault: 'internal-error', times: 2 })
   await provider.load(cell)
   const spent = steps.filter(step => step !== 'unsent')
   t.strictSame(spent, ['cold 1/1', 'failed', 'cold 1/1', 'failed', 'cold 1/1', 'answered'])
+  clock.advance(60_000)
   await simulator.steer({ fault: 'hourly-limit' })
   await t.rejects(provider.load(cell, 'refresh'), { code: 'provider_limited' })
   const end = Date.parse('2026-11-21T07:00:02Z')
   t.ok(steps.includes(`limited until ${end}`), steps.join(', '))
 })
+
+t.test(
+  'a complete answer that does not match costs what an answer costs, one cut short what is unknown',
+  async t => {
+    const { budget, steps } = budgetOf(1_000, 0)
+    for (const [isComplete, outcome] of [
+      [true, 'answered'],
+      [false, 'unknown'],
+    ] as const) {
+      const protocol = answering(() => {
+        throw garbled('wrong_place', 'x', isComplete)
+      })
+      const { provider } = setUp(t, {}, { budget, protocol })
+      await t.rejects(provider.load(cell), { code: 'provider_garbled' })
+      t.strictSame(steps.splice(0), ['cold 1/1', outcome, 'unsent'])
+    }
+  },
+)
 
 t.test('a reservation that is no longer valid is settled as unsent before another is made', async t => {
   const { budget, steps } = budgetOf(1_000, 0)

@@ -17,7 +17,11 @@ const dhaka: Cell = { id: '23.8,90.4' as CellId, latitude: 23.8, longitude: 90.4
 const sylhet: Cell = { id: '24.9,91.9' as CellId, latitude: 24.9, longitude: 91.9 }
 
 /** `roomAt` as of the budget. */
-type State = { circuit: BreakerState; roomAt: { cold: number | null; refresh: number | null } }
+type State = {
+  circuit: BreakerState
+  openUntil: number | null
+  roomAt: { cold: number | null; refresh: number | null }
+}
 
 const setUp = (names = ['a', 'b', 'c']) => {
   const waits: number[] = []
@@ -33,7 +37,7 @@ const setUp = (names = ['a', 'b', 'c']) => {
   const held = new Map<string, ShareUsedUpError>()
   const expedited: string[] = []
   const upstreamOf = (name: string) => {
-    const own: State = { circuit: 'closed', roomAt: { cold: null, refresh: null } }
+    const own: State = { circuit: 'closed', openUntil: null, roomAt: { cold: null, refresh: null } }
     state.set(name, own)
     return {
       name,
@@ -42,7 +46,7 @@ const setUp = (names = ['a', 'b', 'c']) => {
           expedite: () => void expedited.push(name),
           throttled: () => held.get(name),
         },
-        breaker: { state: () => ({ state: own.circuit, openUntil: null }) },
+        breaker: { state: () => ({ state: own.circuit, openUntil: own.openUntil }) },
         budget: { roomAt: (purpose: 'cold' | 'refresh') => own.roomAt[purpose] },
       },
     }
@@ -185,6 +189,33 @@ t.test('failures together: when the first of them can be tried again, or a backo
   errors.set('a', failing('provider_circuit_open', later))
   errors.set('b', () => new ShareUsedUpError('key_a', later + 9))
   t.hasStrict((await load()).outcome, { name: 'ShareUsedUpError', consumer: 'key_a', retryAt: later })
+  errors.set('a', failing('provider_timeout'))
+  errors.set('b', () => new ShareUsedUpError('key_a', clock.now() + 3_600_000))
+  const soon = { name: 'ShareUsedUpError', retryAt: clock.now() + 60_000 }
+  t.hasStrict((await load()).outcome, soon, 'the one that failed may answer before the share has room')
+})
+
+t.test('a refusal is no last word while another upstream may have the cell', async t => {
+  const { clock, errors, load } = setUp(['a', 'b'])
+  const later = clock.now() + 9_000
+  errors.set('a', failing('provider_refused'))
+  errors.set('b', failing('provider_limited', later))
+  const limited = { code: 'provider_limited', retryAt: later, message: /a: it is provider_refused; b: / }
+  t.match((await load()).outcome, limited)
+  const left = setUp(['a', 'b'])
+  left.errors.set('a', failing('provider_refused'))
+  left.of('b').circuit = 'open'
+  for (const openUntil of [later, null]) {
+    left.of('b').openUntil = openUntil
+    t.hasStrict(await left.load('refresh_ahead'), {
+      outcome: { code: 'provider_circuit_open', retryAt: openUntil ?? undefined },
+      asked: 'a',
+    })
+    left.clock.advance(600_000)
+  }
+  left.of('b').circuit = 'closed'
+  left.errors.set('b', failing('provider_refused'))
+  t.hasStrict((await left.load()).outcome, { code: 'provider_refused' }, 'that of all is')
 })
 
 t.test('a key is held back where no upstream that can be asked has room for it', async t => {

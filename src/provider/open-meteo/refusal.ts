@@ -18,7 +18,11 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
   if (status === 429) {
     if (/^too many concurrent/i.test(reason)) return new ProviderError('provider_busy', message)
     const windowMs = /^daily/i.test(reason) ? utcDayMs : /^hourly/i.test(reason) ? hourMs : minuteMs
-    return new ProviderError('provider_limited', message, { retryAt: nextTurn(windowMs) })
+    // An hour or day can't be used up in its first minute: the provider still counts in the last one.
+    const hasJustBegun = now % windowMs < minuteMs
+    return new ProviderError('provider_limited', message, {
+      retryAt: nextTurn(hasJustBegun ? minuteMs : windowMs),
+    })
   }
   if (status === 400) {
     if (/api[ _]?key/i.test(reason)) return new ProviderError('provider_denied', message)

@@ -48,6 +48,22 @@ t.test('status and reason decide the error, whether a retry can help, and when t
   }
 })
 
+t.test(
+  'an hour or day is not used up in its first minute, so the provider is asked again after it',
+  async t => {
+    const at = (text: string, instant: string): string => {
+      const { retryAt } = refusalOf(429, reason(text), Date.parse(instant))
+      return retryAt === undefined ? 'never' : new Date(retryAt).toISOString()
+    }
+    const [hourly, daily] = ['Hourly API request limit exceeded.', 'Daily API request limit exceeded.']
+    t.equal(at(daily, '2026-11-22T00:00:00.100Z'), '2026-11-22T00:01:02.000Z')
+    t.equal(at(daily, '2026-11-22T00:01:00Z'), '2026-11-23T00:00:02.000Z')
+    t.equal(at(daily, '2026-11-22T01:00:02Z'), '2026-11-23T00:00:02.000Z')
+    t.equal(at(hourly, '2026-11-21T18:00:59.999Z'), '2026-11-21T18:01:02.000Z')
+    t.equal(at(hourly, '2026-11-21T18:01:00Z'), '2026-11-21T19:00:02.000Z')
+  },
+)
+
 t.test('a reason of any length and kind is one safe line', async t => {
   const controls = '\u001b[2J all\r\nis\u2028well\u202e \u009b'
   for (const [given, shown] of [
