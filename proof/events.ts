@@ -170,8 +170,9 @@ const start: Event = state => {
   return [{ do: 'start', gateway, skewMs: state.skewOf() }]
 }
 
-// Longer than the checker leaves gateways to hear of a change.
-export const heardAfterRealMs = 100
+// Longer than the checker leaves gateways to hear of a change on a machine that stands still for as long as a history may
+// (undisturbed.ts).
+export const heardAfterRealMs = 300
 /** Until every gateway must know of a change: by the fleet's clock, and by the machine's, by which messages come. */
 const heard = ({ random }: State): Step => ({
   do: 'move',
