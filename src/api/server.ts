@@ -38,6 +38,8 @@ export type ServerParts = Omit<UnparsableParts, 'connections'> & {
 export type ServerOptions = ConnectionLimits & {
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
+  /** When the gateway stops, how long after that its answers may take to be taken. */
+  readonly takenWithinMs: number
   /** How long a connection may be idle between two requests. */
   readonly keepAliveTimeoutMs: number
 }
@@ -77,7 +79,7 @@ const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSch
 /** The Fastify instance and its connections; it does not listen yet. @throws InputError when a TLS file can't be used */
 export const openServer = (parts: ServerParts, options: ServerOptions & { readonly tls: TlsSettings }) => {
   const { observer, isTrusted, clientAddress } = parts
-  let { requestTimeoutMs } = options
+  let { requestTimeoutMs, takenWithinMs } = options
   // Seals the tickets of TLS sessions where no file of the settings does.
   const ownTicketKey = randomBytes(ticketKeyBytes)
   let tls = tlsOptions(options.tls, ownTicketKey)
@@ -120,19 +122,22 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
       await once(server, 'listening')
     },
     apply: (next: ServerOptions): void => {
-      ;({ requestTimeoutMs } = next)
+      ;({ requestTimeoutMs, takenWithinMs } = next)
       connections.apply(next)
       Object.assign(server, timeoutsOf(next))
     },
-    /** Accepts no more connections, and resolves when all requests in flight are answered. */
+    /** Accepts no more connections, and resolves when all requests in flight are answered, or their answers not taken in time. */
     close: async (): Promise<void> => {
       if (server.listening) {
         const closed = once(server, 'close')
         server.close()
-        // Requests in flight end by themselves; a connection that never sends a whole request must not keep the process alive.
-        const patience = setTimeout(connections.closeSilent, requestTimeoutMs)
+        // Requests in flight end by themselves; a client that sends no whole request, or takes nothing, must not keep the process alive.
+        const ends = [
+          setTimeout(connections.closeSilent, requestTimeoutMs),
+          setTimeout(connections.closeAll, requestTimeoutMs + takenWithinMs),
+        ]
         await closed
-        clearTimeout(patience)
+        for (const end of ends) clearTimeout(end)
       }
       await app.close()
     },

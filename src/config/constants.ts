@@ -4,6 +4,9 @@ export const constants = {
   server: {
     // Within it a request to the API must have arrived completely. Slow clients need some of it, and strangers can't keep more.
     requestTimeoutMs: 30_000,
+    // At a stop, the time after that until an answer must be taken. Longer than weather is waited for; what is counted is still to be
+    // reported before whoever stops the process kills it.
+    takenWithinMs: 20_000,
   },
   ops: {
     // Beyond it the oldest without a whole request is closed; probes are answered in any case. Each costs memory and a descriptor.

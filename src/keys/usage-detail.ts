@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Calendar, utcDayMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import type { ResponseName } from '../common/endpoints.ts'
-import type { UsageDetailStore } from '../stores/store.ts'
+import type { UsageDetailStore, UsageStore } from '../stores/store.ts'
 import { numberOf } from './key-index.ts'
 
 export type UsageDetail = ReturnType<typeof createUsageDetail>
@@ -32,7 +32,7 @@ const keepForMs = 2 * utcDayMs
 
 /** @param onWritten is called with the requests of keys that the store has taken */
 export const createUsageDetail = (
-  store: Pick<UsageDetailStore, 'addDetail'>,
+  store: Pick<UsageDetailStore, 'addDetail'> & Pick<UsageStore, 'partitionOf'>,
   calendar: Calendar,
   clock: Clock,
   onWritten: (requests: readonly Pick<Entry, 'keyId' | 'count'>[]) => void = () => {},
@@ -67,6 +67,13 @@ export const createUsageDetail = (
     const taken = [...counters.values()].flat()
     counters = new Map()
     kept = 0
+    let areWritten = true
+    // Partitions may be on servers of their own: what one has taken is not written again because another one failed.
+    for (const [, part] of Map.groupBy(taken, ({ keyId }) => store.partitionOf(keyId)))
+      areWritten = (await write(part)) && areWritten
+    return areWritten
+  }
+  const write = async (taken: readonly Counter[]): Promise<boolean> => {
     for (let i = 0; i < taken.length; i += entriesPerWrite) {
       // The embedded store writes synchronously, and no request is answered meanwhile.
       if (i > 0) await setImmediate()

@@ -45,6 +45,15 @@ t.test('a client that takes nothing of its answers is closed', async t => {
   await until('the stuck client is closed', () => api.connections().open === 0)
 })
 
+t.test('a client that takes nothing of its answers does not keep it from ending', async t => {
+  const parts = { quota: { now: Date.now, resetAfter: Date.now, ...many } }
+  const api = await startTimed(t, parts, { requestTimeoutMs: 100, takenWithinMs: 100 })
+  await api.listen({ host, port: 0 })
+  await openStuck(t, api)
+  await api.close()
+  await until('the stuck client is closed', () => api.connections().open === 0)
+})
+
 t.test('settings that are applied before it listens leave its limits in force', async t => {
   const api = await startTimed(t, {}, {})
   api.apply(api.options)

@@ -84,7 +84,11 @@ t.test('the id of a counted key does not get into the table of texts of V8', asy
   // As they come from a store: made at run time.
   const idOf = (kind: string, i: number): string => Buffer.from(`key_${kind}_${i}`).toString('latin1')
   const ids = Array.from({ length: 50 }, (_, i) => idOf('counted', i))
-  const detail = createUsageDetail({ addDetail: async () => {} }, createCalendar('Asia/Dhaka'), clock)
+  const detail = createUsageDetail(
+    { ...store, addDetail: async () => {} },
+    createCalendar('Asia/Dhaka'),
+    clock,
+  )
   t.teardown(detail.close)
   for (const keyId of [...ids, ...ids]) {
     await consume(meter, { keyId, limit: 9 }, clock.now())

@@ -18,14 +18,18 @@ const answer = { keyId: 'key_1', endpoint: 'weather' as const, status: 200, arri
 const setUp = (t: Test, onWritten?: Parameters<typeof createUsageDetail>[3]) => {
   const clock = manualClock(beforeMidnight)
   const store = openEmbeddedStore(':memory:', clock)
-  const state = { away: false, calls: 0, written: 0 }
+  const state = { away: false, lostPartition: -1, calls: 0, written: 0 }
+  const partitionOf = (keyId: string): number => (keyId.startsWith('key_far') ? 1 : 0)
   const addDetail: typeof store.addDetail = async entries => {
     state.calls += 1
     if (state.away) throw new StoreError('away')
-    state.written += entries.length
-    await store.addDetail(entries)
+    // As on a cluster: the other partitions have their part.
+    const taken = entries.filter(({ keyId }) => partitionOf(keyId) !== state.lostPartition)
+    state.written += taken.length
+    await store.addDetail(taken)
+    if (taken.length < entries.length) throw new StoreError('away')
   }
-  const detail = createUsageDetail({ addDetail }, calendar, clock, onWritten)
+  const detail = createUsageDetail({ addDetail, partitionOf }, calendar, clock, onWritten)
   t.teardown(async () => {
     await detail.close()
     await store.close()
@@ -98,6 +102,17 @@ t.test('what comes during a write is kept with what that write lost, and is writ
   const { calls } = state
   await detail.flush()
   t.equal(state.calls, calls, 'without counts the store is asked for nothing')
+})
+
+t.test('a partition that is away keeps its counts, and those of the others are written once', async t => {
+  const { state, detail, counts } = setUp(t)
+  for (const lost of [1, 0, -1]) {
+    state.lostPartition = lost
+    for (const keyId of ['key_1', 'key_far']) detail.count({ ...answer, keyId })
+    await detail.flush()
+  }
+  t.strictSame(await counts(), { 'weather 2xx': 3 })
+  t.strictSame(await counts('2026-11-21', 'key_far'), { 'weather 2xx': 3 })
 })
 
 t.test('counts are written every second until the end', async t => {

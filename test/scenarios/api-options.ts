@@ -11,6 +11,7 @@ export const apiOptions: ApiOptions = {
   cors: { origins: [] },
   notModifiedCost: 1,
   keepAliveTimeoutMs: 60_000,
+  takenWithinMs: 60_000,
   maxConnections: 1_000,
   maxConnectionsPerAddress: 1_000,
   keepBytes: 1_000_000,

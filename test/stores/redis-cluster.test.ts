@@ -1,8 +1,10 @@
 // Without it moved slots, a lost master or a script over two slots would lose counts on a Redis Cluster.
 
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { usageTag } from '../../src/stores/redis/key-names.ts'
 import { openRedisStore } from '../../src/stores/redis/redis-store.ts'
+import { withOneWrite } from '../../src/stores/redis/server.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { freePort } from '../support/listening.ts'
 import { runCommand } from '../support/process.ts'
@@ -184,6 +186,35 @@ t.test('slots that move are followed without an error or a lost count', async t 
   for (const [keyId, count] of counted)
     if ((await store.usedOn(keyId, ['2126-11-21']))[0] !== count) t.fail(`${keyId} was not counted right`)
   t.ok(counted.size === 40)
+})
+
+t.test('a moving slot whose new master does not answer fails commands, and nothing else', async t => {
+  const { store, prefix } = await open(t, { timeouts: hurried })
+  const { from, to, settle } = await cluster.beginMoving(`${prefix}bytes:{cell}`)
+  await Promise.all(Array.from({ length: 20 }, (_, i) => store.readBytes(`cell-${i}`)))
+  const nodeTimeouts = (ms: number) =>
+    Promise.all(cluster.nodes.map(({ admin }) => admin.config('SET', 'cluster-node-timeout', ms)))
+  await nodeTimeouts(60_000)
+  to.signal('SIGSTOP')
+  const message = /did not answer within 2000 ms/
+  await t.rejects(store.readBytes('cell'), { name: 'StoreError', message }, 'which is asked there')
+  to.signal('SIGCONT')
+  t.equal(await from.admin.ping(), 'PONG')
+  await settle()
+  await until('it is served again', async () => (await store.readBytes('cell')) === undefined)
+  await nodeTimeouts(2_500)
+})
+
+t.test('a command that was given up before its node was ready does not run later', async t => {
+  const { port, signal } = await startRedis(t)
+  signal('SIGSTOP')
+  const node = withOneWrite(new Redis({ port, commandTimeout: 300, maxRetriesPerRequest: null }))
+  t.teardown(() => node.disconnect())
+  node.on('error', () => {})
+  await t.rejects(node.incr('given up'), { message: 'Command timed out' })
+  signal('SIGCONT')
+  await until('it is ready', async () => (await node.ping()) === 'PONG')
+  t.equal(await node.get('given up'), null)
 })
 
 for (const how of ['hangs', 'is killed'] as const)

@@ -12,6 +12,8 @@ export type TestCluster = {
   nodes: RedisProcess[]
   /** The node that is master for a key. */
   masterOf(key: string): Promise<RedisProcess>
+  /** Begins to move the slot of a key: what it does not hold is asked for at another master. `settle` ends that, moving nothing. */
+  beginMoving(key: string): Promise<{ from: RedisProcess; to: RedisProcess; settle(): Promise<void> }>
   /** Moves the slot of a key, with all that is in it, to another master. */
   moveSlotOf(key: string): Promise<void>
   /** Hands all slots of a master, which are empty, to another one, and takes the node out of the cluster; it runs on. */
@@ -62,17 +64,25 @@ export const startCluster = async (
     }
     throw new Error(`no node knows who is master for ${key}`)
   }
+  const beginMoving = async (key: string) => {
+    const from = await masterOf(key)
+    const slot = await from.admin.cluster('KEYSLOT', key)
+    const to = masters.find(node => node !== from) as RedisProcess
+    const [fromId, toId] = await Promise.all([from, to].map(({ admin }) => admin.call('CLUSTER', 'MYID')))
+    await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+    await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+    const settle = async (): Promise<void> => {
+      for (const { admin } of [to, from]) await admin.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+    }
+    return { from, to, slot, toId, settle }
+  }
   return {
     url: nodes[0]?.url ?? '',
     nodes,
     masterOf,
+    beginMoving,
     moveSlotOf: async key => {
-      const from = await masterOf(key)
-      const slot = await from.admin.cluster('KEYSLOT', key)
-      const to = masters.find(node => node !== from) as RedisProcess
-      const [fromId, toId] = await Promise.all([from, to].map(({ admin }) => admin.call('CLUSTER', 'MYID')))
-      await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
-      await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+      const { from, to, slot, toId } = await beginMoving(key)
       for (const name of (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
         await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, patienceMs)
       for (const node of [to, from]) await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))

@@ -42,10 +42,13 @@ const start = (args: readonly string[], number: number) => {
     /** Resolves with true once its /readyz is 200, with false when it ends before. */
     ready: ready.promise,
     ended: ended.promise,
+    /** Takes signals, and may have requests. */
+    isListening: false,
     isServing: false,
     isLeaving: false,
   }
   const end = (code: number, how: string): void => {
+    child.isListening = false
     child.isServing = false
     ready.resolve(false)
     ended.resolve({ code, how })
@@ -54,6 +57,7 @@ const start = (args: readonly string[], number: number) => {
   // The system may refuse one more process. The error of a running one is a signal that came too late.
   gateway.on('error', error => gateway.pid === undefined && end(1, messageOf(error)))
   gateway.once('message', async message => {
+    child.isListening = true
     while (gateway.connected && !(await answersReady(message as Serving))) await pause(askEveryMs)
     child.isServing = gateway.connected
     if (child.isServing) ready.resolve(true)
@@ -170,8 +174,8 @@ export const supervise = async (
   const killed = (number: number): void =>
     log.error({ process: number, seconds: endMs / 1_000 }, 'process killed, it did not end')
   const killAll = (): void => {
-    for (const [number, { gateway, isServing }] of children) {
-      if (!isServing) continue
+    for (const [number, { gateway, isListening }] of children) {
+      if (!isListening) continue
       killed(number)
       gateway.kill('SIGKILL')
     }
@@ -211,11 +215,11 @@ export const supervise = async (
       }
       stopping.abort()
       const isSecond = performance.now() - stopAt >= sameWithinMs
-      for (const { gateway, isServing, isLeaving } of children.values()) {
+      for (const { gateway, isListening, isLeaving } of children.values()) {
         // One that is being replaced ends already, and would end at once.
-        if (isServing && isLeaving && !isSecond) continue
-        // A process that does not serve yet may miss the signal.
-        gateway.kill(isServing ? signal : 'SIGKILL')
+        if (isListening && isLeaving && !isSecond) continue
+        // A process that does not listen yet may miss the signal.
+        gateway.kill(isListening ? signal : 'SIGKILL')
       }
     })
 

@@ -59,6 +59,16 @@ const isUnannounced = ({ slots }: Cluster): boolean =>
 const unannounced =
   'a node announces no address; set cluster-announce-ip on each node, or cluster-announce-hostname where names are preferred'
 
+/** ioredis sends ASKING before a command that a moving slot redirects, and leaves its failure, which the command has too, unheard. */
+const hearAsking = (node: Redis): void => {
+  const ask = node.asking.bind(node)
+  node.asking = (() => {
+    const asked = ask()
+    asked.catch(() => {})
+    return asked
+  }) as typeof node.asking
+}
+
 /** @param retryDelay ms to wait before the given attempt to reconnect, or null to give up */
 export const openCluster = (
   seeds: { host: string; port: number }[],
@@ -81,6 +91,7 @@ export const openCluster = (
   // Connected before the first command, so that its loss is detected.
   cluster.on('+node', (node: Redis) => {
     withOneWrite(node)
+    hearAsking(node)
     if (!node.options.readOnly) node.connect().catch(() => {})
   })
   return cluster

@@ -31,6 +31,9 @@ export const addressOf = ({ options }: Redis): string => `${options.host}:${opti
 export const withOneWrite = (redis: Redis): Redis => {
   const send = redis.sendCommand.bind(redis)
   redis.sendCommand = (...given) => {
+    const [command] = given
+    // Its caller has given it up while it waited for a node of a cluster to be ready. Run now, it would count what is counted again.
+    if (command.isSettled) return command.promise
     const { stream } = redis
     // Before there is a connection there is no stream.
     if (stream?.writable && stream.writableCorked === 0) {
