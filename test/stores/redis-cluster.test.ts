@@ -195,11 +195,16 @@ t.test('a moving slot whose new master does not answer fails commands, and nothi
   const nodeTimeouts = (ms: number) =>
     Promise.all(cluster.nodes.map(({ admin }) => admin.config('SET', 'cluster-node-timeout', ms)))
   await nodeTimeouts(60_000)
+  const unheard: unknown[] = []
+  const hear = (error: unknown) => unheard.push(error)
+  process.on('unhandledRejection', hear)
+  t.teardown(() => process.off('unhandledRejection', hear))
   to.signal('SIGSTOP')
   const message = /did not answer within 2000 ms/
   await t.rejects(store.readBytes('cell'), { name: 'StoreError', message }, 'which is asked there')
   to.signal('SIGCONT')
   t.equal(await from.admin.ping(), 'PONG')
+  t.strictSame(unheard, [], 'a process ends with such an error')
   await settle()
   await until('it is served again', async () => (await store.readBytes('cell')) === undefined)
   await nodeTimeouts(2_500)
