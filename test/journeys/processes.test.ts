@@ -2,7 +2,9 @@
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -278,6 +280,38 @@ t.test('a process that hangs is killed after a while, and one that ends is not',
   t.equal(await end('ends.js', 60_000), 'SIGTERM')
   t.equal(await end('hangs.js', 50), 'SIGKILL')
   t.strictSame(killed, ['hangs.js'])
+})
+
+t.test('a stop ends in order what listens already, although it is not ready', async t => {
+  const queried = Promise.withResolvers<void>()
+  const ops = createServer((_, response) => {
+    queried.resolve()
+    response.writeHead(503).end()
+  })
+  ops.listen(0, '127.0.0.1')
+  t.teardown(() => ops.close())
+  await once(ops, 'listening')
+  const opsUrl = `http://127.0.0.1:${(ops.address() as AddressInfo).port}`
+  const config = { server: { drainForMs: 60_000, requestTimeoutMs: 0 }, provider: { totalTimeoutMs: 0 } }
+  const supervisor = new URL('../../src/cli/serve/supervisor.ts', import.meta.url).href
+  const folder = t.testdir({
+    'listens.cjs': `process.on('SIGTERM', () => {
+        require('node:fs').writeFileSync(__dirname + '/ended', '')
+        process.exit(0)
+      })
+      process.send({ opsUrl: '${opsUrl}' })
+      setInterval(() => {}, 1000)`,
+    'supervises.mjs': `import { supervise } from '${supervisor}'
+      process.argv[1] = new URL('listens.cjs', import.meta.url).pathname
+      const [log, config] = [{ info() {}, error() {} }, ${JSON.stringify(config)}]
+      process.exit(await supervise(1, { args: [], log, config, check: async () => config, reopenLog() {} }))`,
+  })
+  const running = fork(join(folder, 'supervises.mjs'))
+  const exited = once(running, 'exit')
+  await queried.promise
+  running.kill('SIGTERM')
+  await exited
+  t.ok(existsSync(join(folder, 'ended')), 'and does not kill it')
 })
 
 t.test('a restart waits a while for a process, and then goes no further', async t => {
