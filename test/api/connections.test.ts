@@ -194,7 +194,7 @@ t.test('a stop waits for what was asked, and not for who asks nothing', async t 
     loads.push(() => resolve(fresh.read(cell) as CellResult))
     return promise
   }
-  const app = await listen(t, { timelines: { read } }, { requestTimeoutMs: 300 })
+  const app = await listen(t, { timelines: { read } })
   const [idle, busy, silent] = [await app.open(), await app.open(), await app.open()]
   idle.send(request())
   await idle.answer()
@@ -206,6 +206,7 @@ t.test('a stop waits for what was asked, and not for who asks nothing', async t 
   const later = await app.open()
   later.send(request())
   await later.answer()
+  app.apply({ ...app.options, requestTimeoutMs: 300 })
   const closed = app.close()
   await isClosed(silent)
   t.equal(busy.socket.readableEnded, false)

@@ -66,7 +66,10 @@ for (const [name, isTls, bytes] of [
     // Those that go make room.
     for (const socket of sockets) socket.destroy()
     await until('none is left', async () => (await unauthenticated(gateway)) === 0)
-    t.equal(burst(t, gateway.apiUrl, 1)[0]?.destroyed, false)
+    const [next] = burst(t, gateway.apiUrl, 1, bytes)
+    await until('one more is taken', async () => (await unauthenticated(gateway)) === 1)
+    t.equal(next?.destroyed, false)
+    t.equal(await closedBy(gateway, 'address'), 80 - most)
   })
 
 t.test('a good key takes its connection out of the count for good', async t => {

@@ -33,6 +33,8 @@ const byRun = {
   ABOHAWA_TEST_CACHE__SPREAD_OVER: '0s',
   ABOHAWA_TEST_CACHE__REFRESH_AHEAD_FOR: '0s',
   ABOHAWA_TEST_PROVIDER__RUNS__POLL_EVERY: '1s',
+  // In which the newest run is read.
+  ABOHAWA_TEST_CACHE__WARM_FOR: '1m',
 }
 /** By age, at exact instants. */
 const byAge = (refreshAheadFor: string) => ({

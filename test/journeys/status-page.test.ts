@@ -177,7 +177,12 @@ t.test('the model run is one that was read, also when none can be read for long'
   const gateway = await startGateway(t, {
     providerUrl: own.url,
     clock,
-    env: { ABOHAWA_SERVER__STATUS_PAGE: 'true', ABOHAWA_CACHE__FRESHNESS: 'run' },
+    env: {
+      ABOHAWA_SERVER__STATUS_PAGE: 'true',
+      ABOHAWA_CACHE__FRESHNESS: 'run',
+      // In which the newest run is read.
+      ABOHAWA_TEST_CACHE__WARM_FOR: '1m',
+    },
   })
   const { weather } = await statusOf(gateway, clock)
   t.type(weather.model_run, 'string')

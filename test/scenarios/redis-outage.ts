@@ -148,7 +148,7 @@ export const measureRedisOutage = async (
   const beganAt = performance.now()
   await redis.strike(scarce.id)
   if (redis.recover) await pause(outageMs)
-  else await until('one process noticed', async () => !(await allNormal()), { everyMs: lookEveryMs })
+  await until('one process noticed', async () => !(await allNormal()), { everyMs: lookEveryMs })
   const backAt = performance.now()
   await redis.recover?.()
   await until('quota counting is normal', allNormal, { everyMs: lookEveryMs })

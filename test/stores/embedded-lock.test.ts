@@ -42,6 +42,10 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
     store.dropDays({ countsBefore: day, sumsBefore: day }),
     store.heartbeat(heartbeatOf('a', { requested: ['cell'] })),
   ]
+  // SQLite itself would have blocked each of them for five seconds, longer together than this test may take.
+  const ends = await Promise.allSettled(soon)
+  const message = /store\.db failed: another program holds its lock$/
+  for (const end of ends) t.match(end, { status: 'rejected', reason: { name: 'StoreError', message } })
   const patient = [
     store.addKey(sampleKey('key_2')),
     store.changeKey('key_1', { tier: 'free' }),
@@ -56,10 +60,6 @@ t.test('no step waits within a turn, and all are right once the lock is free', a
     store.addDetail([aDetail]),
     store.leave('a'),
   ]
-  // SQLite itself would have blocked each of them for five seconds, longer together than this test may take.
-  const ends = await Promise.allSettled(soon)
-  const message = /store\.db failed: another program holds its lock$/
-  for (const end of ends) t.match(end, { status: 'rejected', reason: { name: 'StoreError', message } })
   t.equal(String(await store.readBytes('cell')), 'before', 'reads go on')
   t.strictSame(await store.usedOn('key_1', [day]), [7])
   other.exec('ROLLBACK')
