@@ -606,4 +606,12 @@ export const equivalents: readonly Equivalent[] = [
     after: 'if (!this.#running || instant <= this.#running.startsAt || instant >= this.#running.endsAt) {',
     why: 'At the first instant of the window the same one is found again.',
   },
+  {
+    file: 'src/api/key-endpoint.ts',
+    before:
+      'const used = counts ? (remaining > 0 ? limit - remaining : Math.max(limit, counts[0] ?? 0)) : null',
+    after:
+      'const used = counts ? (remaining > 0 ? limit - remaining : Math.max(limit, counts[0] ?? (0 - 1))) : null',
+    why: 'A limit is larger than both.',
+  },
 ]

@@ -154,6 +154,7 @@ export class OutOfBudgetError extends ProviderError {
 /** A consumer has used up its share of the budget; others have not. */
 export class ShareUsedUpError extends ProviderError {
   override name = 'ShareUsedUpError'
+  declare readonly retryAt: number
   readonly consumer: string
 
   /** @param retryAt when the share has room again, ms since the epoch */

@@ -150,7 +150,7 @@ export const createFailover = <Upstream extends FailoverUpstream>(
         const error = account.provider.throttled(consumer, urgency)
         if (!error) return undefined
         if (endsAt(error, urgency)) return error
-        if (!soonest || (error.retryAt ?? 0) < (soonest.retryAt ?? 0)) soonest = error
+        if (!soonest || error.retryAt < soonest.retryAt) soonest = error
       }
       return soonest && mayWait(soonest, urgency, queueForMs) ? undefined : soonest
     },
