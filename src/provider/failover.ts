@@ -116,7 +116,7 @@ export const createFailover = <Upstream extends FailoverUpstream>(
     if (failed.every(isRefusal))
       for (const upstream of upstreams)
         if (!order.includes(upstream) && !isClosed(upstream)) failed.push(notAsked(upstream))
-    return { error: together(failed, clock.now()) }
+    return { error: together(failed, clock.now(), refusedForMs) }
   }
 
   return {
@@ -189,7 +189,7 @@ const nextOf = <Upstream extends FailoverUpstream>(
  * decides. A refusal decides nothing where another upstream may have the cell later. A used-up share concerns one consumer, for whom
  * the others may have room.
  */
-const together = (failed: readonly Failed[], now: number): ProviderError => {
+const together = (failed: readonly Failed[], now: number, refusedForMs: number): ProviderError => {
   const passing = failed.filter(one => !isRefusal(one))
   const errors = (passing.length > 0 ? passing : failed).map(({ error }) => error)
   const soonest = errors.reduce((one, other) => ((other.retryAt ?? 0) < (one.retryAt ?? 0) ? other : one))
@@ -199,9 +199,13 @@ const together = (failed: readonly Failed[], now: number): ProviderError => {
     const instants = errors.map(({ retryAt }) => retryAt ?? now + minuteMs)
     return new ShareUsedUpError(share.consumer, Math.min(...instants))
   }
-  if (errors.every(error => error instanceof OutOfBudgetError))
-    return new OutOfBudgetError(soonest.retryAt ?? null)
+  // By then those that refused it are asked again.
+  const latest = passing.length < failed.length ? now + refusedForMs : Number.POSITIVE_INFINITY
+  const retryAt = soonest.retryAt === undefined ? undefined : Math.min(soonest.retryAt, latest)
+  if (errors.every(error => error instanceof OutOfBudgetError)) return new OutOfBudgetError(retryAt ?? null)
   const message = failed.map(({ name, error }) => `${name}: ${messageOf(error)}`).join('; ')
-  const { code, retryAt } = soonest
-  return new ProviderError(code, message, { cause: soonest, ...(retryAt !== undefined && { retryAt }) })
+  return new ProviderError(soonest.code, message, {
+    cause: soonest,
+    ...(retryAt !== undefined && { retryAt }),
+  })
 }

@@ -202,6 +202,8 @@ t.test('a refusal is no last word while another upstream may have the cell', asy
   errors.set('b', failing('provider_limited', later))
   const limited = { code: 'provider_limited', retryAt: later, message: /a: it is provider_refused; b: / }
   t.match((await load()).outcome, limited)
+  errors.set('b', () => new OutOfBudgetError(clock.now() + 3_600_000))
+  t.hasStrict((await load()).outcome, { name: 'OutOfBudgetError', retryAt: clock.now() + 600_000 })
   const left = setUp(['a', 'b'])
   left.errors.set('a', failing('provider_refused'))
   left.of('b').circuit = 'open'
