@@ -48,10 +48,11 @@ export const summaryOf = ({ seconds, judged, failed }: Tally) => {
 
 export const headOf = (summary: Summary): string => {
   const { seeds, requests, steps, seconds, kinds, faulty, disturbed, failed } = summary
-  const faults =
-    faulty.length + failed.length + disturbed.length === 0
+  const held =
+    faulty.length + failed.length === 0
       ? 'every promise held'
-      : `${faulty.length} broke a promise, ${failed.length} could not be checked, ${disturbed.length} more were disturbed by a machine that stood still`
+      : `${faulty.length} broke a promise, ${failed.length} could not be checked`
+  const faults = disturbed.length === 0 ? held : `${held} (${disturbed.length} more disturbed by the machine)`
   const of = (kind: string): string => counted(kinds[kind] ?? 0)
   const rate = Math.round((seeds / Math.max(1, seconds)) * 3_600)
   return `${counted(seeds)} histories of ${counted(steps)} steps and ${counted(requests)} requests in ${counted(Math.round(seconds))} s (${counted(rate)} an hour); ${faults}. ${of('redis')} on one Redis, ${of('sentinel')} behind Sentinel, ${of('cluster')} on a cluster, ${of('embedded')} on the embedded store; in ${of('processes')} each gateway was a separate process.`
