@@ -79,7 +79,7 @@ const noSchemas = { buildValidator: () => noSchema, buildSerializer: () => noSch
 /** The Fastify instance and its connections; it does not listen yet. @throws InputError when a TLS file can't be used */
 export const openServer = (parts: ServerParts, options: ServerOptions & { readonly tls: TlsSettings }) => {
   const { observer, isTrusted, clientAddress } = parts
-  let { requestTimeoutMs, takenWithinMs } = options
+  let { requestTimeoutMs } = options
   // Seals the tickets of TLS sessions where no file of the settings does.
   const ownTicketKey = randomBytes(ticketKeyBytes)
   let tls = tlsOptions(options.tls, ownTicketKey)
@@ -122,7 +122,7 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
       await once(server, 'listening')
     },
     apply: (next: ServerOptions): void => {
-      ;({ requestTimeoutMs, takenWithinMs } = next)
+      ;({ requestTimeoutMs } = next)
       connections.apply(next)
       Object.assign(server, timeoutsOf(next))
     },
@@ -134,7 +134,7 @@ export const openServer = (parts: ServerParts, options: ServerOptions & { readon
         // Requests in flight end by themselves; a client that sends no whole request, or takes nothing, must not keep the process alive.
         const ends = [
           setTimeout(connections.closeSilent, requestTimeoutMs),
-          setTimeout(connections.closeAll, requestTimeoutMs + takenWithinMs),
+          setTimeout(connections.closeAll, requestTimeoutMs + options.takenWithinMs),
         ]
         await closed
         for (const end of ends) clearTimeout(end)

@@ -138,6 +138,7 @@ export const trackConnections = (
     },
     /** Drops every connection on which no request is being answered. */
     closeSilent: (): void => open.close(({ requests }) => requests === 0),
+    /** Drops every connection, whatever is under way on it. */
     closeAll: (): void => open.close(() => true),
     count: (): ConnectionCount => ({ open: open.all.length, unauthenticated: open.unauthenticated }),
     apply: (next: ConnectionLimits): void => {

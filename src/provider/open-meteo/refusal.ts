@@ -18,7 +18,7 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
   if (status === 429) {
     if (/^too many concurrent/i.test(reason)) return new ProviderError('provider_busy', message)
     const windowMs = /^daily/i.test(reason) ? utcDayMs : /^hourly/i.test(reason) ? hourMs : minuteMs
-    // An hour or day can't be used up in its first minute: the provider still counts in the last one.
+    // The published limits leave no hour or day full in its first minute: the provider still counts in the last one.
     const hasJustBegun = now % windowMs < minuteMs
     return new ProviderError('provider_limited', message, {
       retryAt: nextTurn(hasJustBegun ? minuteMs : windowMs),

@@ -26,7 +26,8 @@ export const addressOf = ({ options }: Redis): string => `${options.host}:${opti
 
 /**
  * Makes a client send the commands of one turn of the event loop in one write. ioredis's own pipelines do that too, for twice the
- * processor time of each command, and their objects live long enough to be collected as old ones.
+ * processor time of each command, and their objects live long enough to be collected as old ones. A command that was given up
+ * before it could be sent stays unsent.
  */
 export const withOneWrite = (redis: Redis): Redis => {
   const send = redis.sendCommand.bind(redis)
