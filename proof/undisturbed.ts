@@ -9,7 +9,7 @@ import { runSchedule } from './run.ts'
 import type { Schedule } from './steps.ts'
 
 // Half of what a gateway waits for Redis.
-const stalledAtMostMs = 150
+export const stalledAtMostMs = 150
 /** Of one schedule: a start, too, waits only so long for Redis, however busy the machine is. */
 const failedStartsAtMost = 20
 

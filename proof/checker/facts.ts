@@ -18,7 +18,7 @@ export type Trouble = { readonly from: StepTaken; readonly to: Moment }
 export const last = Number.MAX_SAFE_INTEGER
 // Polls come each half second, and what an outage held up comes back by the machine's time.
 const knownAfterMs = 3 * second
-const knownAfterRealMs = 60
+export const knownAfterRealMs = 60
 export const backAfterMs = 10 * second
 export const backAfterRealMs = 2_500
 

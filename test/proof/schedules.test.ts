@@ -2,10 +2,13 @@
 
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { knownAfterRealMs } from '../../proof/checker/facts.ts'
+import { heardAfterRealMs } from '../../proof/events.ts'
 import { sabotagedSource } from '../../proof/sabotage/plant.ts'
 import { sabotages } from '../../proof/sabotage/sabotages.ts'
 import { scheduleOf } from '../../proof/schedule.ts'
 import { shrink } from '../../proof/shrink.ts'
+import { stalledAtMostMs } from '../../proof/undisturbed.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 
@@ -55,4 +58,8 @@ t.test('a schedule that breaks a promise is shrunk to the steps that break it', 
   t.ok(failing.steps.length > 1)
   t.equal(smallest.steps.length, 1)
   t.equal(purges(smallest.steps), 1)
+})
+
+t.test('requests after a change of a key come when the checker demands that it is known', async t => {
+  t.ok(heardAfterRealMs > knownAfterRealMs + stalledAtMostMs)
 })
