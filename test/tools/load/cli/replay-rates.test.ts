@@ -1,6 +1,7 @@
 // Without it the search for the highest rate could end at the wrong rate or with the wrong exit code.
 
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { busiestMinute, type RateVerdict, searchRate } from '../../../../tools/load/replay/rate-search.ts'
@@ -74,21 +75,19 @@ t.test('several rates are a run each, and one report', async t => {
 })
 
 t.test('--until-slower says in one sentence how far the target is from the traffic', async t => {
-  // Has 150 requests a second, and 30 at once.
-  let tokens = 30
-  let at = performance.now()
-  const limited = await startTarget(t, () => {
-    const now = performance.now()
-    tokens = Math.min(30, tokens + ((now - at) * 150) / 1000)
-    at = now
-    if (tokens < 1) return refusal('503 Service Unavailable')
-    tokens -= 1
-    return ok()
+  // Answers 60 requests of a run, whose connections are all closed before the next one: 100/s has 35, 400/s has 140.
+  let left = 0
+  const open = new Set<Socket>()
+  const limited = await startTarget(t, (_request, socket) => {
+    if (open.size === 0) left = 60
+    if (!open.has(socket)) socket.once('close', () => open.delete(socket))
+    open.add(socket)
+    return left-- > 0 ? ok() : refusal('503 Service Unavailable')
   })
   const dead = await startTarget(t, () => refusal('503 Service Unavailable'))
   const foreign = await startTarget(t, () => refusal('401 Unauthorized'))
-  let left = 26
-  const spent = await startTarget(t, () => (left-- > 0 ? ok() : refusal('429 Too Many Requests')))
+  let units = 26
+  const spent = await startTarget(t, () => (units-- > 0 ? ok() : refusal('429 Too Many Requests')))
   const kept = join(folder, 'kept.json')
   const line = ['replay', traffic, '--until-slower', '--duration', '300ms', '--warm-up', '50ms']
   const [found, none, refused, exhausted] = await runCommands([
