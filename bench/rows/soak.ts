@@ -29,7 +29,7 @@ const level = 5
 const sampleEveryMs = 10_000
 const faultEveryMs = 100_000
 const faultLastsMs = 1_000
-/** Long enough for the circuit to open and for the second upstream to load most cells. */
+/** Long enough for the circuit to open and for the second upstream to load many cells. */
 const outageLastsMs = 60_000
 const mib = 2 ** 20
 
@@ -119,7 +119,8 @@ const start = async (
     ]),
     ABOHAWA_CATALOGUE__PATH: catalogueFile,
     ABOHAWA_CACHE__FRESHNESS: 'age',
-    ABOHAWA_CACHE__FRESH_FOR: '10m',
+    // Half of the cells become stale while the first upstream fails for a minute.
+    ABOHAWA_CACHE__FRESH_FOR: '2m',
     ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
     ...store,
   })

@@ -7,9 +7,6 @@ import { type Clock, isStillToCome } from '../common/clock.ts'
 import { AbohawaError, codeOf, messageOf } from '../common/errors.ts'
 import { eachInTurns } from './turns.ts'
 
-/** The codes of failures that say something of one cell alone. */
-export const cellCodes: ReadonlySet<string> = new Set(['provider_refused', 'provider_too_much'])
-
 export type Failure = {
   readonly error: unknown
   readonly failedAt: number

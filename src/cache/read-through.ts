@@ -3,9 +3,10 @@
 
 import { after, type Clock } from '../common/clock.ts'
 import { AbohawaError, codeOf } from '../common/errors.ts'
+import { cellCodes } from '../provider/errors.ts'
 import type { Urgency } from '../provider/queue.ts'
 import type { CacheParts, CacheResult, Outcome, Source, Subject } from './cache-parts.ts'
-import { BackoffError, cellCodes } from './failures.ts'
+import { BackoffError } from './failures.ts'
 import { type EntryMetadata, type Freshness, freshnessOf } from './freshness.ts'
 import { type Loaded, type LoadRequest, Loads } from './loads.ts'
 import { covers, type Purge } from './purges.ts'

@@ -9,7 +9,14 @@ import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { BatchReservation, createBatchReservation, RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
-import { notSent, ProviderError, type RefusedAnswer, requestOutcomeOf, ShareUsedUpError } from './errors.ts'
+import {
+  cellCodes,
+  notSent,
+  ProviderError,
+  type RefusedAnswer,
+  requestOutcomeOf,
+  ShareUsedUpError,
+} from './errors.ts'
 import type { OddValues, ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { unqueued, type Waiting } from './queue.ts'
@@ -134,7 +141,7 @@ export class BatchSender {
 
   async #fail(batch: readonly Waiting[], error: unknown): Promise<void> {
     const code = error instanceof ProviderError ? error.code : undefined
-    if (batch.length > 1 && (code === 'provider_refused' || code === 'provider_too_much')) {
+    if (batch.length > 1 && code && cellCodes.has(code)) {
       const half = Math.ceil(batch.length / 2)
       await this.serve(batch.slice(0, half))
       await this.serve(batch.slice(half))

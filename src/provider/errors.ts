@@ -56,6 +56,11 @@ const codes = {
 } as const satisfies Record<string, Handling>
 
 export type ProviderErrorCode = keyof typeof codes
+/** The codes of failures that say something of one cell alone. */
+export const cellCodes: ReadonlySet<string> = new Set<ProviderErrorCode>([
+  'provider_refused',
+  'provider_too_much',
+])
 export const providerErrorCodes = Object.keys(codes) as ProviderErrorCode[]
 
 /** Why a response was refused: the label of a metric. */

@@ -9,7 +9,13 @@ import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
 import type { Purpose } from './charge.ts'
 import type { Provider } from './client.ts'
-import { OutOfBudgetError, ProviderError, type ProviderErrorCode, ShareUsedUpError } from './errors.ts'
+import {
+  cellCodes,
+  OutOfBudgetError,
+  ProviderError,
+  type ProviderErrorCode,
+  ShareUsedUpError,
+} from './errors.ts'
 import type { Urgency } from './queue.ts'
 
 /** An upstream as far as the choice needs it. */
@@ -51,7 +57,7 @@ const budgetCodes: ReadonlySet<ProviderErrorCode> = new Set(['provider_limited',
 type Failed = { readonly name: string | undefined; readonly error: ProviderError }
 
 const isClosed = ({ account }: FailoverUpstream): boolean => account.breaker.state().state === 'closed'
-const isRefusal = ({ error }: Failed): boolean => error.code === 'provider_refused'
+const isRefusal = ({ error }: Failed): boolean => cellCodes.has(error.code)
 
 /** The failure of an upstream that is left out for its circuit. */
 const notAsked = ({ name, account }: FailoverUpstream): Failed => {
@@ -109,7 +115,7 @@ export const createFailover = <Upstream extends FailoverUpstream>(
         // A bug of the gateway is no reason to ask another upstream.
         if (!(error instanceof ProviderError)) throw error
         failed.push({ name: upstream.name, error })
-        if (error.code === 'provider_refused') recordRefusal(upstream, cell)
+        if (cellCodes.has(error.code)) recordRefusal(upstream, cell)
         if (endsAt(error, urgency)) break
       }
     // Those that were not asked may have what the others refuse.

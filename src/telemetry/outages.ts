@@ -3,10 +3,10 @@
 // begins when the first part can't reach it. Failures that belong to an outage get no log line of their own.
 
 import type { LoadFailure } from '../cache/cache-parts.ts'
-import { cellCodes } from '../cache/failures.ts'
 import { minuteMs } from '../common/calendar.ts'
 import type { Clock } from '../common/clock.ts'
 import { codeOf, messageOf } from '../common/errors.ts'
+import { cellCodes } from '../provider/errors.ts'
 import type { Next } from '../provider/failover.ts'
 import type { Log } from './log.ts'
 import { type Cause, createOutage, type Noticed, type Outage } from './outage.ts'

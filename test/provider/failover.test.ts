@@ -195,30 +195,31 @@ t.test('failures together: when the first of them can be tried again, or a backo
   t.hasStrict((await load()).outcome, soon, 'the one that failed may answer before the share has room')
 })
 
-t.test('a refusal is no last word while another upstream may have the cell', async t => {
-  const { clock, errors, load } = setUp(['a', 'b'])
-  const later = clock.now() + 9_000
-  errors.set('a', failing('provider_refused'))
-  errors.set('b', failing('provider_limited', later))
-  const limited = { code: 'provider_limited', retryAt: later, message: /a: it is provider_refused; b: / }
-  t.match((await load()).outcome, limited)
-  errors.set('b', () => new OutOfBudgetError(clock.now() + 3_600_000))
-  t.hasStrict((await load()).outcome, { name: 'OutOfBudgetError', retryAt: clock.now() + 600_000 })
-  const left = setUp(['a', 'b'])
-  left.errors.set('a', failing('provider_refused'))
-  left.of('b').circuit = 'open'
-  for (const openUntil of [later, null]) {
-    left.of('b').openUntil = openUntil
-    t.hasStrict(await left.load('refresh_ahead'), {
-      outcome: { code: 'provider_circuit_open', retryAt: openUntil ?? undefined },
-      asked: 'a',
-    })
-    left.clock.advance(600_000)
-  }
-  left.of('b').circuit = 'closed'
-  left.errors.set('b', failing('provider_refused'))
-  t.hasStrict((await left.load()).outcome, { code: 'provider_refused' }, 'that of all is')
-})
+for (const code of ['provider_refused', 'provider_too_much'] as const)
+  t.test(`${code} is no last word while another upstream may have the cell`, async t => {
+    const { clock, errors, load } = setUp(['a', 'b'])
+    const later = clock.now() + 9_000
+    errors.set('a', failing(code))
+    errors.set('b', failing('provider_limited', later))
+    const limited = { code: 'provider_limited', retryAt: later, message: `a: it is ${code}; b: ` }
+    t.match((await load()).outcome, limited)
+    errors.set('b', () => new OutOfBudgetError(clock.now() + 3_600_000))
+    t.hasStrict((await load()).outcome, { name: 'OutOfBudgetError', retryAt: clock.now() + 600_000 })
+    const left = setUp(['a', 'b'])
+    left.errors.set('a', failing(code))
+    left.of('b').circuit = 'open'
+    for (const openUntil of [later, null]) {
+      left.of('b').openUntil = openUntil
+      t.hasStrict(await left.load('refresh_ahead'), {
+        outcome: { code: 'provider_circuit_open', retryAt: openUntil ?? undefined },
+        asked: 'a',
+      })
+      left.clock.advance(600_000)
+    }
+    left.of('b').circuit = 'closed'
+    left.errors.set('b', failing(code))
+    t.hasStrict((await left.load()).outcome, { code }, 'that of all is')
+  })
 
 t.test('a key is held back where no upstream that can be asked has room for it', async t => {
   const { clock, held, of, failover } = setUp(['a', 'b'])
