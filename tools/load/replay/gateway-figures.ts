@@ -1,10 +1,14 @@
 // The cost of a run for the gateway and its provider, from the gateway's metrics before, during and after. Several processes are
 // added up; delays are those of the worst.
 
+import { hourMs, minuteMs, utcDayMs } from 'abohawa/common/calendar.ts'
+import type { Clock } from 'abohawa/common/clock.ts'
 import type { ReplayResult, Step } from '../report/result.ts'
 
 type Reading = {
   readonly at: number
+  /** ms since the epoch. */
+  readonly instant: number
   /** By process, since its start. */
   readonly cpuSeconds: Series
   readonly memoryBytes: number
@@ -21,10 +25,18 @@ type Series = ReadonlyMap<string, number>
 
 // prom-client samples the delay with a 10 ms timer, and includes its interval.
 const samplingMs = 10
-const windows = ['minute', 'hour', 'day'] as const
+const windows = { minute: minuteMs, hour: hourMs, day: utcDayMs } as const
+const spans = ['minute', 'hour', 'day'] as const
 
-/** @param metrics reads /metrics @param now seconds since the start of the run */
-export const createGatewayFigures = (metrics: () => Promise<string>, now: () => number) => {
+/**
+ * @param metrics reads /metrics
+ * @param now seconds since the start of the run
+ */
+export const createGatewayFigures = (
+  metrics: () => Promise<string>,
+  now: () => number,
+  { now: instant }: Pick<Clock, 'now'>,
+) => {
   let readings: Reading[] = []
   // A reading that started before the end of the warm-up does not count.
   let round = 0
@@ -32,24 +44,38 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
   const read = async (): Promise<void> => {
     const own = round
     const text = await metrics()
-    if (own === round) readings.push(readingOf(text, now()))
+    if (own === round) readings.push(readingOf(text, now(), instant()))
   }
   /** The growth from reading to reading; a smaller or new series restarted at 0. */
-  const grown = (of: (reading: Reading) => Series): { at: number; by: number }[] =>
-    readings.slice(1).map((reading, i) => {
+  const total = (of: (reading: Reading) => Series): number => {
+    const growths = readings.slice(1).flatMap((reading, i) => {
       const before = of(readings[i] as Reading)
-      const by = [...of(reading)].map(([name, value]) => {
+      return [...of(reading)].map(([name, value]) => {
         const was = before.get(name) ?? 0
         return value >= was ? value - was : value
       })
-      return { at: reading.at, by: sumOf(by) }
     })
-  const total = (of: (reading: Reading) => Series): number => sumOf(grown(of).map(({ by }) => by))
-  /** From the longest window, which is reset least often. */
-  const spent = () => {
-    const longest = windows.findLast(name => readings.at(-1)?.used.has(name))
+    return sumOf(growths)
+  }
+  /** From the longest window, which ends least often. A request is charged before it is sent, and may cost less in the end. */
+  const spent = (): { at: number; by: number }[] => {
+    const longest = spans.findLast(name => readings.at(-1)?.used.has(name))
     if (longest === undefined) return []
-    return grown(({ used }) => new Map([[longest, used.get(longest) ?? 0]]))
+    const windowOf = ({ instant }: Reading): number => Math.floor(instant / windows[longest])
+    const usedIn = ({ used }: Reading): number => used.get(longest) ?? 0
+    const changes = readings.slice(1).map((reading, i) => {
+      const before = readings[i] as Reading
+      const was = windowOf(before) === windowOf(reading) ? usedIn(before) : 0
+      return { at: reading.at, by: usedIn(reading) - was }
+    })
+    // What is given back is taken from where it was charged: before.
+    let back = 0
+    for (const reading of changes.toReversed()) {
+      const net = reading.by - back
+      back = Math.max(0, -net)
+      reading.by = Math.max(0, net)
+    }
+    return changes
   }
 
   return {
@@ -79,7 +105,7 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
       return {
         requests: total(({ requests }) => requests),
         weight: sumOf(weights.map(({ by }) => by)),
-        windows: windows.flatMap(span => {
+        windows: spans.flatMap(span => {
           const used = readings.flatMap(reading => reading.used.get(span) ?? [])
           return used.length === 0
             ? []
@@ -91,8 +117,10 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
     withWeights: (steps: readonly Step[], stepSeconds: number): Step[] => {
       const weights = spent()
       if (weights.length === 0) return [...steps]
+      // The last reading comes after the run.
+      const last = steps.length * stepSeconds
       return steps.map(step => {
-        const own = weights.filter(({ at }) => at > step.at && at <= step.at + stepSeconds)
+        const own = weights.filter(({ at }) => at > step.at && Math.min(at, last) <= step.at + stepSeconds)
         return { ...step, weight: sumOf(own.map(({ by }) => by)) }
       })
     },
@@ -101,12 +129,13 @@ export const createGatewayFigures = (metrics: () => Promise<string>, now: () => 
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-const readingOf = (text: string, at: number): Reading => {
+const readingOf = (text: string, at: number, instant: number): Reading => {
   const values = (name: string): number[] => [...seriesOf(text, name).values()]
   const delay = (name: string): number => Math.max(0, Math.max(0, ...values(name)) * 1000 - samplingMs)
   const requests = [...seriesOf(text, 'abohawa_provider_request_duration_seconds_count')]
   return {
     at,
+    instant,
     cpuSeconds: seriesOf(text, 'process_cpu_seconds_total'),
     memoryBytes: sumOf(values('process_resident_memory_bytes')),
     loopDelayP50: delay('nodejs_eventloop_lag_p50_seconds'),

@@ -14,6 +14,17 @@ export type KeptBody = {
 
 const maxKeptBytes = 128 * 1_048_576
 
+// An error may come before the first 200.
+const nameOf = ({ path, status }: Pick<KeptBody, 'path' | 'status'>): string =>
+  status === 200 ? path : `${status} ${path}`
+
+/** Of what several workers kept, one per path and status. */
+export const oneEach = (bodies: readonly KeptBody[]): KeptBody[] => {
+  const byName = new Map<string, KeptBody>()
+  for (const body of bodies) if (!byName.has(nameOf(body))) byName.set(nameOf(body), body)
+  return [...byName.values()]
+}
+
 export class KeptBodies {
   readonly list: KeptBody[] = []
   readonly #names = new Set<string>()
@@ -24,8 +35,7 @@ export class KeptBodies {
   }
   add({ path, endpoint }: RequestForm, { status, head, body }: Answer): void {
     if (!body || status === 304) return
-    // An error may come before the first 200.
-    const name = status === 200 ? path : `${status} ${path}`
+    const name = nameOf({ path, status })
     if (this.#names.has(name)) return
     this.#names.add(name)
     this.#bytes += body.length

@@ -238,24 +238,20 @@ const within = (latencies: Latencies, { endpoint, outcome }: Scope = {}, answere
   return total
 }
 
-/** All requests; those without a response rank after all responses, however soon they were given up. */
-const ranked = (latencies: Latencies): Histogram => {
-  const total = within(latencies, {}, true)
-  const unanswered = within(latencies).totalCount - total.totalCount
+/** Requests without a response rank after all responses, however soon they were given up. */
+const ranked = (latencies: Latencies, scope?: Scope): Histogram => {
+  const total = within(latencies, scope, true)
+  const unanswered = within(latencies, scope).totalCount - total.totalCount
   if (unanswered > 0) total.recordValueWithCount(unansweredMicros, unanswered)
   return total
 }
 
 const latencyWithin = (latencies: Latencies, percent: number | 'mean', scope?: Scope): Waited | null => {
-  const [found, answered] = [within(latencies, scope), within(latencies, scope, true)]
+  const found = within(latencies, scope)
   if (found.totalCount === 0) return null
-  if (percent === 'mean')
-    return { value: found.mean / 1000, isAnswered: answered.totalCount === found.totalCount }
-  // Requests without a response rank last.
-  const rank = Math.max(1, Math.floor((percent / 100) * found.totalCount + 0.5))
-  const isAnswered = rank <= answered.totalCount
-  const value = isAnswered
-    ? answered.getValueAtPercentile((rank / answered.totalCount) * 100)
-    : found.getValueAtPercentile(percent)
-  return { value: value / 1000, isAnswered }
+  const isMean = percent === 'mean'
+  const micros = ranked(latencies, scope).getValueAtPercentile(isMean ? 100 : percent)
+  const isAnswered = micros < unansweredMicros
+  if (isMean) return { value: found.mean / 1000, isAnswered }
+  return { value: (isAnswered ? micros : found.getValueAtPercentile(percent)) / 1000, isAnswered }
 }

@@ -42,6 +42,7 @@ export const headOf = (text: string): ResponseHead | undefined => {
     outcome: 'none',
     ageSeconds: undefined,
   }
+  let cacheStatus = ''
   let date: string | undefined
   let modified: string | undefined
   let from = text.indexOf('\r') + 2
@@ -66,7 +67,8 @@ export const headOf = (text: string): ResponseHead | undefined => {
         else if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/i.test(value)) head.closes = true
         break
       case 'cache-status':
-        head.outcome = cacheOutcomeOf(value)
+        // A proxy may add a line of its own.
+        cacheStatus = cacheStatus === '' ? value : `${cacheStatus},${value}`
         break
       case 'last-modified':
         modified = value.trim()
@@ -87,6 +89,7 @@ export const headOf = (text: string): ResponseHead | undefined => {
     from = end + 2
   }
   if (head.chunked && (head.length >= 0 || isHttp10)) return undefined
+  if (cacheStatus !== '') head.outcome = cacheOutcomeOf(cacheStatus)
   head.ageSeconds = ageOf(date, modified)
   return head
 }

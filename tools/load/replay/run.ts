@@ -39,7 +39,7 @@ export const runReplay = async (
   const machine = machineOf()
   let began = performance.now()
   const seconds = (): number => (performance.now() - began) / 1000
-  const figures = metrics && createGatewayFigures(metrics, seconds)
+  const figures = metrics && createGatewayFigures(metrics, seconds, clock)
   await figures?.read()
   const log = requests === undefined ? undefined : openRequestLog(requests, send.schedule, pace.warmUpMs)
   let startedAt = clock.now()

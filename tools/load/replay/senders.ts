@@ -3,7 +3,7 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from 'abohawa/common/errors.ts'
 import { addEncoded, coarse } from './histograms.ts'
-import type { KeptBody } from './kept-bodies.ts'
+import { type KeptBody, oneEach } from './kept-bodies.ts'
 import type { LoadForm } from './load.ts'
 import { addCounts, type Counts, createRecorder, noCounts, type RecorderForm } from './recorder.ts'
 import type { RowBlock } from './request-log.ts'
@@ -109,7 +109,7 @@ export const startSending = (
       return {
         recorder,
         loads: all.map(({ load }) => load),
-        kept: all.flatMap(({ kept }) => kept),
+        kept: oneEach(all.flatMap(({ kept }) => kept)),
         sentForMs: Math.max(...all.map(({ sentForMs }) => sentForMs)),
         answeredForMs: Math.max(...all.map(({ answeredForMs }) => answeredForMs)),
         unlogged: all.reduce((sum, { unlogged }) => sum + unlogged, 0),

@@ -33,7 +33,7 @@ export const thresholdOf = (text: string): Threshold => {
     throw new InputError(`a threshold must be an expression such as ${examples}, got ${quoted(text)}`)
   }
   const [, name = '', sign = '', digits = '', given = ''] =
-    /^([a-z0-9.]+)(<=|>=|<|>)(\d+(?:\.\d+)?)(us|µs|ms|s|m|%)?$/.exec(text.replaceAll(/\s/g, '')) ?? refused()
+    /^([a-z0-9._]+)(<=|>=|<|>)(\d+(?:\.\d+)?)(us|µs|ms|s|m|%)?$/.exec(text.replaceAll(/\s/g, '')) ?? refused()
   const number = Number(digits)
   const threshold = (unit: Unit, measure: Measure, bound = number): Threshold => ({
     text: text.trim(),

@@ -1,7 +1,7 @@
 // Selects requests: by time, endpoint, key, cell or place, or by a sample of cells. A sample takes whole cells, because a sample of
 // requests would lower the hit rate.
 
-import type { Destination } from 'abohawa/common/endpoints.ts'
+import { type Destination, hasWeather } from 'abohawa/common/endpoints.ts'
 import { type CellOf, endpointOf, pathsOfPlaces, placeOf, recordedCell } from './endpoint-of-path.ts'
 import { hashOf } from './generate/random.ts'
 import type { TrafficRequest } from './traffic-request.ts'
@@ -43,7 +43,8 @@ export async function* selected(
     const isNamed = (name: string | undefined): boolean => name !== undefined && cells?.has(name) === true
     if (cells && !cellsOfIt.some(isNamed) && !places.some(isNamed)) return false
     // A list is in the sample if its first place is, so that lists are sampled like other requests.
-    return sample === undefined || isSampled(cellsOfIt[0] ?? places[0] ?? '', sample)
+    const named = hasWeather(endpointOf(request.path)) ? places[0] : request.path
+    return sample === undefined || isSampled(cellsOfIt[0] ?? named ?? '', sample)
   }
   let span: { readonly from: number; readonly to: number } | undefined
   const spanFrom = (begin: number) => {

@@ -4,7 +4,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Destination } from '../../../../src/common/endpoints.ts'
 import { checkBodies, digestLines } from '../../../../tools/load/replay/body-check.ts'
-import type { KeptBody } from '../../../../tools/load/replay/kept-bodies.ts'
+import { type KeptBody, oneEach } from '../../../../tools/load/replay/kept-bodies.ts'
 import { startSimulator } from '../../../../tools/provider/simulator.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 import { startGateway } from '../../../support/start-gateway.ts'
@@ -77,6 +77,13 @@ t.test('what is wrong in a body is found', async t => {
     t.equal(faults.length, 1)
     t.match(faults[0], { path: body.path, fault, count: 2 })
   }
+})
+
+t.test('what two workers kept of one path is one', t => {
+  const [first, ...others] = kept
+  const failed = { ...first, status: 503 } as KeptBody
+  t.strictSame(oneEach([...kept, failed, ...kept, failed]), [first, ...others, failed])
+  t.end()
 })
 
 t.test('the digest is of what does not change with time', async t => {

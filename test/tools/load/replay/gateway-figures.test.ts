@@ -3,6 +3,7 @@
 import t from 'tap'
 import { createGatewayFigures } from '../../../../tools/load/replay/gateway-figures.ts'
 import { createLoad } from '../../../../tools/load/replay/load.ts'
+import type { Step } from '../../../../tools/load/report/result.ts'
 
 type Process = { cpu: number; memory: number; delay?: number; requests?: number }
 
@@ -24,11 +25,12 @@ const exposition = (front: Process, workers: readonly Process[], used: number): 
     })
     .join('\n')
 
-const figuresOf = (texts: readonly string[]) => {
+const figuresOf = (texts: readonly string[], begin = '2026-11-21T08:00:00Z') => {
   let read = 0
   return createGatewayFigures(
     async () => texts[read++] ?? '',
     () => read * 5,
+    { now: () => Date.parse(begin) + read * 5_000 },
   )
 }
 
@@ -43,6 +45,24 @@ t.test('all processes of a gateway are added up, also one that is replaced', asy
   for (let i = 0; i < 3; i += 1) await figures.read()
   t.strictSame(figures.gateway, { cpuSeconds: 5, memoryBytes: 370, loopDelayP50: 1, loopDelayP99: 40 })
   t.has(figures.provider, { requests: 7, weight: 50, windows: [{ span: 'day', limit: 10_000, most: 150 }] })
+})
+
+t.test('weight that is given back is of the step that was charged, and a new day begins at 0', async t => {
+  const used = (...weights: readonly number[]) =>
+    weights.map(weight => exposition({ cpu: 1, memory: 1 }, [{ cpu: 1, memory: 1 }], weight))
+  const steps = Array.from({ length: 4 }, (_, i) => ({ at: i * 5 })) as unknown as Step[]
+  const weightsOf = async (figures: ReturnType<typeof figuresOf>, readings: number) => {
+    for (let i = 0; i < readings; i += 1) await figures.read()
+    const inSteps = figures.withWeights(steps, 5).map(({ weight }) => weight)
+    return [figures.provider?.weight, ...inSteps]
+  }
+  const refunded = used(5_000, 5_192, 5_001, 5_002)
+  t.strictSame(await weightsOf(figuresOf(refunded), 4), [2, 0, 1, 0, 1])
+  t.strictSame(await weightsOf(figuresOf(used(5_192, 5_001)), 2), [0, 0, 0, 0, 0], 'charged before')
+  const midnight = figuresOf(used(9_000, 9_010, 4), '2026-11-21T23:59:48Z')
+  t.strictSame(await weightsOf(midnight, 3), [14, 0, 10, 4, 0])
+  const late = figuresOf(used(0, 0, 0, 0, 500))
+  t.strictSame(await weightsOf(late, 5), [500, 0, 0, 0, 500], 'the last reading comes after the last step')
 })
 
 t.test('what was before the warm-up ended is forgotten', async t => {

@@ -65,6 +65,34 @@ t.test('thresholds are compared with what was recorded', async t => {
   t.has(thresholdOf('status.429<1').judge(createRecorder(), 1), { measured: 'no response', passed: false })
 })
 
+t.test('a threshold has the percentiles of the report, also where the rank is no whole number', async t => {
+  for (const [count, slow] of [
+    [80, 1],
+    [160, 2],
+    [1_501, 2],
+  ] as const) {
+    const recorder = createRecorder()
+    const common = { endpoint: 'weather_places', dueAt: 0, sentAt: 0 } as const
+    const answer = { ...common, outcome: 'hit', status: 200, bytes: 1 } as const
+    for (let i = slow; i < count; i++) recorder.record({ ...answer, endedAt: 1 })
+    const run = { seconds: 1, sendingSeconds: 1 } as unknown as Parameters<typeof recorder.result>[0]
+    for (let i = 0; i < slow; i++) recorder.record({ ...answer, endedAt: 900 })
+    for (const name of ['p50', 'p90', 'p99', 'p99.9'])
+      for (const scope of ['', 'weather_places.', 'weather_places.hit.', 'hit.']) {
+        const { measured } = thresholdOf(`${scope}${name}<9m`).judge(recorder, 1)
+        const { latency } = recorder.result(run)
+        const reported = latency[name.replace('.', '') as 'p50']
+        t.ok(
+          Math.abs(Number.parseFloat(measured) - Number(reported)) < 1,
+          `${name}: ${measured}, ${reported}`,
+        )
+      }
+    for (let i = 0; i < slow; i++) recorder.fail('timeout', { ...common, endedAt: 5 })
+    t.equal(thresholdOf('p99.9<9m').judge(recorder, 1).passed, false)
+    t.equal(recorder.result(run).latency.p999, null)
+  }
+})
+
 t.test('what is no threshold is one sentence with those that are', async t => {
   const more = ['rate>5%', 'nowhere.p99<1ms', 'hit.hit.p50<1s', '', 'p99<20ms; x']
   for (const text of ['p99', 'p99<20', 'p101<1s', 'errors<1ms', 'hits', ...more])
@@ -199,5 +227,7 @@ t.test('cache-status is read as RFC 9211 has it', async t => {
   t.equal(headOf('220 mail\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n'), undefined)
   t.equal(headOf('HTTP/1.1 200 OK\r\nno colon here\r\n\r\n'), undefined)
+  const lines = 'cache-status: abohawa; hit; ttl=4\r\ncache-status: edge; fwd=miss\r\n'
+  t.hasStrict(headOf(`HTTP/1.1 200 OK\r\n${lines}\r\n`), { outcome: 'hit' }, 'a proxy adds a line')
   t.hasStrict(headOf('HTTP/1.0 200 OK\r\n\r\n'), { closes: true, length: -1, outcome: 'none' })
 })

@@ -77,6 +77,13 @@ t.test('requests are chosen by time, endpoint, key, cell and number', async t =>
   t.strictSame(await chosen({}), [...requests.keys()])
 })
 
+t.test('of searches a sample takes some, each with its repetitions', async t => {
+  const paths = Array.from({ length: 400 }, (_, i) => `/api/v1/locations?q=place-${i % 200}`)
+  const requests = paths.map((path, i) => request(i, { path }))
+  const { length } = await all(selected(batchesOf(requests), { sample: 0.3 }))
+  t.ok(length > 60 && length < 180 && length % 2 === 0, `${length} of 400`)
+})
+
 t.test('a sample takes cells whole, in the share that was given', async t => {
   const requests = Array.from({ length: 30_000 }, (_, i) => {
     const place = i % 3_000
