@@ -95,7 +95,10 @@ class Dashboard extends Component {
   /** @param {unknown} error */
   onFault = error => {
     if (error instanceof TokenNeeded)
-      this.setState({ tokenAsked: { isWrong: false, onGiven: () => undefined } })
+      // The question that is open is answered to whoever asked it.
+      this.setState(({ tokenAsked }) => ({
+        tokenAsked: tokenAsked ?? { isWrong: false, onGiven: () => undefined },
+      }))
   }
 
   /** @param {string} id of a cell */

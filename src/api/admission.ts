@@ -7,6 +7,7 @@ import type { QuotaDecision } from '../keys/count.ts'
 import type { Quota } from '../keys/meter.ts'
 import type { RatePolicy, RateRefusal } from '../keys/rates.ts'
 import type { KeyRestrictions, RestrictionRefusal } from '../keys/restrictions.ts'
+import { StoreError } from '../stores/store.ts'
 import { isHttp2 } from './connection/connection.ts'
 import type { Connections } from './connection/connections.ts'
 import { Problem } from './problem.ts'
@@ -166,7 +167,10 @@ const createCharge = ({ quota, observer }: AdmissionParts, addressOf: AddressOf)
     const units = isFree ? 0 : unitsOf(state)
     quota.consume(client, state.arrivedAt, units, (error, decision) => {
       try {
-        const problem = decision ? problemOf(request, state, client, decision) : error
+        // The key's own endpoint has an answer without the count.
+        const isNeeded = state.endpoint !== 'key' || !(error instanceof StoreError)
+        const unknown = isNeeded ? error : undefined
+        const problem = decision ? problemOf(request, state, client, decision) : unknown
         const wanted = !problem && client.isTest && request.headers['x-test-error']
         if (wanted) testErrorOf(String(wanted), state, quota.now()).then(next, next)
         else next(problem)

@@ -20,7 +20,7 @@ import { writerOfBoth } from './connection/http2-response.ts'
 import { createCors, preflightLines } from './cors.ts'
 import { createFixedWeather } from './fixed-weather.ts'
 import { createKeyEndpoint, type KeyEndpointParts } from './key-endpoint.ts'
-import { locationEndpointsOf } from './location-endpoints.ts'
+import { createRenderedLocations, locationEndpointsOf } from './location-endpoints.ts'
 import { costOfList } from './place-list.ts'
 import {
   badRequest,
@@ -182,14 +182,15 @@ const routeEndpoints = (
   const { grid, catalogue } = parts
   const findPlace = createPlaces(catalogue, ({ latitude, longitude }) => grid.cellOf(latitude, longitude))
   const ofWeather = { ...parts, docUrl, findPlace }
-  const places = locationEndpointsOf(catalogue, keepBytes)
-  const endpointsWith = (timelines: WeatherEndpointParts['timelines']) => ({
+  const { rendered, held: heldLocations } = createRenderedLocations(keepBytes)
+  const endpointsWith = (timelines: WeatherEndpointParts['timelines'], locations = rendered) => ({
     ...weatherEndpointsOf({ ...ofWeather, timelines }),
-    ...places,
+    ...locationEndpointsOf(catalogue, locations),
   })
+  const heldWith = (inMemory: ApiParts['inMemory']) => endpointsWith(heldOnly(inMemory), heldLocations)
   const fixed = createFixedWeather(parts)
-  const [answers, held] = [endpointsWith(parts.timelines), endpointsWith(heldOnly(parts.inMemory))]
-  const [ofTests, heldOfTests] = [endpointsWith(fixed), endpointsWith(heldOnly(fixed.inMemory))]
+  const [answers, held] = [endpointsWith(parts.timelines), heldWith(parts.inMemory)]
+  const [ofTests, heldOfTests] = [endpointsWith(fixed), heldWith(fixed.inMemory)]
   const names = Object.keys(answers) as EndpointName[]
   for (const name of names) {
     const handler = handlerOf(answers[name], ofTests[name], send)

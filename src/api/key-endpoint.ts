@@ -43,9 +43,10 @@ export const createKeyEndpoint = (
     const { state } = request
     const client = state.client as Client
     // In the same turn in which `remaining` was read.
-    const counts = quota.isExact(client.keyId)
-      ? await countsOf(client.keyId, state.arrivedAt).catch(unknownWhileAway)
-      : undefined
+    const counts =
+      state.isDecided && quota.isExact(client.keyId)
+        ? await countsOf(client.keyId, state.arrivedAt).catch(unknownWhileAway)
+        : undefined
     const body = Buffer.from(JSON.stringify(bodyOf(client, state, counts, calendar)))
     const lines = `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: private, no-store\r\n`
     send.ready(request, reply, 200, headOf(200, lines), [body], false)

@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { LocationType } from '../catalogue/location-schema.ts'
 import type { EndpointName, WeatherEndpoint } from '../common/endpoints.ts'
+import { AbohawaError } from '../common/errors.ts'
 import { withoutKeys } from '../common/key-redaction.ts'
 import { encodeWhole } from './content-coding.ts'
 import { textOutOfPool } from './copy-out-of-pool.ts'
@@ -23,44 +24,41 @@ const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListPa
   union: 'upazila_id',
 }
 
-/** @param keepBytes what the bodies that are kept may take */
+/** @param rendered keeps what it renders, or has only what is kept */
 export const locationEndpointsOf = (
   served: CurrentCatalogue,
-  keepBytes: number,
-): Readonly<Record<Exclude<EndpointName, WeatherEndpoint>, Endpoint>> => {
-  const rendered = createRenderedLocations(keepBytes)
-  return {
-    locations: ({ query: given }) => {
-      const query = queryOf(given, wanted)
-      const type = wanted.type.read(query.type)
-      const parent = parentParameters[type]
-      const limit = wanted.limit.read(query.limit)
-      const offset = wanted.offset.read(query.offset)
-      const q = wanted.q.read(query.q)
-      const parentId = parent && wanted.division_id.read(query[parent])
+  rendered: RenderedLocations,
+): Readonly<Record<Exclude<EndpointName, WeatherEndpoint>, Endpoint>> => ({
+  locations: ({ query: given }) => {
+    const query = queryOf(given, wanted)
+    const type = wanted.type.read(query.type)
+    const parent = parentParameters[type]
+    const limit = wanted.limit.read(query.limit)
+    const offset = wanted.offset.read(query.offset)
+    const q = wanted.q.read(query.q)
+    const parentId = parent && wanted.division_id.read(query[parent])
 
-      const catalogue = served.current
-      // Only the parsed query: ignored parameters make no further body and are not repeated.
-      const understood: Understood = {
-        type,
-        ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),
-        ...(q === '' ? {} : { q }),
-      }
-      return rendered(JSON.stringify([understood, limit, offset]), catalogue, () => {
-        const page = catalogue.list({ type, parentId, q, limit, offset })
-        return { body: listOf(page, type, catalogue), link: linksOf(understood, page, limit, offset) }
-      })
-    },
-    location: ({ params: { type = '', id = '' } }) => {
-      const catalogue = served.current
-      const location = findLocation(catalogue, type, id)
-      const found = rendered(location.id, catalogue, () => ({
-        body: { location: detailOf(location, catalogue) },
-      }))
-      return id === location.id ? found : locatedAt(found, location.id, {})
-    },
-  }
-}
+    const catalogue = served.current
+    // Only the parsed query: ignored parameters make no further body and are not repeated.
+    const understood: Understood = {
+      type,
+      ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),
+      ...(q === '' ? {} : { q }),
+    }
+    return rendered(JSON.stringify([understood, limit, offset]), catalogue, () => {
+      const page = catalogue.list({ type, parentId, q, limit, offset })
+      return { body: listOf(page, type, catalogue), link: linksOf(understood, page, limit, offset) }
+    })
+  },
+  location: ({ params: { type = '', id = '' } }) => {
+    const catalogue = served.current
+    const location = findLocation(catalogue, type, id)
+    const found = rendered(location.id, catalogue, () => ({
+      body: { location: detailOf(location, catalogue) },
+    }))
+    return id === location.id ? found : locatedAt(found, location.id, {})
+  },
+})
 
 type Understood = Query<Exclude<ListParameter, 'limit' | 'offset'>>
 
@@ -86,20 +84,32 @@ const metadataHeaders = 'cache-control: private, max-age=60\r\n'
 // The rough overhead of a kept body beside its bytes.
 const objectBytes = 600
 
-/** Keeps rendered bodies by name, as long as their catalogue is in force. */
-export const createRenderedLocations = (keepBytes: number) => {
+type Rendered = { readonly body: object; readonly link?: string }
+export type RenderedLocations = (name: string, catalogue: Catalogue, render: () => Rendered) => Representation
+
+/**
+ * Keeps rendered bodies by name, as long as their catalogue is in force.
+ * @param keepBytes what they may take
+ * @returns `held` renders nothing. @throws AbohawaError for what is not kept
+ */
+export const createRenderedLocations = (
+  keepBytes: number,
+): { readonly rendered: RenderedLocations; readonly held: RenderedLocations } => {
   const kept = new LRUCache<string, Representation>({
     maxSize: keepBytes,
     sizeCalculation: ({ chunks: [bytes] }, name) => bytes.length + name.length + objectBytes,
   })
   let of: Catalogue | undefined
 
-  return (name: string, catalogue: Catalogue, render: () => { body: object; link?: string }) => {
+  const keptOf = (name: string, catalogue: Catalogue): Representation | undefined => {
     if (of !== catalogue) {
       kept.clear()
       of = catalogue
     }
-    const found = kept.get(name)
+    return kept.get(name)
+  }
+  const rendered: RenderedLocations = (name, catalogue, render) => {
+    const found = keptOf(name, catalogue)
     if (found) return found
     const { body, link } = render()
     const bytes = textOutOfPool(JSON.stringify(body))
@@ -119,4 +129,10 @@ export const createRenderedLocations = (keepBytes: number) => {
     kept.set(name, representation)
     return representation
   }
+  const held: RenderedLocations = (name, catalogue) => {
+    const found = keptOf(name, catalogue)
+    if (!found) throw new AbohawaError('not_in_memory', `memory does not hold ${name}`)
+    return found
+  }
+  return { rendered, held }
 }

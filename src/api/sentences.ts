@@ -2,7 +2,7 @@
 // renamed or given another meaning; a sentence may become clearer. No sentence quotes the provider, its address or a key; what a
 // client sent is quoted and cut.
 
-import { quoted } from '../common/outside-text.ts'
+import { bounded, quoted } from '../common/outside-text.ts'
 import { keyPrefix, testKeyPrefix } from '../keys/key-form.ts'
 
 export type Sentence<Code extends string = string> = {
@@ -54,8 +54,8 @@ export const sentences = {
     notEncoded: say('url_not_encoded', 'the URL must be percent-encoded, such as %E0%A6%A2 for ঢ'),
     late: say('request_timeout', 'the request did not arrive completely in time'),
     invalid: say('http_invalid', 'the request is not valid HTTP'),
-    method: (given: string | undefined) =>
-      say('method_not_allowed', `the method must be GET or HEAD, got ${given}`),
+    method: (given: string) =>
+      say('method_not_allowed', `the method must be GET or HEAD, got ${bounded(given, 60)}`),
   },
   /** By the reason why a key is refused. */
   key: {

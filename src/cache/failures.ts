@@ -83,7 +83,7 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
       const counts = new Map<string, number>()
       for (const failure of failures.values()) {
         const code = codeOf(failure.error)
-        if (!isOver(failure)) counts.set(code, (counts.get(code) ?? 0) + 1)
+        if (!isOver(failure) && !options.isLifted?.(failure)) counts.set(code, (counts.get(code) ?? 0) + 1)
       }
       return counts
     },

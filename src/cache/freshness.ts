@@ -141,7 +141,10 @@ export const createFreshness = (
     usableUntil: (entry: EntryMetadata, now: number): number =>
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest, endOf(entry)),
     /** The mean time between two loads of an entry in steady demand, without stretch. */
-    periodMs: (): number => recent()[0]?.intervalMs ?? options.freshForMs * (1 + options.freshSpread / 2),
+    periodMs: (): number => {
+      const factor = 1 + options.freshSpread / 2
+      return Math.min(recent()[0]?.intervalMs ?? options.freshForMs * factor, maxFresh * factor)
+    },
     /** The largest stretch that has an effect. */
     maxStretch: (): number => Math.max(1, maxFresh / (recent()[0]?.intervalMs ?? options.freshForMs)),
     /** The longest time after its fetch that any entry is served. */

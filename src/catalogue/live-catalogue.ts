@@ -41,7 +41,10 @@ const isOfSystem = (thrown: unknown): boolean =>
 
 // The grid, the limits of parameters and the reference follow from them.
 const requireSameRegion = (next: Catalogue, first: Catalogue, path: string): void => {
-  if (next.title === first.title && JSON.stringify(next.bounds) === JSON.stringify(first.bounds)) return
+  const isSame = Object.entries(first.bounds).every(
+    ([side, degrees]) => degrees === next.bounds[side as keyof typeof next.bounds],
+  )
+  if (next.title === first.title && isSame) return
   throw new InputError(
     `${path}: provenance has another title or other bounds than those in effect; a restart of the gateway takes them`,
   )

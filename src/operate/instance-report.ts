@@ -101,13 +101,22 @@ export const createSelfReport = ({
       configHash: reload.hash(),
       requestsPerSecond: history.newest().requestsPerSecond,
       hitShare: history.recentHitShare(),
-      memoryBytes: process.memoryUsage.rss(),
+      memoryBytes: residentBytes(),
       providerOutage: open.find(({ outage }) => outage === 'provider')?.code ?? null,
       circuit: circuit(),
       outages: open.map(({ outage, since }) => ({ outage, since })),
       recentErrors: history.recentErrors(),
       seenAt: clock.now(),
     }
+  }
+}
+
+/** Null where the process can open no file. */
+const residentBytes = (): number | null => {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return null
   }
 }
 

@@ -2,7 +2,6 @@
 // metrics' counters, so that a request pays nothing for them.
 
 import { type Clock, every } from '../common/clock.ts'
-import { hasWeather, type ResponseName } from '../common/endpoints.ts'
 import type { Counted, Time } from './counters.ts'
 
 export const stepSeconds = 10
@@ -152,11 +151,13 @@ export const percentileOf = ({ bounds, counts }: Buckets, share: number): number
  * @param bounds of the buckets of durations, in seconds, rising
  * @param requests by endpoint and status
  * @param reads by outcome and source
+ * @param failed reads without an outcome: misses that nothing answered
  */
 export const totalsOf = (
   bounds: readonly number[],
   requests: ReturnType<Time['all']>,
   reads: readonly Counted[],
+  failed: number,
 ): Totals => {
   const readsWhere = (matches: (source: string | number) => boolean): number =>
     sumOf(reads.map(({ second, count }) => (matches(second) ? count : 0)))
@@ -172,8 +173,7 @@ export const totalsOf = (
     memory: readsWhere(source => source === 'memory'),
     shared: readsWhere(source => source !== 'memory' && source !== 'provider'),
     provider: readsWhere(source => source === 'provider'),
-    // A failed read has no outcome in the metrics: it is a miss that nothing answered.
-    failed: countsOf(failures.filter(({ first }) => hasWeather(first as ResponseName))),
+    failed,
   }
 }
 

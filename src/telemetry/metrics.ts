@@ -74,6 +74,13 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
     ['outcome', 'source'],
     [...known.pairs(['hit', 'stale'], ['memory', store]), ['miss', 'provider']],
   )
+  let failedReads = 0
+  counters.gauge(
+    'abohawa_cache_failed_reads_total',
+    'Reads of the weather cache that found no weather.',
+    () => failedReads,
+    'counter',
+  )
   const timeAge = timeAll(
     'abohawa_cache_served_age_seconds',
     'Age of served weather since it was fetched from the provider.',
@@ -104,7 +111,7 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
       return `${counters.text()}\n${(await library.metrics()).replaceAll(/ Nan$/gm, ' NaN')}`
     },
     /** The counters of requests and of reads of the cache, since the start. */
-    totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
+    totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all(), failedReads),
     /** The answers of endpoints since the start, but those that refused a key or for its quota. */
     answered: (): Answers => {
       const answers = { all: 0, errors: 0 }
@@ -121,6 +128,9 @@ export const createMetrics = ({ clock, store, upstreams: names = [] }: MetricsPa
       countRead.all().reduce((sum, { first, count }) => (first === 'stale' ? sum + count : sum), 0),
     /** With its endpoint, its status, and the seconds that it took. */
     requestAnswered: timeRequest as (endpoint: ResponseName, status: number, seconds: number) => void,
+    cacheReadFailed: (): void => {
+      failedReads += 1
+    },
     /** By outcome and tier; then the ms since the weather was fetched. */
     cacheRead: countAndTime(countRead, timeAge),
     /** Of several upstreams; of none where there is one. */

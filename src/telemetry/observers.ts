@@ -192,7 +192,10 @@ const upstreamObserver = ({ metrics, log, outages, warnOncePerMinute }: Context)
       const fields = { code, reason: messageOf(error), cell, purpose }
       warnOncePerMinute(`refresh ${code}`, fields, 'refresh failed, keeping the cached weather')
     },
-    onShortfall: outages.shortfall,
+    onShortfall: (met, error) => {
+      if (met === 'failed') metrics.cacheReadFailed()
+      outages.shortfall(met, error)
+    },
     onSharedTierFailure: (step, error) => {
       metrics.sharedTierFailed(step)
       outages.sharedTierFailed(step)

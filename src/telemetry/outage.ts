@@ -2,7 +2,7 @@
 // end with the sums. The caller decides when it starts and ends.
 
 import { isoOf, minuteMs } from '../common/calendar.ts'
-import type { Clock } from '../common/clock.ts'
+import { type Clock, presentInstant } from '../common/clock.ts'
 
 /** A stable code and a sentence for operators. */
 export type Cause = { readonly code: string; readonly reason: string }
@@ -49,7 +49,8 @@ type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
   cause: Cause
   readonly reported: Set<string>
-  since: number
+  /** Ms since the epoch, by the clock as it is now. */
+  since: () => number
   failedAt: number
   reportedAt: number
   readonly whole: Counts
@@ -71,7 +72,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     return { stale: stale - before.stale, errors: errors - before.errors }
   }
   const fieldsOf = ({ since, cells }: Running, { causes, failures, before }: Counts): Fields => ({
-    seconds: Math.max(0, Math.round((clock.now() - since) / 1000)),
+    seconds: Math.max(0, Math.round((clock.now() - since()) / 1000)),
     failures,
     causes: Object.fromEntries(causes),
     ...(cells.size > 0 ? { cells: cells.size, worst: worstOf(cells) } : {}),
@@ -81,13 +82,13 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     const now = clock.now()
     if (!running) return
     // The clock may have been set back.
-    running.since = Math.min(running.since, now)
+    if (running.since() > now) running.since = () => now
     running.reportedAt = Math.min(running.reportedAt, now)
     if (now - running.reportedAt < minuteMs) return
     write('continues', fieldsOf(running, running.minute))
     running.minute = noCounts()
     // A process that stood still, or a clock that was moved, gets one line for all of it.
-    running.reportedAt = now - ((now - running.since) % minuteMs)
+    running.reportedAt = now - ((now - running.since()) % minuteMs)
   }
 
   return {
@@ -95,17 +96,18 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     state: (): OutageState | undefined => {
       if (!running) return undefined
       const { cause, since, failedAt, whole } = running
-      return { ...cause, since, failedAt, failures: whole.failures, ...noticedSince(whole.before) }
+      return { ...cause, since: since(), failedAt, failures: whole.failures, ...noticedSince(whole.before) }
     },
     /** Nothing while it is on. @param since the first failure, ms since the epoch */
     begin: ({ code, reason }: Cause, since = clock.now()): void => {
       if (running) return
       const now = clock.now()
+      const begun = presentInstant(clock)
       const cause = { code, reason }
       running = {
         cause,
         reported: new Set([kindOf(cause)]),
-        since,
+        since: () => begun() - (now - since),
         failedAt: now,
         reportedAt: now,
         whole: noCounts(),

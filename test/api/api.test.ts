@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events'
 import t from 'tap'
 import type { CellResult } from '../../src/api/answer.ts'
 import type { ApiParts } from '../../src/api/api.ts'
+import { readCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { createCalendar } from '../../src/common/calendar.ts'
 import { AbohawaError } from '../../src/common/errors.ts'
 import type { Quota } from '../../src/keys/meter.ts'
@@ -11,6 +12,7 @@ import { restrictedBy } from '../../src/keys/restrictions.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import type { Cell } from '../../src/weather/cell.ts'
 import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
+import { usualCatalogue } from '../support/usual-catalogue.ts'
 import { goodClient, goodKey, startApp } from './api-app.ts'
 
 const weather = '/api/v1/weather/district/3026'
@@ -238,6 +240,35 @@ t.test('weather of a test key is made once its quota has allowed it, and then ke
   const free = await get(headers.etag ?? '')
   t.hasStrict(free, { status: 304, headers: { 'x-ratelimit-cost': '0' } }, 'a free one needs no unit')
   t.equal(made, 0, 'nor is anything made')
+})
+
+t.test('for a key that is used up no list is searched, whatever tag it sends', async t => {
+  const known = await readCatalogue(usualCatalogue)
+  let searches = 0
+  let isUsedUp = true
+  const quota: Quota = {
+    ...uncounted,
+    consume: (_client, _at, units, callback) =>
+      callback(undefined, { allowed: units === 0 || !isUsedUp, remaining: 0 }),
+  }
+  const current: typeof known = {
+    ...known,
+    list: given => {
+      searches += 1
+      return known.list(given)
+    },
+  }
+  const app = await startApp(t, { quota, catalogue: { current } }, { notModifiedCost: 0 })
+  const get = (etag: string) =>
+    app.inject('/api/v1/locations?type=union&q=ka', { 'x-api-key': goodKey, 'if-none-match': etag })
+  t.equal((await get('*')).status, 429)
+  t.equal(searches, 0)
+  isUsedUp = false
+  const { headers } = await get('W/"other"')
+  t.equal(searches, 1)
+  isUsedUp = true
+  t.equal((await get(headers.etag ?? '')).status, 304, 'what is kept costs nothing')
+  t.equal(searches, 1)
 })
 
 t.test('what a 304 costs follows the settings that are applied', async t => {

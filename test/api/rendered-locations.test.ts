@@ -11,7 +11,7 @@ const body = { text: randomBytes(750).toString('base64') }
 
 t.test('encodings count as a body’s size, and move the least recently used one out', async t => {
   let renders = 0
-  const rendered = createRenderedLocations(4_500)
+  const { rendered } = createRenderedLocations(4_500)
   const read = (name: string) =>
     rendered(name, catalogue, () => {
       renders += 1
@@ -33,7 +33,7 @@ t.test('encodings count as a body’s size, and move the least recently used one
 })
 
 t.test('another catalogue starts with an empty cache', async t => {
-  const rendered = createRenderedLocations(6_000)
+  const { rendered } = createRenderedLocations(6_000)
   const one = rendered('list', catalogue, () => ({ body }))
   t.not(
     rendered('list', {} as Catalogue, () => ({ body })),

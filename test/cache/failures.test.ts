@@ -112,6 +112,7 @@ t.test('a backoff ends early while its reason is gone, and the failure stays kno
   isLifted = true
   t.equal(failures.backoff('a'), undefined)
   t.equal(failures.last('a')?.error, inTenMinutes)
+  t.equal(failures.backoffs().size, 0)
   isLifted = false
   t.ok(failures.backoff('a'), 'for as long as it is gone')
 })

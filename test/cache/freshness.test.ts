@@ -187,6 +187,8 @@ t.test('by run: by age while no run is known, and stretched a run is skipped', a
   t.equal(policy.periodMs(), 1_000)
   const known = () => [run(100 * hour)]
   t.equal(byRun(known).periodMs(), 6 * hour)
+  const brief = createFreshness({ ...runs, freshForAtMostMs: 2 * hour, freshSpread: 0.2 }, unstretched, known)
+  t.equal(brief.periodMs(), 2.2 * hour, 'no longer than anything is fresh')
   t.strictSame([byRun(known).maxStretch(), createFreshness(runs, unstretched, known).maxStretch()], [2, 1])
   const dueAt = (stretch: number) => byRun(known, () => stretch).dueAt(entry(0, 99 * hour), 101 * hour)
   t.strictSame([1, 1.5, 9].map(dueAt), [100 * hour + 600_000, 108 * hour, 111 * hour], 'up to the most')

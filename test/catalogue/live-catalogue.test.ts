@@ -198,7 +198,13 @@ t.test('a file with other bounds or another title is refused until a restart', a
     await t.rejects(live.reload(), { code: 'bad_input', message: /another title or other bounds .* restart/ })
     t.hasStrict(live.current, { title: 'Sample', bounds: { north: 27 } })
   }
-  writeFileSync(path, text)
-  await live.reload()
-  t.equal(live.fault(), undefined)
+  const { provenance } = JSON.parse(text)
+  const bounds = Object.fromEntries(Object.entries(provenance.bounds).toReversed())
+  const turned = text.replace(/"bounds": \{[^}]*\}/, `"bounds": ${JSON.stringify(bounds)}`)
+  t.not(turned, text)
+  for (const same of [text, turned]) {
+    writeFileSync(path, same)
+    await live.reload()
+    t.equal(live.fault(), undefined, 'the order of the bounds says nothing')
+  }
 })

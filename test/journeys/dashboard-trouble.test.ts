@@ -174,6 +174,22 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
   await openCell(page, largeDhaka)
   await page.getByRole('button', { name: 'Refresh' }).click()
   await isShown(page, largeDhaka, 'fresh')
+
+  let isRotated = true
+  await page.route(/\/(status|cells|cache\/cell)\b/, route =>
+    isRotated ? route.fulfill({ status: 401, json: { error: 'wrong' } }) : route.continue(),
+  )
+  const askedFor = (part: string) => page.asked.filter(url => url.includes(part)).length
+  await untilSeen('the token is asked for', () => dialog.isVisible())
+  const ofCell = askedFor('/cache/cell')
+  await untilSeen('the drawer meets it too', async () => askedFor('/cache/cell') >= ofCell + 2)
+  isRotated = false
+  await page.getByRole('textbox', { name: 'Token' }).fill(token)
+  await page.keyboard.press('Enter')
+  const polls = askedFor('/status')
+  await untilSeen('it follows the gateway again', async () => askedFor('/status') > polls)
+  t.notOk(await dialog.isVisible())
+
   await page.reload()
   await isLive(page)
   t.notOk(await dialog.isVisible(), 'kept for the tab')

@@ -223,3 +223,15 @@ t.test(
     t.hasStrict(await ask(), { body: { days: [{ used: (await ask()).body.used }] } })
   },
 )
+
+t.test('while the store is away a key whose count of the day is not known can be asked too', async t => {
+  const { gateway, clock, ask, state } = await start(t)
+  await ask()
+  clock.advance(dayMs)
+  await gateway.get(list)
+  state.isAway = true
+  await gateway.get(list)
+  const { status, headers, body } = await ask()
+  t.hasStrict([status, body], [200, { used: null, remaining: null, reason: 'store_unavailable' }])
+  t.equal(headers.ratelimit, undefined, 'what is left is not known')
+})

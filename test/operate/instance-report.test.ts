@@ -1,10 +1,13 @@
 // Without it, a damaged report of one instance could break the status of the whole fleet.
 
+import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { stoppedReport } from '../../src/cache/heartbeat.ts'
 import { type InstanceReport, readReport, writeReport } from '../../src/operate/instance-report.ts'
 import { longestReport } from '../../src/stores/records.ts'
+import { outputOf, withoutPrlimit } from '../support/process.ts'
+import type { Memories } from './report-without-descriptors.ts'
 
 const report: InstanceReport = {
   host: 'gw-1',
@@ -35,6 +38,15 @@ t.test('a report of a version that reports less has the rest unknown', async t =
   const { circuit: _, outages: __, recentErrors: ___, ...earlier } = report
   const read = readReport(JSON.stringify(earlier))
   t.strictSame(read, { ...report, circuit: null, outages: null, recentErrors: null })
+})
+
+t.test('a process without a descriptor does not know its memory', { skip: withoutPrlimit }, async t => {
+  const script = join(import.meta.dirname, 'report-without-descriptors.ts')
+  const [without, later]: Memories = JSON.parse(
+    await outputOf(t, ['prlimit', '--nofile=80', process.execPath, script]),
+  )
+  t.equal(without, null)
+  t.ok(Number(later) > 10_000_000)
 })
 
 t.test('a report fits, however long the name of the host is', async t => {

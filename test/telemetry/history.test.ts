@@ -60,9 +60,10 @@ t.test('a point has the rates, the tiers and the latencies of its ten seconds al
   t.equal(history.recentHitShare(), null)
 })
 
-t.test('requests that fail for want of weather are misses', async t => {
+t.test('reads that find no weather are misses, and other failures are none', async t => {
   const { metrics, history, step } = await setUp(t)
   for (let i = 0; i < 6; i++) metrics.cacheRead('hit', 'memory', 0)
+  for (let i = 0; i < 3; i++) metrics.cacheReadFailed()
   for (let i = 0; i < 2; i++) metrics.requestAnswered('weather', 500, 0.2)
   metrics.requestAnswered('forecast', 500, 0.2)
   metrics.requestAnswered('locations', 500, 0.2)

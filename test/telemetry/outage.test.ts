@@ -101,6 +101,31 @@ t.test('after a stop there is one line for all minutes, and a clock set back sil
   t.hasStrict(lines.at(-1), ['ended', { seconds: 0 }], 'no outage lasts less than no time')
 })
 
+t.test('a clock that is corrected while it lasts makes it no longer', async t => {
+  const { clock, lines, outage } = setUp()
+  let elapsed = 0
+  const corrected = { ...clock, elapsed: () => elapsed }
+  const pass = (ms: number) => {
+    clock.advance(ms)
+    elapsed += ms
+  }
+  const { begin, tick, end, state } = createOutage({
+    clock: corrected,
+    noticed: () => ({ stale: 0, errors: 0 }),
+    kindOf: ({ code }) => code,
+    write: (phase, fields) => void lines.push([phase, { ...fields }]),
+  })
+  pass(5_000)
+  begin(cause, clock.now() - 5_000)
+  pass(20_000)
+  clock.advance(324 * 86_400_000)
+  tick()
+  t.equal(state()?.since, clock.now() - 25_000)
+  end()
+  t.hasStrict(lines.at(-1), ['ended', { seconds: 25 }])
+  t.equal(outage.isOn(), false)
+})
+
 t.test('in any order of events the sums add up, and there is a line a minute at most', async () => {
   const event = fc.oneof(
     fc.record({ advance: fc.integer({ min: 0, max: 90_000 }) }),

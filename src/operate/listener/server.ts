@@ -149,7 +149,10 @@ export const createBoundedServer = (
       const last = latest.get(socket)
       // Bytes after the last answer are ignored for a while.
       const isEnding = ended.has(socket) || (last?.headersSent && !last.shouldKeepAlive)
-      if (!isParserError(error.code) || !(isEnding || socket.writable)) socket.destroy()
+      if (!isParserError(error.code) || !(isEnding || socket.writable)) {
+        socket.destroy()
+        return
+      }
       if (isEnding) return
       ended.add(socket)
       const refusal = unparsable(error.code, requestTimeoutMs)

@@ -1,6 +1,7 @@
 // Without it, answers of the ops listener could mix on a connection, or bytes that are no request could get one.
 
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { createApplication } from '../../../src/operate/listener/application.ts'
 import { openRaw } from '../../support/raw-connection.ts'
@@ -25,7 +26,7 @@ const start = async (t: Test) => {
   await listener.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => listener.close())
   const raw = await openRaw(t, `http://127.0.0.1:${(listener.server.address() as AddressInfo).port}`)
-  return { raw, refused, answers }
+  return { raw, refused, answers, listener }
 }
 
 const head = (line: string, ...headers: string[]): string =>
@@ -63,6 +64,18 @@ t.test('a fault in the body of a request that waits for its answer is its answer
     { status: 400, body: /the request is not valid HTTP/ },
   ])
   t.strictSame(refused, ['unparsable'])
+})
+
+t.test('a connection that is reset is no refused request', async t => {
+  const { refused, answers, listener } = await start(t)
+  const socket = connect((listener.server.address() as AddressInfo).port, '127.0.0.1')
+  const open = () => promisify(listener.server.getConnections.bind(listener.server))()
+  await until('both are there', async () => (await open()) === 2)
+  socket.write(head('GET /1'))
+  await until('the request is there', () => answers.length === 1)
+  socket.resetAndDestroy()
+  await until('it is gone', async () => (await open()) === 1)
+  t.strictSame(refused, [])
 })
 
 t.test('a listener whose routes do not load says so and ends nothing', async t => {
